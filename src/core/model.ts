@@ -1,0 +1,159 @@
+/**
+ * What the schedulers know of the world: sites, machines, licences, jobs, and what a plan consists of.
+ *
+ * Words: a job is *held* by one scheduler at a time, the root or a site's. A *move* gives it from one to the
+ * other, a *start* takes machines and licences for it, a *reservation* is the start promised to the first job of a
+ * site's queue that does not fit now.
+ *
+ * Time is a number of seconds from an origin that the driver chooses; the core only compares and adds. Ids are
+ * numbers; wherever the rules leave a tie, the lower id goes first.
+ */
+import type { LocalPolicy } from './policy.js';
+import type { ReasonCode } from './reasons.js';
+
+export type SiteState = 'UP' | 'DRAINING' | 'DOWN';
+
+export interface Site {
+  id: number;
+  name: string;
+  state: SiteState;
+  /** null: the policy document's. */
+  localPolicy: LocalPolicy | null;
+}
+
+export interface Machine {
+  id: number;
+  siteId: number;
+  cpus: number;
+  memoryMb: number;
+  /** Relative power, > 0. A job estimated on power `b` takes `estimate·b/benchmark` here. */
+  benchmark: number;
+  os: string;
+  arch: string;
+  /**
+   * Ids of the licences it can run. One of a kind is enough: copies of one kind are interchangeable, so a machine
+   * that lists the site's pool of a kind can also be served from the grid's.
+   */
+  licences: readonly number[];
+  /** Up and not draining. */
+  available: boolean;
+}
+
+export interface Licence {
+  id: number;
+  kind: string;
+  /** How many jobs may hold it at once. */
+  copies: number;
+  /** null: the grid-wide pool. */
+  siteId: number | null;
+}
+
+export type UserClass = 'GOLD' | 'SILVER' | 'REGULAR';
+
+export interface Job {
+  id: number;
+  userId: number;
+  userClass: UserClass;
+  submit: number;
+  /** Expected run time in seconds on a machine of power `benchmark`, > 0. */
+  estimate: number;
+  benchmark: number;
+  deadline: number | null;
+  /** One task sits on one machine; several may span machines of one site. */
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  /** Kinds, sorted; the job holds one copy of each while it runs. */
+  licences: readonly string[];
+  os: string | null;
+  arch: string | null;
+  /** The operator's integer addend to the priority at both levels, 0 by default. */
+  boost: number;
+  /** Level-1 priority, set at dispatch; without the boost, so that a boost can be taken back. */
+  priority: number | null;
+  /** Seconds after which the run is stopped; planning does not use it. */
+  runTimeLimit: number | null;
+}
+
+export interface Allocation {
+  machineId: number;
+  tasks: number;
+}
+
+export interface Run {
+  jobId: number;
+  siteId: number;
+  epoch: number;
+  allocations: readonly Allocation[];
+  licenceIds: readonly number[];
+  start: number;
+  plannedEnd: number;
+}
+
+/** A job goes from one scheduler to another. */
+export interface Move {
+  jobId: number;
+  /** null: the root. */
+  from: number | null;
+  to: number;
+  priority: number;
+  reason: ReasonCode;
+  explanation: DispatchExplanation;
+}
+
+/** A job takes machines and licences of its site now. */
+export interface Start {
+  jobId: number;
+  siteId: number;
+  allocations: Allocation[];
+  licenceIds: number[];
+  plannedDuration: number;
+  reason: ReasonCode;
+  explanation: StartExplanation;
+}
+
+/** The earliest start of the first job that does not fit: later jobs of the queue may not delay it. */
+export interface Reservation {
+  siteId: number;
+  jobId: number;
+  at: number;
+  allocations: Allocation[];
+  licenceIds: number[];
+  madeAt: number;
+}
+
+/** The terms of a level-1 priority (two-level.md, "Meta-Scheduler priority"). */
+export interface MsTerms {
+  deadline: number;
+  licenses: number;
+  user: number;
+}
+
+/**
+ * Why a move went where it did. Compact, for ten thousand of them are stored at a time: the arrays under `terms` are
+ * aligned with `sites`. `describeDispatch` makes it readable.
+ */
+export interface DispatchExplanation {
+  /** Eligible sites, in the stable site order. */
+  sites: readonly number[];
+  /** By name of the term, a value for each of `sites`. */
+  terms: Readonly<Record<string, readonly number[]>>;
+  /** Sites left by the terms: one, or those among which the generator drew. */
+  candidates: readonly number[];
+  /** By site id: why it could not take the job. */
+  ineligible: Readonly<Record<number, ReasonCode>>;
+  /** The level at which the terms were read: priority and boost. */
+  level: number;
+  priorityTerms: MsTerms | null;
+}
+
+/** Why a start was possible. */
+export interface StartExplanation {
+  /** How many jobs of the queue were ahead, in the order of the cycle, and did not start. */
+  passedOver: number;
+  /** The value that ordered the queue: level-1 priority, own priority, or the time of submission. */
+  order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL';
+  orderValue: number;
+  /** The reservation that the start had to respect. */
+  reservation: { jobId: number; at: number } | null;
+}

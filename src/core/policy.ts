@@ -1,0 +1,166 @@
+/**
+ * The policy document: everything about scheduling that an administrator can set. Versions are kept outside; a cycle is
+ * given a document and its version and cites the version in its decisions.
+ *
+ * A new dispatch or local policy is a new member of the unions below, with its implementation registered in
+ * dispatch/policies.ts or local/policies.ts.
+ */
+import { z } from 'zod';
+
+/** Level-1 priorities lie in 0..MAX_PRIORITY, so that Load and Ordering stay small arrays. */
+export const MAX_PRIORITY = 4096;
+/** The widest window of margins that a policy may ask for. */
+export const MAX_WINDOW = 1000;
+
+const weight = z.number().min(0).max(1e6);
+
+const localWeights = z.strictObject({
+  aging: weight,
+  licenses: weight,
+  waitMinimization: weight,
+  deadlineMin: weight,
+  deadlineMax: weight,
+  /** By how much a run time is overestimated when the deadline is judged. */
+  deadlineK: z.number().min(0).max(1000),
+});
+
+const flexible = z
+  .strictObject({ kind: z.literal('flexible'), weights: localWeights })
+  .refine((local) => local.weights.deadlineMin <= local.weights.deadlineMax, {
+    path: ['weights', 'deadlineMin'],
+    error: 'must not be above deadlineMax',
+  });
+const easy = z.strictObject({ kind: z.literal('easy') });
+const fcfs = z.strictObject({ kind: z.literal('fcfs') });
+
+/** How a site orders its queue and fills its machines. */
+export const localPolicySchema = z.discriminatedUnion('kind', [flexible, easy, fcfs]);
+export type LocalPolicy = z.infer<typeof localPolicySchema>;
+export type LocalWeights = z.infer<typeof localWeights>;
+
+const twoLevel = z
+  .strictObject({
+    kind: z.literal('two-level'),
+    /** MS: sites order by the level-1 priority. LS: by their own. NONE: first come, first served at both levels. */
+    mode: z.enum(['MS', 'LS', 'NONE']),
+    /** The highest value of each term, `max` in the paper. */
+    maxDelta: z.int().min(1).max(64),
+    /** How many margins of earlier jobs make up their mean, `N` in the paper. */
+    window: z.int().min(1).max(MAX_WINDOW),
+    weights: z.strictObject({ deadline: weight, licenses: weight, user: weight }),
+    /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
+    userClassDelta: z
+      .strictObject({
+        GOLD: z.int().min(0).max(64),
+        SILVER: z.int().min(0).max(64),
+        REGULAR: z.int().min(0).max(64),
+      })
+      .nullable(),
+  })
+  .superRefine((policy, context) => {
+    const { GOLD = 0, SILVER = 0, REGULAR = 0 } = policy.userClassDelta ?? {};
+    for (const [name, delta] of Object.entries({ GOLD, SILVER, REGULAR })) {
+      if (delta > policy.maxDelta) {
+        context.addIssue({
+          code: 'custom',
+          path: ['userClassDelta', name],
+          message: `must not be above maxDelta (${policy.maxDelta})`,
+          input: delta,
+        });
+      }
+    }
+    if (highestPriority(policy) > MAX_PRIORITY) {
+      context.addIssue({
+        code: 'custom',
+        path: ['weights'],
+        message: `maxDelta times the sum of the weights must not be above ${MAX_PRIORITY}`,
+        input: policy.weights,
+      });
+    }
+  });
+
+/** How a scheduler with sites below it chooses among them. */
+export const dispatchPolicySchema = z.discriminatedUnion('kind', [twoLevel]);
+export type DispatchPolicyDocument = z.infer<typeof dispatchPolicySchema>;
+export type TwoLevelPolicy = z.infer<typeof twoLevel>;
+
+const seconds = z.number().min(1).max(86_400 * 30);
+
+export const policySchema = z.strictObject({
+  dispatch: dispatchPolicySchema,
+  local: localPolicySchema,
+  /** Seed of every draw; a draw depends on it and on the job only. */
+  seed: z.int().min(0).max(0xffffffff),
+  timers: z.strictObject({
+    /** Every cycle runs at least this often, in case a wake-up was lost. */
+    cycleS: seconds,
+    /** An agent not heard of for so long makes its site's state doubtful. */
+    agentSilentS: seconds,
+    /** After so long without a sign of its machine a run has ended as LOST. */
+    lostAfterS: seconds,
+    onDeadlinePassed: z.enum(['RECORD', 'CANCEL']),
+  }),
+  /** Runs that a restartable job may have in all. */
+  maxAttempts: z.int().min(1).max(100),
+});
+export type Policy = z.infer<typeof policySchema>;
+
+/** The highest level-1 priority that the weights can give, boost apart. */
+export function highestPriority(policy: Pick<TwoLevelPolicy, 'weights' | 'maxDelta'>): number {
+  const { deadline, licenses, user } = policy.weights;
+  return Math.floor(deadline * policy.maxDelta + licenses * policy.maxDelta + user * policy.maxDelta);
+}
+
+export const DEFAULT_POLICY: Policy = {
+  dispatch: {
+    kind: 'two-level',
+    mode: 'MS',
+    maxDelta: 10,
+    window: 100,
+    weights: { deadline: 1, licenses: 1, user: 1 },
+    userClassDelta: null,
+  },
+  local: {
+    kind: 'flexible',
+    weights: { aging: 0.01, licenses: 1, waitMinimization: 1, deadlineMin: 0.1, deadlineMax: 5, deadlineK: 1.5 },
+  },
+  seed: 1,
+  timers: { cycleS: 30, agentSilentS: 60, lostAfterS: 300, onDeadlinePassed: 'RECORD' },
+  maxAttempts: 3,
+};
+
+/** A policy document that is not acceptable; the message has a line `path: value is …; accepted is …` for each fault. */
+export class PolicyError extends Error {
+  override readonly name = 'PolicyError';
+  constructor(readonly faults: readonly { path: string; value: unknown; accepted: string }[]) {
+    super(faults.map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted: ${f.accepted}`).join('\n'));
+  }
+}
+
+/** Checks a policy document. Throws {@link PolicyError} naming each path, its value and what is accepted. */
+export function parsePolicy(document: unknown): Policy {
+  return parse(policySchema, document);
+}
+
+/** Checks a local policy on its own, as a site may have. Throws {@link PolicyError}. */
+export function parseLocalPolicy(document: unknown): LocalPolicy {
+  return parse(localPolicySchema, document);
+}
+
+function parse<T>(schema: z.ZodType<T>, document: unknown): T {
+  const result = schema.safeParse(document);
+  if (result.success) return result.data;
+  throw new PolicyError(
+    result.error.issues.map((issue) => ({
+      path: issue.path.join('.') || '(document)',
+      value: valueAt(document, issue.path),
+      accepted: issue.message,
+    })),
+  );
+}
+
+function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
+  let value = document;
+  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
+  return value ?? null;
+}

@@ -1,0 +1,96 @@
+/**
+ * Every reason that the core gives, as one vocabulary: decisions, waiting jobs, the API, the metrics and the screen use
+ * these names. A sentence goes with each; `reasonSentence` fills in its numbers.
+ */
+
+export const ReasonCode = {
+  // Why a site was chosen.
+  IDLE_SITE: 'IDLE_SITE',
+  LEAST_LOAD: 'LEAST_LOAD',
+  LEAST_ORDERING: 'LEAST_ORDERING',
+  DRAWN: 'DRAWN',
+  // Why a job started.
+  HEAD: 'HEAD',
+  BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
+  BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
+  // Why a job waits at the root.
+  NO_SITE_UP: 'NO_SITE_UP',
+  NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
+  NEVER_FITS_CPUS: 'NEVER_FITS_CPUS',
+  NEVER_FITS_MEMORY: 'NEVER_FITS_MEMORY',
+  NEVER_FITS_LICENCES: 'NEVER_FITS_LICENCES',
+  NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
+  NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
+  QUEUE_LIMIT: 'QUEUE_LIMIT',
+  MOVE_LIMIT: 'MOVE_LIMIT',
+  // Why a job waits in a site's queue; the first four also say why a site is not eligible.
+  SITE_DRAINING: 'SITE_DRAINING',
+  SITE_DOWN: 'SITE_DOWN',
+  NO_MACHINE_NOW: 'NO_MACHINE_NOW',
+  NO_LICENCE_HERE: 'NO_LICENCE_HERE',
+  CPUS_BUSY: 'CPUS_BUSY',
+  MEMORY_BUSY: 'MEMORY_BUSY',
+  LICENCES_BUSY: 'LICENCES_BUSY',
+  NOT_HEAD: 'NOT_HEAD',
+  WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
+  READY: 'READY',
+  // Anywhere.
+  HELD: 'HELD',
+} as const;
+export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
+
+const sentences: Record<ReasonCode, string> = {
+  IDLE_SITE: 'The first site with no queued work of this priority or above takes the job.',
+  LEAST_LOAD: 'The site has the least queued work of this priority or above.',
+  LEAST_ORDERING: 'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
+  DRAWN: 'Several sites have the same least work and number of jobs; one of them was drawn.',
+  HEAD: 'It was first in the queue and fitted.',
+  BACKFILLED_BEFORE_RESERVATION: 'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
+  BACKFILLED_BESIDE_RESERVATION: 'It fitted beside what is reserved for job {reservedJob}.',
+  NO_SITE_UP: 'No site is up.',
+  NO_ELIGIBLE_SITE: 'Every site that could run it is down, draining, or has its machines unavailable.',
+  NEVER_FITS_CPUS: 'No site has machines with enough CPUs for {tasks} tasks of {cpusPerTask} CPUs.',
+  NEVER_FITS_MEMORY: 'No site has machines with enough memory for {tasks} tasks of {memoryMbPerTask} MB.',
+  NEVER_FITS_LICENCES: 'No site has machines and copies for all the licences that it asks for.',
+  NEVER_FITS_PLATFORM: 'No machine has the operating system and architecture that it asks for.',
+  NEVER_FITS_TOGETHER: 'Each requirement is met somewhere, but all of them together by no site.',
+  QUEUE_LIMIT: 'Every eligible site has as many queued jobs as it may hold.',
+  MOVE_LIMIT: 'The cycle reached its limit of moves; the job is taken up by the next one.',
+  SITE_DRAINING: 'The site is draining and starts nothing.',
+  SITE_DOWN: 'The site is down.',
+  NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
+  NO_LICENCE_HERE: 'No copy of a licence that it asks for exists at this site or in the grid-wide pool.',
+  CPUS_BUSY: 'Not enough CPUs are free: it needs {neededCpus}, {freeCpus} are free.',
+  MEMORY_BUSY: 'Not enough memory is free on the machines with free CPUs.',
+  LICENCES_BUSY: 'All copies of a licence that it asks for are in use or reserved.',
+  NOT_HEAD: 'Jobs ahead of it in the queue must start first.',
+  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the start reserved for job {reservedJob} at {reservedAt}.',
+  READY: 'Nothing stands in its way: the next cycle starts it.',
+  HELD: 'It is held until someone releases it.',
+};
+
+const placement: ReadonlySet<ReasonCode> = new Set([
+  ReasonCode.IDLE_SITE,
+  ReasonCode.LEAST_LOAD,
+  ReasonCode.LEAST_ORDERING,
+  ReasonCode.DRAWN,
+]);
+const starting: ReadonlySet<ReasonCode> = new Set([
+  ReasonCode.HEAD,
+  ReasonCode.BACKFILLED_BEFORE_RESERVATION,
+  ReasonCode.BACKFILLED_BESIDE_RESERVATION,
+]);
+
+/** True for the reasons of a move. */
+export const isDispatchReason = (code: ReasonCode): boolean => placement.has(code);
+/** True for the reasons of a start. */
+export const isStartReason = (code: ReasonCode): boolean => starting.has(code);
+/** True for the reasons of a wait. */
+export const isWaitingReason = (code: ReasonCode): boolean => !placement.has(code) && !starting.has(code);
+/** True when only new or changed resources can help: waiting cannot. */
+export const isNeverFits = (code: ReasonCode): boolean => code.startsWith('NEVER_FITS_');
+
+/** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
+export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
+  return sentences[code].replace(/\{(\w+)\}/g, (_, name: string) => String(numbers[name] ?? '?'));
+}
