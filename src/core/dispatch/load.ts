@@ -1,0 +1,68 @@
+/**
+ * Load[P] and Ordering[P] of one site (Pasquali et al., section 4): the work and the number of its queued jobs with
+ * priority ≥ P. A Fenwick tree over priorities: a change and a question each cost the logarithm of the number of levels,
+ * whatever the length of the queue.
+ *
+ * Work comes and goes for months, so sums must not drift, and two sites with the same jobs must have exactly the same
+ * load in whatever order the jobs came. Each amount is therefore kept as a whole part and a fraction in units of 2^-32:
+ * both add up without rounding (to 2^53 of work, and 2 million queued jobs).
+ */
+const FRACTION = 2 ** 32;
+
+export class PriorityLoad {
+  private whole = new Float64Array(64);
+  private fraction = new Float64Array(64);
+  private count = new Float64Array(64);
+
+  /** Adds a job of `work` at `priority` (an integer ≥ 0). */
+  add(priority: number, work: number): void {
+    this.change(priority, work, 1);
+  }
+
+  /** Takes back exactly what `add` with the same arguments gave. */
+  remove(priority: number, work: number): void {
+    this.change(priority, work, -1);
+  }
+
+  /** Work of the jobs with priority ≥ `priority`. */
+  loadFrom(priority: number): number {
+    let whole = 0;
+    let fraction = 0;
+    for (let i = priority + 1; i <= this.whole.length; i += i & -i) {
+      whole += this.whole[i - 1] as number;
+      fraction += this.fraction[i - 1] as number;
+    }
+    return whole + fraction / FRACTION;
+  }
+
+  /** Number of jobs with priority ≥ `priority`. */
+  countFrom(priority: number): number {
+    let count = 0;
+    for (let i = priority + 1; i <= this.count.length; i += i & -i) count += this.count[i - 1] as number;
+    return count;
+  }
+
+  private change(priority: number, work: number, sign: 1 | -1): void {
+    if (priority >= this.count.length) this.grow(priority + 1);
+    const floor = Math.floor(work);
+    const whole = sign * floor;
+    // At least one unit: a site with work is never mistaken for an idle one.
+    const fraction = sign * Math.max(floor === 0 ? 1 : 0, Math.round((work - floor) * FRACTION));
+    for (let i = priority + 1; i > 0; i -= i & -i) {
+      this.whole[i - 1] = (this.whole[i - 1] as number) + whole;
+      this.fraction[i - 1] = (this.fraction[i - 1] as number) + fraction;
+      this.count[i - 1] = (this.count[i - 1] as number) + sign;
+    }
+  }
+
+  /** A change touches levels at or below its own only, so new higher levels start as zeros. */
+  private grow(levels: number): void {
+    let size = this.count.length;
+    while (size < levels) size *= 2;
+    for (const name of ['whole', 'fraction', 'count'] as const) {
+      const larger = new Float64Array(size);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+  }
+}
