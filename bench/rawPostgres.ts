@@ -1,0 +1,110 @@
+/**
+ * The baseline: the rows that a job leaves in Postgres, written by bare `pg` with statements that carry thousands of
+ * rows, without checks, triggers, or anybody who decides anything. What is above it is the price of the product.
+ */
+import pg from "pg";
+
+const TABLES = `
+  DROP SCHEMA IF EXISTS bench CASCADE;
+  CREATE SCHEMA bench;
+  CREATE TABLE bench.jobs (LIKE public.jobs INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id)) WITH (fillfactor = 60);
+  CREATE INDEX ON bench.jobs (user_id, id);
+  CREATE TABLE bench.runs (LIKE public.runs INCLUDING DEFAULTS, PRIMARY KEY (job_id, epoch)) WITH (fillfactor = 70);
+  CREATE TABLE bench.decisions (LIKE public.decisions INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
+  CREATE TABLE bench.events (LIKE public.events INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
+  CREATE UNIQUE INDEX ON bench.events (entity_id, seq);
+`;
+
+const INSERT_JOBS = `INSERT INTO bench.jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
+  SELECT 1, u.name, u.name, 60, 100, 'QUEUED', now() FROM unnest($1::text[]) AS u (name) RETURNING id`;
+const INSERT_EVENTS = `INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id)
+  SELECT now(), 'JOB_STATE', u.id, $2, $3::job_state, 1 FROM unnest($1::bigint[]) AS u (id)`;
+const UPDATE_JOBS = `UPDATE bench.jobs SET state = $2::job_state, seq = seq + 1 WHERE id = ANY ($1::bigint[])`;
+const INSERT_RUNS = `INSERT INTO bench.runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, policy_version, assigned_at, planned_s)
+  SELECT u.id, 1, 1, '{1}', '{1}', 1, 0, 1, now(), 60 FROM unnest($1::bigint[]) AS u (id)`;
+const UPDATE_RUNS = `UPDATE bench.runs SET ended_at = CASE WHEN $2 THEN now() END WHERE job_id = ANY ($1::bigint[])`;
+const INSERT_DECISIONS = `INSERT INTO bench.decisions (job_id, at, kind, reason, policy_version, cycle, site_id, detail)
+  SELECT u.id, now(), 'DISPATCH', 'IDLE_SITE', 1, 'bench', 1, u.detail FROM unnest($1::bigint[], $2::text[]) AS u (id, detail)`;
+
+export class RawPostgres {
+	private constructor(private readonly client: pg.Client) {}
+
+	static async open(url: string): Promise<RawPostgres> {
+		const client = new pg.Client({ connectionString: url });
+		await client.connect();
+		await client.query(TABLES);
+		return new RawPostgres(client);
+	}
+
+	close(): Promise<void> {
+		return this.client.end();
+	}
+
+	private async transaction<T>(work: () => Promise<T>): Promise<T> {
+		await this.client.query("BEGIN");
+		const result = await work();
+		await this.client.query("COMMIT");
+		return result;
+	}
+
+	/** Jobs and their first events. */
+	submit(count: number): Promise<number[]> {
+		const names = Array.from({ length: count }, (_, index) => `job-${index}`);
+		return this.transaction(async () => {
+			const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map(
+				(row) => Number(row.id),
+			);
+			await this.client.query(INSERT_EVENTS, [ids, 1, "QUEUED"]);
+			return ids;
+		});
+	}
+
+	/** One decision each, `detailBytes` long, with the job's change and its event. */
+	decide(ids: readonly number[], detailBytes: number): Promise<void> {
+		const details = ids.map(() => "x".repeat(detailBytes));
+		return this.transaction(async () => {
+			await this.client.query(INSERT_DECISIONS, [ids, details]);
+			await this.step(ids, 2, "DISPATCHED");
+		});
+	}
+
+	/** The rows of whole lives: submitted, dispatched, assigned, started, ended; a transaction each. */
+	async lives(count: number): Promise<void> {
+		const ids = await this.submit(count);
+		await this.decide(ids, 100);
+		const details = ids.map(() => "x".repeat(100));
+		await this.transaction(async () => {
+			await this.client.query(INSERT_RUNS, [ids]);
+			await this.client.query(INSERT_DECISIONS, [ids, details]);
+			await this.step(ids, 3, "ASSIGNED");
+		});
+		for (const [seq, state] of [
+			[4, "RUNNING"],
+			[5, "COMPLETED"],
+		] as const) {
+			await this.transaction(async () => {
+				await this.client.query(UPDATE_RUNS, [ids, state === "COMPLETED"]);
+				await this.step(ids, seq, state);
+			});
+		}
+	}
+
+	private async step(
+		ids: readonly number[],
+		seq: number,
+		state: string,
+	): Promise<void> {
+		await this.client.query(UPDATE_JOBS, [ids, state]);
+		await this.client.query(INSERT_EVENTS, [ids, seq, state]);
+	}
+
+	/** Reads a page of jobs, every column, as `pg` gives them. */
+	async list(limit: number): Promise<number> {
+		return (
+			await this.client.query(
+				"SELECT * FROM public.jobs ORDER BY id LIMIT $1",
+				[limit],
+			)
+		).rows.length;
+	}
+}
