@@ -1,0 +1,426 @@
+/**
+ * The snapshot that the schedulers look at, kept up to date by the driver change by change: a live engine feeds it what
+ * the store tells, a simulator what its events are. Cycles only read it; the driver applies what it accepts of their
+ * plans through the methods below, each of which costs at most the logarithm of what is there (and a short move of
+ * memory) and throws on a call that cannot be right.
+ *
+ * What a grid answers depends on its content only, never on the order in which the content came.
+ */
+import { PriorityLoad } from './dispatch/load.js';
+import { JobQueue } from './local/queue.js';
+import type { Job, Licence, Machine, Reservation, Run, Site } from './model.js';
+import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
+import { marginOf } from './priority/ms-priority.js';
+import { type Requirement, Requirements } from './resources/requirements.js';
+import {
+  type LicenceState,
+  type MachineState,
+  occupy,
+  type RunState,
+  SiteResources,
+  vacate,
+} from './resources/site-resources.js';
+
+/** One site: its machines, its queue, and what dispatch wants to know of the queue. */
+export interface SiteEntry {
+  site: Site;
+  readonly resources: SiteResources;
+  readonly queue: JobQueue;
+  readonly load: PriorityLoad;
+  /** Queued jobs that ask for each licence kind. */
+  readonly requests: Map<string, number>;
+  /** What the last cycle reserved. */
+  reservation: Reservation | null;
+}
+
+/** Where a job is: at the root (no site), in a site's queue, or running there. */
+interface JobEntry {
+  job: Job;
+  requirement: Requirement;
+  site: SiteEntry | null;
+  slot: number;
+  run: RunState | null;
+}
+
+export type JobPlace =
+  | { at: 'ROOT' }
+  | { at: 'QUEUE'; siteId: number }
+  | { at: 'RUNNING'; siteId: number; plannedEnd: number };
+
+/** The priority that counts for Load, Ordering and MS order: with the operator's boost, inside the bounds. */
+export function effectivePriority(job: Pick<Job, 'priority' | 'boost'>): number {
+  return Math.max(0, Math.min(MAX_PRIORITY, (job.priority ?? 0) + job.boost));
+}
+
+export class Grid {
+  /** In the stable site order: by id. Read only. */
+  readonly sites: SiteEntry[] = [];
+  /** Jobs held by the root. Read only. */
+  readonly root = new JobQueue();
+  /** Changes whenever a site, a machine or a licence does. */
+  topology = 0;
+  private readonly siteById = new Map<number, SiteEntry>();
+  private readonly machineById = new Map<number, MachineState>();
+  private readonly licenceById = new Map<number, LicenceState>();
+  private readonly poolsByKind = new Map<string, LicenceState[]>();
+  private readonly jobById = new Map<number, JobEntry>();
+  private readonly requirements = new Requirements();
+  private margins: number[] = [];
+
+  // ---- sites, machines, licences ----
+
+  /** Adds a site or replaces what is known of it. */
+  setSite(site: Site): void {
+    this.topology++;
+    const known = this.siteById.get(site.id);
+    if (known !== undefined) {
+      known.site = site;
+      return;
+    }
+    const entry: SiteEntry = {
+      site,
+      resources: new SiteResources(site.id, (siteId, kind) => this.poolsFor(siteId, kind)),
+      queue: new JobQueue(),
+      load: new PriorityLoad(),
+      requests: new Map(),
+      reservation: null,
+    };
+    this.siteById.set(site.id, entry);
+    this.sites.push(entry);
+    this.sites.sort((a, b) => a.site.id - b.site.id);
+  }
+
+  /** Removes a site that has no machines, licences, jobs. */
+  removeSite(siteId: number): void {
+    const entry = this.siteEntry(siteId);
+    check(entry.resources.machines.length === 0, `site ${siteId} still has machines`);
+    check(entry.queue.length === 0, `site ${siteId} still has queued jobs`);
+    for (const { licence } of this.licenceById.values()) {
+      check(licence.siteId !== siteId, `site ${siteId} still has licence ${licence.id}`);
+    }
+    this.topology++;
+    this.siteById.delete(siteId);
+    this.sites.splice(this.sites.indexOf(entry), 1);
+  }
+
+  /** Adds a machine or replaces what is known of it. One with live runs cannot change its site. */
+  setMachine(machine: Machine): void {
+    const { resources } = this.siteEntry(machine.siteId);
+    wholeNumber('machine.cpus', machine.cpus, 1);
+    wholeNumber('machine.memoryMb', machine.memoryMb, 0);
+    positive('machine.benchmark', machine.benchmark);
+    const known = this.machineById.get(machine.id);
+    this.topology++;
+    if (known !== undefined && known.machine.siteId === machine.siteId) {
+      known.machine = machine;
+      known.freeCpus = machine.cpus - known.usedCpus;
+      known.freeMemoryMb = machine.memoryMb - known.usedMemoryMb;
+      resources.changed();
+      return;
+    }
+    if (known !== undefined) this.removeMachine(machine.id);
+    const state: MachineState = {
+      machine,
+      usedCpus: 0,
+      usedMemoryMb: 0,
+      freeCpus: machine.cpus,
+      freeMemoryMb: machine.memoryMb,
+      futureCpus: 0,
+      futureMemoryMb: 0,
+      leftCpus: 0,
+      leftMemoryMb: 0,
+    };
+    this.machineById.set(machine.id, state);
+    resources.machines.push(state);
+    resources.changed();
+  }
+
+  /** Removes a machine that no live run is on. */
+  removeMachine(machineId: number): void {
+    const state = this.machineById.get(machineId);
+    check(state !== undefined, `machine ${machineId} is not in the grid`);
+    check(state.usedCpus === 0, `machine ${machineId} has live runs`);
+    this.topology++;
+    this.machineById.delete(machineId);
+    const { resources } = this.siteEntry(state.machine.siteId);
+    resources.machines.splice(resources.machines.indexOf(state), 1);
+    resources.changed();
+  }
+
+  /** Adds a licence or replaces what is known of it. One that is held cannot change its kind or pool. */
+  setLicence(licence: Licence): void {
+    wholeNumber('licence.copies', licence.copies, 0);
+    if (licence.siteId !== null) this.siteEntry(licence.siteId);
+    const known = this.licenceById.get(licence.id);
+    if (known !== undefined && known.licence.kind === licence.kind && known.licence.siteId === licence.siteId) {
+      known.licence = licence;
+    } else {
+      if (known !== undefined) this.removeLicence(licence.id);
+      const state: LicenceState = { licence, holders: [], futureCopies: 0 };
+      this.licenceById.set(licence.id, state);
+      const pools = this.poolsByKind.get(licence.kind) ?? [];
+      pools.push(state);
+      pools.sort((a, b) => a.licence.id - b.licence.id);
+      this.poolsByKind.set(licence.kind, pools);
+    }
+    this.licencesChanged();
+  }
+
+  /** Removes a licence that no live run holds. */
+  removeLicence(licenceId: number): void {
+    const state = this.licenceById.get(licenceId);
+    check(state !== undefined, `licence ${licenceId} is not in the grid`);
+    check(state.holders.length === 0, `licence ${licenceId} is held by live runs`);
+    this.licenceById.delete(licenceId);
+    const pools = this.poolsByKind.get(state.licence.kind) ?? [];
+    pools.splice(pools.indexOf(state), 1);
+    if (pools.length === 0) this.poolsByKind.delete(state.licence.kind);
+    this.licencesChanged();
+  }
+
+  /** How many kinds of licence exist, `|L|` in the paper. */
+  get licenceKinds(): number {
+    return this.poolsByKind.size;
+  }
+
+  // ---- jobs ----
+
+  /** The root holds the job from now on: a new one, one taken back from a site, or one changed by an operator. */
+  placeAtRoot(job: Job): void {
+    checkJob(job);
+    const known = this.jobById.get(job.id);
+    if (known !== undefined) {
+      check(known.run === null, `job ${job.id} has a live run`);
+      this.leaveQueue(known);
+    }
+    const entry = this.enter(job, null);
+    entry.slot = this.root.add(job, entry.requirement, 0);
+  }
+
+  /**
+   * The job is in the site's queue from now on. From the root this is a dispatch: its margin enters the window. A job
+   * that is in the queue already is changed (its boost, its user's class).
+   */
+  placeAtSite(job: Job, siteId: number): void {
+    const site = this.siteEntry(siteId);
+    checkJob(job);
+    const known = this.jobById.get(job.id);
+    if (known !== undefined) {
+      check(known.run === null, `job ${job.id} has a live run`);
+      const margin = known.site === null ? marginOf(job) : null;
+      if (margin !== null) this.pushMargin(margin);
+      this.leaveQueue(known);
+    }
+    const entry = this.enter(job, site);
+    const priority = effectivePriority(job);
+    entry.slot = site.queue.add(job, entry.requirement, priority);
+    site.load.add(priority, job.estimate * job.benchmark);
+    for (const kind of job.licences) site.requests.set(kind, (site.requests.get(kind) ?? 0) + 1);
+  }
+
+  /** A job queued at the site has taken machines and licences. Throws where they are not free. */
+  startRun(run: Run): void {
+    const entry = this.jobById.get(run.jobId);
+    check(entry !== undefined, `job ${run.jobId} is not in the grid`);
+    check(entry.run === null, `job ${run.jobId} has a live run`);
+    check(entry.site?.site.id === run.siteId, `job ${run.jobId} is not in the queue of site ${run.siteId}`);
+    const state = this.runState(run, entry.requirement);
+    for (let i = 0; i < state.machines.length; i++) {
+      const machine = state.machines[i] as MachineState;
+      const free = machine.freeCpus >= (state.cpus[i] as number) && machine.freeMemoryMb >= (state.memoryMb[i] as number);
+      check(free, `machine ${machine.machine.id} has no room for job ${run.jobId}`);
+    }
+    for (const pool of state.licences) {
+      check(pool.holders.length < pool.licence.copies, `licence ${pool.licence.id} has no free copy for job ${run.jobId}`);
+    }
+    this.leaveQueue(entry);
+    this.begin(entry, entry.site, state);
+  }
+
+  /**
+   * A run that is live already, when a snapshot is loaded: the job is in no queue, and what it holds is held even if the
+   * machine or the pool has shrunk below it since.
+   */
+  restoreRun(run: Run, job: Job): void {
+    checkJob(job);
+    check(!this.jobById.has(job.id), `job ${job.id} is in the grid already`);
+    check(run.jobId === job.id, `run.jobId is ${run.jobId}; accepted is the job's id ${job.id}`);
+    const site = this.siteEntry(run.siteId);
+    const entry = this.enter(job, site);
+    this.begin(entry, site, this.runState(run, entry.requirement));
+  }
+
+  /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
+  endRun(jobId: number): void {
+    const entry = this.jobById.get(jobId);
+    check(entry !== undefined && entry.run !== null && entry.site !== null, `job ${jobId} has no live run`);
+    vacate(entry.run);
+    entry.site.resources.removeRun(entry.run);
+    this.forget(entry);
+  }
+
+  /** A queued job leaves the grid: held, cancelled, expired. */
+  removeJob(jobId: number): void {
+    const entry = this.jobById.get(jobId);
+    check(entry !== undefined, `job ${jobId} is not in the grid`);
+    check(entry.run === null, `job ${jobId} has a live run`);
+    this.leaveQueue(entry);
+    this.forget(entry);
+  }
+
+  /** Keeps what a cycle of the site reserved; null: nothing. Other sites respect it where it takes grid-wide licences. */
+  setReservation(siteId: number, reservation: Reservation | null): void {
+    check(reservation === null || reservation.siteId === siteId, `the reservation is not one of site ${siteId}`);
+    this.siteEntry(siteId).reservation = reservation;
+  }
+
+  // ---- the window of margins ----
+
+  /** Replaces the margins of the last dispatched jobs with a deadline, oldest first. */
+  seedMargins(margins: readonly number[]): void {
+    this.margins = margins.slice(-MAX_WINDOW);
+  }
+
+  /** The margins of the last `count` dispatched jobs that had a deadline, oldest first. */
+  lastMargins(count: number): number[] {
+    return this.margins.slice(-count);
+  }
+
+  // ---- questions ----
+
+  /** Where the job is; null when it is not in the grid. */
+  placeOf(jobId: number): JobPlace | null {
+    const entry = this.jobById.get(jobId);
+    if (entry === undefined) return null;
+    if (entry.site === null) return { at: 'ROOT' };
+    const siteId = entry.site.site.id;
+    return entry.run === null ? { at: 'QUEUE', siteId } : { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
+  }
+
+  /** The job as it was last given; null when it is not in the grid. */
+  job(jobId: number): Job | null {
+    return this.jobById.get(jobId)?.job ?? null;
+  }
+
+  /** Throws when there is no such site. */
+  siteEntry(siteId: number): SiteEntry {
+    const entry = this.siteById.get(siteId);
+    check(entry !== undefined, `site ${siteId} is not in the grid`);
+    return entry;
+  }
+
+  /** The class of a job, which need not be in the grid. */
+  requirementOf(job: Job): Requirement {
+    const known = this.jobById.get(job.id);
+    if (known !== undefined && known.job === job) return known.requirement;
+    const requirement = this.requirements.enter(job);
+    this.requirements.leave(requirement);
+    return requirement;
+  }
+
+  // ---- inside ----
+
+  private enter(job: Job, site: SiteEntry | null): JobEntry {
+    const known = this.jobById.get(job.id);
+    const requirement = this.requirements.enter(job);
+    if (known === undefined) {
+      const entry: JobEntry = { job, requirement, site, slot: -1, run: null };
+      this.jobById.set(job.id, entry);
+      return entry;
+    }
+    this.requirements.leave(known.requirement);
+    known.job = job;
+    known.requirement = requirement;
+    known.site = site;
+    return known;
+  }
+
+  private forget(entry: JobEntry): void {
+    this.requirements.leave(entry.requirement);
+    this.jobById.delete(entry.job.id);
+  }
+
+  private leaveQueue(entry: JobEntry): void {
+    const { job, site, slot } = entry;
+    if (site === null) {
+      this.root.remove(slot);
+      return;
+    }
+    site.load.remove(site.queue.priorities[slot] as number, site.queue.works[slot] as number);
+    site.queue.remove(slot);
+    for (const kind of job.licences) {
+      const requests = (site.requests.get(kind) ?? 0) - 1;
+      if (requests > 0) site.requests.set(kind, requests);
+      else site.requests.delete(kind);
+    }
+  }
+
+  private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
+    entry.run = state;
+    occupy(state);
+    site.resources.addRun(state);
+  }
+
+  private runState(run: Run, requirement: Requirement): RunState {
+    const state: RunState = { run, jobId: run.jobId, end: run.plannedEnd, machines: [], cpus: [], memoryMb: [], licences: [] };
+    for (const { machineId, tasks } of run.allocations) {
+      const machine = this.machineById.get(machineId);
+      check(machine !== undefined, `machine ${machineId} is not in the grid`);
+      check(machine.machine.siteId === run.siteId, `machine ${machineId} is not at site ${run.siteId}`);
+      check(!state.machines.includes(machine), `machine ${machineId} is named twice by the run of job ${run.jobId}`);
+      state.machines.push(machine);
+      state.cpus.push(tasks * requirement.cpusPerTask);
+      state.memoryMb.push(tasks * requirement.memoryMbPerTask);
+    }
+    for (const licenceId of run.licenceIds) {
+      const pool = this.licenceById.get(licenceId);
+      check(pool !== undefined, `licence ${licenceId} is not in the grid`);
+      const { siteId } = pool.licence;
+      check(siteId === null || siteId === run.siteId, `licence ${licenceId} is not usable at site ${run.siteId}`);
+      state.licences.push(pool);
+    }
+    return state;
+  }
+
+  private pushMargin(margin: number): void {
+    this.margins.push(margin);
+    if (this.margins.length >= 2 * MAX_WINDOW) this.margins.splice(0, this.margins.length - MAX_WINDOW);
+  }
+
+  /** The pools that serve a kind at a site, in order of use. */
+  private poolsFor(siteId: number, kind: string): LicenceState[] {
+    const pools = this.poolsByKind.get(kind) ?? [];
+    return [
+      ...pools.filter((pool) => pool.licence.siteId === siteId),
+      ...pools.filter((pool) => pool.licence.siteId === null),
+    ];
+  }
+
+  private licencesChanged(): void {
+    this.topology++;
+    for (const { resources } of this.sites) resources.changed();
+  }
+}
+
+function check(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message);
+}
+
+function checkJob(job: Job): void {
+  positive('job.estimate', job.estimate);
+  positive('job.benchmark', job.benchmark);
+  wholeNumber('job.tasks', job.tasks, 1);
+  wholeNumber('job.cpusPerTask', job.cpusPerTask, 1);
+  wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
+  if (!Number.isFinite(job.submit)) throw new Error(`job.submit is ${job.submit}; accepted is a finite number`);
+}
+
+function positive(field: string, value: number): void {
+  if (!(value > 0 && value < Infinity)) throw new Error(`${field} is ${value}; accepted is a finite number above 0`);
+}
+
+function wholeNumber(field: string, value: number, least: number): void {
+  if (!(Number.isInteger(value) && value >= least && value < 2 ** 31)) {
+    throw new Error(`${field} is ${value}; accepted is a whole number from ${least} to 2147483647`);
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The queued jobs of one scheduler, in columns, kept in order. A job has a *slot* for as long as it is here; `order` is
+ * a window of slots in the order that was asked for last. Getting in costs a binary search and a move of memory, and at
+ * either end next to nothing: queues mostly grow at the tail and shrink at the head.
+ */
+import type { Job } from '../model.js';
+import type { Requirement } from '../resources/requirements.js';
+
+/** ARRIVAL: (submit, id). PRIORITY: level-1 priority with boost, highest first, then arrival. */
+export type QueueOrder = 'ARRIVAL' | 'PRIORITY';
+
+export class JobQueue {
+  readonly jobs: (Job | undefined)[] = [];
+  readonly requirements: (Requirement | undefined)[] = [];
+  ids = new Float64Array(16);
+  submits = new Float64Array(16);
+  /** estimate·benchmark: the planned duration on a machine of power 1. */
+  works = new Float64Array(16);
+  priorities = new Int32Array(16);
+  private slots = new Int32Array(16);
+  private first = 0;
+  private end = 0;
+  private readonly unused: number[] = [];
+  private by: QueueOrder = 'ARRIVAL';
+
+  get length(): number {
+    return this.end - this.first;
+  }
+
+  /** The slot at a position of the current order. */
+  at(position: number): number {
+    return this.slots[this.first + position] as number;
+  }
+
+  /** The slots in the current order; valid until the next change. */
+  window(): Int32Array {
+    return this.slots.subarray(this.first, this.end);
+  }
+
+  /** Sorts the queue, if it is not in this order already; it is kept in it from then on. */
+  orderBy(order: QueueOrder): void {
+    if (this.by === order) return;
+    this.by = order;
+    this.window().sort((a, b) => this.compare(a, b));
+  }
+
+  add(job: Job, requirement: Requirement, priority: number): number {
+    const slot = this.unused.pop() ?? this.jobs.length;
+    if (slot >= this.ids.length) this.growColumns();
+    this.jobs[slot] = job;
+    this.requirements[slot] = requirement;
+    this.ids[slot] = job.id;
+    this.submits[slot] = job.submit;
+    this.works[slot] = job.estimate * job.benchmark;
+    this.priorities[slot] = priority;
+    this.insert(slot);
+    return slot;
+  }
+
+  remove(slot: number): void {
+    const position = this.positionOf(slot);
+    if (position === this.first) this.first++;
+    else {
+      this.slots.copyWithin(position, position + 1, this.end);
+      this.end--;
+    }
+    if (this.first === this.end) this.first = this.end = 0;
+    this.jobs[slot] = undefined;
+    this.requirements[slot] = undefined;
+    this.unused.push(slot);
+  }
+
+  /** Below 0 when slot `a` goes first. Never 0 for two jobs: ids differ. */
+  compare(a: number, b: number): number {
+    if (this.by === 'PRIORITY') {
+      const byPriority = (this.priorities[b] as number) - (this.priorities[a] as number);
+      if (byPriority !== 0) return byPriority;
+    }
+    return this.compareArrival(a, b);
+  }
+
+  compareArrival(a: number, b: number): number {
+    return (this.submits[a] as number) - (this.submits[b] as number) || (this.ids[a] as number) - (this.ids[b] as number);
+  }
+
+  private insert(slot: number): void {
+    if (this.end === this.slots.length) this.makeRoom();
+    let position = this.end;
+    if (position > this.first && this.compare(this.slots[position - 1] as number, slot) > 0) position = this.positionOf(slot);
+    this.slots.copyWithin(position + 1, position, this.end);
+    this.slots[position] = slot;
+    this.end++;
+  }
+
+  /** Where the slot is, or would go. */
+  private positionOf(slot: number): number {
+    let low = this.first;
+    let high = this.end;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.compare(this.slots[middle] as number, slot) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Room at the tail: the gap that starts left at the head, or twice the memory. */
+  private makeRoom(): void {
+    if (this.first * 2 >= this.slots.length) {
+      this.slots.copyWithin(0, this.first, this.end);
+    } else {
+      const larger = new Int32Array(this.slots.length * 2);
+      larger.set(this.window());
+      this.slots = larger;
+    }
+    this.end -= this.first;
+    this.first = 0;
+  }
+
+  private growColumns(): void {
+    const size = this.ids.length * 2;
+    for (const name of ['ids', 'submits', 'works'] as const) {
+      const larger = new Float64Array(size);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+    const larger = new Int32Array(size);
+    larger.set(this.priorities);
+    this.priorities = larger;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
+ * machines are asked once per class and not once per job. A class has a *signature* (platform and licences: which
+ * machines are able at all) and a shape (tasks, CPUs, memory: which of them have room).
+ */
+import type { Job } from '../model.js';
+import type { Eligibility } from './eligibility.js';
+
+export interface Signature {
+  readonly key: string;
+  readonly os: string | null;
+  readonly arch: string | null;
+  /** Kinds, sorted. */
+  readonly licences: readonly string[];
+}
+
+export interface Requirement {
+  readonly signature: Signature;
+  readonly tasks: number;
+  readonly cpusPerTask: number;
+  readonly memoryMbPerTask: number;
+  /** Jobs known to the grid that belong to it. */
+  jobs: number;
+  /** Which sites can take its jobs; made when asked for, valid for one topology of the grid. */
+  eligibility: Eligibility | null;
+  /** Notes of the cycle that is going on (see local/pass.ts). */
+  passStamp: number;
+  workBound: number;
+}
+
+/** Classes without jobs are kept for the next job like them; beyond this many they are dropped. */
+const UNUSED_KEPT = 4096;
+
+const PLAIN = '';
+
+export class Requirements {
+  private readonly bySignature = new Map<string, { signature: Signature; byShape: Map<number, Map<number, Requirement>> }>();
+  private size = 0;
+  private used = 0;
+
+  /** The class of a job; counts the job in. */
+  enter(job: Job): Requirement {
+    const requirement = this.find(job);
+    if (requirement.jobs++ === 0) this.used++;
+    if (this.size - this.used > UNUSED_KEPT) this.dropUnused();
+    return requirement;
+  }
+
+  /** Counts a job out. */
+  leave(requirement: Requirement): void {
+    if (--requirement.jobs === 0) this.used--;
+  }
+
+  private find(job: Job): Requirement {
+    const plain = job.licences.length === 0 && job.os === null && job.arch === null;
+    const key = plain ? PLAIN : JSON.stringify([job.os, job.arch, ...job.licences]);
+    let group = this.bySignature.get(key);
+    if (group === undefined) {
+      group = { signature: { key, os: job.os, arch: job.arch, licences: [...job.licences] }, byShape: new Map() };
+      this.bySignature.set(key, group);
+    }
+    const shape = job.tasks * 2 ** 24 + job.cpusPerTask;
+    let byMemory = group.byShape.get(shape);
+    if (byMemory === undefined) group.byShape.set(shape, (byMemory = new Map()));
+    let requirement = byMemory.get(job.memoryMbPerTask);
+    if (requirement === undefined) {
+      requirement = {
+        signature: group.signature,
+        tasks: job.tasks,
+        cpusPerTask: job.cpusPerTask,
+        memoryMbPerTask: job.memoryMbPerTask,
+        jobs: 0,
+        eligibility: null,
+        passStamp: 0,
+        workBound: 0,
+      };
+      byMemory.set(job.memoryMbPerTask, requirement);
+      this.size++;
+    }
+    return requirement;
+  }
+
+  private dropUnused(): void {
+    for (const [key, group] of this.bySignature) {
+      for (const [shape, byMemory] of group.byShape) {
+        for (const [memory, requirement] of byMemory) if (requirement.jobs === 0) byMemory.delete(memory);
+        if (byMemory.size === 0) group.byShape.delete(shape);
+      }
+      if (group.byShape.size === 0) this.bySignature.delete(key);
+    }
+    this.size = this.used;
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * The machines and licences of the grid as the schedulers use them: what is free now, who holds it until when, and for
+ * each site and signature which machines and pools come into question.
+ */
+import type { Licence, Machine, Run } from '../model.js';
+import type { Requirement, Signature } from './requirements.js';
+
+export interface MachineState {
+  machine: Machine;
+  usedCpus: number;
+  usedMemoryMb: number;
+  freeCpus: number;
+  freeMemoryMb: number;
+  /** Scratch of the cycle going on: what is free at the instant that a timeline has come to. */
+  futureCpus: number;
+  futureMemoryMb: number;
+  /** Scratch of the cycle going on: what the reservation leaves free at its instant. */
+  leftCpus: number;
+  leftMemoryMb: number;
+}
+
+export interface LicenceState {
+  licence: Licence;
+  /** Live runs that hold a copy. */
+  holders: RunState[];
+  /** Scratch, as with machines. */
+  futureCopies: number;
+}
+
+/** What a live run occupies. */
+export interface RunState {
+  run: Run;
+  jobId: number;
+  end: number;
+  machines: MachineState[];
+  /** Aligned with `machines`. */
+  cpus: number[];
+  memoryMb: number[];
+  licences: LicenceState[];
+}
+
+/** Machines and pools of one site for one signature. */
+export interface Able {
+  /** Available machines that satisfy it, in order of placement: highest power first, then the lowest id. */
+  machines: MachineState[];
+  /** For each licence kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
+  pools: LicenceState[][];
+  /** What the largest of the machines has. */
+  mostCpus: number;
+  mostMemoryMb: number;
+}
+
+/** Order of placement: highest power first, ties by machine id. */
+export const byPower = (a: MachineState, b: MachineState): number =>
+  b.machine.benchmark - a.machine.benchmark || a.machine.id - b.machine.id;
+
+/** Copies of a pool that nobody holds. */
+export const freeCopies = (pool: LicenceState): number => pool.licence.copies - pool.holders.length;
+
+export class SiteResources {
+  /** All machines, in order of placement. */
+  readonly machines: MachineState[] = [];
+  /** Live runs by planned end, then job id. */
+  readonly runs: RunState[] = [];
+  private readonly ableBySignature = new Map<string, Able>();
+  private readonly everAbleBySignature = new Map<string, Able>();
+  private best = 0;
+
+  constructor(
+    readonly siteId: number,
+    private readonly poolsOf: (siteId: number, kind: string) => LicenceState[],
+  ) {}
+
+  /** Power of the most powerful machine, available or not; 1 for a site without machines. */
+  get bestBenchmark(): number {
+    return this.best;
+  }
+
+  /** To be called when machines or licences have changed. */
+  changed(): void {
+    this.machines.sort(byPower);
+    this.best = this.machines[0]?.machine.benchmark ?? 1;
+    this.ableBySignature.clear();
+    this.everAbleBySignature.clear();
+  }
+
+  /** The machines that are available now. */
+  able(signature: Signature): Able {
+    let able = this.ableBySignature.get(signature.key);
+    if (able === undefined) {
+      able = this.findAble(signature, (machine) => machine.available);
+      this.ableBySignature.set(signature.key, able);
+    }
+    return able;
+  }
+
+  /** As `able`, of all machines whether available or not. */
+  everAble(signature: Signature): Able {
+    let able = this.everAbleBySignature.get(signature.key);
+    if (able === undefined) {
+      able = this.findAble(signature, () => true);
+      this.everAbleBySignature.set(signature.key, able);
+    }
+    return able;
+  }
+
+  addRun(run: RunState): void {
+    const { runs } = this;
+    let low = 0;
+    let high = runs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = runs[middle] as RunState;
+      if (other.end < run.end || (other.end === run.end && other.jobId < run.jobId)) low = middle + 1;
+      else high = middle;
+    }
+    runs.splice(low, 0, run);
+  }
+
+  removeRun(run: RunState): void {
+    this.runs.splice(this.runs.indexOf(run), 1);
+  }
+
+  private findAble(signature: Signature, accept: (machine: Machine) => boolean): Able {
+    const pools = signature.licences.map((kind) => this.poolsOf(this.siteId, kind));
+    const machines = this.machines.filter(
+      ({ machine }) =>
+        accept(machine) &&
+        (signature.os === null || signature.os === machine.os) &&
+        (signature.arch === null || signature.arch === machine.arch) &&
+        pools.every((kindPools) => kindPools.some((pool) => machine.licences.includes(pool.licence.id))),
+    );
+    return {
+      machines,
+      pools,
+      mostCpus: machines.reduce((most, { machine }) => Math.max(most, machine.cpus), 0),
+      mostMemoryMb: machines.reduce((most, { machine }) => Math.max(most, machine.memoryMb), 0),
+    };
+  }
+}
+
+/** How many tasks of the class fit in so much room. */
+export function tasksIn(requirement: Requirement, cpus: number, memoryMb: number): number {
+  const byCpus = Math.floor(cpus / requirement.cpusPerTask);
+  if (requirement.memoryMbPerTask === 0) return Math.max(0, byCpus);
+  return Math.max(0, Math.min(byCpus, Math.floor(memoryMb / requirement.memoryMbPerTask)));
+}
+
+/** Takes what a run occupies. */
+export function occupy(run: RunState): void {
+  for (let i = 0; i < run.machines.length; i++) use(run.machines[i] as MachineState, run.cpus[i] as number, run.memoryMb[i] as number);
+  for (const pool of run.licences) pool.holders.push(run);
+}
+
+/** Gives back what a run occupies. */
+export function vacate(run: RunState): void {
+  for (let i = 0; i < run.machines.length; i++) use(run.machines[i] as MachineState, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
+  for (const pool of run.licences) pool.holders.splice(pool.holders.indexOf(run), 1);
+}
+
+function use(state: MachineState, cpus: number, memoryMb: number): void {
+  state.usedCpus += cpus;
+  state.usedMemoryMb += memoryMb;
+  state.freeCpus = state.machine.cpus - state.usedCpus;
+  state.freeMemoryMb = state.machine.memoryMb - state.usedMemoryMb;
+}
