@@ -305,7 +305,7 @@ CREATE TABLE events (
 );
 CREATE UNIQUE INDEX events_of_job ON events (entity_id, seq) WHERE seq IS NOT NULL;
 
-CREATE TABLE events_horizon (only boolean PRIMARY KEY DEFAULT true CHECK (only), id bigint NOT NULL);
+CREATE TABLE events_horizon (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), id bigint NOT NULL);
 INSERT INTO events_horizon (id) VALUES (0);
 
 CREATE FUNCTION events_lock() RETURNS trigger LANGUAGE plpgsql AS $$
