@@ -1,0 +1,124 @@
+/**
+ * What clients are told when something goes wrong. Expected failures are `ApiError`s with a code of the public enum;
+ * everything else is masked: the client gets INTERNAL_SERVER_ERROR and the id of the request, the log gets the error.
+ */
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import type { ErrorCode } from './generated/resolvers-types.js';
+
+/** The longest message sent: coercion errors quote values, and those may be as long as a request. */
+const MESSAGE_CHARS_MAX = 2_000;
+
+/** Codes that Apollo and graphql-ws give to requests that are malformed before any of our code sees them. */
+const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+  'BAD_REQUEST',
+  'BAD_USER_INPUT',
+]);
+
+/** The HTTP status that goes with a code when nothing could be executed. Failures inside an answer stay 200. */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  UNAUTHENTICATED: 401,
+  RATE_LIMITED: 429,
+  UNAVAILABLE: 503,
+  QUERY_TOO_COMPLEX: 400,
+  LIMIT_EXCEEDED: 413,
+};
+
+/** A failure that is part of the contract. */
+export class ApiError extends GraphQLError {
+  override readonly name = 'ApiError';
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    extensions: Readonly<Record<string, unknown>> = {},
+  ) {
+    super(message, { extensions: { ...extensions, code } });
+  }
+}
+
+/**
+ * The same for a request that is refused as a whole, before it is executed: over HTTP it has a status and headers.
+ * `headers` are lower case.
+ */
+export function refusedRequest(
+  code: ErrorCode,
+  message: string,
+  extensions: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): ApiError {
+  return new ApiError(code, message, {
+    ...extensions,
+    http: { status: STATUS[code] ?? 400, headers: new Map(Object.entries(headers)) },
+  });
+}
+
+/** A value that is not acceptable: names the field, the value and what is. */
+export function badInput(field: string, value: unknown, accepted: string): ApiError {
+  return new ApiError('BAD_USER_INPUT', `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`, { field });
+}
+
+/** No such object, or not one that the viewer may see: the two are not told apart. */
+export function notFound(what: string, id: string): ApiError {
+  return new ApiError('NOT_FOUND', `${what} ${quote(id)} does not exist, or this key may not see it`);
+}
+
+/** A value as it appears in a message: JSON, cut short. */
+export function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+/** What became of an error on its way out. `cause` is set when it was masked: log it. */
+export interface Outward {
+  formatted: GraphQLFormattedError;
+  masked: unknown;
+}
+
+/**
+ * Turns any error into what the client may see.
+ * `isUnavailable` says whether an unexpected error only means that the database is away.
+ */
+export function outward(error: unknown, requestId: string, isUnavailable: (error: unknown) => boolean): Outward {
+  const graphqlError = error instanceof GraphQLError ? error : null;
+  const original = rootCause(error);
+  const place = graphqlError
+    ? { locations: graphqlError.locations, path: graphqlError.path }
+    : { locations: undefined, path: undefined };
+  const where = {
+    ...(place.locations ? { locations: place.locations } : {}),
+    ...(place.path ? { path: place.path } : {}),
+  };
+  if (original instanceof ApiError) {
+    const { http: _, ...extensions } = original.extensions;
+    return { formatted: { message: shorten(original.message), ...where, extensions }, masked: null };
+  }
+  // Errors of the language itself (parse, validate, coerce) wrap nothing of ours.
+  if (original instanceof GraphQLError) {
+    const given = original.extensions.code;
+    const code = PROTOCOL_CODES.has(given) ? given : original.path ? null : 'BAD_REQUEST';
+    if (code !== null) {
+      return { formatted: { message: shorten(original.message), ...where, extensions: { code } }, masked: null };
+    }
+  }
+  if (isUnavailable(original)) {
+    const message = 'the service cannot answer now; try again';
+    return { formatted: { message, ...where, extensions: { code: 'UNAVAILABLE', requestId } }, masked: original };
+  }
+  const message = `something unexpected happened; request ${requestId} in the log says what`;
+  return {
+    formatted: { message, ...where, extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } },
+    masked: original,
+  };
+}
+
+/** What a resolver threw, taken out of the located errors that graphql-js wraps around it. */
+function rootCause(error: unknown): unknown {
+  let cause = error;
+  while (cause instanceof GraphQLError && !(cause instanceof ApiError) && cause.originalError) cause = cause.originalError;
+  return cause;
+}
+
+const shorten = (message: string): string =>
+  message.length > MESSAGE_CHARS_MAX ? `${message.slice(0, MESSAGE_CHARS_MAX - 1)}…` : message;
