@@ -8,7 +8,7 @@
  */
 import { PriorityLoad } from './dispatch/load.js';
 import { JobQueue } from './local/queue.js';
-import type { Job, Licence, Machine, Reservation, Run, Site } from './model.js';
+import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
 import { type Requirement, Requirements } from './resources/requirements.js';
@@ -316,6 +316,15 @@ export class Grid {
     const requirement = this.requirements.enter(job);
     this.requirements.leave(requirement);
     return requirement;
+  }
+
+  /** Power of the slowest machine of the allocations that is still in the grid; 1 when none is. */
+  slowestOf(allocations: readonly Allocation[]): number {
+    let slowest = Infinity;
+    for (const { machineId } of allocations) {
+      slowest = Math.min(slowest, this.machineById.get(machineId)?.machine.benchmark ?? Infinity);
+    }
+    return slowest === Infinity ? 1 : slowest;
   }
 
   // ---- inside ----

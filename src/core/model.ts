@@ -147,13 +147,24 @@ export interface DispatchExplanation {
   priorityTerms: MsTerms | null;
 }
 
+/** The terms of a level-2 priority (two-level.md, "Level 2"). */
+export interface LsTerms {
+  aging: number;
+  deadline: number;
+  licenses: number;
+  waitMinimization: number;
+}
+
 /** Why a start was possible. */
 export interface StartExplanation {
-  /** How many jobs of the queue were ahead, in the order of the cycle, and did not start. */
-  passedOver: number;
-  /** The value that ordered the queue: level-1 priority, own priority, or the time of submission. */
+  /** Jobs in the queue when the cycle began, this one included. */
+  queued: number;
+  /** What ordered the queue: level-1 priority, the site's own priority, or the time of submission. */
   order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL';
+  /** The job's value in that order. */
   orderValue: number;
+  /** With OWN_PRIORITY: its terms. */
+  terms: LsTerms | null;
   /** The reservation that the start had to respect. */
   reservation: { jobId: number; at: number } | null;
 }

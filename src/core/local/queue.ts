@@ -16,6 +16,10 @@ export class JobQueue {
   submits = new Float64Array(16);
   /** estimate·benchmark: the planned duration on a machine of power 1. */
   works = new Float64Array(16);
+  estimates = new Float64Array(16);
+  /** Infinity for none. */
+  deadlines = new Float64Array(16);
+  boosts = new Float64Array(16);
   priorities = new Int32Array(16);
   private slots = new Int32Array(16);
   private first = 0;
@@ -52,6 +56,9 @@ export class JobQueue {
     this.ids[slot] = job.id;
     this.submits[slot] = job.submit;
     this.works[slot] = job.estimate * job.benchmark;
+    this.estimates[slot] = job.estimate;
+    this.deadlines[slot] = job.deadline ?? Infinity;
+    this.boosts[slot] = job.boost;
     this.priorities[slot] = priority;
     this.insert(slot);
     return slot;
@@ -119,7 +126,7 @@ export class JobQueue {
 
   private growColumns(): void {
     const size = this.ids.length * 2;
-    for (const name of ['ids', 'submits', 'works'] as const) {
+    for (const name of ['ids', 'submits', 'works', 'estimates', 'deadlines', 'boosts'] as const) {
       const larger = new Float64Array(size);
       larger.set(this[name]);
       this[name] = larger;

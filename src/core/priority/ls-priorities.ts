@@ -13,16 +13,9 @@ export interface QueueFacts {
   shortestEstimate: number;
 }
 
-export interface LsTerms {
-  aging: number;
-  deadline: number;
-  licenses: number;
-  waitMinimization: number;
-}
-
-/** The deadline term. A job without one carries `Infinity`, which is always far away. */
-export function deadlineTerm(estimate: number, benchmark: number, deadline: number, facts: QueueFacts, weights: LocalWeights): number {
-  const next = (estimate * benchmark) / facts.bestBenchmark;
+/** The deadline term. `work` is estimate·benchmark; a job without a deadline carries `Infinity`, which is always far away. */
+export function deadlineTerm(work: number, deadline: number, facts: QueueFacts, weights: LocalWeights): number {
+  const next = work / facts.bestBenchmark;
   const end = facts.now + next;
   const threshold = deadline - weights.deadlineK * next;
   if (end <= threshold || end > deadline || deadline === Infinity) return weights.deadlineMin;

@@ -104,6 +104,11 @@ export class SiteResources {
     return able;
   }
 
+  /** Copies of a kind that jobs of this site may hold at once, the grid-wide pool included. */
+  copiesOf(kind: string): number {
+    return this.poolsOf(this.siteId, kind).reduce((sum, pool) => sum + pool.licence.copies, 0);
+  }
+
   addRun(run: RunState): void {
     const { runs } = this;
     let low = 0;

@@ -1,0 +1,11 @@
+/** What the other rooms use of the core. */
+export * from './conformance.js';
+export { type DispatchContext, type DispatchPlan, dispatchCycle } from './dispatch/cycle.js';
+export { effectivePriority, Grid, type JobPlace, type SiteEntry } from './grid.js';
+export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
+export * from './model.js';
+export * from './policy.js';
+export { marginOf, msPriority } from './priority/ms-priority.js';
+export { draw, hash, RandomStream } from './random.js';
+export * from './reasons.js';
+export * from './states.js';

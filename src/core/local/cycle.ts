@@ -1,0 +1,104 @@
+/**
+ * A site cycle: which of the jobs in a site's queue start now, where, and what is reserved for the first that cannot.
+ * Looks at the grid, leaves it as it was; the driver applies the starts that it accepts with `startRun`, and keeps the
+ * reservation with `setReservation`.
+ */
+import type { Grid } from '../grid.js';
+import type { Reservation, Start } from '../model.js';
+import type { Policy } from '../policy.js';
+import { ReasonCode } from '../reasons.js';
+import { allocationsOf } from '../resources/placement.js';
+import type { Requirement } from '../resources/requirements.js';
+import { type PassStart, SitePass } from './pass.js';
+import { localScheduler } from './policies.js';
+import type { Walk } from './walk.js';
+
+export interface SiteContext {
+  now: number;
+  policy: Policy;
+  /** Cited by the plan; the core does not look at it. */
+  policyVersion: number;
+  /** Starts in one plan at most. When the plan is `truncated`, apply it and run the cycle again. */
+  maxStarts: number;
+  /** Count the waiting jobs by reason; true unless said otherwise. A simulator that wants only starts saves the time. */
+  countWaiting?: boolean;
+}
+
+export interface SitePlan {
+  siteId: number;
+  policyVersion: number;
+  /** In the order in which they were decided. */
+  starts: Start[];
+  /** What later starts must not delay; null: nothing waits for room, or the policy does not reserve. */
+  reservation: Reservation | null;
+  /** Jobs that stay in the queue, counted by reason. */
+  waitingByReason: Partial<Record<ReasonCode, number>>;
+  truncated: boolean;
+}
+
+export function siteCycle(grid: Grid, siteId: number, context: SiteContext): SitePlan {
+  const entry = grid.siteEntry(siteId);
+  const { site, queue } = entry;
+  const { policyVersion } = context;
+  const plan: SitePlan = { siteId, policyVersion, starts: [], reservation: null, waitingByReason: {}, truncated: false };
+  if (queue.length === 0) return plan;
+  if (site.state !== 'UP') {
+    plan.waitingByReason[site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING] = queue.length;
+    return plan;
+  }
+  const pass = new SitePass(grid, entry, context.now, context.maxStarts);
+  try {
+    const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
+    const walk = scheduler.walk(pass);
+    scheduler.decide(pass, walk);
+    plan.reservation = pass.reservation;
+    plan.truncated = pass.full && pass.starts.length < queue.length;
+    for (const start of pass.starts) plan.starts.push(startOf(pass, walk, start));
+    if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
+  } finally {
+    pass.undo();
+  }
+  return plan;
+}
+
+function startOf(pass: SitePass, walk: Walk, { slot, run, placement, plannedDuration, reason }: PassStart): Start {
+  const { reservation } = pass;
+  return {
+    jobId: run.jobId,
+    siteId: pass.entry.site.id,
+    allocations: allocationsOf(placement),
+    licenceIds: run.licences.map((pool) => pool.licence.id),
+    plannedDuration,
+    reason,
+    explanation: {
+      queued: pass.entry.queue.length,
+      order: walk.order,
+      orderValue: walk.valueOf(slot),
+      terms: walk.termsOf(slot),
+      reservation:
+        reason === ReasonCode.HEAD || reservation === null ? null : { jobId: reservation.jobId, at: reservation.at },
+    },
+  };
+}
+
+/** Counts by class of requirements: a reason is found once per class, whatever the length of the queue. */
+function countWaiting(pass: SitePass): Partial<Record<ReasonCode, number>> {
+  const { queue } = pass.entry;
+  const byClass = new Map<Requirement, number>();
+  const slots = queue.window();
+  for (let i = 0; i < slots.length; i++) {
+    const requirement = queue.requirements[slots[i] as number] as Requirement;
+    byClass.set(requirement, (byClass.get(requirement) ?? 0) + 1);
+  }
+  for (const { slot } of pass.starts) {
+    const requirement = queue.requirements[slot] as Requirement;
+    byClass.set(requirement, (byClass.get(requirement) as number) - 1);
+  }
+  const counts: Partial<Record<ReasonCode, number>> = {};
+  for (const [requirement, jobs] of byClass) {
+    if (jobs === 0) continue;
+    const reason = pass.full && pass.fitsNow(requirement) ? ReasonCode.READY : pass.whyWaiting(requirement);
+    counts[reason] = (counts[reason] ?? 0) + jobs;
+  }
+  return counts;
+}

@@ -1,0 +1,323 @@
+/**
+ * One look of a local policy at its site: what starts now, and what is reserved. The policy says in which order jobs are
+ * tried and which rule applies to them (`start`, `reserve`, `backfill`); the pass knows machines and licences.
+ *
+ * Starts are entered into the site's resources as they are decided, so that each sees what the ones before have left,
+ * and `undo` takes them out again: a cycle leaves the grid as it was.
+ */
+import type { Grid, SiteEntry } from '../grid.js';
+import type { Reservation } from '../model.js';
+import { ReasonCode } from '../reasons.js';
+import { whyNeverFits } from '../resources/eligibility.js';
+import { allocationsOf, onOne, type Placement, place, Room, roomFor } from '../resources/placement.js';
+import type { Requirement } from '../resources/requirements.js';
+import { type Able, freeCopies, type LicenceState, occupy, type RunState, vacate } from '../resources/site-resources.js';
+import { Timeline } from '../resources/timeline.js';
+import { Claims } from './claims.js';
+
+export interface PassStart {
+  slot: number;
+  run: RunState;
+  placement: Placement;
+  plannedDuration: number;
+  reason: ReasonCode;
+}
+
+/** What became of the job that was tried first. */
+export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
+
+let stamps = 0;
+
+export class SitePass {
+  readonly starts: PassStart[] = [];
+  reservation: Reservation | null = null;
+  private claimsIfAsked: Claims | null = null;
+  private readonly stamp = ++stamps;
+
+  constructor(
+    readonly grid: Grid,
+    readonly entry: SiteEntry,
+    readonly now: number,
+    private readonly maxStarts: number,
+  ) {}
+
+  /** No more starts are wanted. */
+  get full(): boolean {
+    return this.starts.length >= this.maxStarts;
+  }
+
+  /** No CPU is free: nothing can start. */
+  get exhausted(): boolean {
+    for (const state of this.entry.resources.machines) {
+      if (state.freeCpus > 0 && state.machine.available) return false;
+    }
+    return true;
+  }
+
+  /**
+   * Starts the job if it fits now. CANNOT_RUN: not even with every run over; it waits for a machine or a licence to come
+   * back, and nobody waits behind it.
+   */
+  start(slot: number): HeadOutcome {
+    const requirement = this.requirement(slot);
+    const able = this.able(requirement);
+    const placement = place(requirement, able.machines, Room.NOW);
+    if (placement !== null) {
+      const duration = this.work(slot) / placement.benchmark;
+      const pools = this.poolsNow(able, this.now + duration, this.heldBy(slot));
+      if (pools !== null) {
+        this.enter(slot, placement, duration, pools, ReasonCode.HEAD);
+        return 'STARTED';
+      }
+    }
+    return whyNeverFits(requirement, able) === null ? 'BLOCKED' : 'CANNOT_RUN';
+  }
+
+  /**
+   * Reserves for the job the earliest instant at which it fits, by the planned ends of the runs. The promise keeps its
+   * age if the last cycle made one to the same job.
+   */
+  reserve(slot: number): void {
+    const { entry, now } = this;
+    const requirement = this.requirement(slot);
+    const able = this.able(requirement);
+    const held = this.heldBy(slot);
+    const work = this.work(slot);
+    const found = earliestStart(this, requirement, able, work, held);
+    if (found === null) return;
+    const { at, placement, pools } = found;
+    for (const state of entry.resources.machines) {
+      state.leftCpus = state.futureCpus;
+      state.leftMemoryMb = state.futureMemoryMb;
+    }
+    charge(requirement, placement);
+    const siteId = entry.site.id;
+    const licenceIds = pools.map((pool) => pool.licence.id);
+    const madeAt = held?.madeAt ?? now;
+    if (licenceIds.length > 0) {
+      this.claims.setOwn({ siteId, madeAt, at, end: at + work / placement.benchmark, licenceIds });
+    }
+    const jobId = entry.queue.ids[slot] as number;
+    this.reservation = { siteId, jobId, at, allocations: allocationsOf(placement), licenceIds, madeAt };
+  }
+
+  /** Whether the job might start beside the reservation: a quick test, true of all that can. */
+  mightStart(slot: number): boolean {
+    const requirement = this.requirement(slot);
+    if (requirement.passStamp !== this.stamp) this.bound(requirement);
+    return this.work(slot) <= requirement.workBound;
+  }
+
+  /**
+   * Starts the job if it fits now and cannot delay the reservation: it ends by then, or it takes only what the reservation
+   * leaves free. Decision: "the first eligible machine" is the first on which both hold.
+   */
+  backfill(slot: number): boolean {
+    if (!this.mightStart(slot)) return false;
+    const requirement = this.requirement(slot);
+    const able = this.able(requirement);
+    const started =
+      requirement.tasks === 1
+        ? this.backfillOne(slot, requirement, able)
+        : this.backfillOn(slot, able, place(requirement, able.machines, Room.NOW), false) ||
+          this.backfillOn(slot, able, place(requirement, able.machines, Room.BESIDE), true);
+    // Room only shrinks: the next job of the class is tested against what is left now.
+    this.bound(requirement);
+    return started;
+  }
+
+  /** Why a waiting job of the class does not start, with what is free after the starts of this pass. */
+  whyWaiting(requirement: Requirement): ReasonCode {
+    const able = this.able(requirement);
+    const never = whyNeverFits(requirement, able);
+    if (never !== null) return never;
+    const busy = whyBusy(requirement, able);
+    if (busy !== null) return busy;
+    return this.reservation === null ? ReasonCode.NOT_HEAD : ReasonCode.WOULD_DELAY_RESERVATION;
+  }
+
+  /** Whether there is room for a job of the class now, reservations apart. */
+  fitsNow(requirement: Requirement): boolean {
+    return whyBusy(requirement, this.able(requirement)) === null;
+  }
+
+  /** Takes back every start. */
+  undo(): void {
+    for (let i = this.starts.length - 1; i >= 0; i--) {
+      const { run } = this.starts[i] as PassStart;
+      vacate(run);
+      this.entry.resources.removeRun(run);
+    }
+  }
+
+  get claims(): Claims {
+    this.claimsIfAsked ??= new Claims(this.grid, this.entry.site.id, this.now);
+    return this.claimsIfAsked;
+  }
+
+  private backfillOne(slot: number, requirement: Requirement, able: Able): boolean {
+    const { machines } = able;
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as (typeof machines)[number];
+      if (roomFor(requirement, state, Room.NOW) === 0) continue;
+      const beside = this.reservation === null || roomFor(requirement, state, Room.BESIDE) > 0;
+      if (this.backfillOn(slot, able, onOne(state), beside)) return true;
+    }
+    return false;
+  }
+
+  /** `beside`: the placement leaves the reservation its room however long the job runs. */
+  private backfillOn(slot: number, able: Able, placement: Placement | null, beside: boolean): boolean {
+    if (placement === null) return false;
+    const duration = this.work(slot) / placement.benchmark;
+    const end = this.now + duration;
+    const before = this.reservation === null || end <= this.reservation.at;
+    if (!before && !beside) return false;
+    const pools = this.poolsNow(able, end, null);
+    if (pools === null) return false;
+    if (!before) charge(this.requirement(slot), placement);
+    const reason = before ? ReasonCode.BACKFILLED_BEFORE_RESERVATION : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    this.enter(slot, placement, duration, pools, reason);
+    return true;
+  }
+
+  /** A free copy for each kind that can be kept until `end`; null when one is missing. */
+  private poolsNow(able: Able, end: number, holder: Reservation | null): LicenceState[] | null {
+    if (able.pools.length === 0) return NO_POOLS;
+    return pickPools(able, (pool) => this.claims.allowsNow(pool, end, holder));
+  }
+
+  /**
+   * Notes for the class the most work that a job of it may have to start: all, if it fits beside the reservation; what
+   * ends by the reservation on the best machine with room; none. Slightly generous, for `backfill` decides exactly.
+   */
+  private bound(requirement: Requirement): void {
+    requirement.passStamp = this.stamp;
+    requirement.workBound = -1;
+    const able = this.able(requirement);
+    for (const pools of able.pools) if (!pools.some((pool) => freeCopies(pool) > 0)) return;
+    let benchmark = 0;
+    if (requirement.tasks === 1) {
+      for (const state of able.machines) {
+        if (roomFor(requirement, state, Room.NOW) === 0) continue;
+        if (this.reservation === null || roomFor(requirement, state, Room.BESIDE) > 0) {
+          requirement.workBound = Infinity;
+          return;
+        }
+        benchmark = Math.max(benchmark, state.machine.benchmark);
+      }
+    } else {
+      const now = place(requirement, able.machines, Room.NOW);
+      if (now !== null && (this.reservation === null || place(requirement, able.machines, Room.BESIDE) !== null)) {
+        requirement.workBound = Infinity;
+        return;
+      }
+      benchmark = now?.benchmark ?? 0;
+    }
+    if (benchmark > 0 && this.reservation !== null) {
+      requirement.workBound = (this.reservation.at - this.now) * benchmark * (1 + 1e-9);
+    }
+  }
+
+  private enter(slot: number, placement: Placement, duration: number, pools: LicenceState[], reason: ReasonCode): void {
+    const { queue, resources, site } = this.entry;
+    const requirement = this.requirement(slot);
+    const jobId = queue.ids[slot] as number;
+    const run: RunState = {
+      run: {
+        jobId,
+        siteId: site.id,
+        epoch: 0,
+        allocations: [],
+        licenceIds: [],
+        start: this.now,
+        plannedEnd: this.now + duration,
+      },
+      jobId,
+      end: this.now + duration,
+      machines: placement.machines,
+      cpus: placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
+      memoryMb: placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
+      licences: pools,
+    };
+    occupy(run);
+    resources.addRun(run);
+    for (const pool of pools) this.claims.touched(pool);
+    this.starts.push({ slot, run, placement, plannedDuration: duration, reason });
+  }
+
+  /** The stored reservation, if it is this job's. */
+  private heldBy(slot: number): Reservation | null {
+    const { reservation, queue } = this.entry;
+    return reservation !== null && reservation.jobId === queue.ids[slot] ? reservation : null;
+  }
+
+  private able(requirement: Requirement): Able {
+    return this.entry.resources.able(requirement.signature);
+  }
+
+  private requirement(slot: number): Requirement {
+    return this.entry.queue.requirements[slot] as Requirement;
+  }
+
+  private work(slot: number): number {
+    return this.entry.queue.works[slot] as number;
+  }
+}
+
+const NO_POOLS: LicenceState[] = [];
+
+/** The first pool that passes the test for each kind, null when there is none for one. */
+export function pickPools(able: Able, test: (pool: LicenceState) => boolean): LicenceState[] | null {
+  const picked: LicenceState[] = [];
+  for (const pools of able.pools) {
+    const pool = pools.find(test);
+    if (pool === undefined) return null;
+    picked.push(pool);
+  }
+  return picked;
+}
+
+/** Which resource the class lacks now, null when it fits. */
+export function whyBusy(requirement: Requirement, able: Able): ReasonCode | null {
+  if (place({ ...requirement, memoryMbPerTask: 0 }, able.machines, Room.NOW) === null) return ReasonCode.CPUS_BUSY;
+  if (place(requirement, able.machines, Room.NOW) === null) return ReasonCode.MEMORY_BUSY;
+  if (pickPools(able, (pool) => freeCopies(pool) > 0) === null) return ReasonCode.LICENCES_BUSY;
+  return null;
+}
+
+/** What the placement takes is no longer left beside the reservation. */
+function charge(requirement: Requirement, placement: Placement): void {
+  for (let i = 0; i < placement.machines.length; i++) {
+    const state = placement.machines[i] as Placement['machines'][number];
+    const tasks = placement.tasks[i] as number;
+    state.leftCpus -= tasks * requirement.cpusPerTask;
+    state.leftMemoryMb -= tasks * requirement.memoryMbPerTask;
+  }
+}
+
+/**
+ * The earliest instant at which a job fits if runs end as planned, with its placement and pools; null when it fits never.
+ * Leaves the timeline's scratch fields at that instant.
+ */
+export function earliestStart(
+  pass: { grid: Grid; entry: SiteEntry; now: number; claims: Claims },
+  requirement: Requirement,
+  able: Able,
+  work: number,
+  holder: Reservation | null,
+): { at: number; placement: Placement; pools: LicenceState[] } | null {
+  const instants = able.pools.length === 0 ? [] : pass.claims.ends();
+  const timeline = new Timeline(pass.entry.resources, able, pass.now, instants);
+  while (timeline.advance()) {
+    const { at } = timeline;
+    const placement = place(requirement, able.machines, Room.FUTURE);
+    if (placement === null) continue;
+    const end = at + work / placement.benchmark;
+    const pools =
+      able.pools.length === 0 ? NO_POOLS : pickPools(able, (pool) => pass.claims.allowsAt(pool, at, end, holder));
+    if (pools !== null) return { at, placement, pools };
+  }
+  return null;
+}
+

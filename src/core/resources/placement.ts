@@ -1,0 +1,68 @@
+/**
+ * Where the tasks of a job go: machines in order of power, ties by id (two-level.md: "a job goes on the first eligible
+ * machine of the highest power"). One task goes on the first with room; several fill machine after machine.
+ */
+import type { Allocation } from '../model.js';
+import type { Requirement } from './requirements.js';
+import { type MachineState, tasksIn } from './site-resources.js';
+
+export interface Placement {
+  machines: MachineState[];
+  /** Aligned with `machines`. */
+  tasks: number[];
+  /** Power of the slowest of them: the job ends when its last task does. */
+  benchmark: number;
+}
+
+/** Of which room to speak. */
+export const Room = {
+  /** Free now. */
+  NOW: 0,
+  /** Free at the instant that the timeline has come to. */
+  FUTURE: 1,
+  /** Free now, and left by the reservation at its instant: what can be held for any length of time. */
+  BESIDE: 2,
+} as const;
+export type Room = (typeof Room)[keyof typeof Room];
+
+/** How many tasks of the class the machine has room for. */
+export function roomFor(requirement: Requirement, state: MachineState, room: Room): number {
+  if (room === Room.FUTURE) return tasksIn(requirement, state.futureCpus, state.futureMemoryMb);
+  const now = tasksIn(requirement, state.freeCpus, state.freeMemoryMb);
+  if (room === Room.NOW || now === 0) return now;
+  return Math.min(now, tasksIn(requirement, state.leftCpus, state.leftMemoryMb));
+}
+
+/** The placement of the class on `machines` (in order of placement), null when there is no room for all tasks. */
+export function place(requirement: Requirement, machines: readonly MachineState[], room: Room): Placement | null {
+  if (requirement.tasks === 1) {
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as MachineState;
+      if (roomFor(requirement, state, room) > 0) return onOne(state);
+    }
+    return null;
+  }
+  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity };
+  let left = requirement.tasks;
+  for (let i = 0; i < machines.length && left > 0; i++) {
+    const state = machines[i] as MachineState;
+    const tasks = Math.min(left, roomFor(requirement, state, room));
+    if (tasks === 0) continue;
+    placement.machines.push(state);
+    placement.tasks.push(tasks);
+    placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
+    left -= tasks;
+  }
+  return left === 0 ? placement : null;
+}
+
+/** The placement of a one-task job on a machine. */
+export const onOne = (state: MachineState): Placement => ({
+  machines: [state],
+  tasks: [1],
+  benchmark: state.machine.benchmark,
+});
+
+/** As a plan shows it. */
+export const allocationsOf = (placement: Placement): Allocation[] =>
+  placement.machines.map((state, i) => ({ machineId: state.machine.id, tasks: placement.tasks[i] as number }));

@@ -1,0 +1,85 @@
+/**
+ * The availability profile of a site: what is free at each later instant, if runs end when they are planned to. It only
+ * grows, because nothing that is not running yet is in it. Overdue runs count as ending now.
+ *
+ * A timeline walks the profile from one release to the next, on scratch fields of the machines and pools; a site has one
+ * at a time. A walk costs the number of runs that end on the way.
+ */
+import { type Able, freeCopies, type LicenceState, type RunState, type SiteResources } from './site-resources.js';
+
+export class Timeline {
+  /** The instant it has come to; what is free then is in the scratch fields `future…`. */
+  at = -Infinity;
+  private readonly runs: readonly RunState[];
+  private readonly outside: readonly RunState[];
+  private nextRun = 0;
+  private nextOutside = 0;
+  private nextInstant = 0;
+
+  /** `instants`: further times, ascending, at which the walk is to stop. */
+  constructor(
+    resources: SiteResources,
+    able: Able,
+    private readonly now: number,
+    private readonly instants: readonly number[] = [],
+  ) {
+    for (const state of resources.machines) {
+      state.futureCpus = state.freeCpus;
+      state.futureMemoryMb = state.freeMemoryMb;
+    }
+    for (const pools of able.pools) for (const pool of pools) pool.futureCopies = freeCopies(pool);
+    this.runs = resources.runs;
+    this.outside = able.pools.length === 0 ? [] : holdersElsewhere(able, resources.siteId);
+  }
+
+  /** Goes to the next instant, first to now. False when nothing more will happen. */
+  advance(): boolean {
+    const next = this.at === -Infinity ? this.now : this.nextTime();
+    if (next === Infinity) return false;
+    this.at = next;
+    for (; this.nextRun < this.runs.length; this.nextRun++) {
+      const run = this.runs[this.nextRun] as RunState;
+      if (run.end > next) break;
+      for (let i = 0; i < run.machines.length; i++) {
+        const state = run.machines[i] as (typeof run.machines)[number];
+        state.futureCpus += run.cpus[i] as number;
+        state.futureMemoryMb += run.memoryMb[i] as number;
+      }
+      for (const pool of run.licences) pool.futureCopies++;
+    }
+    for (; this.nextOutside < this.outside.length; this.nextOutside++) {
+      const run = this.outside[this.nextOutside] as RunState;
+      if (run.end > next) break;
+      for (const pool of run.licences) pool.futureCopies++;
+    }
+    while ((this.instants[this.nextInstant] ?? Infinity) <= next) this.nextInstant++;
+    return true;
+  }
+
+  private nextTime(): number {
+    return Math.min(
+      this.runs[this.nextRun]?.end ?? Infinity,
+      this.outside[this.nextOutside]?.end ?? Infinity,
+      this.instants[this.nextInstant] ?? Infinity,
+    );
+  }
+}
+
+/** Runs at other sites that hold copies of the grid-wide pools in question. */
+function holdersElsewhere(able: Able, siteId: number): RunState[] {
+  const found = new Set<RunState>();
+  for (const pools of able.pools) {
+    for (const pool of pools) {
+      if (pool.licence.siteId !== null) continue;
+      for (const run of pool.holders) if (run.run.siteId !== siteId) found.add(run);
+    }
+  }
+  return [...found].sort((a, b) => a.end - b.end || a.jobId - b.jobId);
+}
+
+/** Copies of a pool that are free at a time, by planned ends. */
+export function copiesFreeAt(pool: LicenceState, time: number): number {
+  let free = pool.licence.copies;
+  for (const run of pool.holders) if (run.end > time) free--;
+  return free;
+}
