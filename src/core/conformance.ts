@@ -2,8 +2,9 @@
  * Runs cases `{rule, input, expected}` like those of the specification's vectors through the core's own functions. Numbers
  * must agree to a relative 1e-9; identifiers and orders exactly.
  */
-import { leastLoaded } from './dispatch/two-level.js';
+
 import { PriorityLoad } from './dispatch/load.js';
+import { leastLoaded } from './dispatch/two-level.js';
 import { JobQueue } from './local/queue.js';
 import { OwnPriorityWalk } from './local/walk.js';
 import type { Job, UserClass } from './model.js';
@@ -30,7 +31,12 @@ const TOLERANCE = 1e-9;
 
 /** Runs a parsed file of vectors: an object with a list `cases`, or the list. Throws when it is neither. */
 export function runVectors(parsed: unknown): ConformanceResult {
-  const result: ConformanceResult = { lines: [], passed: 0, failed: 0, notBuilt: 0 };
+  const result: ConformanceResult = {
+    lines: [],
+    passed: 0,
+    failed: 0,
+    notBuilt: 0,
+  };
   for (const [rule, cases] of byRule(casesOf(parsed))) {
     const run = Object.hasOwn(rules, rule) ? (rules[rule] as (input: never) => unknown) : null;
     if (run === null) {
@@ -44,7 +50,10 @@ export function runVectors(parsed: unknown): ConformanceResult {
     });
     result.passed += cases.length - failures.length;
     result.failed += failures.length;
-    result.lines.push(`${rule}: ${cases.length - failures.length} passed, ${failures.length} failed`, ...failures);
+    result.lines.push(
+      `${rule}: ${cases.length - failures.length} passed, ${failures.length} failed`,
+      ...failures,
+    );
   }
   return result;
 }
@@ -54,7 +63,11 @@ const rules: Record<string, (input: never) => unknown> = {
   ms_priority: (input: MsInput) => {
     const { deadline, estimate, submit, userClass, licenses } = input.job;
     const job = { deadline, estimate, submit, userClass, licences: licenses };
-    const policy = { maxDelta: input.max, weights: input.weights, userClassDelta: null };
+    const policy = {
+      maxDelta: input.max,
+      weights: input.weights,
+      userClassDelta: null,
+    };
     return msPriority(job, meanOf(input.window), input.licenseKinds, policy);
   },
 
@@ -62,7 +75,12 @@ const rules: Record<string, (input: never) => unknown> = {
     const sites = input.sites.map(({ id, eligible, queued }) => {
       const load = new PriorityLoad();
       for (const job of queued) load.add(job.priority, job.estimate * job.benchmark);
-      return { id, eligible, load: load.loadFrom(input.priority), count: load.countFrom(input.priority) };
+      return {
+        id,
+        eligible,
+        load: load.loadFrom(input.priority),
+        count: load.countFrom(input.priority),
+      };
     });
     const eligible = sites.filter((site) => site.eligible);
     const { left } = leastLoaded(
@@ -81,7 +99,12 @@ const rules: Record<string, (input: never) => unknown> = {
     const queue = new JobQueue();
     const requests = new Map<string, number>();
     const slots = input.queue.map(({ licenses, ...given }, id) => {
-      const job: Job = { ...anyJob, ...given, id, licences: [...licenses].sort() };
+      const job: Job = {
+        ...anyJob,
+        ...given,
+        id,
+        licences: [...licenses].sort(),
+      };
       for (const kind of licenses) requests.set(kind, (requests.get(kind) ?? 0) + 1);
       return queue.add(job, requirements.enter(job), 0);
     });
@@ -92,7 +115,11 @@ const rules: Record<string, (input: never) => unknown> = {
       requests,
       copiesOf: (kind) => input.licenseTotals[kind] ?? 0,
     });
-    return slots.map((slot, i) => ({ id: input.queue[i]?.id, ...walk.termsOf(slot), priority: walk.valueOf(slot) }));
+    return slots.map((slot, i) => ({
+      id: input.queue[i]?.id,
+      ...walk.termsOf(slot),
+      priority: walk.valueOf(slot),
+    }));
   },
 };
 
@@ -101,12 +128,22 @@ interface MsInput {
   licenseKinds: number;
   weights: { deadline: number; licenses: number; user: number };
   window: number[];
-  job: { submit: number; estimate: number; userClass: UserClass; deadline: number | null; licenses: string[] };
+  job: {
+    submit: number;
+    estimate: number;
+    userClass: UserClass;
+    deadline: number | null;
+    licenses: string[];
+  };
 }
 
 interface DispatchInput {
   priority: number;
-  sites: { id: string; eligible: boolean; queued: { priority: number; estimate: number; benchmark: number }[] }[];
+  sites: {
+    id: string;
+    eligible: boolean;
+    queued: { priority: number; estimate: number; benchmark: number }[];
+  }[];
 }
 
 interface LsInput {
@@ -171,9 +208,12 @@ function failureOf(run: () => unknown, expected: unknown): string | null {
 
 function agrees(got: unknown, expected: unknown): boolean {
   if (typeof got === 'number' && typeof expected === 'number') {
-    return got === expected || Math.abs(got - expected) <= TOLERANCE * Math.max(Math.abs(got), Math.abs(expected));
+    return (
+      got === expected || Math.abs(got - expected) <= TOLERANCE * Math.max(Math.abs(got), Math.abs(expected))
+    );
   }
-  if (typeof got !== 'object' || typeof expected !== 'object' || got === null || expected === null) return got === expected;
+  if (typeof got !== 'object' || typeof expected !== 'object' || got === null || expected === null)
+    return got === expected;
   if (Array.isArray(got) !== Array.isArray(expected)) return false;
   const names = new Set([...Object.keys(got), ...Object.keys(expected)]);
   return [...names].every(

@@ -152,7 +152,11 @@ export class Grid {
     wholeNumber('licence.copies', licence.copies, 0);
     if (licence.siteId !== null) this.siteEntry(licence.siteId);
     const known = this.licenceById.get(licence.id);
-    if (known !== undefined && known.licence.kind === licence.kind && known.licence.siteId === licence.siteId) {
+    if (
+      known !== undefined &&
+      known.licence.kind === licence.kind &&
+      known.licence.siteId === licence.siteId
+    ) {
       known.licence = licence;
     } else {
       if (known !== undefined) this.removeLicence(licence.id);
@@ -227,11 +231,16 @@ export class Grid {
     const state = this.runState(run, entry.requirement);
     for (let i = 0; i < state.machines.length; i++) {
       const machine = state.machines[i] as MachineState;
-      const free = machine.freeCpus >= (state.cpus[i] as number) && machine.freeMemoryMb >= (state.memoryMb[i] as number);
+      const free =
+        machine.freeCpus >= (state.cpus[i] as number) &&
+        machine.freeMemoryMb >= (state.memoryMb[i] as number);
       check(free, `machine ${machine.machine.id} has no room for job ${run.jobId}`);
     }
     for (const pool of state.licences) {
-      check(pool.holders.length < pool.licence.copies, `licence ${pool.licence.id} has no free copy for job ${run.jobId}`);
+      check(
+        pool.holders.length < pool.licence.copies,
+        `licence ${pool.licence.id} has no free copy for job ${run.jobId}`,
+      );
     }
     this.leaveQueue(entry);
     this.begin(entry, entry.site, state);
@@ -270,7 +279,10 @@ export class Grid {
 
   /** Keeps what a cycle of the site reserved; null: nothing. Other sites respect it where it takes grid-wide licences. */
   setReservation(siteId: number, reservation: Reservation | null): void {
-    check(reservation === null || reservation.siteId === siteId, `the reservation is not one of site ${siteId}`);
+    check(
+      reservation === null || reservation.siteId === siteId,
+      `the reservation is not one of site ${siteId}`,
+    );
     this.siteEntry(siteId).reservation = reservation;
   }
 
@@ -294,7 +306,9 @@ export class Grid {
     if (entry === undefined) return null;
     if (entry.site === null) return { at: 'ROOT' };
     const siteId = entry.site.site.id;
-    return entry.run === null ? { at: 'QUEUE', siteId } : { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
+    return entry.run === null
+      ? { at: 'QUEUE', siteId }
+      : { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
   }
 
   /** The job as it was last given; null when it is not in the grid. */
@@ -371,12 +385,23 @@ export class Grid {
   }
 
   private runState(run: Run, requirement: Requirement): RunState {
-    const state: RunState = { run, jobId: run.jobId, end: run.plannedEnd, machines: [], cpus: [], memoryMb: [], licences: [] };
+    const state: RunState = {
+      run,
+      jobId: run.jobId,
+      end: run.plannedEnd,
+      machines: [],
+      cpus: [],
+      memoryMb: [],
+      licences: [],
+    };
     for (const { machineId, tasks } of run.allocations) {
       const machine = this.machineById.get(machineId);
       check(machine !== undefined, `machine ${machineId} is not in the grid`);
       check(machine.machine.siteId === run.siteId, `machine ${machineId} is not at site ${run.siteId}`);
-      check(!state.machines.includes(machine), `machine ${machineId} is named twice by the run of job ${run.jobId}`);
+      check(
+        !state.machines.includes(machine),
+        `machine ${machineId} is named twice by the run of job ${run.jobId}`,
+      );
       state.machines.push(machine);
       state.cpus.push(tasks * requirement.cpusPerTask);
       state.memoryMb.push(tasks * requirement.memoryMbPerTask);
@@ -385,7 +410,10 @@ export class Grid {
       const pool = this.licenceById.get(licenceId);
       check(pool !== undefined, `licence ${licenceId} is not in the grid`);
       const { siteId } = pool.licence;
-      check(siteId === null || siteId === run.siteId, `licence ${licenceId} is not usable at site ${run.siteId}`);
+      check(
+        siteId === null || siteId === run.siteId,
+        `licence ${licenceId} is not usable at site ${run.siteId}`,
+      );
       state.licences.push(pool);
     }
     return state;
@@ -421,11 +449,13 @@ function checkJob(job: Job): void {
   wholeNumber('job.tasks', job.tasks, 1);
   wholeNumber('job.cpusPerTask', job.cpusPerTask, 1);
   wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
-  if (!Number.isFinite(job.submit)) throw new Error(`job.submit is ${job.submit}; accepted is a finite number`);
+  if (!Number.isFinite(job.submit))
+    throw new Error(`job.submit is ${job.submit}; accepted is a finite number`);
 }
 
 function positive(field: string, value: number): void {
-  if (!(value > 0 && value < Infinity)) throw new Error(`${field} is ${value}; accepted is a finite number above 0`);
+  if (!(value > 0 && value < Infinity))
+    throw new Error(`${field} is ${value}; accepted is a finite number above 0`);
 }
 
 function wholeNumber(field: string, value: number, least: number): void {

@@ -1,7 +1,25 @@
 /** What the other rooms use of the core. */
 export * from './conformance.js';
-export { type DispatchContext, type DispatchPlan, dispatchCycle } from './dispatch/cycle.js';
-export { effectivePriority, Grid, type JobPlace, type SiteEntry } from './grid.js';
+export {
+  type DispatchContext,
+  type DispatchPlan,
+  dispatchCycle,
+} from './dispatch/cycle.js';
+export { describeDispatch, describeStart } from './explain/describe.js';
+export {
+  type ExplainContext,
+  type Placing,
+  type PredictedStart,
+  placement,
+  type SiteRanking,
+} from './explain/placement.js';
+export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';
+export {
+  effectivePriority,
+  Grid,
+  type JobPlace,
+  type SiteEntry,
+} from './grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export * from './model.js';
 export * from './policy.js';

@@ -47,7 +47,11 @@ const twoLevel = z
     maxDelta: z.int().min(1).max(64),
     /** How many margins of earlier jobs make up their mean, `N` in the paper. */
     window: z.int().min(1).max(MAX_WINDOW),
-    weights: z.strictObject({ deadline: weight, licenses: weight, user: weight }),
+    weights: z.strictObject({
+      deadline: weight,
+      licenses: weight,
+      user: weight,
+    }),
     /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
     userClassDelta: z
       .strictObject({
@@ -84,7 +88,10 @@ export const dispatchPolicySchema = z.discriminatedUnion('kind', [twoLevel]);
 export type DispatchPolicyDocument = z.infer<typeof dispatchPolicySchema>;
 export type TwoLevelPolicy = z.infer<typeof twoLevel>;
 
-const seconds = z.number().min(1).max(86_400 * 30);
+const seconds = z
+  .number()
+  .min(1)
+  .max(86_400 * 30);
 
 export const policySchema = z.strictObject({
   dispatch: dispatchPolicySchema,
@@ -122,18 +129,38 @@ export const DEFAULT_POLICY: Policy = {
   },
   local: {
     kind: 'flexible',
-    weights: { aging: 0.01, licenses: 1, waitMinimization: 1, deadlineMin: 0.1, deadlineMax: 5, deadlineK: 1.5 },
+    weights: {
+      aging: 0.01,
+      licenses: 1,
+      waitMinimization: 1,
+      deadlineMin: 0.1,
+      deadlineMax: 5,
+      deadlineK: 1.5,
+    },
   },
   seed: 1,
-  timers: { cycleS: 30, agentSilentS: 60, lostAfterS: 300, onDeadlinePassed: 'RECORD' },
+  timers: {
+    cycleS: 30,
+    agentSilentS: 60,
+    lostAfterS: 300,
+    onDeadlinePassed: 'RECORD',
+  },
   maxAttempts: 3,
 };
 
 /** A policy document that is not acceptable; the message has a line `path: value is …; accepted is …` for each fault. */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError';
-  constructor(readonly faults: readonly { path: string; value: unknown; accepted: string }[]) {
-    super(faults.map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted: ${f.accepted}`).join('\n'));
+  constructor(
+    readonly faults: readonly {
+      path: string;
+      value: unknown;
+      accepted: string;
+    }[],
+  ) {
+    super(
+      faults.map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted: ${f.accepted}`).join('\n'),
+    );
   }
 }
 

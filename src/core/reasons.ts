@@ -42,10 +42,12 @@ export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
 const sentences: Record<ReasonCode, string> = {
   IDLE_SITE: 'The first site with no queued work of this priority or above takes the job.',
   LEAST_LOAD: 'The site has the least queued work of this priority or above.',
-  LEAST_ORDERING: 'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
+  LEAST_ORDERING:
+    'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
   DRAWN: 'Several sites have the same least work and number of jobs; one of them was drawn.',
   HEAD: 'It was first in the queue and fitted.',
-  BACKFILLED_BEFORE_RESERVATION: 'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
+  BACKFILLED_BEFORE_RESERVATION:
+    'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
   BACKFILLED_BESIDE_RESERVATION: 'It fitted beside what is reserved for job {reservedJob}.',
   NO_SITE_UP: 'No site is up.',
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, draining, or has its machines unavailable.',
@@ -64,7 +66,8 @@ const sentences: Record<ReasonCode, string> = {
   MEMORY_BUSY: 'Not enough memory is free on the machines with free CPUs.',
   LICENCES_BUSY: 'All copies of a licence that it asks for are in use or reserved.',
   NOT_HEAD: 'Jobs ahead of it in the queue must start first.',
-  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the start reserved for job {reservedJob} at {reservedAt}.',
+  WOULD_DELAY_RESERVATION:
+    'It would fit now, but would delay the start reserved for job {reservedJob} at {reservedAt}.',
   READY: 'Nothing stands in its way: the next cycle starts it.',
   HELD: 'It is held until someone releases it.',
 };

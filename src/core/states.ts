@@ -95,7 +95,8 @@ export const isTerminal = (state: JobState): boolean => terminal.has(state);
 /** The job has a live run: it occupies machines and licences. */
 export const isLive = (state: JobState): boolean => live.has(state);
 /** Whether the table allows the change; null is a job that is not submitted yet. */
-export const canTransition = (from: JobState | null, to: JobState): boolean => to in transitions[from ?? 'NONE'];
+export const canTransition = (from: JobState | null, to: JobState): boolean =>
+  to in transitions[from ?? 'NONE'];
 
 /** Throws when the table does not allow the change, naming what would be. */
 export function assertTransition(from: JobState | null, to: JobState): void {

@@ -8,7 +8,11 @@ describe('runVectors', () => {
   it.runIf(existsSync(vectors))('passes the vectors of every rule that is built', () => {
     const { lines, passed, failed, notBuilt } = runVectors(JSON.parse(readFileSync(vectors, 'utf8')));
     expect(lines.filter((line) => line.startsWith('  '))).toEqual([]);
-    expect({ passed, failed, notBuilt }).toEqual({ passed: 75, failed: 0, notBuilt: 175 });
+    expect({ passed, failed, notBuilt }).toEqual({
+      passed: 75,
+      failed: 0,
+      notBuilt: 175,
+    });
   });
 
   it('counts failures and rules that are not built apart, and shows expected and got', () => {
@@ -17,12 +21,26 @@ describe('runVectors', () => {
       licenseKinds: 0,
       weights: { deadline: 1, licenses: 1, user: 2 },
       window: [],
-      job: { submit: 0, estimate: 10, userClass: 'GOLD', deadline: null, licenses: [] },
+      job: {
+        submit: 0,
+        estimate: 10,
+        userClass: 'GOLD',
+        deadline: null,
+        licenses: [],
+      },
     };
     const result = runVectors({
       cases: [
-        { rule: 'ms_priority', input, expected: { deadline: 0, licenses: 0, user: 3, priority: 6 } },
-        { rule: 'ms_priority', input, expected: { deadline: 0, licenses: 0, user: 3, priority: 7 } },
+        {
+          rule: 'ms_priority',
+          input,
+          expected: { deadline: 0, licenses: 0, user: 3, priority: 6 },
+        },
+        {
+          rule: 'ms_priority',
+          input,
+          expected: { deadline: 0, licenses: 0, user: 3, priority: 7 },
+        },
         { rule: 'ms_priority', input: null, expected: {} },
         { rule: 'something_else', input, expected: {} },
       ],

@@ -15,7 +15,11 @@ import type { Choice, DispatchPass } from './policy.js';
 export class TwoLevelDispatch implements DispatchPass {
   private readonly rules: TwoLevelPolicy;
   private readonly margins: number[];
-  private readonly moves: { site: SiteEntry; priority: number; work: number }[] = [];
+  private readonly moves: {
+    site: SiteEntry;
+    priority: number;
+    work: number;
+  }[] = [];
 
   constructor(
     private readonly grid: Grid,
@@ -56,7 +60,10 @@ export class TwoLevelDispatch implements DispatchPass {
   }
 
   moved(job: Job, choice: Choice): void {
-    const priority = effectivePriority({ priority: choice.priority, boost: job.boost });
+    const priority = effectivePriority({
+      priority: choice.priority,
+      boost: job.boost,
+    });
     const work = job.estimate * job.benchmark;
     choice.site.load.add(priority, work);
     this.moves.push({ site: choice.site, priority, work });
@@ -86,13 +93,19 @@ export class TwoLevelDispatch implements DispatchPass {
  * The choice by Load, then Ordering, over sites in stable order: positions that are left, and the rule that decided. More
  * than one position is left to a draw.
  */
-export function leastLoaded(load: readonly number[], ordering: readonly number[]): { reason: ReasonCode; left: number[] } {
+export function leastLoaded(
+  load: readonly number[],
+  ordering: readonly number[],
+): { reason: ReasonCode; left: number[] } {
   const idle = load.indexOf(0);
   if (idle !== -1) return { reason: ReasonCode.IDLE_SITE, left: [idle] };
   const byLoad = allLeast(load, [...load.keys()]);
   if (byLoad.length === 1) return { reason: ReasonCode.LEAST_LOAD, left: byLoad };
   const byOrdering = allLeast(ordering, byLoad);
-  return { reason: byOrdering.length === 1 ? ReasonCode.LEAST_ORDERING : ReasonCode.DRAWN, left: byOrdering };
+  return {
+    reason: byOrdering.length === 1 ? ReasonCode.LEAST_ORDERING : ReasonCode.DRAWN,
+    left: byOrdering,
+  };
 }
 
 function allLeast(values: readonly number[], among: readonly number[]): number[] {

@@ -26,7 +26,8 @@ export class Claims {
   /** The claims of other sites' reservations, as the grid keeps them. */
   constructor(grid: Grid, siteId: number, now: number) {
     for (const { site, reservation } of grid.sites) {
-      if (reservation === null || site.id === siteId || site.state !== 'UP') continue;
+      if (reservation === null || reservation.licenceIds.length === 0) continue;
+      if (site.id === siteId || site.state !== 'UP') continue;
       const claim = claimOf(grid, reservation, now);
       if (claim !== null) this.foreign.push(claim);
     }
@@ -62,7 +63,8 @@ export class Claims {
 
   /** When claims end: instants at which a copy may come free. */
   ends(): number[] {
-    return this.foreign.map((claim) => claim.end).sort((a, b) => a - b);
+    const claims = this.own === null ? this.foreign : [...this.foreign, this.own];
+    return claims.map((claim) => claim.end).sort((a, b) => a - b);
   }
 
   /** The claims on a pool that a holder must respect, with the copies that each leaves at its instant. */
@@ -77,7 +79,8 @@ export class Claims {
     const found = respected.map((claim) => ({
       claim,
       slack:
-        copiesFreeAt(pool, claim.at) - respected.filter((other) => other.at <= claim.at && claim.at < other.end).length,
+        copiesFreeAt(pool, claim.at) -
+        respected.filter((other) => other.at <= claim.at && claim.at < other.end).length,
     }));
     if (holder === null) this.byPool.set(pool, found);
     return found;
@@ -89,14 +92,20 @@ const NONE: readonly { claim: Claim; slack: number }[] = [];
 const isOlder = (a: { madeAt: number; siteId: number }, b: { madeAt: number; siteId: number }): boolean =>
   a.madeAt < b.madeAt || (a.madeAt === b.madeAt && a.siteId < b.siteId);
 
-/** Null for a reservation whose job has left the queue, or that claims no licence. */
-function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | null {
+/** What a reservation claims; null for one whose job has left the queue. */
+export function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | null {
   const job = grid.job(reservation.jobId);
-  if (job === null || reservation.licenceIds.length === 0) return null;
+  if (job === null) return null;
   const place = grid.placeOf(reservation.jobId);
   if (place?.at !== 'QUEUE' || place.siteId !== reservation.siteId) return null;
   const at = Math.max(now, reservation.at);
   const benchmark = grid.slowestOf(reservation.allocations);
   const { siteId, madeAt, licenceIds } = reservation;
-  return { siteId, madeAt, at, end: at + (job.estimate * job.benchmark) / benchmark, licenceIds };
+  return {
+    siteId,
+    madeAt,
+    at,
+    end: at + (job.estimate * job.benchmark) / benchmark,
+    licenceIds,
+  };
 }

@@ -40,10 +40,18 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   const entry = grid.siteEntry(siteId);
   const { site, queue } = entry;
   const { policyVersion } = context;
-  const plan: SitePlan = { siteId, policyVersion, starts: [], reservation: null, waitingByReason: {}, truncated: false };
+  const plan: SitePlan = {
+    siteId,
+    policyVersion,
+    starts: [],
+    reservation: null,
+    waitingByReason: {},
+    truncated: false,
+  };
   if (queue.length === 0) return plan;
   if (site.state !== 'UP') {
-    plan.waitingByReason[site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING] = queue.length;
+    plan.waitingByReason[site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING] =
+      queue.length;
     return plan;
   }
   const pass = new SitePass(grid, entry, context.now, context.maxStarts);
@@ -61,7 +69,11 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   return plan;
 }
 
-function startOf(pass: SitePass, walk: Walk, { slot, run, placement, plannedDuration, reason }: PassStart): Start {
+function startOf(
+  pass: SitePass,
+  walk: Walk,
+  { slot, run, placement, plannedDuration, reason }: PassStart,
+): Start {
   const { reservation } = pass;
   return {
     jobId: run.jobId,
@@ -76,7 +88,9 @@ function startOf(pass: SitePass, walk: Walk, { slot, run, placement, plannedDura
       orderValue: walk.valueOf(slot),
       terms: walk.termsOf(slot),
       reservation:
-        reason === ReasonCode.HEAD || reservation === null ? null : { jobId: reservation.jobId, at: reservation.at },
+        reason === ReasonCode.HEAD || reservation === null
+          ? null
+          : { jobId: reservation.jobId, at: reservation.at },
     },
   };
 }

@@ -11,8 +11,15 @@ import { ReasonCode } from '../reasons.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import { allocationsOf, onOne, type Placement, place, Room, roomFor } from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
-import { type Able, freeCopies, type LicenceState, occupy, type RunState, vacate } from '../resources/site-resources.js';
-import { Timeline } from '../resources/timeline.js';
+import {
+  type Able,
+  freeCopies,
+  type LicenceState,
+  occupy,
+  type RunState,
+  vacate,
+} from '../resources/site-resources.js';
+import { type Hold, Timeline } from '../resources/timeline.js';
 import { Claims } from './claims.js';
 
 export interface PassStart {
@@ -95,10 +102,23 @@ export class SitePass {
     const licenceIds = pools.map((pool) => pool.licence.id);
     const madeAt = held?.madeAt ?? now;
     if (licenceIds.length > 0) {
-      this.claims.setOwn({ siteId, madeAt, at, end: at + work / placement.benchmark, licenceIds });
+      this.claims.setOwn({
+        siteId,
+        madeAt,
+        at,
+        end: at + work / placement.benchmark,
+        licenceIds,
+      });
     }
     const jobId = entry.queue.ids[slot] as number;
-    this.reservation = { siteId, jobId, at, allocations: allocationsOf(placement), licenceIds, madeAt };
+    this.reservation = {
+      siteId,
+      jobId,
+      at,
+      allocations: allocationsOf(placement),
+      licenceIds,
+      madeAt,
+    };
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
@@ -176,7 +196,9 @@ export class SitePass {
     const pools = this.poolsNow(able, end, null);
     if (pools === null) return false;
     if (!before) charge(this.requirement(slot), placement);
-    const reason = before ? ReasonCode.BACKFILLED_BEFORE_RESERVATION : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    const reason = before
+      ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
+      : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
     this.enter(slot, placement, duration, pools, reason);
     return true;
   }
@@ -208,7 +230,10 @@ export class SitePass {
       }
     } else {
       const now = place(requirement, able.machines, Room.NOW);
-      if (now !== null && (this.reservation === null || place(requirement, able.machines, Room.BESIDE) !== null)) {
+      if (
+        now !== null &&
+        (this.reservation === null || place(requirement, able.machines, Room.BESIDE) !== null)
+      ) {
         requirement.workBound = Infinity;
         return;
       }
@@ -219,7 +244,13 @@ export class SitePass {
     }
   }
 
-  private enter(slot: number, placement: Placement, duration: number, pools: LicenceState[], reason: ReasonCode): void {
+  private enter(
+    slot: number,
+    placement: Placement,
+    duration: number,
+    pools: LicenceState[],
+    reason: ReasonCode,
+  ): void {
     const { queue, resources, site } = this.entry;
     const requirement = this.requirement(slot);
     const jobId = queue.ids[slot] as number;
@@ -243,7 +274,13 @@ export class SitePass {
     occupy(run);
     resources.addRun(run);
     for (const pool of pools) this.claims.touched(pool);
-    this.starts.push({ slot, run, placement, plannedDuration: duration, reason });
+    this.starts.push({
+      slot,
+      run,
+      placement,
+      plannedDuration: duration,
+      reason,
+    });
   }
 
   /** The stored reservation, if it is this job's. */
@@ -280,7 +317,8 @@ export function pickPools(able: Able, test: (pool: LicenceState) => boolean): Li
 
 /** Which resource the class lacks now, null when it fits. */
 export function whyBusy(requirement: Requirement, able: Able): ReasonCode | null {
-  if (place({ ...requirement, memoryMbPerTask: 0 }, able.machines, Room.NOW) === null) return ReasonCode.CPUS_BUSY;
+  if (place({ ...requirement, memoryMbPerTask: 0 }, able.machines, Room.NOW) === null)
+    return ReasonCode.CPUS_BUSY;
   if (place(requirement, able.machines, Room.NOW) === null) return ReasonCode.MEMORY_BUSY;
   if (pickPools(able, (pool) => freeCopies(pool) > 0) === null) return ReasonCode.LICENCES_BUSY;
   return null;
@@ -298,26 +336,33 @@ function charge(requirement: Requirement, placement: Placement): void {
 
 /**
  * The earliest instant at which a job fits if runs end as planned, with its placement and pools; null when it fits never.
- * Leaves the timeline's scratch fields at that instant.
+ * Leaves the timeline's scratch fields at that instant. With a `hold` (what `noteLeft` was told of) the job may not
+ * take the held room: before the hold begins it ends by then or fits beside it.
  */
 export function earliestStart(
-  pass: { grid: Grid; entry: SiteEntry; now: number; claims: Claims },
+  view: { grid: Grid; entry: SiteEntry; now: number; claims: Claims },
   requirement: Requirement,
   able: Able,
   work: number,
   holder: Reservation | null,
+  hold: Hold | null = null,
 ): { at: number; placement: Placement; pools: LicenceState[] } | null {
-  const instants = able.pools.length === 0 ? [] : pass.claims.ends();
-  const timeline = new Timeline(pass.entry.resources, able, pass.now, instants);
+  const instants = able.pools.length === 0 ? [] : view.claims.ends();
+  const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
   while (timeline.advance()) {
     const { at } = timeline;
-    const placement = place(requirement, able.machines, Room.FUTURE);
-    if (placement === null) continue;
-    const end = at + work / placement.benchmark;
-    const pools =
-      able.pools.length === 0 ? NO_POOLS : pickPools(able, (pool) => pass.claims.allowsAt(pool, at, end, holder));
-    if (pools !== null) return { at, placement, pools };
+    const allowed = (placement: Placement | null): LicenceState[] | null => {
+      if (placement === null) return null;
+      if (able.pools.length === 0) return NO_POOLS;
+      const end = at + work / placement.benchmark;
+      return pickPools(able, (pool) => view.claims.allowsAt(pool, at, end, holder));
+    };
+    let placement = place(requirement, able.machines, Room.FUTURE);
+    if (hold !== null && placement !== null && at < hold.at && at + work / placement.benchmark > hold.at) {
+      placement = place(requirement, able.machines, Room.FUTURE_BESIDE);
+    }
+    const pools = allowed(placement);
+    if (placement !== null && pools !== null) return { at, placement, pools };
   }
   return null;
 }
-

@@ -25,7 +25,10 @@ export function localScheduler(local: LocalPolicy, policy: Policy): LocalSchedul
       const { mode } = policy.dispatch;
       if (mode === 'NONE') return { walk: arrival, decide: backfilling };
       if (mode === 'MS') return { walk: byPriority, decide: backfilling };
-      return { walk: (pass) => ownPriorityWalk(pass, local.weights), decide: backfilling };
+      return {
+        walk: (pass) => ownPriorityWalk(pass, local.weights),
+        decide: backfilling,
+      };
     }
   }
 }

@@ -87,13 +87,17 @@ export class JobQueue {
   }
 
   compareArrival(a: number, b: number): number {
-    return (this.submits[a] as number) - (this.submits[b] as number) || (this.ids[a] as number) - (this.ids[b] as number);
+    return (
+      (this.submits[a] as number) - (this.submits[b] as number) ||
+      (this.ids[a] as number) - (this.ids[b] as number)
+    );
   }
 
   private insert(slot: number): void {
     if (this.end === this.slots.length) this.makeRoom();
     let position = this.end;
-    if (position > this.first && this.compare(this.slots[position - 1] as number, slot) > 0) position = this.positionOf(slot);
+    if (position > this.first && this.compare(this.slots[position - 1] as number, slot) > 0)
+      position = this.positionOf(slot);
     this.slots.copyWithin(position + 1, position, this.end);
     this.slots[position] = slot;
     this.end++;

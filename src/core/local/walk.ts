@@ -82,11 +82,16 @@ export class OwnPriorityWalk implements Walk {
     private readonly queue: JobQueue,
     private readonly context: OwnPriorityContext,
   ) {
-    for (const [kind, requests] of context.requests) this.ratios.set(kind, requestRatio(requests, context.copiesOf(kind)));
+    for (const [kind, requests] of context.requests)
+      this.ratios.set(kind, requestRatio(requests, context.copiesOf(kind)));
     this.nonCritical = countNonCritical(this.ratios);
     this.heap = queue.window().slice();
     this.size = this.heap.length;
-    this.facts = { now: context.now, bestBenchmark: context.bestBenchmark, shortestEstimate: this.shortestEstimate() };
+    this.facts = {
+      now: context.now,
+      bestBenchmark: context.bestBenchmark,
+      shortestEstimate: this.shortestEstimate(),
+    };
     this.keys = this.computeKeys();
     this.heapify();
   }

@@ -14,7 +14,12 @@ export interface QueueFacts {
 }
 
 /** The deadline term. `work` is estimate·benchmark; a job without a deadline carries `Infinity`, which is always far away. */
-export function deadlineTerm(work: number, deadline: number, facts: QueueFacts, weights: LocalWeights): number {
+export function deadlineTerm(
+  work: number,
+  deadline: number,
+  facts: QueueFacts,
+  weights: LocalWeights,
+): number {
   const next = work / facts.bestBenchmark;
   const end = facts.now + next;
   const threshold = deadline - weights.deadlineK * next;

@@ -33,7 +33,9 @@ export function msPriority(
   const licenses = licensesDelta(job.licences.length, licenceKinds, max);
   const user = userDelta(job.userClass, policy);
   const { weights } = policy;
-  const priority = Math.floor(weights.deadline * deadline + weights.licenses * licenses + weights.user * user);
+  const priority = Math.floor(
+    weights.deadline * deadline + weights.licenses * licenses + weights.user * user,
+  );
   return { deadline, licenses, user, priority };
 }
 
@@ -74,7 +76,14 @@ function licensesDelta(asked: number, kinds: number, max: number): number {
   return Math.min(max, Math.ceil((asked * max) / kinds));
 }
 
-function userDelta(userClass: UserClass, policy: Pick<TwoLevelPolicy, 'maxDelta' | 'userClassDelta'>): number {
+function userDelta(
+  userClass: UserClass,
+  policy: Pick<TwoLevelPolicy, 'maxDelta' | 'userClassDelta'>,
+): number {
   if (policy.userClassDelta !== null) return policy.userClassDelta[userClass];
-  return { GOLD: policy.maxDelta, SILVER: Math.floor(policy.maxDelta / 2), REGULAR: 0 }[userClass];
+  return {
+    GOLD: policy.maxDelta,
+    SILVER: Math.floor(policy.maxDelta / 2),
+    REGULAR: 0,
+  }[userClass];
 }

@@ -26,9 +26,19 @@ export interface SiteView {
 }
 
 /** The eligible sites for a class, remembered until the topology changes. */
-export function eligibilityOf(requirement: Requirement, sites: readonly SiteView[], topology: number): Eligibility {
+export function eligibilityOf(
+  requirement: Requirement,
+  sites: readonly SiteView[],
+  topology: number,
+): Eligibility {
   if (requirement.eligibility?.topology === topology) return requirement.eligibility;
-  const found: Eligibility = { topology, indices: [], siteIds: [], ineligible: {}, waiting: null };
+  const found: Eligibility = {
+    topology,
+    indices: [],
+    siteIds: [],
+    ineligible: {},
+    waiting: null,
+  };
   for (let i = 0; i < sites.length; i++) {
     const { site, resources } = sites[i] as SiteView;
     const reason = whyIneligible(requirement, site.state, resources);
@@ -49,7 +59,11 @@ function whyNoSite(requirement: Requirement, sites: readonly SiteView[]): Reason
 }
 
 /** Why a site cannot take jobs of the class, null when it can. Running jobs do not matter here. */
-export function whyIneligible(requirement: Requirement, state: SiteState, resources: SiteResources): ReasonCode | null {
+export function whyIneligible(
+  requirement: Requirement,
+  state: SiteState,
+  resources: SiteResources,
+): ReasonCode | null {
   if (state === 'DOWN') return ReasonCode.SITE_DOWN;
   if (state === 'DRAINING') return ReasonCode.SITE_DRAINING;
   return whyNeverFits(requirement, resources.able(requirement.signature));
@@ -65,7 +79,8 @@ export function whyNeverFits(requirement: Requirement, able: Able): ReasonCode |
 
 /** Whether the machines, idle, have room for all tasks. */
 export function hasRoom(requirement: Requirement, able: Able): boolean {
-  if (requirement.cpusPerTask > able.mostCpus || requirement.memoryMbPerTask > able.mostMemoryMb) return false;
+  if (requirement.cpusPerTask > able.mostCpus || requirement.memoryMbPerTask > able.mostMemoryMb)
+    return false;
   let tasks = 0;
   for (const { machine } of able.machines) {
     tasks += tasksIn(requirement, machine.cpus, machine.memoryMb);
@@ -82,7 +97,11 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
 export function whyNowhere(requirement: Requirement, sites: readonly SiteView[]): ReasonCode | null {
   const bare = { ...requirement, cpusPerTask: 1, memoryMbPerTask: 0, tasks: 1 };
   const { signature } = requirement;
-  const platform = { ...signature, licences: [], key: JSON.stringify([signature.os, signature.arch]) };
+  const platform = {
+    ...signature,
+    licences: [],
+    key: JSON.stringify([signature.os, signature.arch]),
+  };
   const met = { platform: false, licences: false, cpus: false, memory: false };
   for (const { resources } of sites) {
     const able = resources.everAble(signature);
@@ -91,7 +110,14 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
     met.platform ||= hasRoom(bare, ofPlatform);
     met.licences ||= whyNeverFits(bare, able) === null;
     met.cpus ||= hasRoom({ ...requirement, memoryMbPerTask: 0 }, ofPlatform);
-    met.memory ||= hasRoom({ ...bare, memoryMbPerTask: requirement.memoryMbPerTask, tasks: requirement.tasks }, ofPlatform);
+    met.memory ||= hasRoom(
+      {
+        ...bare,
+        memoryMbPerTask: requirement.memoryMbPerTask,
+        tasks: requirement.tasks,
+      },
+      ofPlatform,
+    );
   }
   if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
   if (!met.licences) return ReasonCode.NEVER_FITS_LICENCES;

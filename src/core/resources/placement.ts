@@ -22,19 +22,27 @@ export const Room = {
   FUTURE: 1,
   /** Free now, and left by the reservation at its instant: what can be held for any length of time. */
   BESIDE: 2,
+  /** Free at the instant of the timeline, and left by the reservation at its own. */
+  FUTURE_BESIDE: 3,
 } as const;
 export type Room = (typeof Room)[keyof typeof Room];
 
 /** How many tasks of the class the machine has room for. */
 export function roomFor(requirement: Requirement, state: MachineState, room: Room): number {
-  if (room === Room.FUTURE) return tasksIn(requirement, state.futureCpus, state.futureMemoryMb);
-  const now = tasksIn(requirement, state.freeCpus, state.freeMemoryMb);
-  if (room === Room.NOW || now === 0) return now;
-  return Math.min(now, tasksIn(requirement, state.leftCpus, state.leftMemoryMb));
+  const free =
+    room === Room.NOW || room === Room.BESIDE
+      ? tasksIn(requirement, state.freeCpus, state.freeMemoryMb)
+      : tasksIn(requirement, state.futureCpus, state.futureMemoryMb);
+  if (free === 0 || room === Room.NOW || room === Room.FUTURE) return free;
+  return Math.min(free, tasksIn(requirement, state.leftCpus, state.leftMemoryMb));
 }
 
 /** The placement of the class on `machines` (in order of placement), null when there is no room for all tasks. */
-export function place(requirement: Requirement, machines: readonly MachineState[], room: Room): Placement | null {
+export function place(
+  requirement: Requirement,
+  machines: readonly MachineState[],
+  room: Room,
+): Placement | null {
   if (requirement.tasks === 1) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
@@ -65,4 +73,7 @@ export const onOne = (state: MachineState): Placement => ({
 
 /** As a plan shows it. */
 export const allocationsOf = (placement: Placement): Allocation[] =>
-  placement.machines.map((state, i) => ({ machineId: state.machine.id, tasks: placement.tasks[i] as number }));
+  placement.machines.map((state, i) => ({
+    machineId: state.machine.id,
+    tasks: placement.tasks[i] as number,
+  }));

@@ -34,7 +34,10 @@ const UNUSED_KEPT = 4096;
 const PLAIN = '';
 
 export class Requirements {
-  private readonly bySignature = new Map<string, { signature: Signature; byShape: Map<number, Map<number, Requirement>> }>();
+  private readonly bySignature = new Map<
+    string,
+    { signature: Signature; byShape: Map<number, Map<number, Requirement>> }
+  >();
   private size = 0;
   private used = 0;
 
@@ -56,12 +59,23 @@ export class Requirements {
     const key = plain ? PLAIN : JSON.stringify([job.os, job.arch, ...job.licences]);
     let group = this.bySignature.get(key);
     if (group === undefined) {
-      group = { signature: { key, os: job.os, arch: job.arch, licences: [...job.licences] }, byShape: new Map() };
+      group = {
+        signature: {
+          key,
+          os: job.os,
+          arch: job.arch,
+          licences: [...job.licences],
+        },
+        byShape: new Map(),
+      };
       this.bySignature.set(key, group);
     }
     const shape = job.tasks * 2 ** 24 + job.cpusPerTask;
     let byMemory = group.byShape.get(shape);
-    if (byMemory === undefined) group.byShape.set(shape, (byMemory = new Map()));
+    if (byMemory === undefined) {
+      byMemory = new Map();
+      group.byShape.set(shape, byMemory);
+    }
     let requirement = byMemory.get(job.memoryMbPerTask);
     if (requirement === undefined) {
       requirement = {

@@ -153,13 +153,15 @@ export function tasksIn(requirement: Requirement, cpus: number, memoryMb: number
 
 /** Takes what a run occupies. */
 export function occupy(run: RunState): void {
-  for (let i = 0; i < run.machines.length; i++) use(run.machines[i] as MachineState, run.cpus[i] as number, run.memoryMb[i] as number);
+  for (let i = 0; i < run.machines.length; i++)
+    use(run.machines[i] as MachineState, run.cpus[i] as number, run.memoryMb[i] as number);
   for (const pool of run.licences) pool.holders.push(run);
 }
 
 /** Gives back what a run occupies. */
 export function vacate(run: RunState): void {
-  for (let i = 0; i < run.machines.length; i++) use(run.machines[i] as MachineState, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
+  for (let i = 0; i < run.machines.length; i++)
+    use(run.machines[i] as MachineState, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
   for (const pool of run.licences) pool.holders.splice(pool.holders.indexOf(run), 1);
 }
 

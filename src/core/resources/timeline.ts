@@ -5,7 +5,21 @@
  * A timeline walks the profile from one release to the next, on scratch fields of the machines and pools; a site has one
  * at a time. A walk costs the number of runs that end on the way.
  */
-import { type Able, freeCopies, type LicenceState, type RunState, type SiteResources } from './site-resources.js';
+import {
+  type Able,
+  freeCopies,
+  type LicenceState,
+  type MachineState,
+  type RunState,
+  type SiteResources,
+} from './site-resources.js';
+
+/** Room on machines that is promised for a while. */
+export interface Hold {
+  at: number;
+  end: number;
+  machines: readonly { state: MachineState; cpus: number; memoryMb: number }[];
+}
 
 export class Timeline {
   /** The instant it has come to; what is free then is in the scratch fields `future…`. */
@@ -22,6 +36,7 @@ export class Timeline {
     able: Able,
     private readonly now: number,
     private readonly instants: readonly number[] = [],
+    private readonly hold: Hold | null = null,
   ) {
     for (const state of resources.machines) {
       state.futureCpus = state.freeCpus;
@@ -36,6 +51,7 @@ export class Timeline {
   advance(): boolean {
     const next = this.at === -Infinity ? this.now : this.nextTime();
     if (next === Infinity) return false;
+    this.applyHold(this.at, next);
     this.at = next;
     for (; this.nextRun < this.runs.length; this.nextRun++) {
       const run = this.runs[this.nextRun] as RunState;
@@ -56,12 +72,40 @@ export class Timeline {
     return true;
   }
 
+  /** The hold takes its room when the walk passes its beginning, and gives it back at its end. */
+  private applyHold(from: number, to: number): void {
+    const { hold } = this;
+    if (hold === null) return;
+    if (from < hold.at && hold.at <= to) shift(hold, -1);
+    if (from < hold.end && hold.end <= to) shift(hold, 1);
+  }
+
   private nextTime(): number {
+    const { hold, at } = this;
+    const change = hold === null || hold.end <= at ? Infinity : hold.at > at ? hold.at : hold.end;
     return Math.min(
+      change,
       this.runs[this.nextRun]?.end ?? Infinity,
       this.outside[this.nextOutside]?.end ?? Infinity,
       this.instants[this.nextInstant] ?? Infinity,
     );
+  }
+}
+
+function shift({ machines }: Hold, sign: 1 | -1): void {
+  for (const { state, cpus, memoryMb } of machines) {
+    state.futureCpus += sign * cpus;
+    state.futureMemoryMb += sign * memoryMb;
+  }
+}
+
+/** Notes on the machines (`left…`) what the hold leaves free at its beginning. */
+export function noteLeft(resources: SiteResources, able: Able, now: number, hold: Hold): void {
+  const timeline = new Timeline(resources, able, now, [], hold);
+  while (timeline.advance() && timeline.at < hold.at);
+  for (const state of resources.machines) {
+    state.leftCpus = state.futureCpus;
+    state.leftMemoryMb = state.futureMemoryMb;
   }
 }
 

@@ -43,7 +43,9 @@ export function readTrace(name: string, processors: number): TraceJob[] {
 
 /** By job id: start time in a reference schedule. */
 export function readStarts(name: string): Map<number, number> {
-  const rows = lines(`reference/${name}.csv.gz`).slice(1).filter((line) => line !== '');
+  const rows = lines(`reference/${name}.csv.gz`)
+    .slice(1)
+    .filter((line) => line !== '');
   return new Map(
     rows.map((row) => {
       const [id, , start] = row.split(',').map(Number) as [number, number, number];

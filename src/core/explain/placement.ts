@@ -1,0 +1,163 @@
+/**
+ * The dry run: where a job would go if it were dispatched now, with every term of every site, and when the best site
+ * would start it. The job need not be in the grid, and the grid stays as it is.
+ */
+import { beginDispatch } from '../dispatch/cycle.js';
+import type { Grid, SiteEntry } from '../grid.js';
+import { type Claim, Claims, claimOf } from '../local/claims.js';
+import { earliestStart } from '../local/pass.js';
+import type { Allocation, DispatchExplanation, Job, Reservation } from '../model.js';
+import type { Policy } from '../policy.js';
+import { type ReasonCode, reasonSentence } from '../reasons.js';
+import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
+import { allocationsOf } from '../resources/placement.js';
+import type { Requirement } from '../resources/requirements.js';
+import { type Hold, noteLeft } from '../resources/timeline.js';
+
+export interface ExplainContext {
+  now: number;
+  policy: Policy;
+}
+
+export interface SiteRanking {
+  siteId: number;
+  /** From 1, the site that would be chosen; null for sites that are not eligible. */
+  rank: number | null;
+  terms: Record<string, number>;
+  ineligible: ReasonCode | null;
+}
+
+export interface PredictedStart {
+  siteId: number;
+  at: number;
+  allocations: Allocation[];
+  licenceIds: number[];
+  plannedDuration: number;
+}
+
+export interface Placing {
+  /** Level-1 priority without boost; null when no site is eligible. */
+  priority: number | null;
+  /** Why the first site of the ranking, or why none. */
+  reason: ReasonCode;
+  message: string;
+  explanation: DispatchExplanation | null;
+  /** All sites: the eligible ones best first, then the others in site order. */
+  ranking: SiteRanking[];
+  /** At the best site, from the runs that are live and the reservation that stands; jobs queued there are not counted. */
+  start: PredictedStart | null;
+}
+
+export function placement(grid: Grid, job: Job, context: ExplainContext): Placing {
+  const requirement = grid.requirementOf(job);
+  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
+  const others: SiteRanking[] = Object.entries(eligibility.ineligible).map(([siteId, ineligible]) => ({
+    siteId: Number(siteId),
+    rank: null,
+    terms: {},
+    ineligible,
+  }));
+  if (eligibility.waiting !== null) {
+    const reason = eligibility.waiting;
+    const message = reasonSentence(reason, numbersOf(requirement));
+    return {
+      priority: null,
+      reason,
+      message,
+      explanation: null,
+      ranking: others,
+      start: null,
+    };
+  }
+  const { site, priority, reason, explanation } = beginDispatch(grid, context.policy, context.now).choose(
+    job,
+    eligibility,
+  );
+  return {
+    priority,
+    reason,
+    message: reasonSentence(reason),
+    explanation,
+    ranking: [...rank(site.site.id, explanation), ...others],
+    start: predictStart(grid, site, job, context.now),
+  };
+}
+
+/** The numbers of a class for sentences. */
+export const numbersOf = ({ tasks, cpusPerTask, memoryMbPerTask }: Requirement): Record<string, number> => ({
+  tasks,
+  cpusPerTask,
+  memoryMbPerTask,
+});
+
+/** The chosen site, then the others by their terms in the order in which the policy compares them, then by id. */
+function rank(chosen: number, { sites, terms }: DispatchExplanation): SiteRanking[] {
+  const names = Object.keys(terms);
+  const rows = sites.map((siteId, i) => ({
+    siteId,
+    rank: 0,
+    terms: Object.fromEntries(names.map((name) => [name, (terms[name] as readonly number[])[i] as number])),
+    ineligible: null,
+  }));
+  rows.sort((a, b) => {
+    if (a.siteId === chosen || b.siteId === chosen) return a.siteId === chosen ? -1 : 1;
+    for (const name of names) {
+      const difference = (a.terms[name] as number) - (b.terms[name] as number);
+      if (difference !== 0) return difference;
+    }
+    return a.siteId - b.siteId;
+  });
+  return rows.map((row, i) => ({ ...row, rank: i + 1 }));
+}
+
+/**
+ * The earliest start of the job at the site by its profile. The site's reservation is respected: the job waits for it to
+ * end where it could delay it. Null when the site's available machines cannot run it at all.
+ */
+export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number): PredictedStart | null {
+  const requirement = grid.requirementOf(job);
+  const able = entry.resources.able(requirement.signature);
+  if (whyNeverFits(requirement, able) !== null) return null;
+  const view = {
+    grid,
+    entry,
+    now,
+    claims: new Claims(grid, entry.site.id, now),
+  };
+  const work = job.estimate * job.benchmark;
+  const { reservation } = entry;
+  const held = reservation?.jobId === job.id ? reservation : null;
+  const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
+  let hold: Hold | null = null;
+  if (claim !== null && reservation !== null) {
+    view.claims.setOwn(claim);
+    hold = holdOf(grid, entry, reservation, claim);
+    noteLeft(entry.resources, able, now, hold);
+  }
+  const found = earliestStart(view, requirement, able, work, held, hold);
+  if (found === null) return null;
+  return {
+    siteId: entry.site.id,
+    at: found.at,
+    allocations: allocationsOf(found.placement),
+    licenceIds: found.pools.map((pool) => pool.licence.id),
+    plannedDuration: work / found.placement.benchmark,
+  };
+}
+
+/** The room that a reservation takes on machines. */
+function holdOf(grid: Grid, entry: SiteEntry, reservation: Reservation, { at, end }: Claim): Hold {
+  const reserved = grid.requirementOf(grid.job(reservation.jobId) as Job);
+  const machines = reservation.allocations.flatMap(({ machineId, tasks }) => {
+    const state = entry.resources.machines.find(({ machine }) => machine.id === machineId);
+    if (state === undefined) return [];
+    return [
+      {
+        state,
+        cpus: tasks * reserved.cpusPerTask,
+        memoryMb: tasks * reserved.memoryMbPerTask,
+      },
+    ];
+  });
+  return { at, end, machines };
+}

@@ -1,0 +1,130 @@
+/**
+ * Why a job waits, in a code, a sentence, numbers, and what would have to change. For one job at a time: it looks at the
+ * queue as the next cycle would.
+ */
+import type { Grid, SiteEntry } from '../grid.js';
+import { SitePass } from '../local/pass.js';
+import { localScheduler } from '../local/policies.js';
+import type { Job } from '../model.js';
+import { ReasonCode, reasonSentence } from '../reasons.js';
+import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
+import { freeCopies } from '../resources/site-resources.js';
+import { type ExplainContext, numbersOf, predictStart } from './placement.js';
+
+export interface Waiting {
+  code: ReasonCode;
+  message: string;
+  numbers: Record<string, number>;
+  wouldChange: string[];
+}
+
+/**
+ * Why a queued job of the grid waits; null for one that runs. Throws for a job that the grid does not hold (a held one:
+ * `waitingOnHold`).
+ */
+export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): Waiting | null {
+  const place = grid.placeOf(jobId);
+  const job = grid.job(jobId);
+  if (place === null || job === null) throw new Error(`job ${jobId} is not in the grid`);
+  if (place.at === 'RUNNING') return null;
+  return place.at === 'ROOT' ? atRoot(grid, job) : atSite(grid, grid.siteEntry(place.siteId), job, context);
+}
+
+/** What is said of a job in state HELD, which no grid holds. */
+export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {}, ['Release the job.']);
+
+function atRoot(grid: Grid, job: Job): Waiting {
+  const requirement = grid.requirementOf(job);
+  const { waiting: code } = eligibilityOf(requirement, grid.sites, grid.topology);
+  const numbers = { ...numbersOf(requirement), sites: grid.sites.length };
+  if (code === null)
+    return waiting(ReasonCode.READY, numbers, ['Nothing: the next dispatch cycle takes it up.']);
+  return waiting(code, numbers, [changes[code] ?? '']);
+}
+
+function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Waiting {
+  const { site, queue } = entry;
+  const numbers: Record<string, number> = {
+    siteId: site.id,
+    queued: queue.length,
+  };
+  if (site.state !== 'UP') {
+    const code = site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
+    return waiting(code, numbers, [changes[code] ?? '']);
+  }
+  const requirement = grid.requirementOf(job);
+  const able = entry.resources.able(requirement.signature);
+  numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
+  numbers.neededMemoryMb = requirement.memoryMbPerTask * requirement.tasks;
+  const never = whyNeverFits(requirement, able);
+  if (never !== null) return waiting(never, numbers, [changes[never] ?? '']);
+
+  const pass = new SitePass(grid, entry, context.now, Infinity);
+  try {
+    const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
+    scheduler.decide(pass, scheduler.walk(pass));
+    if (pass.starts.some((start) => start.run.jobId === job.id)) {
+      return waiting(ReasonCode.READY, numbers, ['Nothing: the next cycle of the site starts it.']);
+    }
+    numbers.ahead = aheadOf(pass, job.id, context);
+    numbers.freeCpus = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeCpus), 0);
+    numbers.mostFreeCpus = able.machines.reduce((most, state) => Math.max(most, state.freeCpus), 0);
+    numbers.freeMemoryMb = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeMemoryMb), 0);
+    if (able.pools.length > 0) {
+      numbers.freeLicences = Math.min(
+        ...able.pools.map((pools) => pools.reduce((sum, pool) => sum + freeCopies(pool), 0)),
+      );
+    }
+    const { reservation } = pass;
+    if (reservation !== null) {
+      numbers.reservedJob = reservation.jobId;
+      numbers.reservedAt = reservation.at;
+    }
+    const code = pass.whyWaiting(requirement);
+    const would = [changes[code] ?? ''];
+    if (reservation?.jobId === job.id) {
+      would.push(
+        'It is first in the queue: it starts no later than its reservation, when runs end as planned.',
+      );
+    }
+    return waiting(code, numbers, would);
+  } finally {
+    pass.undo();
+    const start = predictStart(grid, entry, job, context.now);
+    if (start !== null) numbers.earliestStart = start.at;
+  }
+}
+
+/** How many jobs the site's policy tries before this one. */
+function aheadOf(pass: SitePass, jobId: number, { policy }: ExplainContext): number {
+  const walk = localScheduler(pass.entry.site.localPolicy ?? policy.local, policy).walk(pass);
+  let ahead = 0;
+  for (let slot = walk.next(); slot !== -1 && pass.entry.queue.ids[slot] !== jobId; slot = walk.next())
+    ahead++;
+  return ahead;
+}
+
+function waiting(code: ReasonCode, numbers: Record<string, number>, wouldChange: string[]): Waiting {
+  return { code, message: reasonSentence(code, numbers), numbers, wouldChange };
+}
+
+/** What would have to happen, by reason. */
+const changes: Partial<Record<ReasonCode, string>> = {
+  NO_SITE_UP: 'A site comes up.',
+  NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
+  NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
+  NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more.',
+  NEVER_FITS_LICENCES: 'Ask for other licences, or add copies and name them on machines.',
+  NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
+  NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or licence so that one site has all.',
+  SITE_DOWN: 'The site comes up, or the job is taken back to the root.',
+  SITE_DRAINING: 'Draining is revoked, or the job is taken back to the root.',
+  NO_MACHINE_NOW: 'A machine that could run it becomes available, or the job is taken back to the root.',
+  NO_LICENCE_HERE: 'A copy of the licence is added for this site or the grid.',
+  CPUS_BUSY: 'Running jobs end and free CPUs.',
+  MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
+  LICENCES_BUSY: 'A job that holds the licence ends, or copies are added.',
+  NOT_HEAD: 'The jobs ahead of it start or leave, or its priority is raised.',
+  WOULD_DELAY_RESERVATION:
+    'The reserved job starts, or this one gets a smaller estimate or a higher priority.',
+};
