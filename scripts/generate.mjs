@@ -25,7 +25,11 @@ export function generate() {
     {
       cwd: root,
       encoding: 'utf8',
-      env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: '/bin/true', CHECKPOINT_DISABLE: '1' },
+      env: {
+        ...process.env,
+        PRISMA_SCHEMA_ENGINE_BINARY: '/bin/true',
+        CHECKPOINT_DISABLE: '1',
+      },
     },
   );
   if (result.status !== 0) throw new Error(`prisma generate failed:\n${result.stdout}\n${result.stderr}`);

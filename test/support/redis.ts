@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { freePort } from './ports.js';
+
+/** Whether `redis-server` can be started on this machine. */
+export const redisFound = spawnSync('redis-server', ['--version']).status === 0;
+
+export interface RedisServer {
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it at once (kill -9); the data directory stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  restart(): Promise<void>;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** A Redis of our own on a free port, set up as operations.md asks: append-only file, no eviction. */
+export async function startRedis(): Promise<RedisServer> {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-redis-'));
+  const port = await freePort();
+  let child: ChildProcess;
+
+  async function launch(): Promise<void> {
+    const settings = {
+      port,
+      bind: '127.0.0.1',
+      dir,
+      appendonly: 'yes',
+      save: '',
+      'maxmemory-policy': 'noeviction',
+    };
+    const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    child = spawn('redis-server', flags, { stdio: 'ignore' });
+    for (let attempt = 0; !(await answers(port)); attempt++) {
+      if (attempt > 200 || child.exitCode !== null) throw new Error('redis-server does not start');
+      await sleep(25);
+    }
+  }
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    await gone;
+  }
+
+  await launch();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    kill: () => end('SIGKILL'),
+    restart: async () => {
+      await end('SIGKILL');
+      await launch();
+    },
+    stop: async () => {
+      await end('SIGTERM');
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A suite that needs Redis: runs where `redis-server` is found, and says so where it is not. */
+export function describeWithRedis(name: string, suite: (redis: () => RedisServer) => void): void {
+  describe(name, () => {
+    if (!redisFound) {
+      test('is not run: redis-server is not installed (apt-get install redis-server)', () => {});
+      return;
+    }
+    let redis: RedisServer | undefined;
+    beforeAll(async () => {
+      redis = await startRedis();
+    });
+    afterAll(async () => {
+      await redis?.stop();
+    });
+    suite(() => {
+      if (!redis) throw new Error('Redis runs only in hooks and tests');
+      return redis;
+    });
+  });
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(port, '127.0.0.1');
+    const finish = (answer: boolean) => {
+      socket.destroy();
+      done(answer);
+    };
+    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('data', (reply) => finish(reply.toString().startsWith('+PONG')));
+    socket.once('error', () => finish(false));
+    socket.setTimeout(1000, () => finish(false));
+  });
+}
