@@ -98,18 +98,17 @@ function startOf(
 /** Counts by class of requirements: a reason is found once per class, whatever the length of the queue. */
 function countWaiting(pass: SitePass): Partial<Record<ReasonCode, number>> {
   const { queue } = pass.entry;
-  const byClass = new Map<Requirement, number>();
+  const classes: Requirement[] = [];
   const slots = queue.window();
   for (let i = 0; i < slots.length; i++) {
     const requirement = queue.requirements[slots[i] as number] as Requirement;
-    byClass.set(requirement, (byClass.get(requirement) ?? 0) + 1);
+    if (requirement.waiting++ === 0) classes.push(requirement);
   }
-  for (const { slot } of pass.starts) {
-    const requirement = queue.requirements[slot] as Requirement;
-    byClass.set(requirement, (byClass.get(requirement) as number) - 1);
-  }
+  for (const { slot } of pass.starts) (queue.requirements[slot] as Requirement).waiting--;
   const counts: Partial<Record<ReasonCode, number>> = {};
-  for (const [requirement, jobs] of byClass) {
+  for (const requirement of classes) {
+    const jobs = requirement.waiting;
+    requirement.waiting = 0;
     if (jobs === 0) continue;
     const reason = pass.full && pass.fitsNow(requirement) ? ReasonCode.READY : pass.whyWaiting(requirement);
     counts[reason] = (counts[reason] ?? 0) + jobs;

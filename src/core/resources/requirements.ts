@@ -26,6 +26,8 @@ export interface Requirement {
   /** Notes of the cycle that is going on (see local/pass.ts). */
   passStamp: number;
   workBound: number;
+  /** Scratch for counting the jobs of a queue that wait; 0 between cycles. */
+  waiting: number;
 }
 
 /** Classes without jobs are kept for the next job like them; beyond this many they are dropped. */
@@ -87,6 +89,7 @@ export class Requirements {
         eligibility: null,
         passStamp: 0,
         workBound: 0,
+        waiting: 0,
       };
       byMemory.set(job.memoryMbPerTask, requirement);
       this.size++;

@@ -1,0 +1,237 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Job, Machine, Reservation, Run, SitePlan } from '../../src/core/index.js';
+import { anyEvents, anyPolicy, anySites, usage, World } from './support/world.js';
+
+const RUNS = { numRuns: 300 };
+const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEvents });
+type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
+
+function play({ sites, policy, events }: Given, onPlan?: (world: World, plan: SitePlan) => void): World {
+  const played = new World(sites, policy, onPlan);
+  for (const event of events) played.play(event);
+  return played;
+}
+
+describe('safety', () => {
+  it('never over-commits CPUs, memory or licences, and starts jobs only where they can run', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        const check = (w: World): void => {
+          const { cpus, memoryMb, licences } = usage(w.running.values(), -1);
+          for (const machine of w.machines) {
+            expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
+            expect(memoryMb.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.memoryMb);
+          }
+          for (const { id, copies } of w.licences) expect(licences.get(id) ?? 0).toBeLessThanOrEqual(copies);
+        };
+        const w = play(given, (w, plan) => {
+          check(w);
+          for (const start of plan.starts) {
+            expect(w.sites.find(({ id }) => id === plan.siteId)?.state).toBe('UP');
+            checkStart(w, w.atSite.get(start.jobId)?.job as Job, start);
+          }
+        });
+        check(w);
+      }),
+      RUNS,
+    );
+  });
+
+  it('never delays the reservation: what is reserved is free at its instant', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        play(given, (w, plan) => {
+          if (plan.reservation === null) return;
+          const { reservation } = plan;
+          const job = w.atSite.get(reservation.jobId)?.job as Job;
+          checkStart(w, job, reservation);
+          expect(reservation.at).toBeGreaterThanOrEqual(w.now);
+          const { cpus, memoryMb, licences } = usage([...w.running.values(), ...started(w, plan)], reservation.at);
+          for (const { machineId, tasks } of reservation.allocations) {
+            const machine = w.machines.find(({ id }) => id === machineId) as Machine;
+            expect((cpus.get(machineId) ?? 0) + tasks * job.cpusPerTask).toBeLessThanOrEqual(machine.cpus);
+            expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(machine.memoryMb);
+          }
+          for (const id of reservation.licenceIds) {
+            expect((licences.get(id) ?? 0) + 1).toBeLessThanOrEqual(copiesOf(w, id));
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  it('reserves the earliest instant: the job fits at no earlier release', () => {
+    // Without grid-wide pools, for which reservations of other sites may come first.
+    fc.assert(
+      fc.property(world, ({ sites, ...rest }) => {
+        const own = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: false })) }));
+        play({ sites: own, ...rest }, (w, plan) => {
+          const { reservation } = plan;
+          if (reservation === null) return;
+          const job = w.atSite.get(reservation.jobId)?.job as Job;
+          const heads = started(w, plan).filter((_, i) => plan.starts[i]?.reason === 'HEAD');
+          const runs = [...w.running.values(), ...heads];
+          for (const { run } of runs) {
+            const at = Math.max(w.now, run.plannedEnd);
+            if (at < reservation.at) expect(fits(w, job, plan.siteId, runs, at)).toBe(false);
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  it('backfills only what leaves every reservation of other sites its grid-wide licences', () => {
+    fc.assert(
+      fc.property(world, ({ sites, ...rest }) => {
+        const shared = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: true })) }));
+        play({ sites: shared, ...rest }, (w, plan) => {
+          const all = started(w, plan);
+          const heads = all.filter((_, i) => plan.starts[i]?.reason === 'HEAD');
+          for (const reservation of w.reservations.values()) {
+            if (reservation.siteId === plan.siteId || !stands(w, reservation)) continue;
+            const at = Math.max(w.now, reservation.at);
+            const before = usage([...w.running.values(), ...heads], at).licences;
+            const after = usage([...w.running.values(), ...all], at).licences;
+            for (const id of reservation.licenceIds) {
+              const free = (used: Map<number, number>) => copiesOf(w, id) - (used.get(id) ?? 0);
+              if (free(before) >= 1) expect(free(after)).toBeGreaterThanOrEqual(1);
+            }
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('liveness', () => {
+  it('on a site without runs the first job that could run at all starts', () => {
+    fc.assert(
+      fc.property(world, ({ sites, ...rest }) => {
+        const own = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: false })) }));
+        play({ sites: own, ...rest }, (w, plan) => {
+          const up = w.sites.find(({ id }) => id === plan.siteId)?.state === 'UP';
+          const empty = ![...w.running.values()].some(({ run }) => run.siteId === plan.siteId);
+          if (!up || !empty) return;
+          const queued = [...w.atSite.values()].filter(({ siteId }) => siteId === plan.siteId);
+          const could = queued.some(({ job }) => fits(w, job, plan.siteId, [], w.now));
+          expect(plan.starts.length > 0).toBe(could);
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  it('everything that can run has run when nothing else happens any more', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        const w = play(given);
+        w.sites.forEach((site, i) => {
+          w.sites[i] = { ...site, state: 'UP' };
+          w.grid.setSite(w.sites[i] as typeof site);
+        });
+        w.machines.forEach((machine, i) => {
+          w.machines[i] = { ...machine, available: true };
+          w.grid.setMachine(w.machines[i] as Machine);
+        });
+        for (let round = 0; round < 400 && w.atSite.size + w.running.size + w.atRoot.size > 0; round++) {
+          w.dispatch();
+          for (const { id } of w.sites) w.cycle(id);
+          const next = [...w.running.values()].sort((a, b) => a.run.plannedEnd - b.run.plannedEnd)[0];
+          if (next === undefined) break;
+          w.now = Math.max(w.now, next.run.plannedEnd);
+          w.running.delete(next.job.id);
+          w.grid.endRun(next.job.id);
+        }
+        expect([w.atSite.size, w.running.size]).toEqual([0, 0]);
+        for (const job of w.atRoot.values()) {
+          expect(w.sites.some(({ id }) => fits(w, job, id, [], w.now))).toBe(false);
+        }
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('determinism', () => {
+  it('the kept grid plans as one built afresh, in any order, and planning changes nothing', () => {
+    fc.assert(
+      fc.property(world, fc.infiniteStream(fc.nat(1000)), (given, numbers) => {
+        const w = play(given);
+        const plans = w.plans();
+        expect(w.plans()).toEqual(plans);
+        const shuffle = <T>(items: T[]): T[] =>
+          items
+            .map((item) => ({ item, key: numbers.next().value as number }))
+            .sort((a, b) => a.key - b.key)
+            .map(({ item }) => item);
+        expect(w.plans(w.rebuilt(shuffle))).toEqual(plans);
+      }),
+      RUNS,
+    );
+  });
+});
+
+const copiesOf = (w: World, licenceId: number): number => w.licences.find(({ id }) => id === licenceId)?.copies ?? 0;
+
+/** The plan's starts as runs. */
+function started(w: World, plan: SitePlan): { job: Job; run: Run }[] {
+  return plan.starts.map(({ jobId, siteId, allocations, licenceIds, plannedDuration }) => ({
+    job: w.atSite.get(jobId)?.job as Job,
+    run: { jobId, siteId, epoch: 1, allocations, licenceIds, start: w.now, plannedEnd: w.now + plannedDuration },
+  }));
+}
+
+/** The reservation is for a job that still waits at its site, and the site is up. */
+const stands = (w: World, { jobId, siteId }: Reservation): boolean =>
+  w.atSite.get(jobId)?.siteId === siteId && w.sites.find(({ id }) => id === siteId)?.state === 'UP';
+
+/** All tasks are placed, on able and available machines of the site, with one usable licence of each kind. */
+function checkStart(
+  w: World,
+  job: Job,
+  start: { siteId: number; allocations: Run['allocations']; licenceIds: readonly number[] },
+): void {
+  expect(start.allocations.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(job.tasks);
+  const kinds = start.licenceIds.map((id) => {
+    const licence = w.licences.find((l) => l.id === id);
+    expect([null, start.siteId]).toContain(licence?.siteId);
+    return licence?.kind;
+  });
+  expect(kinds).toEqual(job.licences);
+  for (const { machineId } of start.allocations) {
+    const machine = w.machines.find(({ id }) => id === machineId) as Machine;
+    expect(machine.siteId).toBe(start.siteId);
+    expect(isAble(w, machine, job)).toBe(true);
+  }
+}
+
+const isAble = (w: World, machine: Machine, job: Job): boolean =>
+  machine.available &&
+  (job.os === null || job.os === machine.os) &&
+  job.licences.every((kind) =>
+    w.licences.some(
+      (l) =>
+        l.kind === kind && (l.siteId === null || l.siteId === machine.siteId) && machine.licences.includes(l.id),
+    ),
+  );
+
+/** By counting: whether the job could start at the site at `at` beside these runs. */
+function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
+  const used = usage(runs, at);
+  for (const kind of job.licences) {
+    const pools = w.licences.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
+    if (!pools.some((l) => (used.licences.get(l.id) ?? 0) < l.copies)) return false;
+  }
+  let tasks = 0;
+  for (const machine of w.machines) {
+    if (machine.siteId !== siteId || !isAble(w, machine, job)) continue;
+    const cpus = machine.cpus - (used.cpus.get(machine.id) ?? 0);
+    const memoryMb = machine.memoryMb - (used.memoryMb.get(machine.id) ?? 0);
+    for (let n = 1; n * job.cpusPerTask <= cpus && n * job.memoryMbPerTask <= memoryMb; n++) tasks++;
+  }
+  return tasks >= job.tasks;
+}

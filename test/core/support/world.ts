@@ -1,0 +1,248 @@
+/**
+ * A small grid that lives: jobs come, cycles run and are applied, runs end early, on time or late, machines and sites go and
+ * come back. It keeps its own plain record of the content, from which a grid can be built afresh and against which
+ * everything is checked by counting.
+ */
+import * as fc from 'fast-check';
+import {
+  DEFAULT_POLICY,
+  dispatchCycle,
+  Grid,
+  type Job,
+  type Licence,
+  type LocalPolicy,
+  type Machine,
+  type Policy,
+  type Reservation,
+  type Run,
+  type Site,
+  type SitePlan,
+  siteCycle,
+} from '../../../src/core/index.js';
+import { job as anyJob } from './drive.js';
+
+export const anyPolicy: fc.Arbitrary<Policy> = fc
+  .record({
+    mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
+    local: fc.constantFrom<LocalPolicy>(DEFAULT_POLICY.local, { kind: 'easy' }, { kind: 'fcfs' }),
+    seed: fc.nat(1000),
+  })
+  .map(({ mode, local, seed }) => ({
+    ...DEFAULT_POLICY,
+    seed,
+    local,
+    dispatch: { ...DEFAULT_POLICY.dispatch, mode, maxDelta: 3, window: 4 },
+  }));
+
+const KINDS = ['a', 'b'];
+
+const anyMachine = fc.record({
+  cpus: fc.integer({ min: 1, max: 8 }),
+  memoryMb: fc.integer({ min: 1, max: 16 }),
+  benchmark: fc.constantFrom(1, 2, 3),
+  os: fc.constantFrom('linux', 'linux', 'bsd'),
+  able: fc.subarray(KINDS),
+});
+const anyPool = fc.record({ kind: fc.constantFrom(...KINDS), grid: fc.boolean(), copies: fc.integer({ min: 1, max: 2 }) });
+
+export const anySites = fc.array(
+  fc.record({
+    machines: fc.array(anyMachine, { minLength: 1, maxLength: 3 }),
+    pools: fc.array(anyPool, { maxLength: 3 }),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+export const anyJobShape = fc.record({
+  estimate: fc.integer({ min: 1, max: 30 }),
+  benchmark: fc.constantFrom(1, 2, 3),
+  slack: fc.option(fc.integer({ min: -5, max: 60 })),
+  tasks: fc.constantFrom(1, 1, 1, 2, 3),
+  cpusPerTask: fc.integer({ min: 1, max: 6 }),
+  memoryMbPerTask: fc.integer({ min: 0, max: 8 }),
+  licences: fc.subarray(KINDS, { maxLength: 2 }),
+  os: fc.constantFrom(null, null, null, 'linux'),
+  userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
+  boost: fc.constantFrom(0, 0, 0, 5, -5),
+});
+
+export const anyEvents = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('submit' as const), shape: anyJobShape }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 12 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat(9) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeBack' as const), pick: fc.nat(9) }) },
+  ),
+  { maxLength: 80 },
+);
+type Event = typeof anyEvents extends fc.Arbitrary<(infer E)[]> ? E : never;
+type SiteShape = typeof anySites extends fc.Arbitrary<(infer S)[]> ? S : never;
+
+export class World {
+  readonly grid = new Grid();
+  readonly sites: Site[] = [];
+  readonly machines: Machine[] = [];
+  readonly licences: Licence[] = [];
+  readonly atRoot = new Map<number, Job>();
+  readonly atSite = new Map<number, { job: Job; siteId: number }>();
+  readonly running = new Map<number, { job: Job; run: Run }>();
+  readonly reservations = new Map<number, Reservation>();
+  margins: number[] = [];
+  now = 0;
+  private lastJob = 0;
+
+  constructor(
+    shapes: readonly SiteShape[],
+    readonly policy: Policy,
+    /** Sees every plan of a site before it is applied. */
+    private readonly onPlan: (world: World, plan: SitePlan) => void = () => {},
+  ) {
+    shapes.forEach(({ machines, pools }, i) => {
+      const siteId = i + 1;
+      this.sites.push({ id: siteId, name: `s${siteId}`, state: 'UP', localPolicy: null });
+      for (const { kind, grid, copies } of pools) {
+        this.licences.push({ id: this.licences.length + 1, kind, copies, siteId: grid ? null : siteId });
+      }
+      for (const { able, ...machine } of machines) {
+        const id = this.machines.length + 1;
+        this.machines.push({ ...machine, id, siteId, arch: 'x', licences: able as never, available: true });
+      }
+    });
+    this.machines.forEach((machine, i) => {
+      const kinds = machine.licences as unknown as string[];
+      const licences = this.licences.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
+      this.machines[i] = { ...machine, licences };
+    });
+    for (const site of this.sites) this.grid.setSite(site);
+    for (const licence of this.licences) this.grid.setLicence(licence);
+    for (const machine of this.machines) this.grid.setMachine(machine);
+  }
+
+  play(event: Event): void {
+    switch (event.kind) {
+      case 'submit': {
+        const { slack, ...shape } = event.shape;
+        const id = ++this.lastJob;
+        const deadline = slack === null ? null : this.now + shape.estimate + slack;
+        const job = anyJob({ ...shape, id, submit: this.now, deadline, licences: [...shape.licences].sort() });
+        this.atRoot.set(id, job);
+        this.grid.placeAtRoot(job);
+        return;
+      }
+      case 'dispatch':
+        return this.dispatch();
+      case 'cycle':
+        return this.cycle(pick([...this.sites], event.pick)?.id ?? 0);
+      case 'end': {
+        const jobId = pick([...this.running.keys()], event.pick);
+        if (jobId === undefined) return;
+        this.running.delete(jobId);
+        return this.grid.endRun(jobId);
+      }
+      case 'wait':
+        this.now += event.seconds;
+        return;
+      case 'machine': {
+        const i = event.pick % this.machines.length;
+        const machine = this.machines[i] as Machine;
+        this.machines[i] = { ...machine, available: !machine.available };
+        return this.grid.setMachine(this.machines[i] as Machine);
+      }
+      case 'site': {
+        const i = event.pick % this.sites.length;
+        const site = this.sites[i] as Site;
+        this.sites[i] = { ...site, state: site.state === 'UP' ? 'DRAINING' : site.state === 'DRAINING' ? 'DOWN' : 'UP' };
+        return this.grid.setSite(this.sites[i] as Site);
+      }
+      case 'remove': {
+        const jobId = pick([...this.atRoot.keys(), ...this.atSite.keys()], event.pick);
+        if (jobId === undefined) return;
+        this.atRoot.delete(jobId);
+        this.atSite.delete(jobId);
+        return this.grid.removeJob(jobId);
+      }
+      case 'takeBack': {
+        const queued = pick([...this.atSite.values()], event.pick);
+        if (queued === undefined) return;
+        const job = { ...queued.job, priority: null };
+        this.atSite.delete(job.id);
+        this.atRoot.set(job.id, job);
+        return this.grid.placeAtRoot(job);
+      }
+    }
+  }
+
+  dispatch(): void {
+    const plan = dispatchCycle(this.grid, { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 5 });
+    for (const { jobId, to, priority } of plan.moves) {
+      const job: Job = { ...(this.atRoot.get(jobId) as Job), priority };
+      this.atRoot.delete(jobId);
+      this.atSite.set(jobId, { job, siteId: to });
+      if (job.deadline !== null) this.margins.push(job.deadline - job.estimate - job.submit);
+      this.grid.placeAtSite(job, to);
+    }
+  }
+
+  cycle(siteId: number): void {
+    const plan = this.plan(siteId);
+    this.onPlan(this, plan);
+    for (const { jobId, allocations, licenceIds, plannedDuration } of plan.starts) {
+      const plannedEnd = this.now + plannedDuration;
+      const run = { jobId, siteId, epoch: 1, allocations, licenceIds, start: this.now, plannedEnd };
+      this.running.set(jobId, { job: this.atSite.get(jobId)?.job as Job, run });
+      this.atSite.delete(jobId);
+      this.grid.startRun(run);
+    }
+    if (plan.reservation === null) this.reservations.delete(siteId);
+    else this.reservations.set(siteId, plan.reservation);
+    this.grid.setReservation(siteId, plan.reservation);
+  }
+
+  plan(siteId: number, grid = this.grid): SitePlan {
+    return siteCycle(grid, siteId, { now: this.now, policy: this.policy, policyVersion: 1, maxStarts: 100 });
+  }
+
+  /** Every plan that could be made now. */
+  plans(grid = this.grid): unknown[] {
+    const context = { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 100 };
+    return [dispatchCycle(grid, context), ...this.sites.map(({ id }) => this.plan(id, grid))];
+  }
+
+  /** A grid with the same content, put in in the order that `shuffle` gives. */
+  rebuilt(shuffle: <T>(items: T[]) => T[]): Grid {
+    const grid = new Grid();
+    for (const site of shuffle([...this.sites])) grid.setSite(site);
+    for (const machine of shuffle([...this.machines])) grid.setMachine(machine);
+    for (const licence of shuffle([...this.licences])) grid.setLicence(licence);
+    for (const { job, siteId } of shuffle([...this.atSite.values()])) grid.placeAtSite(job, siteId);
+    for (const { job, run } of shuffle([...this.running.values()])) grid.restoreRun(run, job);
+    for (const job of shuffle([...this.atRoot.values()])) grid.placeAtRoot(job);
+    for (const [siteId, reservation] of shuffle([...this.reservations])) grid.setReservation(siteId, reservation);
+    grid.seedMargins(this.margins);
+    return grid;
+  }
+}
+
+const pick = <T>(items: readonly T[], index: number): T | undefined => items[index % Math.max(1, items.length)];
+
+/** What runs hold of each machine and licence at `time`, if they end as planned (late ones: now). */
+export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
+  const cpus = new Map<number, number>();
+  const memoryMb = new Map<number, number>();
+  const licences = new Map<number, number>();
+  const add = (map: Map<number, number>, key: number, amount: number) => map.set(key, (map.get(key) ?? 0) + amount);
+  for (const { job, run } of runs) {
+    if (run.plannedEnd <= time) continue;
+    for (const { machineId, tasks } of run.allocations) {
+      add(cpus, machineId, tasks * job.cpusPerTask);
+      add(memoryMb, machineId, tasks * job.memoryMbPerTask);
+    }
+    for (const id of run.licenceIds) add(licences, id, 1);
+  }
+  return { cpus, memoryMb, licences };
+}
