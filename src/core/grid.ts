@@ -187,6 +187,13 @@ export class Grid {
     return this.poolsByKind.size;
   }
 
+  /** The pools of the whole grid, by id: sites share their copies. */
+  sharedLicences(): readonly LicenceState[] {
+    return [...this.licenceById.values()]
+      .filter(({ licence }) => licence.siteId === null)
+      .sort((a, b) => a.licence.id - b.licence.id);
+  }
+
   // ---- jobs ----
 
   /** The root holds the job from now on: a new one, one taken back from a site, or one changed by an operator. */
