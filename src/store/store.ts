@@ -8,8 +8,8 @@
  * Terms: a *cursor* is the id of an event, as a decimal string ("0" is before the first). A *refusal* is an item of a plan
  * or report that no longer fits the truth; the rest of the plan is carried out.
  */
-import type { Job, Licence, Machine, Move, Reservation, Run, Site, Start } from '../core/model.js';
-import type { PolicyDocument } from '../core/policy.js';
+import type { Job, Licence, Machine, Move, Reservation, Run, Site, Start, UserClass } from '../core/model.js';
+import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 
 export type Cursor = string;
@@ -41,14 +41,39 @@ export interface GridImage {
   reservations: Reservation[];
 }
 
-/** What happened after a cursor, folded: for each job its last image, or null when it has ended or is gone. */
+/** Where a job is, exactly at the cursor of the changes that tell it. */
+export interface JobPosition {
+  state: JobState;
+  siteId: number | null;
+  /** Level-1 priority. */
+  priority: number | null;
+  run: Run | null;
+}
+
+/** What happened to a job within some changes, folded into the last of it. */
+export interface JobChange {
+  id: number;
+  /** null: it has ended. */
+  position: JobPosition | null;
+  /** Its description, where these changes tell of it for the first time or change it; null: as known (or it has ended). */
+  job: Job | null;
+}
+
+/** What happened after a cursor. */
 export interface GridChanges {
   cursor: Cursor;
-  /** Jobs in the order of their last event. `dispatched`: it moved from the root to a site within these changes. */
-  jobs: { id: number; image: JobImage | null; dispatched: boolean }[];
-  /** Present when anything of that kind changed: the whole new list. */
+  /** In the order of their last event. */
+  jobs: JobChange[];
+  /** Margins (s) of jobs with a deadline that the root gave to a site, in the order in which it did: they enter the window. */
+  margins: number[];
+  /** Users whose class may have changed. */
+  userClasses: { userId: number; userClass: UserClass }[];
+  /**
+   * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
+   * jobs: what is missing from it may still be named by them.
+   */
   directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> | null;
-  /** Events still to come when the limit cut this answer short. */
+  /** The limit cut this answer short: ask again from its cursor. */
   more: boolean;
 }
 
@@ -94,6 +119,8 @@ export interface Submission {
 export type SubmitResult =
   | { kind: 'accepted'; jobIds: number[]; repeated: boolean }
   | { kind: 'key-reused' }
+  /** The service holds as many jobs that have not ended as it may. */
+  | { kind: 'full'; limit: number; live: number }
   /** freesAt: epoch seconds at which this submission would be admitted, null when it never would (larger than the quota). */
   | { kind: 'quota'; limit: number; periodS: number; used: number; asked: number; freesAt: number | null };
 
@@ -143,7 +170,10 @@ export interface Assignment {
 export interface AssignmentBatch {
   /** Continue from here. */
   cursor: Cursor;
-  /** True: this is the full list of the site's live runs; what the agent has beyond it is not its to run any more. */
+  /**
+   * True: this is the full list of the site's live runs, whatever the limit (the site's CPUs bound it); what the agent has
+   * beyond it is not its to run any more.
+   */
   complete: boolean;
   assignments: Assignment[];
 }
@@ -173,9 +203,17 @@ export interface OutputPiece {
 }
 
 export interface ReportOutcome {
-  /** Aligned with the reports. `repeated`: it had been reported before; the agent may forget it. */
-  results: ('accepted' | 'repeated' | 'stale-epoch' | 'unknown-run')[];
+  /**
+   * Aligned with the reports. `repeated`: it had been reported before. `stale-epoch`: the run is not the job's any more,
+   * because a later one is or because the service ended it; the agent stops it, should it still be there, and forgets it.
+   * `unknown-run`: there was never such a run at this site.
+   */
+  results: ReportResult[];
+  /** Schedulers with something new to do: the sites of ended runs, null (the root) for jobs that queue again. */
+  touched: (number | null)[];
 }
+
+export type ReportResult = 'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run';
 
 /** Which jobs: by id, or by a filter; only jobs that have not ended are meant. `userId` limits both to that user's. */
 export interface JobSelection {
@@ -193,11 +231,16 @@ export interface SelectionOutcome {
   unchanged: { jobId: number; state: JobState | null }[];
   /** More jobs match than `limit`: nothing was done. */
   tooMany: boolean;
+  /** Schedulers that hold or held these jobs; null is the root. */
+  touched: (number | null)[];
 }
 
 export interface SweepRules {
   now: number;
-  /** A machine whose heartbeat is older becomes silent: nothing new is put on it. Seconds. */
+  /**
+   * A machine whose heartbeat is older becomes silent: nothing new is put on it. Seconds. Silence is counted only from when
+   * an API process has been there to talk to (`processSeen`): the service's own absence makes nothing silent.
+   */
   silentAfterS: number;
   /** Runs on a machine silent for longer end as LOST. Seconds. */
   lostAfterS: number;
@@ -206,6 +249,24 @@ export interface SweepRules {
   onDeadlinePassed: 'RECORD' | 'CANCEL';
   maxAttempts: number;
   limit: number;
+}
+
+/** What retention deletes. */
+export interface Retention {
+  /** Events before this instant (epoch seconds); cursors into them become too old. */
+  eventsBefore: number;
+  /** Jobs that ended before it, with their runs, outputs and decisions, and submissions and idempotency keys as old. */
+  jobsEndedBefore: number;
+  /** Processes not seen since. */
+  processesBefore: number;
+  /** At most so many rows of a kind in one call; call again while `more`. */
+  limit: number;
+}
+
+export interface Pruned {
+  events: number;
+  jobs: number;
+  more: boolean;
 }
 
 export interface SweepOutcome {
@@ -237,14 +298,31 @@ export interface Store {
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
   /** Live runs of a site after a cursor; without one, or with one that is too old, all of them (`complete`). */
   assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch>;
-  /** The site's agent lives; machines named are seen, unnamed are not. */
-  heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<void>;
+  /**
+   * The site's agent lives; machines named are seen, unnamed are not. Answers with those that were silent until now (a new
+   * machine is, until its first heartbeat): if there are any, wake the root and the site.
+   */
+  heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]>;
 
-  /** Not started → CANCELLED; live → CANCELLING (the agent ends it). Also sites to wake. */
-  cancel(selection: JobSelection, now: number): Promise<SelectionOutcome>;
+  /** Not started → CANCELLED; live → CANCELLING (the agent ends it, and the job ends with this cause). */
+  cancel(
+    selection: JobSelection,
+    now: number,
+    cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
+  ): Promise<SelectionOutcome>;
+  /** QUEUED, DISPATCHED → HELD. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
+  /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;
+  /** Sets the boost of jobs that have not ended. */
   reprioritise(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
 
+  /** Silent machines, lost runs, passed deadlines, exceeded limits: what time does when nobody reports it. */
   sweep(rules: SweepRules): Promise<SweepOutcome>;
+  /** A process of the service lives. Call it every few seconds: after a gap of PRESENCE_GAP_S it counts as new. */
+  processSeen(id: string, kind: 'api' | 'worker', now: number): Promise<void>;
+  prune(retention: Retention): Promise<Pruned>;
 }
+
+/** A process not seen for so long (s) is not there, and one seen again after it has been away meanwhile. */
+export const PRESENCE_GAP_S = 30;

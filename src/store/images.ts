@@ -1,0 +1,94 @@
+/** The arrays that the statements of sql/grid.ts answer, as objects of the core's model. */
+import type { Allocation, Job, Licence, Machine, Reservation, Run, Site, UserClass } from '../core/model.js';
+import { parsePolicy } from '../core/policy.js';
+import type { GridImage } from './store.js';
+
+export type JobArray = [
+  id: number,
+  userId: number,
+  userClass: UserClass,
+  submit: number,
+  estimate: number,
+  benchmark: number,
+  deadline: number | null,
+  tasks: number,
+  cpusPerTask: number,
+  memoryMbPerTask: number,
+  licences: string[],
+  os: string | null,
+  arch: string | null,
+  boost: number,
+  priority: number | null,
+  runTimeLimit: number | null,
+];
+
+export function jobFromArray(a: JobArray): Job {
+  return {
+    id: a[0],
+    userId: a[1],
+    userClass: a[2],
+    submit: a[3],
+    estimate: a[4],
+    benchmark: a[5],
+    deadline: a[6],
+    tasks: a[7],
+    cpusPerTask: a[8],
+    memoryMbPerTask: a[9],
+    licences: a[10],
+    os: a[11],
+    arch: a[12],
+    boost: a[13],
+    priority: a[14],
+    runTimeLimit: a[15],
+  };
+}
+
+export type RunArray = [
+  siteId: number,
+  epoch: number,
+  machineIds: number[],
+  machineTasks: number[],
+  licenceIds: number[],
+  start: number,
+  plannedS: number,
+];
+
+export function runFromArray(jobId: number, a: RunArray): Run {
+  const [siteId, epoch, machineIds, machineTasks, licenceIds, start, plannedS] = a;
+  const allocations = allocationsFrom(machineIds, machineTasks);
+  return { jobId, siteId, epoch, allocations, licenceIds, start, plannedEnd: start + plannedS };
+}
+
+export type ReservationArray = [
+  siteId: number,
+  jobId: number,
+  at: number,
+  machineIds: number[],
+  machineTasks: number[],
+  licenceIds: number[],
+  madeAt: number,
+];
+
+export function reservationFromArray(a: ReservationArray): Reservation {
+  const [siteId, jobId, at, machineIds, machineTasks, licenceIds, madeAt] = a;
+  return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenceIds, madeAt };
+}
+
+function allocationsFrom(machineIds: readonly number[], tasks: readonly number[]): Allocation[] {
+  return machineIds.map((machineId, i) => ({ machineId, tasks: tasks[i] as number }));
+}
+
+export type DirectoryArray = [
+  policy: { version: number; document: unknown } | null,
+  sites: Site[],
+  machines: Machine[],
+  licences: Licence[],
+];
+
+/** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
+export function directoryFromArray(a: DirectoryArray): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
+  const [policy, sites, machines, licences] = a;
+  if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
+  const { version, document } = policy;
+  return { policy: { version, document: parsePolicy(document) }, sites, machines, licences };
+}

@@ -1,0 +1,129 @@
+/**
+ * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
+ */
+import type { Start } from '../core/model.js';
+import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
+import type { ReportResult, RunReport } from './store.js';
+
+// Reports -------------------------------------------------------------------------------------------------------------
+
+/** A job as a batch of reports sees it. */
+export interface ReportedJob {
+  state: JobState;
+  epoch: number;
+  cause: EndCause | null;
+  restartable: boolean;
+  stopCause: EndCause | null;
+}
+
+/** Where an ended run leaves its job. */
+export type JobEnd =
+  | { state: 'COMPLETED' | 'FAILED' | 'CANCELLED'; cause: EndCause }
+  /** Back at the root. */
+  | { state: 'QUEUED'; cause: null };
+
+export interface Judgement {
+  result: ReportResult;
+  /** The run started by this report. */
+  started: boolean;
+  /** The run ended by this report. */
+  end: JobEnd | null;
+}
+
+/** Causes of end for which a restartable job runs again: nobody knows how it ended, or the agent would not have it. */
+const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED']);
+/** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
+const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
+
+/** Judges a report about a run that was at the reporting site. `job` is as earlier reports of the batch left it. */
+export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: number): Judgement {
+  const refused = (result: ReportResult): Judgement => ({ result, started: false, end: null });
+  if (report.epoch !== job.epoch) return refused('stale-epoch');
+  if (!isLive(job.state)) {
+    const known =
+      isTerminal(job.state) && (report.phase === 'ENDED' || !endedByService.has(job.cause as EndCause));
+    return refused(known ? 'repeated' : 'stale-epoch');
+  }
+  if (report.phase === 'STARTED') {
+    if (job.state === 'RUNNING') return refused('repeated');
+    return { result: 'accepted', started: true, end: null };
+  }
+  if (report.cause === null) throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
+  return { result: 'accepted', started: false, end: endOfJob(job, report.cause, maxAttempts) };
+}
+
+function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
+  if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
+  if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
+  if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
+  return { state: 'FAILED', cause };
+}
+
+// Starts --------------------------------------------------------------------------------------------------------------
+
+/** A job as a start sees it. */
+export interface StartedJob {
+  state: JobState;
+  siteId: number | null;
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+}
+
+/** What is free now at a site. `admitStart` takes from it what it admits. */
+export interface FreeResources {
+  machines: Map<number, { cpus: number; memoryMb: number }>;
+  licences: Map<number, number>;
+}
+
+/** Why the start can not be carried out; null: it can, and what it needs has been taken from `free`. */
+export function admitStart(start: Start, job: StartedJob | undefined, free: FreeResources): string | null {
+  if (job === undefined) return 'there is no such job';
+  if (job.state !== 'DISPATCHED' || job.siteId !== start.siteId) {
+    return `the job is ${job.state}${job.siteId === null ? '' : ` at site ${job.siteId}`}`;
+  }
+  const tasks = start.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
+  if (tasks !== job.tasks) return `${tasks} tasks are placed; the job has ${job.tasks}`;
+  if (new Set(start.allocations.map((allocation) => allocation.machineId)).size < start.allocations.length) {
+    return 'a machine is named twice';
+  }
+  for (const { machineId, tasks } of start.allocations) {
+    const machine = free.machines.get(machineId);
+    if (machine === undefined) return `machine ${machineId} is not available`;
+    if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
+    if (machine.memoryMb < tasks * job.memoryMbPerTask) return `machine ${machineId} has ${machine.memoryMb} MB free`;
+  }
+  for (const licenceId of start.licenceIds) {
+    if ((free.licences.get(licenceId) ?? 0) < 1) return `licence ${licenceId} has no free copy`;
+  }
+  for (const { machineId, tasks } of start.allocations) {
+    const machine = free.machines.get(machineId) as { cpus: number; memoryMb: number };
+    machine.cpus -= tasks * job.cpusPerTask;
+    machine.memoryMb -= tasks * job.memoryMbPerTask;
+  }
+  for (const licenceId of start.licenceIds) {
+    free.licences.set(licenceId, (free.licences.get(licenceId) as number) - 1);
+  }
+  return null;
+}
+
+// Submissions ---------------------------------------------------------------------------------------------------------
+
+/**
+ * When a submission of `asked` jobs would be admitted: the instant at which enough of the earlier ones have left the rolling
+ * period; null when it never would. `earlier`: [at, jobs] within the period, oldest first. Seconds.
+ */
+export function quotaFreesAt(
+  earlier: readonly (readonly [number, number])[],
+  asked: number,
+  limit: number,
+  periodS: number,
+): number | null {
+  if (asked > limit) return null;
+  let used = earlier.reduce((sum, [, jobs]) => sum + jobs, 0);
+  for (const [at, jobs] of earlier) {
+    used -= jobs;
+    if (used + asked <= limit) return at + periodS;
+  }
+  return null;
+}

@@ -1,0 +1,45 @@
+/**
+ * The snapshot: what schedulers must know, read in one REPEATABLE READ transaction. Everything comes as one JSON value a
+ * statement: Prisma decodes columns value by value, and 100 000 jobs have two million of them.
+ */
+
+/** A job as `core/model.Job`, as an array in the order that `jobFromArray` expects; needs jobs as j and users as u. */
+export const jobArray = `json_build_array(j.id, j.user_id, u.class, extract(epoch FROM j.submitted_at)::float8, j.estimate_s,
+  j.benchmark, extract(epoch FROM j.deadline)::float8, j.tasks, j.cpus_per_task, j.memory_mb_per_task, j.licences, j.os, j.arch,
+  j.boost, j.priority, j.run_time_limit_s)`;
+
+/** A run as `core/model.Run`, as an array in the order that `runFromArray` expects; needs runs as r. */
+export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.licence_ids,
+  extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, r.planned_s)`;
+
+/** [policy, sites, machines, licences] as the directory has them now. */
+export const directoryJson = `json_build_array(
+  (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy) ORDER BY id), '[]')
+     FROM sites WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb, 'benchmark', benchmark,
+            'os', os, 'arch', arch, 'licences', licence_ids, 'available', state = 'UP' AND NOT silent) ORDER BY id), '[]')
+     FROM machines WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
+     FROM licences WHERE removed_at IS NULL))`;
+
+/** The largest event id that anybody can see; the horizon where retention has deleted them all. */
+export const latestCursor = `greatest((SELECT max(id) FROM events), (SELECT id FROM events_horizon))`;
+
+/** $1: how many margins. Answers [cursor, directory, margins]. */
+export const loadDirectory = `
+SELECT json_build_array(${latestCursor}::text, ${directoryJson},
+  (SELECT coalesce(json_agg(margin_s ORDER BY id), '[]') FROM (SELECT id, margin_s FROM margins ORDER BY id DESC LIMIT $1) m))::text AS v`;
+
+/** A page of jobs that have not ended, by id. $1: behind this id; $2: how many. Answers [[job, state, siteId, run], …]. */
+export const loadJobs = `
+SELECT coalesce(json_agg(json_build_array(${jobArray}, j.state, j.site_id, ${`CASE WHEN r.epoch IS NOT NULL THEN ${runArray} END`}) ORDER BY j.id), '[]')::text AS v
+  FROM (SELECT * FROM jobs WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2) j
+  JOIN users u ON u.id = j.user_id
+  LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.ended_at IS NULL`;
+
+/** Reservations whose job still waits where they were made. */
+export const loadReservations = `
+SELECT coalesce(json_agg(json_build_array(v.site_id, v.job_id, extract(epoch FROM v.at)::float8, v.machine_ids, v.machine_tasks,
+    v.licence_ids, extract(epoch FROM v.made_at)::float8) ORDER BY v.site_id), '[]')::text AS v
+  FROM reservations v JOIN jobs j ON j.id = v.job_id AND j.state = 'DISPATCHED' AND j.site_id = v.site_id`;

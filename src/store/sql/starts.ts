@@ -1,0 +1,68 @@
+/**
+ * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids.
+ * $1: site; $2: jobs. Answers [the site is UP, [[job, state, site, epoch, cpus per task, memory per task, ended machines…], …]].
+ */
+export const lockStarts = `
+WITH site AS MATERIALIZED (
+  SELECT state FROM sites WHERE id = $1::integer AND removed_at IS NULL FOR SHARE
+), job AS MATERIALIZED (
+  SELECT id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task FROM jobs
+   WHERE id = ANY ($2::bigint[]) ORDER BY id FOR NO KEY UPDATE
+)
+SELECT json_build_array(
+  coalesce((SELECT state = 'UP' FROM site), false),
+  (SELECT coalesce(json_agg(json_build_array(id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task)), '[]') FROM job))::text AS v`;
+
+/**
+ * Locks machines, then licences, each in the order of ids, and tells what is free of them. Behind the jobs' locks.
+ * $1: site; $2: machines; $3: licences. What is not usable by the site is not in the answer.
+ * Answers [[[machine, free CPUs, free memory], …], [[licence, free copies], …], the site's reservation or null].
+ */
+export const lockResources = `
+WITH machine AS MATERIALIZED (
+  SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb FROM machines
+   WHERE id = ANY ($2::integer[]) AND site_id = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
+), licence AS MATERIALIZED (
+  SELECT id, copies, in_use FROM licences
+   WHERE id = ANY ($3::integer[]) AND coalesce(site_id, $1::integer) = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
+)
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb)), '[]') FROM machine WHERE state = 'UP' AND NOT silent),
+  (SELECT coalesce(json_agg(json_build_array(id, copies - in_use)), '[]') FROM licence),
+  (SELECT json_build_array(site_id, job_id, extract(epoch FROM at)::float8, machine_ids, machine_tasks, licence_ids,
+      extract(epoch FROM made_at)::float8) FROM reservations WHERE site_id = $1::integer))::text AS v`;
+
+/**
+ * Writes runs and the decisions that made them; the trigger on runs takes machines and licences. One statement, for the
+ * round trip: decisions have neither triggers nor foreign keys.
+ * $1: site; $2: now; $3: policy version; $4: cycle; then aligned: $5: jobs; $6: epochs; $7: machines; $8: tasks on each;
+ * $9: CPUs per task; $10: memory per task; $11: licences; $12: planned seconds; $13: reasons; $14: details.
+ */
+export const insertRuns = `
+WITH decided AS (
+  INSERT INTO decisions (job_id, at, kind, reason, policy_version, cycle, from_site_id, site_id, detail)
+    SELECT job_id, to_timestamp($2::float8), 'START', reason, $3::integer, $4, $1::integer, $1::integer, detail
+      FROM unnest($5::bigint[], $13::text[], $14::text[]) AS t (job_id, reason, detail)
+)
+INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, licence_ids,
+    policy_version, assigned_at, planned_s)
+  SELECT job_id, epoch, $1::integer, machine_ids::integer[], machine_tasks::integer[], cpus_per_task, memory_mb_per_task,
+         licence_ids::integer[], $3::integer, to_timestamp($2::float8), planned_s
+    FROM unnest($5::bigint[], $6::integer[], $7::text[], $8::text[], $9::integer[], $10::integer[], $11::text[], $12::float8[])
+      AS t (job_id, epoch, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, licence_ids, planned_s)
+   ORDER BY job_id`;
+
+/** $1: jobs; $2: their new epochs. */
+export const assignJobs = `
+UPDATE jobs j SET state = 'ASSIGNED', epoch = t.epoch, started_at = NULL, exit_code = NULL, message = NULL, seq = j.seq + 1
+  FROM unnest($1::bigint[], $2::integer[]) AS t (id, epoch) WHERE j.id = t.id`;
+
+/** $1: site; $2: job; $3: at; $4: machines; $5: tasks; $6: licences; $7: made at. */
+export const putReservation = `
+INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, licence_ids, made_at)
+  VALUES ($1, $2, to_timestamp($3::float8), $4::integer[], $5::integer[], $6::integer[], to_timestamp($7::float8))
+  ON CONFLICT (site_id) DO UPDATE SET job_id = excluded.job_id, at = excluded.at, machine_ids = excluded.machine_ids,
+    machine_tasks = excluded.machine_tasks, licence_ids = excluded.licence_ids, made_at = excluded.made_at`;
+
+/** $1: site. */
+export const dropReservation = 'DELETE FROM reservations WHERE site_id = $1';
