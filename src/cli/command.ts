@@ -1,0 +1,90 @@
+/** What all commands share: `--json`, the client, printing, and names for ids. */
+import type { Command } from 'commander';
+import type { Client } from './client.js';
+import { MACHINES, SITES, USERS } from './documents.js';
+import { CliError, ExitCode } from './errors.js';
+
+/** Adds a command with `--json`. */
+export function addCommand(parent: Command, nameAndArguments: string, description: string): Command {
+  return parent
+    .command(nameAndArguments)
+    .description(description)
+    .option('--json', 'print JSON instead of text');
+}
+
+/** Whether `--json` was given, before or after the command's name. */
+export function wantsJson(command: Command): boolean {
+  return command.optsWithGlobals().json === true;
+}
+
+/** A repeatable option's values so far, and one more. */
+export function collect(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), ...value.split(',').filter(Boolean)];
+}
+
+/** As {@link collect}, for values in which a comma is a comma. */
+export function collectWhole(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value];
+}
+
+/** Prints a line, or several, on standard output. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Prints a value as JSON. `compact`: on one line, for streams of values. */
+export function printJson(value: unknown, { compact = false } = {}): void {
+  print(JSON.stringify(value, null, compact ? undefined : 2));
+}
+
+/** Says something beside the result, on standard error. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Aborted by Ctrl-C or SIGTERM; a second one ends the process at once. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
+  return controller.signal;
+}
+
+/** Something with an id and a name. */
+export interface Named {
+  id: string;
+  name: string;
+}
+
+/** The site of a name or an id such as `site_2`. Throws NOT_FOUND naming the sites that there are. */
+export async function findSite<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
+  const sites = await client.all<T>(SITES, 'sites');
+  return found('site', nameOrId, sites, (site) => [site.name]);
+}
+
+/** The machine of `SITE/NAME` or an id such as `machine_2`. */
+export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
+  const machines = await client.all<Named & { site: Named }>(MACHINES, 'machines');
+  return found('machine', nameOrId, machines, (machine) => [`${machine.site.name}/${machine.name}`]);
+}
+
+/** The user of a name or an id such as `user_2`. */
+export async function findUser<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
+  const users = await client.all<T>(USERS, 'users');
+  return found('user', nameOrId, users, (user) => [user.name]);
+}
+
+function found<T extends Named>(
+  what: string,
+  wanted: string,
+  all: readonly T[],
+  names: (one: T) => string[],
+): T {
+  const one =
+    all.find((candidate) => names(candidate).includes(wanted)) ?? all.find(({ id }) => id === wanted);
+  if (one) return one;
+  const known = all.slice(0, 10).flatMap(names).join(', ');
+  throw new CliError(
+    `there is no ${what} "${wanted}"${known ? `; there are ${known}${all.length > 10 ? ', …' : ''}` : ''} (NOT_FOUND)`,
+    ExitCode.NOT_FOUND,
+  );
+}

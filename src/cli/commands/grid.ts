@@ -1,0 +1,377 @@
+/** `switchyard sites`, `machines`, `licences`, `drain`, `undrain`: what there is to run on. */
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { addCommand, collect, findMachine, findSite, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.js';
+import { CliError, ExitCode, usage } from '../errors.js';
+import { count, table, time } from '../format.js';
+import { parseId, parseNumber, parseWord } from '../parse.js';
+
+export interface Site {
+  id: string;
+  name: string;
+  state: string;
+  agentSeenAt: string | null;
+  queuedJobs: number;
+  runningJobs: number;
+  cpus: number;
+  cpusUsed: number;
+}
+
+export interface Machine {
+  id: string;
+  name: string;
+  state: string;
+  silent: boolean;
+  cpus: number;
+  cpusUsed: number;
+  memoryMb: number;
+  memoryUsedMb: number;
+  benchmark: number;
+  os: string;
+  architecture: string;
+  heartbeatAt: string | null;
+  site: { id: string; name: string };
+  licences: { kind: string }[];
+}
+
+interface Licence {
+  id: string;
+  kind: string;
+  copies: number;
+  inUse: number;
+  site: { name: string } | null;
+}
+
+const STATES = ['UP', 'DRAINING', 'DOWN'] as const;
+/** The most machines that `registerMachines` takes at once. */
+const MAX_MACHINES = 1000;
+
+const optional = (value: string | undefined, parse: (value: string) => unknown): unknown =>
+  value === undefined ? undefined : parse(value);
+const whole = (field: string, min: number) => (value: string) =>
+  parseNumber(field, value, { min, integer: true });
+
+export function addGrid(program: Command): void {
+  addSites(program);
+  addMachines(program);
+  addLicences(program);
+  addDrain(program);
+}
+
+function addSites(program: Command): void {
+  const list = addCommand(program, 'sites', 'list the sites, or change them');
+  list.action(async () => {
+    const sites = await connect().all<Site>(documents.SITES, 'sites');
+    show(list, sites, siteTable);
+  });
+
+  const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)');
+  siteOptions(add).action(async (name: string, options: SiteOptions) => {
+    const client = connect();
+    const input = { name, ...(await siteFields(options)) };
+    const data = await client.request<{ registerSite: Site }>(documents.REGISTER_SITE, { input });
+    show(add, data.registerSite, (site) => siteTable([site]));
+  });
+
+  const set = addCommand(list, 'set <site>', 'change a site (OPERATOR)');
+  siteOptions(set)
+    .option('--name <name>', 'new name')
+    .option('--state <state>', 'UP or DOWN')
+    .action(async (nameOrId: string, options: SiteOptions & { name?: string; state?: string }) => {
+      const client = connect();
+      const state = optional(options.state, (value) => parseWord('--state', value, STATES));
+      const { id } = await findSite(client, nameOrId);
+      const input = { site: id, name: options.name, state, ...(await siteFields(options)) };
+      const data = await client.request<{ updateSite: Site }>(documents.UPDATE_SITE, { input });
+      show(set, data.updateSite, (site) => siteTable([site]));
+    });
+
+  const remove = addCommand(
+    list,
+    'remove <site>',
+    'take a drained site without live runs out of service (OPERATOR)',
+  );
+  remove.action(async (nameOrId: string) => {
+    const client = connect();
+    const { id } = await findSite(client, nameOrId);
+    const data = await client.request<{ removeSite: Site }>(documents.REMOVE_SITE, { site: id });
+    show(remove, data.removeSite, (site) => `${site.name} is out of service`);
+  });
+}
+
+interface SiteOptions {
+  latitude?: string;
+  longitude?: string;
+  localPolicy?: string;
+}
+
+function siteOptions(command: Command): Command {
+  return command
+    .option('--latitude <degrees>', 'degrees north')
+    .option('--longitude <degrees>', 'degrees east')
+    .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force");
+}
+
+async function siteFields(options: SiteOptions): Promise<object> {
+  const degrees = (field: string, limit: number) => (value: string) =>
+    parseNumber(field, value, { min: -limit, max: limit });
+  return {
+    latitude: optional(options.latitude, degrees('--latitude', 90)),
+    longitude: optional(options.longitude, degrees('--longitude', 180)),
+    localPolicy:
+      options.localPolicy === undefined
+        ? undefined
+        : options.localPolicy === 'none'
+          ? null
+          : await readJson('--local-policy', options.localPolicy),
+  };
+}
+
+/** The JSON value of a file, or of standard input for `-`. */
+export async function readJson(field: string, path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path === '-' ? '/dev/stdin' : path, 'utf8'));
+  } catch (error) {
+    throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+}
+
+function addMachines(program: Command): void {
+  const list = addCommand(program, 'machines', 'list the machines, or change them').option(
+    '--site <site>',
+    'only of this site',
+  );
+  list.action(async (options: { site?: string }) => {
+    const client = connect();
+    const site = options.site === undefined ? null : (await findSite(client, options.site)).id;
+    const machines = await client.all<Machine>(documents.MACHINES, 'machines', { site });
+    show(list, machines, machineTable);
+  });
+
+  const add = addCommand(list, 'add <site> <name>', 'register a machine, or many (OPERATOR)')
+    .requiredOption('--cpus <n>', 'CPUs')
+    .requiredOption('--memory-mb <mb>', 'memory, MB')
+    .option('--count <n>', `so many machines, called NAME-1, NAME-2, … up to ${MAX_MACHINES}`);
+  machineOptions(add).action(
+    async (siteName: string, name: string, options: MachineOptions & { count?: string }) => {
+      const client = connect();
+      const fields = machineFields(options);
+      const { id: site } = await findSite(client, siteName);
+      const number =
+        options.count && parseNumber('--count', options.count, { min: 1, max: MAX_MACHINES, integer: true });
+      const names = number ? Array.from({ length: number }, (_, i) => `${name}-${i + 1}`) : [name];
+      const inputs = names.map((each) => ({ site, name: each, ...fields }));
+      const data = await client.request<{ registerMachines: Machine[] }>(documents.REGISTER_MACHINES, {
+        inputs,
+      });
+      show(add, data.registerMachines, machineTable);
+    },
+  );
+
+  const set = addCommand(list, 'set <machine>', 'change a machine, SITE/NAME or its id (OPERATOR)')
+    .option('--name <name>', 'new name')
+    .option('--state <state>', 'UP, DRAINING or DOWN')
+    .option('--cpus <n>', 'CPUs')
+    .option('--memory-mb <mb>', 'memory, MB');
+  machineOptions(set).action(
+    async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
+      const client = connect();
+      const state = optional(options.state, (value) => parseWord('--state', value, STATES));
+      const { id: machine } = await findMachine(client, nameOrId);
+      const input = { machine, name: options.name, state, ...machineFields(options) };
+      const data = await client.request<{ updateMachine: Machine }>(documents.UPDATE_MACHINE, { input });
+      show(set, data.updateMachine, (one) => machineTable([one]));
+    },
+  );
+
+  const remove = addCommand(list, 'remove <machine>', 'take an empty machine out of service (OPERATOR)');
+  remove.action(async (nameOrId: string) => {
+    const client = connect();
+    const { id: machine } = await findMachine(client, nameOrId);
+    const data = await client.request<{ removeMachine: Machine }>(documents.REMOVE_MACHINE, { machine });
+    show(remove, data.removeMachine, (one) => `${one.site.name}/${one.name} is out of service`);
+  });
+}
+
+interface MachineOptions {
+  cpus?: string;
+  memoryMb?: string;
+  benchmark?: string;
+  os?: string;
+  arch?: string;
+  licence?: string[];
+}
+
+function machineOptions(command: Command): Command {
+  return command
+    .option('--benchmark <power>', 'relative power (default: 100)')
+    .option('--os <name>', 'operating system (default: linux)')
+    .option('--arch <name>', 'architecture (default: x64)')
+    .option('--licence <id>', 'a pool of licences that it can run, by id; may be repeated', collect);
+}
+
+function machineFields(options: MachineOptions): object {
+  return {
+    cpus: optional(options.cpus, whole('--cpus', 1)),
+    memoryMb: optional(options.memoryMb, whole('--memory-mb', 0)),
+    benchmark: optional(options.benchmark, (value) => parseNumber('--benchmark', value, { min: 0 })),
+    os: options.os,
+    architecture: options.arch,
+    licences: options.licence?.map((id) => parseId('licence', id)),
+  };
+}
+
+function addLicences(program: Command): void {
+  const list = addCommand(program, 'licences', 'list the pools of licences, or change them');
+  list.action(async () => {
+    const licences = await connect().all<Licence>(documents.LICENCES, 'licences');
+    show(list, licences, licenceTable);
+  });
+
+  const add = addCommand(list, 'add <kind>', 'register a pool of licences (OPERATOR)')
+    .requiredOption('--copies <n>', 'how many may be in use at once')
+    .option('--site <site>', "whose (default: the whole grid's)");
+  add.action(async (kind: string, options: { copies: string; site?: string }) => {
+    const client = connect();
+    const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
+    const input = { kind, copies: parseNumber('--copies', options.copies, { min: 0, integer: true }), site };
+    const data = await client.request<{ registerLicence: Licence }>(documents.REGISTER_LICENCE, { input });
+    show(add, data.registerLicence, (one) => licenceTable([one]));
+  });
+
+  const set = addCommand(list, 'set <id>', 'change a pool of licences (OPERATOR)').requiredOption(
+    '--copies <n>',
+    'how many',
+  );
+  set.action(async (id: string, options: { copies: string }) => {
+    const input = {
+      licence: parseId('licence', id),
+      copies: parseNumber('--copies', options.copies, { min: 0, integer: true }),
+    };
+    const data = await connect().request<{ updateLicence: Licence }>(documents.UPDATE_LICENCE, {
+      input,
+    });
+    show(set, data.updateLicence, (one) => licenceTable([one]));
+  });
+
+  const remove = addCommand(list, 'remove <id>', 'take an unused pool out of service (OPERATOR)');
+  remove.action(async (id: string) => {
+    const variables = { licence: parseId('licence', id) };
+    const data = await connect().request<{ removeLicence: Licence }>(documents.REMOVE_LICENCE, variables);
+    show(remove, data.removeLicence, (one) => `${one.id} (${one.kind}) is out of service`);
+  });
+}
+
+function addDrain(program: Command): void {
+  const drain = addCommand(
+    program,
+    'drain <site-or-machine>',
+    'start no more jobs at a site, or on a machine SITE/NAME (OPERATOR)',
+  );
+  drain.action(async (target: string) => {
+    const client = connect();
+    if (isMachine(target)) {
+      const { id: machine } = await findMachine(client, target);
+      const data = await client.request<{ drainMachine: Machine }>(documents.DRAIN_MACHINE, { machine });
+      return show(
+        drain,
+        data.drainMachine,
+        (one) => `${one.site.name}/${one.name} is ${one.state}; ${one.cpusUsed} CPUs still in use`,
+      );
+    }
+    const { id: site } = await findSite(client, target);
+    const data = await client.request<{ drainSite: Site }>(documents.DRAIN_SITE, { site });
+    show(
+      drain,
+      data.drainSite,
+      (one) => `${one.name} is ${one.state}; ${count(one.runningJobs, 'job')} still running`,
+    );
+  });
+
+  const undrain = addCommand(program, 'undrain <site-or-machine>', 'back to work after draining (OPERATOR)');
+  undrain.action(async (target: string) => {
+    const client = connect();
+    if (isMachine(target)) {
+      const { id: machine } = await findMachine(client, target);
+      const input = { machine, state: 'UP' };
+      const data = await client.request<{ updateMachine: Machine }>(documents.UPDATE_MACHINE, { input });
+      return show(undrain, data.updateMachine, (one) => `${one.site.name}/${one.name} is ${one.state}`);
+    }
+    const input = { site: (await findSite(client, target)).id, state: 'UP' };
+    const data = await client.request<{ updateSite: Site }>(documents.UPDATE_SITE, { input });
+    show(undrain, data.updateSite, (one) => `${one.name} is ${one.state}`);
+  });
+}
+
+function isMachine(target: string): boolean {
+  if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
+  return target.includes('/') || target.startsWith('machine_');
+}
+
+/** Prints a result as JSON or as text. */
+export function show<T>(command: Command, value: T, describe: (value: T) => string): void {
+  if (wantsJson(command)) printJson(value);
+  else print(describe(value));
+}
+
+function siteTable(sites: readonly Site[]): string {
+  return table(
+    ['ID', 'NAME', 'STATE', 'QUEUED', 'RUNNING', 'CPUS USED', 'CPUS', 'AGENT SEEN (UTC)'],
+    sites.map((site) => [
+      site.id,
+      site.name,
+      site.state,
+      site.queuedJobs,
+      site.runningJobs,
+      site.cpusUsed,
+      site.cpus,
+      time(site.agentSeenAt),
+    ]),
+  );
+}
+
+function machineTable(machines: readonly Machine[]): string {
+  return table(
+    [
+      'ID',
+      'SITE',
+      'NAME',
+      'STATE',
+      'CPUS USED',
+      'CPUS',
+      'MEMORY USED',
+      'MEMORY MB',
+      'POWER',
+      'PLATFORM',
+      'LICENCES',
+    ],
+    machines.map((machine) => [
+      machine.id,
+      machine.site.name,
+      machine.name,
+      machine.silent ? `${machine.state}, silent` : machine.state,
+      machine.cpusUsed,
+      machine.cpus,
+      machine.memoryUsedMb,
+      machine.memoryMb,
+      machine.benchmark,
+      `${machine.os}/${machine.architecture}`,
+      machine.licences.map(({ kind }) => kind).join(',') || null,
+    ]),
+  );
+}
+
+function licenceTable(licences: readonly Licence[]): string {
+  return table(
+    ['ID', 'KIND', 'POOL', 'IN USE', 'COPIES'],
+    licences.map((licence) => [
+      licence.id,
+      licence.kind,
+      licence.site?.name ?? '(grid)',
+      licence.inUse,
+      licence.copies,
+    ]),
+  );
+}

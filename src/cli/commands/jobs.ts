@@ -1,0 +1,315 @@
+/** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
+import type { Command } from 'commander';
+import { isTerminal } from '../../core/states.js';
+import type { Client } from '../client.js';
+import { addCommand, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import {
+  CANCEL,
+  HOLD,
+  JOB,
+  JOB_COUNT,
+  JOB_LINES,
+  JOB_OUTPUT,
+  JOBS,
+  RELEASE,
+  REPRIORITISE,
+} from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import type { JobLine } from '../follow.js';
+import { count, duration, printable, table, time } from '../format.js';
+import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
+import { parseId, parseNumber, parseWord } from '../parse.js';
+
+interface ListOptions extends FilterOptions {
+  order: string;
+  oldestFirst?: boolean;
+  first: string;
+  after?: string;
+  all?: boolean;
+  count?: boolean;
+}
+
+export function addJobs(program: Command): void {
+  const jobs = addFilterOptions(addCommand(program, 'jobs', 'list jobs, newest first'))
+    .option('--order <field>', 'submitted, ended or deadline', 'submitted')
+    .option('--oldest-first', 'the other way round')
+    .option('--first <n>', 'how many', '50')
+    .option('--after <cursor>', 'continue behind a page')
+    .option('--all', 'all of them, page by page')
+    .option('--count', 'only how many there are');
+  jobs.action(async (options: ListOptions) => {
+    const client = connect();
+    const filter = await filterFromOptions(client, options);
+    if (options.count) {
+      const { jobCount } = await client.request<{ jobCount: number }>(JOB_COUNT, { filter });
+      return wantsJson(jobs) ? printJson(jobCount) : print(String(jobCount));
+    }
+    const orders = { SUBMITTED: 'SUBMITTED_AT', ENDED: 'ENDED_AT', DEADLINE: 'DEADLINE' } as const;
+    const field = orders[parseWord('--order', options.order, ['SUBMITTED', 'ENDED', 'DEADLINE'])];
+    const variables = { filter, orderBy: { field, direction: options.oldestFirst ? 'ASC' : 'DESC' } };
+    const document = wantsJson(jobs) ? JOBS : JOB_LINES;
+    if (options.all) {
+      const all = await client.all<JobLine>(document, 'jobs', variables);
+      return wantsJson(jobs) ? printJson(all) : print(jobTable(all));
+    }
+    const first = parseNumber('--first', options.first, { min: 1, integer: true });
+    const page = await client.request<{
+      jobs: { nodes: JobLine[]; pageInfo: { hasNextPage: boolean; endCursor: string } };
+    }>(document, { ...variables, first, after: options.after });
+    if (wantsJson(jobs)) printJson(page.jobs.nodes);
+    else print(jobTable(page.jobs.nodes));
+    if (page.jobs.pageInfo.hasNextPage) note(`more: --after ${page.jobs.pageInfo.endCursor}`);
+  });
+
+  const job = addCommand(program, 'job <id>', 'show one job')
+    .option('--output', 'print what it wrote: standard output and standard error')
+    .option('--stdout', 'print only its standard output')
+    .option('--stderr', 'print only its standard error')
+    .option('--epoch <n>', 'of this run (default: the latest)');
+  job.action(
+    async (id: string, options: { output?: boolean; stdout?: boolean; stderr?: boolean; epoch?: string }) => {
+      const client = connect();
+      const jobId = parseId('job', id);
+      if (options.output || options.stdout || options.stderr) {
+        const epoch =
+          options.epoch === undefined
+            ? undefined
+            : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
+        return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
+      }
+      const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
+      if (!found) throw noSuchJob(jobId);
+      return wantsJson(job) ? printJson(found) : print(describeJob(found));
+    },
+  );
+
+  addAction(program, 'cancel', 'cancel jobs that have not ended', CANCEL, 'cancelJobs');
+  addAction(program, 'hold', 'set jobs aside that have not started', HOLD, 'holdJobs');
+  addAction(program, 'release', 'let held jobs wait for their turn again', RELEASE, 'releaseJobs');
+  const boost = addFilterOptions(
+    addCommand(
+      program,
+      'boost <value> [ids...]',
+      'set what is added to the priorities of jobs, -1000 to 1000',
+    ),
+  ).option('--all', 'all jobs that have not ended');
+  boost.action(async (value: string, ids: string[], options: FilterOptions) => {
+    const client = connect();
+    const number = parseNumber('boost', value, { min: -1000, max: 1000, integer: true });
+    const selection = await selectionFrom(client, ids, options);
+    const data = await client.request<{ reprioritiseJobs: JobsPayload }>(REPRIORITISE, {
+      selection,
+      boost: number,
+    });
+    report(data.reprioritiseJobs, 'changed', wantsJson(boost));
+  });
+}
+
+/** The error for a job that is not there. */
+export function noSuchJob(id: string): CliError {
+  return new CliError(
+    `there is no job ${id}, or not one that this key may see (NOT_FOUND)`,
+    ExitCode.NOT_FOUND,
+  );
+}
+
+interface JobsPayload {
+  jobIds: string[];
+  unchanged: { id: string; code: string; message: string }[];
+}
+
+function addAction(
+  program: Command,
+  name: string,
+  description: string,
+  document: string,
+  field: string,
+): void {
+  const command = addFilterOptions(addCommand(program, `${name} [ids...]`, description)).option(
+    '--all',
+    'all jobs that have not ended',
+  );
+  command.action(async (ids: string[], options: FilterOptions) => {
+    const client = connect();
+    const selection = await selectionFrom(client, ids, options);
+    const data = await client.request<Record<string, JobsPayload>>(document, { selection });
+    report(data[field]!, 'changed', wantsJson(command));
+  });
+}
+
+/** Tells what an action did; a job that was named and stayed as it was makes the command fail. */
+function report(payload: JobsPayload, verb: string, json: boolean): void {
+  if (json) printJson(payload);
+  else print(`${count(payload.jobIds.length, 'job')} ${verb}`);
+  for (const { id, code, message } of payload.unchanged) note(`error: ${id}: ${message} (${code})`);
+  if (payload.unchanged.length === 0) return;
+  const allMissing =
+    payload.jobIds.length === 0 && payload.unchanged.every(({ code }) => code === 'NOT_FOUND');
+  process.exitCode = allMissing ? ExitCode.NOT_FOUND : ExitCode.FAILED;
+}
+
+interface Output {
+  text: string;
+  bytes: number;
+  truncated: boolean;
+}
+
+/** Prints what a job wrote, each stream on the stream of its name. */
+export async function printOutput(
+  client: Client,
+  id: string,
+  {
+    stdout,
+    stderr,
+    epoch,
+    json,
+  }: { stdout?: boolean; stderr?: boolean; epoch?: number | undefined; json?: boolean },
+): Promise<void> {
+  const both = Boolean(stdout) === Boolean(stderr);
+  const all: Record<string, Output | null> = {};
+  for (const stream of ['STDOUT', 'STDERR'] as const) {
+    if (!both && (stream === 'STDOUT') !== Boolean(stdout)) continue;
+    const data = await client.request<{ job: { state: string; output: Output | null } | null }>(JOB_OUTPUT, {
+      id,
+      stream,
+      epoch,
+    });
+    if (!data.job) throw noSuchJob(id);
+    const { output } = data.job;
+    all[stream.toLowerCase()] = output;
+    if (json || !output) continue;
+    (stream === 'STDOUT' ? process.stdout : process.stderr).write(output.text);
+    if (output.truncated)
+      note(`(${id}: not all of ${output.bytes} bytes on ${stream.toLowerCase()} were kept)`);
+  }
+  if (json) return printJson(all);
+  if (Object.values(all).every((output) => output === null)) note(`${id}: no output is known (yet)`);
+}
+
+/** Jobs as lines of a table. */
+export function jobTable(jobs: readonly JobLine[]): string {
+  return table(
+    ['ID', 'STATE', 'SITE', 'SUBMITTED (UTC)', 'RUN', 'EXIT', 'WHAT'],
+    jobs.map((job) => [
+      job.id,
+      job.state,
+      job.site?.name,
+      time(job.submittedAt),
+      job.startedAt ? duration(secondsBetween(job.startedAt, job.endedAt)) : null,
+      job.exitCode ?? (isTerminal(job.state) && job.state !== 'COMPLETED' ? job.cause : null),
+      whatRuns(job),
+    ]),
+  );
+}
+
+/** A job's name or command line, not longer than fits a line. */
+export function whatRuns(job: Pick<JobLine, 'name' | 'command' | 'arguments'>): string {
+  const text = job.name ?? [job.command, ...job.arguments].join(' ');
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+}
+
+/** Seconds from one ISO time to another, or to now. */
+export function secondsBetween(from: string, to: string | null): number {
+  return Math.max(0, ((to ? Date.parse(to) : Date.now()) - Date.parse(from)) / 1000);
+}
+
+interface FullJob extends JobLine {
+  user: { name: string };
+  group: string | null;
+  arrayIndex: number | null;
+  workingDirectory: string | null;
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  licences: string[];
+  os: string | null;
+  architecture: string | null;
+  estimateSeconds: number;
+  referenceBenchmark: number;
+  runTimeLimitSeconds: number | null;
+  deadline: string | null;
+  deadlineMissed: boolean;
+  priority: number | null;
+  boost: number;
+  epoch: number;
+  message: string | null;
+  dispatchedAt: string | null;
+  whyWaiting: { code: string; message: string } | null;
+  runs: {
+    epoch: number;
+    site: { name: string };
+    allocations: { machine: { name: string }; tasks: number }[];
+    startedAt: string | null;
+    endedAt: string | null;
+    exitCode: number | null;
+    signal: string | null;
+    cause: string | null;
+    cpuSeconds: number | null;
+    ioWaitSeconds: number | null;
+    plannedSeconds: number;
+  }[];
+}
+
+function describeJob(job: FullJob): string {
+  const lines: [string, unknown][] = [
+    ['id', job.id],
+    ['state', `${job.state}${job.cause ? ` (${job.cause})` : ''}`],
+    ['message', job.message],
+    ['exit code', job.exitCode],
+    ['name', job.name],
+    ['command', [job.command, ...job.arguments].join(' ')],
+    ['user', job.user.name],
+    ['site', job.site?.name],
+    ['group', job.group],
+    ['array index', job.arrayIndex],
+    ['directory', job.workingDirectory],
+    ['needs', needs(job)],
+    ['estimate', `${duration(job.estimateSeconds)} on power ${job.referenceBenchmark}`],
+    ['limit', job.runTimeLimitSeconds && duration(job.runTimeLimitSeconds)],
+    ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
+    [
+      'priority',
+      job.priority === null ? null : `${job.priority}${job.boost ? ` and boost ${job.boost}` : ''}`,
+    ],
+    ['submitted', time(job.submittedAt)],
+    ['dispatched', job.dispatchedAt && time(job.dispatchedAt)],
+    ['started', job.startedAt && time(job.startedAt)],
+    ['ended', job.endedAt && time(job.endedAt)],
+    ['waits', job.whyWaiting && `${job.whyWaiting.message} (${job.whyWaiting.code})`],
+  ];
+  const text = lines
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => `${name.padEnd(12)}${printable(String(value))}`);
+  if (job.runs.length > 0) {
+    const rows = job.runs.map((run) => [
+      run.epoch,
+      run.site.name,
+      run.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' '),
+      time(run.startedAt),
+      run.startedAt ? duration(secondsBetween(run.startedAt, run.endedAt)) : null,
+      duration(run.plannedSeconds),
+      run.cause,
+      run.signal ?? run.exitCode,
+      duration(run.cpuSeconds),
+      duration(run.ioWaitSeconds),
+    ]);
+    text.push(
+      '',
+      table(
+        ['RUN', 'SITE', 'MACHINES', 'STARTED (UTC)', 'TOOK', 'PLANNED', 'CAUSE', 'EXIT', 'CPU', 'I/O WAIT'],
+        rows,
+      ),
+    );
+  }
+  return text.join('\n');
+}
+
+function needs(job: FullJob): string {
+  const parts = [`${count(job.tasks, 'task')} of ${count(job.cpusPerTask, 'CPU')}`];
+  if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
+  if (job.licences.length > 0) parts.push(`licences ${job.licences.join(', ')}`);
+  if (job.os) parts.push(job.os);
+  if (job.architecture) parts.push(job.architecture);
+  return parts.join(', ');
+}

@@ -1,0 +1,204 @@
+/** `switchyard users`, `keys`, `quota`: who may do what, and how much. */
+import type { Command } from 'commander';
+import { addCommand, findSite, findUser, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { duration, table, time } from '../format.js';
+import { parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
+import { show } from './grid.js';
+
+interface User {
+  id: string;
+  name: string;
+  class: string;
+  role: string;
+  quotaShare: number;
+  active: boolean;
+  submissionQuota: { limit: number; periodSeconds: number; used: number } | null;
+}
+
+interface ApiKey {
+  id: string;
+  name: string;
+  prefix: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+  lastUsedAt: string | null;
+  site: { name: string } | null;
+}
+
+const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
+const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'] as const;
+
+export function addPeople(program: Command): void {
+  addUsers(program);
+  addKeys(program);
+  addQuota(program);
+}
+
+function addUsers(program: Command): void {
+  const list = addCommand(program, 'users', 'list the users, or change them (ADMIN, OPERATOR)');
+  list.action(async () => {
+    const users = await connect().all<User>(documents.USERS, 'users');
+    show(list, users, userTable);
+  });
+
+  const add = addCommand(list, 'add <name>', 'register a user (ADMIN)')
+    .option('--class <class>', CLASSES.join(', '), 'REGULAR')
+    .option('--role <role>', ROLES.join(', '), 'USER')
+    .option('--share <share>', 'share of the grid relative to others', '1');
+  add.action(async (name: string, options: { class: string; role: string; share: string }) => {
+    const input = {
+      name,
+      class: parseWord('--class', options.class, CLASSES),
+      role: parseWord('--role', options.role, ROLES),
+      quotaShare: parseNumber('--share', options.share, { min: 0 }),
+    };
+    const data = await connect().request<{ registerUser: User }>(documents.REGISTER_USER, { input });
+    show(add, data.registerUser, (user) => userTable([user]));
+  });
+
+  const set = addCommand(list, 'set <user>', 'change a user (ADMIN)')
+    .option('--class <class>', CLASSES.join(', '))
+    .option('--role <role>', ROLES.join(', '))
+    .option('--activate', 'accept the keys again')
+    .option('--deactivate', 'refuse the keys');
+  set.action(
+    async (
+      nameOrId: string,
+      options: { class?: string; role?: string; activate?: boolean; deactivate?: boolean },
+    ) => {
+      const client = connect();
+      const input = {
+        user: (await findUser(client, nameOrId)).id,
+        class: options.class && parseWord('--class', options.class, CLASSES),
+        role: options.role && parseWord('--role', options.role, ROLES),
+        active: options.activate ? true : options.deactivate ? false : undefined,
+      };
+      const data = await client.request<{ updateUser: User }>(documents.UPDATE_USER, { input });
+      show(set, data.updateUser, (user) => userTable([user]));
+    },
+  );
+}
+
+function addKeys(program: Command): void {
+  const list = addCommand(program, 'keys', "list API keys, one's own or a user's").option(
+    '--user <user>',
+    'whose (ADMIN)',
+  );
+  list.action(async (options: { user?: string }) => {
+    const client = connect();
+    if (options.user === undefined) {
+      const { viewer } = await client.request<{ viewer: { apiKeys: ApiKey[] } }>(documents.OWN_KEYS);
+      return show(list, viewer.apiKeys, keyTable);
+    }
+    const { id } = await findUser(client, options.user);
+    const { node } = await client.request<{ node: { apiKeys: ApiKey[] } }>(documents.USER_KEYS, { id });
+    show(list, node.apiKeys, keyTable);
+  });
+
+  const add = addCommand(list, 'add <name>', 'make an API key; it is shown this once')
+    .option('--user <user>', 'whose (ADMIN; default: your own)')
+    .option('--site <site>', "limit an AGENT's key to this site")
+    .option('--expires <time>', 'not accepted after: ISO 8601, or +DURATION');
+  add.action(async (name: string, options: { user?: string; site?: string; expires?: string }) => {
+    const client = connect();
+    // --user may also stand before `add`: the list has it too.
+    const whose = options.user ?? list.opts<{ user?: string }>().user;
+    const input = {
+      name,
+      user: whose && (await findUser(client, whose)).id,
+      site: options.site && (await findSite(client, options.site)).id,
+      expiresAt: options.expires && parseTime('--expires', options.expires, Date.now()),
+    };
+    const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: ApiKey } }>(
+      documents.CREATE_KEY,
+      { input },
+    );
+    if (wantsJson(add)) return printJson(createApiKey);
+    note(`${createApiKey.apiKey.id}: keep this key, it is not shown again`);
+    print(createApiKey.secret);
+  });
+
+  const revoke = addCommand(list, 'revoke <id>', 'revoke an API key; its subscriptions are closed');
+  revoke.action(async (id: string) => {
+    const variables = { apiKey: parseId('apikey', id) };
+    const data = await connect().request<{ revokeApiKey: ApiKey }>(documents.REVOKE_KEY, variables);
+    show(revoke, data.revokeApiKey, (key) => `${key.id} (${key.name}) is revoked`);
+  });
+}
+
+interface QuotaOptions {
+  share?: string;
+  limit?: string;
+  period?: string;
+  noLimit?: boolean;
+  reason?: string;
+}
+
+function addQuota(program: Command): void {
+  const quota = addCommand(program, 'quota [user]', 'show quotas, or set those of a user (ADMIN)')
+    .option('--share <share>', 'share of the grid relative to others')
+    .option('--limit <jobs>', 'jobs that may be submitted within --period; none: no limit')
+    .option('--period <duration>', 'length of the rolling period, such as 1h')
+    .option('--reason <text>', 'why, for the audit log');
+  quota.action(async (nameOrId: string | undefined, options: QuotaOptions) => {
+    const client = connect();
+    const changes = quotaChanges(options);
+    if (Object.keys(changes).length === 0) {
+      const users = await client.all<User>(documents.USERS, 'users');
+      const id = nameOrId === undefined ? null : (await findUser(client, nameOrId)).id;
+      return show(quota, id ? users.filter((user) => user.id === id) : users, userTable);
+    }
+    if (nameOrId === undefined) throw new CliError('whose quota? Give a user', ExitCode.USAGE);
+    if (!options.reason) throw new CliError('--reason is needed: it goes into the audit log', ExitCode.USAGE);
+    const input = { user: (await findUser(client, nameOrId)).id, ...changes, reason: options.reason };
+    const data = await client.request<{ setQuota: User }>(documents.SET_QUOTA, { input });
+    show(quota, data.setQuota, (user) => userTable([user]));
+  });
+}
+
+function quotaChanges({ share, limit, period }: QuotaOptions): object {
+  if (limit === undefined ? period !== undefined : limit !== 'none' && period === undefined) {
+    throw new CliError('--limit and --period belong together', ExitCode.USAGE);
+  }
+  return {
+    ...(share !== undefined && { quotaShare: parseNumber('--share', share, { min: 0 }) }),
+    ...(limit !== undefined && {
+      submissionLimit: limit === 'none' ? null : parseNumber('--limit', limit, { min: 0, integer: true }),
+    }),
+    ...(limit !== 'none' &&
+      period !== undefined && { submissionPeriodSeconds: Math.ceil(parseDuration('--period', period)) }),
+  };
+}
+
+function userTable(users: readonly User[]): string {
+  return table(
+    ['ID', 'NAME', 'ROLE', 'CLASS', 'SHARE', 'SUBMISSION QUOTA', 'ACTIVE'],
+    users.map(({ submissionQuota: quota, ...user }) => [
+      user.id,
+      user.name,
+      user.role,
+      user.class,
+      user.quotaShare,
+      quota && `${quota.used} of ${quota.limit} in ${duration(quota.periodSeconds)}`,
+      user.active ? 'yes' : 'no',
+    ]),
+  );
+}
+
+function keyTable(keys: readonly ApiKey[]): string {
+  return table(
+    ['ID', 'NAME', 'BEGINS WITH', 'SITE', 'EXPIRES (UTC)', 'REVOKED (UTC)', 'LAST USED (UTC)'],
+    keys.map((key) => [
+      key.id,
+      key.name,
+      key.prefix,
+      key.site?.name,
+      time(key.expiresAt),
+      time(key.revokedAt),
+      time(key.lastUsedAt),
+    ]),
+  );
+}

@@ -1,0 +1,184 @@
+/** `switchyard weights` and `policy`: the rules in force, and how they came to be. */
+import type { Command } from 'commander';
+import type { Client } from '../client.js';
+import { addCommand } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.js';
+import { CliError, ExitCode, usage } from '../errors.js';
+import { table, time } from '../format.js';
+import { parseNumber } from '../parse.js';
+import { readJson, show } from './grid.js';
+
+type Weights = Record<string, number>;
+
+interface Policy {
+  version: number;
+  document: { dispatch: { weights?: Weights }; local: { weights?: Weights } };
+  reason: string;
+  revertsTo: number | null;
+  createdAt: string;
+  author: { name: string } | null;
+}
+
+interface ChangeOptions {
+  reason: string;
+  expectedVersion?: string;
+}
+
+export function addPolicy(program: Command): void {
+  addWeights(program);
+  addPolicies(program);
+}
+
+function addWeights(program: Command): void {
+  const weights = addCommand(program, 'weights', 'show the weights of the policy in force, or change them');
+  weights.action(async () => {
+    const policy = await inForce(connect());
+    show(weights, { version: policy.version, ...weightsOf(policy) }, () => weightTable(policy));
+  });
+
+  const set = changeOptions(
+    addCommand(weights, 'set <name=value...>', 'change weights; they act from the next cycle (ADMIN)'),
+  );
+  set.addHelpText(
+    'after',
+    '\nExample: switchyard weights set dispatch.deadline=2 aging=0.05 --reason "deadlines matter more"',
+  );
+  set.action(async (assignments: string[], options: ChangeOptions) => {
+    const client = connect();
+    const before = await inForce(client);
+    const input = {
+      ...weightChanges(assignments, weightsOf(before)),
+      expectedVersion: expected(options, before),
+      reason: options.reason,
+    };
+    const data = await client.request<{ setWeights: Policy }>(documents.SET_WEIGHTS, { input });
+    show(set, data.setWeights, weightTable);
+  });
+}
+
+function addPolicies(program: Command): void {
+  const current = addCommand(program, 'policy', 'show the policy in force, its history, or change it').option(
+    '--version <n>',
+    'an earlier version',
+  );
+  current.action(async (options: { version?: string }) => {
+    const version =
+      options.version === undefined
+        ? undefined
+        : parseNumber('--version', options.version, { min: 1, integer: true });
+    const policy = await inForce(connect(), version);
+    show(current, policy, (one) => `${headline(one)}\n${JSON.stringify(one.document, null, 2)}`);
+  });
+
+  const history = addCommand(current, 'history', 'list the versions, newest first');
+  history.action(async () => {
+    const client = connect();
+    const all = await client.all<Policy>(documents.POLICY_HISTORY, 'policyHistory');
+    show(history, all, (policies) =>
+      table(
+        ['VERSION', 'SINCE (UTC)', 'BY', 'RESTORES', 'REASON'],
+        policies.map((policy) => [
+          policy.version,
+          time(policy.createdAt),
+          policy.author?.name,
+          policy.revertsTo,
+          policy.reason,
+        ]),
+      ),
+    );
+  });
+
+  const set = changeOptions(
+    addCommand(current, 'set <file>', 'put a new policy in force: a JSON file, - for standard input (ADMIN)'),
+  );
+  set.action(async (file: string, options: ChangeOptions) => {
+    const document = await readJson('policy', file);
+    const client = connect();
+    const expectedVersion = expected(
+      options,
+      options.expectedVersion === undefined ? await inForce(client) : null,
+    );
+    const input = { document, expectedVersion, reason: options.reason };
+    const data = await client.request<{ updatePolicy: Policy }>(documents.UPDATE_POLICY, { input });
+    show(set, data.updatePolicy, headline);
+  });
+
+  const revert = changeOptions(
+    addCommand(current, 'revert <version>', 'put an earlier version in force again (ADMIN)'),
+  );
+  revert.action(async (version: string, options: ChangeOptions) => {
+    const client = connect();
+    const variables = {
+      version: parseNumber('version', version, { min: 1, integer: true }),
+      expectedVersion: expected(
+        options,
+        options.expectedVersion === undefined ? await inForce(client) : null,
+      ),
+      reason: options.reason,
+    };
+    const data = await client.request<{ revertPolicy: Policy }>(documents.REVERT_POLICY, variables);
+    show(revert, data.revertPolicy, headline);
+  });
+}
+
+function changeOptions(command: Command): Command {
+  return command
+    .requiredOption('--reason <text>', 'why, for the history')
+    .option(
+      '--expected-version <n>',
+      'fail when the policy is at another version (default: the one in force now)',
+    );
+}
+
+function expected(options: ChangeOptions, policy: Policy | null): number {
+  return options.expectedVersion === undefined
+    ? policy!.version
+    : parseNumber('--expected-version', options.expectedVersion, { min: 1, integer: true });
+}
+
+async function inForce(client: Client, version?: number): Promise<Policy> {
+  const { policy } = await client.request<{ policy: Policy | null }>(documents.POLICY, { version });
+  if (!policy) throw new CliError(`there is no policy version ${version} (NOT_FOUND)`, ExitCode.NOT_FOUND);
+  return policy;
+}
+
+function weightsOf({ document }: Policy): { dispatch: Weights; local: Weights } {
+  return { dispatch: document.dispatch.weights ?? {}, local: document.local.weights ?? {} };
+}
+
+/** `dispatch.deadline=2 aging=0.1` by level; a name that both levels have needs its level. */
+export function weightChanges(
+  assignments: readonly string[],
+  known: { dispatch: Weights; local: Weights },
+): { dispatch?: Weights; local?: Weights } {
+  const changes: { dispatch?: Weights; local?: Weights } = {};
+  for (const assignment of assignments) {
+    const [, level, name, value] = /^(?:(dispatch|local)\.)?(\w+)=(.+)$/.exec(assignment) ?? [];
+    const levels = (['dispatch', 'local'] as const).filter(
+      (one) => (level === undefined || level === one) && name! in known[one],
+    );
+    if (name === undefined || value === undefined || levels.length !== 1) {
+      const names = (['dispatch', 'local'] as const).flatMap((one) =>
+        Object.keys(known[one]).map((each) => `${one}.${each}`),
+      );
+      throw usage('weight', assignment, `NAME=VALUE with a name of ${names.join(', ')}`);
+    }
+    const target = levels[0]!;
+    changes[target] = { ...changes[target], [name]: parseNumber(name, value, { min: 0 }) };
+  }
+  return changes;
+}
+
+function weightTable(policy: Policy): string {
+  const levels = Object.entries(weightsOf(policy));
+  const rows = levels.flatMap(([level, weights]) =>
+    Object.entries(weights).map(([name, value]) => [`${level}.${name}`, value]),
+  );
+  return `${headline(policy)}\n${table(['WEIGHT', 'VALUE'], rows)}`;
+}
+
+function headline(policy: Policy): string {
+  const restores = policy.revertsTo ? `, restores version ${policy.revertsTo}` : '';
+  return `policy version ${policy.version} since ${time(policy.createdAt)} UTC${policy.author ? ` by ${policy.author.name}` : ''}${restores}: ${policy.reason}`;
+}

@@ -1,0 +1,173 @@
+/** `switchyard submit`: jobs from the command line or a file. */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import type { Client } from '../client.js';
+import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';
+import { CliError, ExitCode, exitCodeOf } from '../errors.js';
+import { awaitEnds, type JobLine } from '../follow.js';
+import { count, printable } from '../format.js';
+import {
+  addJobOptions,
+  expandArray,
+  type JobInput,
+  type JobOptions,
+  jobFromOptions,
+} from '../job-options.js';
+import { MAX_BATCH } from '../parse.js';
+import { printOutput } from './jobs.js';
+
+interface SubmitOptions extends JobOptions {
+  file?: string;
+  idempotencyKey?: string;
+  wait?: boolean;
+  output?: boolean;
+}
+
+export interface SubmitPayload {
+  jobIds: string[];
+  repeated: boolean;
+  errors: { index: number; field: string; code: string; message: string }[];
+  jobs?: { id: string }[];
+}
+
+export function addSubmit(program: Command): void {
+  const command = addJobOptions(
+    addCommand(program, 'submit [command] [arguments...]', 'submit jobs: all of them are accepted, or none'),
+  )
+    .option(
+      '--array <from-to>',
+      'submit one job for each index, which it sees as SWITCHYARD_ARRAY_INDEX; such as 1-10',
+    )
+    .option(
+      '--file <path>',
+      'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; the other options fill in what a job lacks',
+    )
+    .option('--idempotency-key <key>', 'a retry with the same key and jobs gives the same jobs')
+    .option(
+      '--wait',
+      "wait until the jobs have ended, and end with the job's exit code (of several, the largest)",
+    )
+    .option('--output', 'wait, and print what the jobs wrote')
+    .passThroughOptions()
+    .addHelpText('after', "\nExample: switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'");
+  command.action(async (program: string | undefined, args: string[], options: SubmitOptions) => {
+    const jobs = await jobsToSubmit(options, program === undefined ? [] : [program, ...args]);
+    const client = connect();
+    const payload = await submit(client, jobs, options.idempotencyKey ?? null, {
+      full: wantsJson(command) && !options.wait,
+    });
+    const wait = options.wait || options.output;
+    if (wantsJson(command)) {
+      if (!wait) return printJson(payload.jobs);
+    } else {
+      print(payload.jobIds.length === 1 ? payload.jobIds[0]! : idList(payload.jobIds));
+      if (payload.repeated) note('the idempotency key was known: these jobs had been submitted before');
+    }
+    if (wait) await waitFor(client, payload.jobIds, wantsJson(command), options.output === true);
+  });
+}
+
+/** The jobs that the command line asks to submit. */
+async function jobsToSubmit(options: SubmitOptions, commandLine: string[]): Promise<JobInput[]> {
+  const given = jobFromOptions(options, commandLine);
+  const jobs =
+    options.file === undefined
+      ? [given]
+      : (await jobsFrom(options.file)).map((job) => ({ ...given, ...job }));
+  const bare = jobs.findIndex((job) => typeof job.command !== 'string');
+  if (bare >= 0) {
+    const where = options.file === undefined ? '' : ` (job ${bare} of ${options.file} has none)`;
+    throw new CliError(
+      `what is to be run? Give a command behind --, such as: switchyard submit -- sleep 10${where}`,
+      ExitCode.USAGE,
+    );
+  }
+  const all = jobs.flatMap((job) => expandArray(job, options.array));
+  if (all.length > MAX_BATCH) {
+    throw new CliError(`${all.length} jobs: a submission takes up to ${MAX_BATCH}`, ExitCode.USAGE);
+  }
+  return all;
+}
+
+async function jobsFrom(file: string): Promise<JobInput[]> {
+  let content: unknown;
+  try {
+    content = JSON.parse(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new CliError(`--file ${file}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+  const jobs = Array.isArray(content) ? content : [content];
+  if (jobs.length === 0 || jobs.some((job) => typeof job !== 'object' || job === null)) {
+    throw new CliError(
+      `--file ${file}: a job or a list of jobs is needed (JSON objects with the fields of JobInput)`,
+      ExitCode.USAGE,
+    );
+  }
+  return jobs;
+}
+
+/** Submits; throws one error that names the first faulty field when the service accepts nothing. `full`: with all fields. */
+export async function submit(
+  client: Client,
+  jobs: readonly JobInput[],
+  idempotencyKey: string | null,
+  { full = false } = {},
+): Promise<SubmitPayload> {
+  const document = full ? SUBMIT_FULL : SUBMIT;
+  const { submitJobs } = await client.request<{ submitJobs: SubmitPayload }>(document, {
+    input: { idempotencyKey, jobs },
+  });
+  const [first, ...others] = submitJobs.errors;
+  if (first) {
+    const which = jobs.length > 1 ? `job ${first.index}: ` : '';
+    const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+    throw new CliError(`${which}${first.message} (${first.code})${more}`, exitCodeOf(first.code));
+  }
+  return submitJobs;
+}
+
+/** `job_3`, or first and last of many: ids of one submission follow each other. */
+function idList(ids: readonly string[]): string {
+  if (ids.length <= 10) return ids.join('\n');
+  return `${ids[0]} … ${ids.at(-1)} (${count(ids.length, 'job')})`;
+}
+
+/** Waits for the jobs' ends, tells of them, and makes their exit code the command's. */
+async function waitFor(
+  client: Client,
+  ids: readonly string[],
+  json: boolean,
+  output: boolean,
+): Promise<void> {
+  const signal = interruption();
+  const ended = await awaitEnds(client, ids, signal, (job, update) => {
+    if (update && !json && !output)
+      note(`${job.id} ${job.state}${job.site ? ` at ${printable(job.site.name)}` : ''}`);
+  });
+  if (json) {
+    const jobs: unknown[] = [];
+    for (let i = 0; i < ids.length; i += 1000) {
+      const filter = { ids: ids.slice(i, i + 1000) };
+      jobs.push(...(await client.all<unknown>(JOBS, 'jobs', { filter })));
+    }
+    printJson(jobs);
+  } else if (output) {
+    for (const id of ids) await printOutput(client, id, {});
+  }
+  if (ended.size < ids.length) {
+    throw new CliError(
+      `interrupted: ${count(ids.length - ended.size, 'job')} had not ended yet`,
+      ExitCode.FAILED,
+    );
+  }
+  process.exitCode = Math.max(...[...ended.values()].map(exitCodeOfJob));
+}
+
+/** The exit code that stands for a job: its own, or 1 when it ended otherwise. */
+export function exitCodeOfJob(job: JobLine): number {
+  if (job.state === 'COMPLETED') return ExitCode.OK;
+  return job.exitCode || ExitCode.FAILED;
+}

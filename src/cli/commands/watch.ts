@@ -1,0 +1,118 @@
+/** `switchyard watch`: news of jobs as they happen. */
+import type { Command } from 'commander';
+import { isTerminal, jobStates } from '../../core/states.js';
+import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { JOB_LINES, JOBS } from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor } from '../follow.js';
+import { printable } from '../format.js';
+import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
+import { parseId, parseNumber } from '../parse.js';
+import { noSuchJob, whatRuns } from './jobs.js';
+
+interface WatchOptions extends FilterOptions {
+  after?: string;
+  recent: string;
+  once?: boolean;
+  untilEnded?: boolean;
+}
+
+export function addWatch(program: Command): void {
+  const command = addFilterOptions(
+    addCommand(
+      program,
+      'watch [ids...]',
+      'tell what happens to jobs, as it happens: to these until they have ended, or to all until Ctrl-C',
+    ),
+  )
+    .option('--recent <n>', 'begin with the last so many jobs as they are', '10')
+    .option('--once', 'tell how things are, and end')
+    .option('--until-ended', 'end when every job that matches has ended')
+    .option('--after <cursor>', 'continue behind an update (its cursor is in the JSON)')
+    .addHelpText(
+      'after',
+      '\nWith --json: one update a line, the jobs at the beginning without event and cursor.',
+    );
+  command.action((ids: string[], options: WatchOptions) =>
+    ids.length > 0 ? watchThese(ids, options, wantsJson(command)) : watchAll(options, wantsJson(command)),
+  );
+}
+
+/** Until they have ended; a job that did not complete makes the command fail. */
+async function watchThese(ids: readonly string[], options: WatchOptions, json: boolean): Promise<void> {
+  const client = connect();
+  const wanted = ids.map((id) => parseId('job', id));
+  const signal = options.once ? AbortSignal.abort() : interruption();
+  const seen = new Set<string>();
+  const ended = await awaitEnds(client, wanted, signal, (job, update) => {
+    seen.add(job.id);
+    tell(job, update, json);
+  });
+  const missing = wanted.find((id) => !seen.has(id));
+  if (missing) throw noSuchJob(missing);
+  if ([...ended.values()].some(({ state }) => state !== 'COMPLETED')) process.exitCode = ExitCode.FAILED;
+}
+
+async function watchAll(options: WatchOptions, json: boolean): Promise<void> {
+  const client = connect();
+  const signal = interruption();
+  const filter = await filterFromOptions(client, options);
+  const after = options.after ?? (await latestCursor(client));
+  const recent = parseNumber('--recent', options.recent, { min: 0, max: 1000, integer: true });
+  const live = new Set<string>();
+  const look = async (): Promise<void> => {
+    const notEnded = { ...filter, states: jobStates.filter((state) => !isTerminal(state)) };
+    for await (const page of client.pages<JobLine>(JOB_LINES, 'jobs', { filter: notEnded })) {
+      for (const job of page) live.add(job.id);
+    }
+  };
+
+  if (!options.after && recent > 0) {
+    const orderBy = { field: 'SUBMITTED_AT', direction: 'DESC' };
+    const data = await client.request<{ jobs: { nodes: JobLine[] } }>(json ? JOBS : JOB_LINES, {
+      filter,
+      orderBy,
+      first: recent,
+    });
+    for (const job of data.jobs.nodes.reverse()) tell(job, null, json);
+  }
+  if (options.once) return;
+  if (options.untilEnded) {
+    await look();
+    if (live.size === 0) return;
+  } else if (!json && process.stderr.isTTY) {
+    note('(waiting for news; Ctrl-C ends this, not the jobs)');
+  }
+
+  for await (const update of jobUpdates(client, filter, { after, signal, full: json })) {
+    if (update.resyncRequired) {
+      note('some updates were left out: this reader was too far behind');
+      live.clear();
+      await look();
+    } else if (update.job) {
+      tell(update.job, update, json);
+      if (isTerminal(update.job.state)) live.delete(update.job.id);
+      else live.add(update.job.id);
+    }
+    if (options.untilEnded && live.size === 0) return;
+  }
+  if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
+}
+
+function tell(job: JobLine, update: JobUpdate | null, json: boolean): void {
+  if (json) {
+    printJson(update ?? { job }, { compact: true });
+    return;
+  }
+  const at = update?.event?.at ?? job.endedAt ?? job.startedAt ?? job.submittedAt;
+  // The event's own state: by now the job may be further.
+  const state = update?.event?.toState ?? job.state;
+  const ended =
+    isTerminal(state) && job.cause ? ` ${job.cause}${job.exitCode ? ` ${job.exitCode}` : ''}` : '';
+  const changed = update && !update.event?.toState ? ' (changed)' : '';
+  const site = job.site ? ` at ${printable(job.site.name)}` : '';
+  print(
+    `${at.slice(11, 19)}  ${job.id.padEnd(10)} ${state.padEnd(10)}${ended}${changed}${site}  ${printable(whatRuns(job))}`,
+  );
+}

@@ -1,0 +1,156 @@
+/** `switchyard why` and `placement`: what the schedulers decided, or would decide, and on what numbers. */
+import type { Command } from 'commander';
+import type { Client } from '../client.js';
+import { addCommand, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { PLACEMENT, WHY } from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { printable, short, table, time } from '../format.js';
+import { addJobOptions, type JobOptions, jobFromOptions } from '../job-options.js';
+import { parseId } from '../parse.js';
+import { noSuchJob } from './jobs.js';
+
+interface Candidate {
+  site: { id: string; name: string };
+  eligible: boolean;
+  reason: string | null;
+  rank: number | null;
+  terms: Record<string, unknown> | null;
+}
+
+interface Why {
+  id: string;
+  state: string;
+  cause: string | null;
+  message: string | null;
+  site: { name: string } | null;
+  whyWaiting: {
+    code: string;
+    message: string;
+    numbers: Record<string, unknown>;
+    wouldChange: string[];
+  } | null;
+  decisions: {
+    nodes: {
+      at: string;
+      kind: string;
+      reason: string;
+      message: string;
+      policyVersion: number;
+      cycle: string;
+      from: { name: string } | null;
+      site: { name: string } | null;
+      candidates: Candidate[];
+    }[];
+  };
+}
+
+interface Placement {
+  policyVersion: number;
+  priority: number;
+  startsAt: string | null;
+  reason: string | null;
+  site: { name: string } | null;
+  allocations: { machine: { name: string }; tasks: number }[];
+  candidates: Candidate[];
+}
+
+export function addWhy(program: Command): void {
+  const why = addCommand(program, 'why <id>', 'why a job waits, and why it went where it did');
+  why.action(async (id: string) => {
+    const client = connect();
+    const jobId = parseId('job', id);
+    const { job } = await client.request<{ job: Why | null }>(WHY, { id: jobId });
+    if (!job) throw noSuchJob(jobId);
+    return wantsJson(why) ? printJson(job) : print(describeWhy(job));
+  });
+
+  const placement = addJobOptions(
+    addCommand(
+      program,
+      'placement [job-or-command] [arguments...]',
+      'a dry run: where a job would go and when it would start',
+    ),
+  )
+    .passThroughOptions()
+    .addHelpText(
+      'after',
+      '\nExamples: switchyard placement job_17\n          switchyard placement --cpus 4 --licence matlab -- simulate',
+    );
+  placement.action(async (first: string | undefined, rest: string[], options: JobOptions) => {
+    const client = connect();
+    const result = await dryRun(client, first, rest, options);
+    return wantsJson(placement) ? printJson(result) : print(describePlacement(result));
+  });
+}
+
+async function dryRun(
+  client: Client,
+  first: string | undefined,
+  rest: string[],
+  options: JobOptions,
+): Promise<Placement> {
+  const job =
+    first !== undefined && rest.length === 0 && /^(job_)?\d+$/.test(first) ? parseId('job', first) : null;
+  const spec = job ? null : jobFromOptions(options, first === undefined ? [] : [first, ...rest]);
+  if (spec && spec.command === undefined) {
+    throw new CliError('of what? Give a job such as job_17, or a command behind --', ExitCode.USAGE);
+  }
+  return (await client.request<{ placement: Placement }>(PLACEMENT, job ? { job } : { spec })).placement;
+}
+
+function describeWhy(job: Why): string {
+  const lines = [
+    `${job.id} is ${job.state}${job.site ? ` at ${printable(job.site.name)}` : ''}${job.cause ? ` (${job.cause})` : ''}`,
+  ];
+  if (job.message) lines.push(printable(job.message));
+  const wait = job.whyWaiting;
+  if (wait) {
+    lines.push(`waits: ${wait.message} (${wait.code})`);
+    for (const [name, value] of Object.entries(wait.numbers)) lines.push(`  ${name} = ${short(value)}`);
+    for (const change of wait.wouldChange) lines.push(`  would change it: ${change}`);
+  }
+  for (const decision of job.decisions.nodes) {
+    const way =
+      decision.kind === 'START'
+        ? `at ${decision.site?.name ?? 'the root'}`
+        : `${decision.from?.name ?? 'the root'} → ${decision.site?.name ?? 'the root'}`;
+    lines.push(
+      '',
+      `${time(decision.at)}  ${decision.kind} ${printable(way)}: ${decision.message} (${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle})`,
+    );
+    if (decision.candidates.length > 0) lines.push(candidateTable(decision.candidates));
+  }
+  if (job.decisions.nodes.length === 0) lines.push('nothing has been decided about it yet');
+  return lines.join('\n');
+}
+
+function describePlacement(placement: Placement): string {
+  const where = placement.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' ');
+  const starts = placement.startsAt
+    ? `would start ${time(placement.startsAt)} UTC${where ? ` on ${where}` : ''}`
+    : `no start: ${placement.reason ?? 'unknown'}`;
+  const head = placement.site
+    ? `would go to ${placement.site.name}; ${starts}`
+    : `no site can take it: ${placement.reason ?? 'unknown'}`;
+  return [
+    `${printable(head)} (priority ${placement.priority}, policy ${placement.policyVersion})`,
+    '',
+    candidateTable(placement.candidates),
+  ].join('\n');
+}
+
+/** Candidates, the chosen ones first, a column for each term. */
+function candidateTable(candidates: readonly Candidate[]): string {
+  const terms = [...new Set(candidates.flatMap(({ terms: of }) => Object.keys(of ?? {})))];
+  const ranked = candidates.toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
+  return table(
+    ['RANK', 'SITE', ...terms.map((term) => term.toUpperCase()), 'NOT ELIGIBLE BECAUSE'],
+    ranked.map((one) => [
+      one.rank ?? '-',
+      one.site.name,
+      ...terms.map((term) => (one.terms?.[term] === undefined ? null : short(one.terms[term]))),
+      one.eligible ? '' : one.reason,
+    ]),
+  );
+}

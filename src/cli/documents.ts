@@ -1,0 +1,101 @@
+/** Every GraphQL document of the command line in one place: a test checks each against schema.graphql. */
+
+const JOB_FIELDS = `
+  id state name application group arrayIndex command arguments environment workingDirectory
+  tasks cpusPerTask memoryMbPerTask licences os architecture
+  estimateSeconds referenceBenchmark runTimeLimitSeconds deadline deadlineMissed inputMb outputMb restartable
+  priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
+  user { id name } site { id name }`;
+const JOB_LINE =
+  'id state name application command arguments cause exitCode submittedAt startedAt endedAt site { id name }';
+const SITE_FIELDS = `
+  id name state latitude longitude localPolicy agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
+  reservation { job { id } at machines { machine { id name } tasks } }`;
+const MACHINE_FIELDS = `
+  id name state silent cpus cpusUsed memoryMb memoryUsedMb benchmark os architecture heartbeatAt
+  site { id name } licences { id kind }`;
+const LICENCE_FIELDS = 'id kind copies inUse site { id name }';
+const USER_FIELDS = `
+  id name class role quotaShare active createdAt submissionQuota { limit periodSeconds used }`;
+const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name }';
+const POLICY_FIELDS = 'id version document reason revertsTo createdAt author { id name }';
+const PAGE = 'pageInfo { hasNextPage endCursor }';
+const UNCHANGED = 'unchanged { id code message }';
+
+export const VIEWER = 'query Viewer { viewer { id name role } }';
+export const LATEST_CURSOR = 'query LatestCursor { latestCursor }';
+
+// Jobs
+export const SUBMIT = `mutation Submit($input: SubmitJobsInput!) {
+  submitJobs(input: $input) { jobIds repeated errors { index field code message } } }`;
+export const SUBMIT_FULL = `mutation SubmitFull($input: SubmitJobsInput!) {
+  submitJobs(input: $input) { jobIds repeated errors { index field code message } jobs { ${JOB_FIELDS} } } }`;
+export const JOBS = `query Jobs($filter: JobFilter, $orderBy: JobOrder, $first: Int, $after: String) {
+  jobs(filter: $filter, orderBy: $orderBy, first: $first, after: $after) { nodes { ${JOB_FIELDS} } ${PAGE} } }`;
+export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder, $first: Int, $after: String) {
+  jobs(filter: $filter, orderBy: $orderBy, first: $first, after: $after) { nodes { ${JOB_LINE} } ${PAGE} } }`;
+export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
+export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
+  runs { epoch site { id name } allocations { machine { id name } tasks } licences { id kind } policyVersion
+    assignedAt plannedSeconds startedAt endedAt exitCode signal cause message cpuSeconds ioWaitSeconds }
+  whyWaiting { code message numbers wouldChange } } }`;
+export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
+  job(id: $id) { id state output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
+  whyWaiting { code message numbers wouldChange }
+  decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail
+    candidates { site { id name } eligible reason rank terms } } ${PAGE} } } }`;
+export const CANCEL = `mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
+export const HOLD = `mutation Hold($selection: JobSelection!) { holdJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
+export const RELEASE = `mutation Release($selection: JobSelection!) { releaseJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
+export const REPRIORITISE = `mutation Reprioritise($selection: JobSelection!, $boost: Int!) {
+  reprioritiseJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
+export const PLACEMENT = `query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
+  policyVersion priority startsAt reason site { id name } allocations { machine { id name } tasks }
+  candidates { site { id name } eligible reason rank terms } } }`;
+export const JOB_UPDATED = `subscription JobUpdated($filter: JobFilter, $after: String) {
+  jobUpdated(filter: $filter, after: $after) { cursor resyncRequired
+    event { at kind sequence fromState toState epoch cause } job { ${JOB_LINE} } } }`;
+export const JOB_UPDATED_FULL = `subscription JobUpdatedFull($filter: JobFilter, $after: String) {
+  jobUpdated(filter: $filter, after: $after) { cursor resyncRequired
+    event { id at kind objectId sequence fromState toState epoch cause } job { ${JOB_FIELDS} } } }`;
+
+// Grid
+export const SITES = `query Sites($first: Int, $after: String) { sites(first: $first, after: $after) { nodes { ${SITE_FIELDS} } ${PAGE} } }`;
+export const MACHINES = `query Machines($site: ID, $first: Int, $after: String) {
+  machines(site: $site, first: $first, after: $after) { nodes { ${MACHINE_FIELDS} } ${PAGE} } }`;
+export const LICENCES = `query Licences($first: Int, $after: String) {
+  licences(first: $first, after: $after) { nodes { ${LICENCE_FIELDS} } ${PAGE} } }`;
+export const REGISTER_SITE = `mutation RegisterSite($input: RegisterSiteInput!) { registerSite(input: $input) { ${SITE_FIELDS} } }`;
+export const UPDATE_SITE = `mutation UpdateSite($input: UpdateSiteInput!) { updateSite(input: $input) { ${SITE_FIELDS} } }`;
+export const DRAIN_SITE = `mutation DrainSite($site: ID!) { drainSite(site: $site) { ${SITE_FIELDS} } }`;
+export const REMOVE_SITE = `mutation RemoveSite($site: ID!) { removeSite(site: $site) { ${SITE_FIELDS} } }`;
+export const REGISTER_MACHINES = `mutation RegisterMachines($inputs: [RegisterMachineInput!]!) {
+  registerMachines(inputs: $inputs) { ${MACHINE_FIELDS} } }`;
+export const UPDATE_MACHINE = `mutation UpdateMachine($input: UpdateMachineInput!) { updateMachine(input: $input) { ${MACHINE_FIELDS} } }`;
+export const DRAIN_MACHINE = `mutation DrainMachine($machine: ID!) { drainMachine(machine: $machine) { ${MACHINE_FIELDS} } }`;
+export const REMOVE_MACHINE = `mutation RemoveMachine($machine: ID!) { removeMachine(machine: $machine) { ${MACHINE_FIELDS} } }`;
+export const REGISTER_LICENCE = `mutation RegisterLicence($input: RegisterLicenceInput!) {
+  registerLicence(input: $input) { ${LICENCE_FIELDS} } }`;
+export const UPDATE_LICENCE = `mutation UpdateLicence($input: UpdateLicenceInput!) {
+  updateLicence(input: $input) { ${LICENCE_FIELDS} } }`;
+export const REMOVE_LICENCE = `mutation RemoveLicence($licence: ID!) { removeLicence(licence: $licence) { ${LICENCE_FIELDS} } }`;
+
+// People
+export const USERS = `query Users($first: Int, $after: String) { users(first: $first, after: $after) { nodes { ${USER_FIELDS} } ${PAGE} } }`;
+export const REGISTER_USER = `mutation RegisterUser($input: RegisterUserInput!) { registerUser(input: $input) { ${USER_FIELDS} } }`;
+export const UPDATE_USER = `mutation UpdateUser($input: UpdateUserInput!) { updateUser(input: $input) { ${USER_FIELDS} } }`;
+export const SET_QUOTA = `mutation SetQuota($input: SetQuotaInput!) { setQuota(input: $input) { ${USER_FIELDS} } }`;
+export const OWN_KEYS = `query OwnKeys { viewer { id name apiKeys { ${KEY_FIELDS} } } }`;
+export const USER_KEYS = `query UserKeys($id: ID!) { node(id: $id) { ... on User { id name apiKeys { ${KEY_FIELDS} } } } }`;
+export const CREATE_KEY = `mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { ${KEY_FIELDS} } } }`;
+export const REVOKE_KEY = `mutation RevokeKey($apiKey: ID!) { revokeApiKey(apiKey: $apiKey) { ${KEY_FIELDS} } }`;
+
+// Policy
+export const POLICY = `query Policy($version: Int) { policy(version: $version) { ${POLICY_FIELDS} } }`;
+export const POLICY_HISTORY = `query PolicyHistory($first: Int, $after: String) {
+  policyHistory(first: $first, after: $after) { nodes { ${POLICY_FIELDS} } ${PAGE} } }`;
+export const SET_WEIGHTS = `mutation SetWeights($input: SetWeightsInput!) { setWeights(input: $input) { ${POLICY_FIELDS} } }`;
+export const UPDATE_POLICY = `mutation UpdatePolicy($input: UpdatePolicyInput!) { updatePolicy(input: $input) { ${POLICY_FIELDS} } }`;
+export const REVERT_POLICY = `mutation RevertPolicy($version: Int!, $expectedVersion: Int!, $reason: String!) {
+  revertPolicy(version: $version, expectedVersion: $expectedVersion, reason: $reason) { ${POLICY_FIELDS} } }`;

@@ -1,0 +1,94 @@
+/** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
+import { isTerminal, type JobState } from '../core/states.js';
+import type { Client } from './client.js';
+import { note } from './command.js';
+import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
+
+/** What a line about a job needs. */
+export interface JobLine {
+  id: string;
+  state: JobState;
+  name: string | null;
+  application: string;
+  command: string;
+  arguments: string[];
+  cause: string | null;
+  exitCode: number | null;
+  submittedAt: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  site: { id: string; name: string } | null;
+}
+
+export interface JobUpdate {
+  cursor: string;
+  resyncRequired: boolean;
+  event: { at: string; kind: string; fromState: JobState | null; toState: JobState | null } | null;
+  job: JobLine | null;
+}
+
+/** The most ids that a filter takes. */
+const IDS_IN_FILTER = 1000;
+
+/** News of the jobs that match, behind a cursor. */
+export function jobUpdates(
+  client: Client,
+  filter: object | null,
+  { after, signal, full = false }: { after: string; signal: AbortSignal; full?: boolean },
+): AsyncGenerator<JobUpdate> {
+  return client.subscribe<JobUpdate>(
+    full ? JOB_UPDATED_FULL : JOB_UPDATED,
+    'jobUpdated',
+    { filter },
+    { after, signal, onRetry: (why) => note(`connection lost (${why}), trying again`) },
+  );
+}
+
+/** A cursor: what happens from now on is behind it. */
+export async function latestCursor(client: Client): Promise<string> {
+  return (await client.request<{ latestCursor: string }>(LATEST_CURSOR)).latestCursor;
+}
+
+/** Jobs by id, in no particular order; unknown ids are left out. */
+export async function jobsById(client: Client, ids: readonly string[]): Promise<JobLine[]> {
+  const jobs: JobLine[] = [];
+  for (let i = 0; i < ids.length; i += IDS_IN_FILTER) {
+    const filter = { ids: ids.slice(i, i + IDS_IN_FILTER) };
+    jobs.push(...(await client.all<JobLine>(JOB_LINES, 'jobs', { filter })));
+  }
+  return jobs;
+}
+
+/**
+ * Waits until these jobs have ended and gives how they did. Ends earlier when `signal` is aborted, with those that had.
+ *
+ * @param onUpdate told of every job's state when the wait begins, and of every update
+ */
+export async function awaitEnds(
+  client: Client,
+  ids: readonly string[],
+  signal: AbortSignal,
+  onUpdate: (job: JobLine, update: JobUpdate | null) => void = () => {},
+): Promise<Map<string, JobLine>> {
+  const pending = new Set(ids);
+  const ended = new Map<string, JobLine>();
+  const take = (job: JobLine, update: JobUpdate | null): void => {
+    onUpdate(job, update);
+    if (isTerminal(job.state) && pending.delete(job.id)) ended.set(job.id, job);
+  };
+  const look = async (): Promise<void> => {
+    for (const job of await jobsById(client, [...pending])) take(job, null);
+  };
+
+  const after = await latestCursor(client);
+  await look();
+  if (pending.size === 0) return ended;
+  // More ids than a filter takes: all news that the key may see, and the others are passed over.
+  const filter = ids.length <= IDS_IN_FILTER ? { ids: [...pending] } : null;
+  for await (const update of jobUpdates(client, filter, { after, signal })) {
+    if (update.resyncRequired) await look();
+    else if (update.job && pending.has(update.job.id)) take(update.job, update);
+    if (pending.size === 0) break;
+  }
+  return ended;
+}
