@@ -1,0 +1,168 @@
+/**
+ * The engine of one process: takes wake-ups from the queue and runs the cycles they ask for. As many processes as wanted
+ * may run one; BullMQ hands each scheduler's cycle to one of them at a time.
+ *
+ * Life: made → started → stopped, each once.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Store } from '../store/store.js';
+import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
+import { runDispatch } from './dispatch.js';
+import {
+  type CycleKind,
+  type EngineLog,
+  type EngineMetrics,
+  type GridMirror,
+  SCHEDULER_LABEL,
+  type Scheduler,
+  type Wake,
+} from './ports.js';
+import {
+  type CycleTask,
+  type CycleWorker,
+  openCycleWorker,
+  openWaker,
+  type QueueConnection,
+  type Waker,
+} from './queue.js';
+import { runSite, type SharedLicenceHolders } from './site.js';
+import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
+
+export interface EngineConfig extends SweepSettings {
+  /** Cycles at once in this process: they wait for Postgres most of the time. */
+  concurrency: number;
+  sweepEveryMs: number;
+  limits: CycleLimits;
+}
+
+export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
+  concurrency: 4,
+  sweepEveryMs: 2_000,
+  limits: DEFAULT_CYCLE_LIMITS,
+  runTimeGraceS: 30,
+  eventRetentionDays: 7,
+  jobRetentionDays: 90,
+  limit: 1_000,
+};
+
+/** How often a process says that it lives, and makes sure that the sweep is still in the queue (Redis may be emptied). */
+const PRESENCE_EVERY_MS = 5_000;
+/** Pause before a cycle that failed is tried again, ms: Postgres may be on its way back. */
+const FAILED_PAUSE_MS = 1_000;
+
+export interface Engine {
+  /** Begins to take wake-ups. Does not wait for the queue: it comes when it comes. */
+  start(): Promise<void>;
+  /** Finishes the cycles in hand, then lets go of the queue. The store and the mirror stay the caller's. */
+  stop(): Promise<void>;
+  readonly wake: Wake;
+}
+
+export function createEngine(parts: {
+  store: Store;
+  mirror: GridMirror;
+  queueConnection: QueueConnection;
+  log: EngineLog;
+  metrics: EngineMetrics;
+  config?: Partial<EngineConfig>;
+}): Engine {
+  const { store, mirror, queueConnection, log, metrics } = parts;
+  const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
+  const processId = randomBytes(4).toString('hex');
+  const waker = openWaker({ connection: queueConnection, log, metrics });
+  const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, processId });
+  const sweeper = new Sweeper(tools, config);
+  const holders: SharedLicenceHolders = new Map();
+
+  let life: 'made' | 'started' | 'stopped' = 'made';
+  let worker: CycleWorker | null = null;
+  let presence: NodeJS.Timeout | null = null;
+
+  async function perform(task: CycleTask, waitedMs: number): Promise<void> {
+    metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
+    const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
+    try {
+      if (task.kind === 'dispatch') await runDispatch(cycle, tools);
+      else if (task.kind === 'site') await runSite(cycle, tools, task.siteId, holders);
+      else await sweeper.run(cycle);
+      cycle.done();
+    } catch (error) {
+      // Not left to BullMQ: a failed task would be a record to keep, and its retries know nothing of newer wake-ups.
+      cycle.failed(error);
+      const scheduler = schedulerOf(task);
+      if (scheduler !== null) tools.wakeLater([scheduler], FAILED_PAUSE_MS);
+    }
+  }
+
+  async function showPresence(): Promise<void> {
+    await Promise.all([
+      store
+        .processSeen(processId, 'worker', tools.now())
+        .catch((error) => log.warn({ err: error }, 'this process could not say that it lives')),
+      waker
+        .repeatSweep(config.sweepEveryMs)
+        .catch((error) => log.warn({ err: error }, 'the sweep could not be put in the queue')),
+      waker.depth().then(
+        (depth) => {
+          for (const [state, count] of Object.entries(depth))
+            metrics.queueDepth.set({ queue: 'cycles', state }, count);
+        },
+        // Said by the line above already.
+        () => {},
+      ),
+    ]);
+  }
+
+  return {
+    wake: waker.wake,
+
+    async start() {
+      if (life !== 'made') throw new Error(`the engine has been ${life}`);
+      life = 'started';
+      await mirror.sync();
+      worker = openCycleWorker({
+        connection: queueConnection,
+        concurrency: config.concurrency,
+        log,
+        perform,
+      });
+      void showPresence();
+      presence = setInterval(() => void showPresence(), PRESENCE_EVERY_MS);
+      // Whatever was waiting when the last process went.
+      await waker.wake(waitingSchedulers(mirror.grid));
+      log.info({ process: processId, queue: queueConnection.kind }, 'engine started');
+    },
+
+    async stop() {
+      if (life === 'stopped') return;
+      life = 'stopped';
+      if (presence !== null) clearInterval(presence);
+      await worker?.close();
+      await waker.close();
+      log.info({ process: processId }, 'engine stopped');
+    },
+  };
+}
+
+function cycleTools(parts: {
+  store: Store;
+  mirror: GridMirror;
+  log: EngineLog;
+  metrics: EngineMetrics;
+  limits: CycleLimits;
+  waker: Waker;
+  processId: string;
+}): CycleTools {
+  const { waker, processId, ...rest } = parts;
+  let named = 0;
+  return {
+    ...rest,
+    wake: waker.wake,
+    wakeLater: waker.wakeLater,
+    now: () => Date.now() / 1000,
+    nameCycle: (kind: CycleKind) => `${kind}-${processId}-${++named}`,
+  };
+}
+
+const schedulerOf = (task: CycleTask): Scheduler | null =>
+  task.kind === 'dispatch' ? 'root' : task.kind === 'site' ? task.siteId : null;

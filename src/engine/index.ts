@@ -1,0 +1,5 @@
+/** What the composition root uses of the engine. */
+export { type CycleLimits, DEFAULT_CYCLE_LIMITS } from './cycle.js';
+export { createEngine, DEFAULT_ENGINE_CONFIG, type Engine, type EngineConfig } from './engine.js';
+export type { EngineLog, EngineMetrics, GridMirror, Scheduler, Wake } from './ports.js';
+export { openWaker, type QueueConnection, type Waker } from './queue.js';

@@ -1,0 +1,57 @@
+/** What the engine needs of the other rooms, as small as it is: the composition root hands in the real things. */
+import type { Grid } from '../core/index.js';
+import type { Policy } from '../store/store.js';
+
+/** One scheduler of the tree: the root, or the site of this id. */
+export type Scheduler = 'root' | number;
+
+/**
+ * Notes that these schedulers have something to look at. Resolves as soon as that is noted in this process; it never
+ * fails, because what the caller has committed is safe and the slow timer finds it even if every wake-up is lost.
+ */
+export type Wake = (schedulers: readonly Scheduler[]) => Promise<void>;
+
+/** The scheduler's picture of Postgres (store/mirror.ts). */
+export interface GridMirror {
+  /** Takes in what was committed before the call. */
+  sync(): Promise<void>;
+  readonly grid: Grid;
+  readonly policy: Policy;
+}
+
+export interface EngineLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export type CycleKind = 'dispatch' | 'site' | 'sweep';
+
+/** What the engine measures: those of the service's metrics (platform/metrics.ts) that are its own. Times are seconds. */
+export interface EngineMetrics {
+  cycleSeconds: Measured<'scheduler' | 'phase'>;
+  cycles: Counted<'scheduler' | 'outcome'>;
+  wakeSeconds: Measured<'scheduler'>;
+  wakeFailures: { inc(): void };
+  decisions: Counted<'kind' | 'reason'>;
+  refusals: Counted<'kind'>;
+  queueDepth: Gauged<'queue' | 'state'>;
+  jobs: Gauged<'state'>;
+}
+interface Measured<L extends string> {
+  observe(labels: Record<L, string>, seconds: number): void;
+}
+interface Counted<L extends string> {
+  inc(labels: Record<L, string>, count?: number): void;
+}
+interface Gauged<L extends string> {
+  set(labels: Record<L, string>, value: number): void;
+}
+
+/** How a cycle is called in the metrics. */
+export const SCHEDULER_LABEL: Readonly<Record<CycleKind, string>> = {
+  dispatch: 'root',
+  site: 'site',
+  sweep: 'sweep',
+};

@@ -1,0 +1,110 @@
+/** A site's cycle: jobs of its queue start, or go back to the root when the site is not up. */
+import { type Grid, type Reservation, type SiteEntry, siteCycle } from '../core/index.js';
+import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
+
+/**
+ * Who holds copies of each grid-wide licence, as this process saw it last; by licence id. A change of it is what other
+ * sites have to be woken for. One a process.
+ */
+export type SharedLicenceHolders = Map<number, string>;
+
+/** Runs until nothing more can start, or the bound on rounds. Throws what the store throws. */
+export async function runSite(
+  cycle: Cycle,
+  tools: CycleTools,
+  siteId: number,
+  holders: SharedLicenceHolders,
+): Promise<void> {
+  const { store, mirror, metrics, limits } = tools;
+  let refused = 0;
+  for (let round = 0; round < limits.maxRounds; round++) {
+    // 1. Take in what was committed until now, and what other sites have reserved of the grid-wide licences. (Without
+    //    such licences the reservations of two sites cannot touch each other, and nobody has to read them.)
+    const shared = mirror.grid.sharedLicences().length > 0;
+    const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
+    await cycle.phase('sync', () => mirror.sync());
+    const { grid, policy } = mirror;
+    const entry = grid.sites.find(({ site }) => site.id === siteId);
+    if (entry === undefined) return;
+    if (shared) setReservations(grid, reservations);
+
+    // 2. A site that is not up keeps nothing waiting: another may run it.
+    const now = tools.now();
+    if (entry.site.state !== 'UP') {
+      if (entry.queue.length === 0) return;
+      const context = cycle.context(policy.version, now);
+      const taken = await cycle.phase('take-back', () =>
+        store.takeBack(siteId, context, limits.maxTakenBack),
+      );
+      cycle.add('takenBack', taken.length);
+      if (taken.length > 0) await tools.wake(['root']);
+      if (taken.length < limits.maxTakenBack) return;
+      continue;
+    }
+
+    // 3. Plan. No wait between taking in and planning.
+    const before = entry.reservation;
+    const plan = await cycle.phase('plan', () =>
+      siteCycle(grid, siteId, {
+        now,
+        policy: policy.document,
+        policyVersion: policy.version,
+        maxStarts: limits.maxStarts,
+        countWaiting: false,
+      }),
+    );
+    grid.setReservation(siteId, plan.reservation);
+    if (shared) await wakeForLicences(tools, grid, entry, before, holders);
+    const reservationMatters = shared && !sameClaim(before, plan.reservation);
+    if (plan.starts.length === 0 && !reservationMatters) return;
+
+    // 4. Apply. What the truth refuses stays in the queue.
+    const outcome = await cycle.phase('apply', () =>
+      store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now)),
+    );
+    recordOutcome('start', metrics, plan.starts, outcome);
+    cycle.add('started', outcome.accepted.length);
+    cycle.add('refused', outcome.refused.length);
+    refused = outcome.refused.length;
+    if (refused === 0 && !plan.truncated) return;
+  }
+  if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
+  else await tools.wake([siteId]);
+}
+
+function setReservations(grid: Grid, reservations: readonly Reservation[]): void {
+  const bySite = new Map(reservations.map((reservation) => [reservation.siteId, reservation]));
+  for (const { site } of grid.sites) grid.setReservation(site.id, bySite.get(site.id) ?? null);
+}
+
+/** Two reservations keep the same from others. Their instant moves with every cycle and is no news. */
+function sameClaim(a: Reservation | null, b: Reservation | null): boolean {
+  return a?.jobId === b?.jobId && a?.licenceIds.join() === b?.licenceIds.join();
+}
+
+/**
+ * Wakes the other sites that ask for a grid-wide licence when a copy may have come free for them: its holders changed
+ * and a copy is free, or this site's reservation claims other ones than before. Woken by a change only, never by a state,
+ * so that sites cannot wake each other in a circle; a change that falls between two processes is the slow timer's.
+ */
+async function wakeForLicences(
+  tools: CycleTools,
+  grid: Grid,
+  entry: SiteEntry,
+  before: Reservation | null,
+  holders: SharedLicenceHolders,
+): Promise<void> {
+  const kinds = new Set<string>();
+  const reservationMoved = !sameClaim(before, entry.reservation);
+  for (const { licence, holders: runs } of grid.sharedLicences()) {
+    const seen = runs.map(({ jobId, run }) => `${jobId}.${run.epoch}`).join();
+    const changed = holders.get(licence.id) !== seen;
+    holders.set(licence.id, seen);
+    const claimed = before?.licenceIds.includes(licence.id) === true;
+    if (runs.length < licence.copies && (changed || (claimed && reservationMoved))) kinds.add(licence.kind);
+  }
+  const others = grid.sites.filter(
+    (other) => other !== entry && [...kinds].some((kind) => other.requests.has(kind)),
+  );
+  if (others.length > 0) await tools.wake(others.map(({ site }) => site.id));
+}

@@ -1,0 +1,106 @@
+/** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, old data. */
+import type { Store } from '../store/store.js';
+import type { Cycle, CycleTools } from './cycle.js';
+import type { Scheduler } from './ports.js';
+
+export interface SweepSettings {
+  /** A run that exceeds its limit by so much, because its agent did not stop it, is ended here. Seconds. */
+  runTimeGraceS: number;
+  /** Events kept for cursors, days. */
+  eventRetentionDays: number;
+  /** Ended jobs kept, days. */
+  jobRetentionDays: number;
+  /** Rows changed or deleted by one statement at most. */
+  limit: number;
+}
+
+/** Pause between two deletions of old data, seconds. */
+const PRUNE_EVERY_S = 60;
+/** Statements of deletion in one sweep at most; the next goes on. */
+const PRUNES_AT_ONCE = 5;
+/** Processes not seen for so long are forgotten, seconds. */
+const FORGET_PROCESS_S = 86_400;
+
+/** Keeps what a process knows between sweeps. */
+export class Sweeper {
+  private wokenAt = 0;
+  private prunedAt = 0;
+
+  constructor(
+    private readonly tools: CycleTools,
+    private readonly settings: SweepSettings,
+  ) {}
+
+  /** One sweep. Throws what the store throws. */
+  async run(cycle: Cycle): Promise<void> {
+    const { store, mirror } = this.tools;
+    const now = this.tools.now();
+
+    // 1. What has run out. The whole of it is found and done by the store; here is only by which rules.
+    await cycle.phase('sync', () => mirror.sync());
+    const { timers, maxAttempts } = mirror.policy.document;
+    const swept = await cycle.phase('expire', () =>
+      store.sweep({
+        now,
+        silentAfterS: timers.agentSilentS,
+        lostAfterS: timers.lostAfterS,
+        onDeadlinePassed: timers.onDeadlinePassed,
+        maxAttempts,
+        runTimeGraceS: this.settings.runTimeGraceS,
+        limit: this.settings.limit,
+      }),
+    );
+    for (const [name, count] of Object.entries(swept)) if (typeof count === 'number') cycle.add(name, count);
+    if (swept.touched.length > 0) await this.tools.wake(swept.touched.map((id) => id ?? 'root'));
+
+    // 2. Wake-ups that were lost, and what only the passing of time changes (a reservation's instant comes, a deadline
+    //    draws near): whoever holds waiting jobs looks again. Exact timers for those instants would be more machinery for
+    //    nothing: a start that no event announces is late by `cycleS` at the most.
+    if (now - this.wokenAt >= timers.cycleS) {
+      this.wokenAt = now;
+      await this.tools.wake(waitingSchedulers(mirror.grid));
+    }
+
+    // 3. How much there is of everything.
+    this.measure();
+
+    // 4. What is older than it is kept.
+    if (now - this.prunedAt >= PRUNE_EVERY_S) {
+      const more = await cycle.phase('prune', () => this.prune(store, now));
+      if (!more) this.prunedAt = now;
+    }
+  }
+
+  private measure(): void {
+    const { metrics, mirror } = this.tools;
+    let queued = 0;
+    let live = 0;
+    for (const { queue, resources } of mirror.grid.sites) {
+      queued += queue.length;
+      live += resources.runs.length;
+    }
+    metrics.jobs.set({ state: 'QUEUED' }, mirror.grid.root.length);
+    metrics.jobs.set({ state: 'DISPATCHED' }, queued);
+    metrics.jobs.set({ state: 'LIVE' }, live);
+  }
+
+  private async prune(store: Store, now: number): Promise<boolean> {
+    for (let i = 0; i < PRUNES_AT_ONCE; i++) {
+      const { more } = await store.prune({
+        eventsBefore: now - this.settings.eventRetentionDays * 86_400,
+        jobsEndedBefore: now - this.settings.jobRetentionDays * 86_400,
+        processesBefore: now - FORGET_PROCESS_S,
+        limit: this.settings.limit,
+      });
+      if (!more) return false;
+    }
+    return true;
+  }
+}
+
+/** Schedulers that hold jobs which wait. */
+export function waitingSchedulers(grid: CycleTools['mirror']['grid']): Scheduler[] {
+  const waiting: Scheduler[] = grid.root.length > 0 ? ['root'] : [];
+  for (const { site, queue } of grid.sites) if (queue.length > 0) waiting.push(site.id);
+  return waiting;
+}
