@@ -1,0 +1,99 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Buckets of durations, seconds: from a cycle with nothing to do to one that is far too slow. */
+const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10];
+
+/** What each number is and where it comes from; labels have few values, so that the list cannot grow without bound. */
+export interface Metrics {
+  /** The text that Prometheus reads, and its content type. */
+  expose(): Promise<{ body: string; contentType: string }>;
+  /** Seconds of scheduling cycles. scheduler: root, site or sweep; phase: sync, plan, apply or total. */
+  cycleSeconds: Histogram<'scheduler' | 'phase'>;
+  /** Cycles ended. outcome: changed, idle or failed. */
+  cycles: Counter<'scheduler' | 'outcome'>;
+  /** Seconds from asking for a cycle to its beginning. */
+  wakeSeconds: Histogram<'scheduler'>;
+  /** Wake-ups that could not be queued; the slow timer makes up for them. */
+  wakeFailures: Counter;
+  /** Jobs that have not ended. state: as in the core's table of states. */
+  jobs: Gauge<'state'>;
+  /** Wake-ups in the queue. state: waiting, active or delayed. */
+  queueDepth: Gauge<'queue' | 'state'>;
+  /** Decisions carried out. kind: move or start; reason: a reason code. */
+  decisions: Counter<'kind' | 'reason'>;
+  /** Items of a plan that no longer fitted the truth. */
+  refusals: Counter<'kind'>;
+  /** Seconds from an event's time to its reading by this process. */
+  eventLagSeconds: Histogram;
+  /** Events read by this process. */
+  events: Counter;
+  /** Open subscriptions. */
+  subscriptions: Gauge<'field'>;
+  /** Connections of the database pool. state: total, idle or waiting. */
+  pool: Gauge<'pool' | 'state'>;
+  /** GraphQL operations. type: query, mutation or subscription; code: OK or an error code. */
+  operations: Counter<'type' | 'code'>;
+  /** Seconds of GraphQL operations. */
+  operationSeconds: Histogram<'type'>;
+}
+
+/** What is looked at only when somebody reads the metrics. */
+export interface PoolLike {
+  totalCount: number;
+  idleCount: number;
+  waitingCount: number;
+}
+
+/** A registry of its own: several services in one process (as in tests) do not mix their numbers. */
+export function createMetrics(): Metrics {
+  const registers = [new Registry()];
+  const [registry] = registers as [Registry];
+  collectDefaultMetrics({ register: registry });
+  const histogram = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Histogram<L>({ name, help, labelNames, buckets: DURATION_BUCKETS_S, registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({ name, help, labelNames, registers });
+
+  return {
+    expose: async () => ({ body: await registry.metrics(), contentType: registry.contentType }),
+    cycleSeconds: histogram('switchyard_cycle_seconds', 'Duration of scheduling cycles and their phases.', [
+      'scheduler',
+      'phase',
+    ]),
+    cycles: counter('switchyard_cycles_total', 'Scheduling cycles ended.', ['scheduler', 'outcome']),
+    wakeSeconds: histogram('switchyard_wake_seconds', 'From asking for a cycle to its beginning.', [
+      'scheduler',
+    ]),
+    wakeFailures: counter('switchyard_wake_failures_total', 'Wake-ups that could not be queued.'),
+    jobs: gauge('switchyard_jobs', 'Jobs that have not ended, by state.', ['state']),
+    queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
+    decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),
+    refusals: counter('switchyard_refusals_total', 'Items of plans that no longer fitted the truth.', [
+      'kind',
+    ]),
+    eventLagSeconds: histogram(
+      'switchyard_event_lag_seconds',
+      "From an event's time to its reading by this process.",
+    ),
+    events: counter('switchyard_events_total', 'Events read by this process.'),
+    subscriptions: gauge('switchyard_subscriptions', 'Open subscriptions.', ['field']),
+    pool: gauge('switchyard_pool_connections', 'Connections of the database pool.', ['pool', 'state']),
+    operations: counter('switchyard_operations_total', 'GraphQL operations, by outcome.', ['type', 'code']),
+    operationSeconds: histogram('switchyard_operation_seconds', 'Duration of GraphQL operations.', ['type']),
+  };
+}
+
+/** Keeps the pool's numbers true whenever the metrics are read. */
+export function watchPool(metrics: Metrics, name: string, pool: PoolLike): void {
+  // prom-client calls `collect` of a gauge before reading it; one gauge serves several pools.
+  const gauge = metrics.pool as Gauge<'pool' | 'state'> & { collect?: () => void };
+  const before = gauge.collect?.bind(gauge);
+  gauge.collect = () => {
+    before?.();
+    gauge.set({ pool: name, state: 'total' }, pool.totalCount);
+    gauge.set({ pool: name, state: 'idle' }, pool.idleCount);
+    gauge.set({ pool: name, state: 'waiting' }, pool.waitingCount);
+  };
+}

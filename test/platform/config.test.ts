@@ -1,0 +1,77 @@
+import { isAbsolute } from 'node:path';
+import { expect, test } from 'vitest';
+import { ALL_VARIABLES, ConfigError, inheritedEnvironment, loadConfig } from '../../src/platform/config.js';
+
+test('with nothing set, every default is accepted', () => {
+  const config = loadConfig({});
+  expect(config.port).toBe(4000);
+  expect(config.databaseUrl).toBeNull();
+  expect(config.url).toBe('http://localhost:4000/graphql');
+  expect(isAbsolute(config.home)).toBe(true);
+  expect(config.limits.jobsMax).toBe(10_000);
+});
+
+test('names are unique, and everything is explained', () => {
+  const names = ALL_VARIABLES.map((variable) => variable.name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const variable of ALL_VARIABLES) {
+    expect(variable.name).toMatch(/^[A-Z][A-Z_]+$/);
+    expect(variable.meaning).toMatch(/\.$/);
+    expect(variable.accepted).not.toBe('');
+  }
+});
+
+test('values are read; an empty one counts as none', () => {
+  const config = loadConfig({
+    PORT: '0',
+    INTROSPECTION: 'false',
+    DATABASE_URL: '',
+    LIMIT_PAGE: '7',
+    SWITCHYARD_HOME: '/x/y',
+  });
+  expect(config).toMatchObject({
+    port: 0,
+    introspection: false,
+    databaseUrl: null,
+    home: '/x/y',
+    agentStateDir: '/x/y/agent',
+  });
+  expect(config.limits.pageMax).toBe(7);
+});
+
+test('every bad value is named with what is accepted, and secrets are not shown', () => {
+  const load = () =>
+    loadConfig({
+      PORT: '70000',
+      LANDING_PAGE: 'yes',
+      DATABASE_URL: 'mysql://me:hunter2@db/x',
+      LIMIT_PAGE: '-1',
+    });
+  expect(load).toThrow(ConfigError);
+  expect(load).toThrow('PORT is "70000"; accepted is a whole number from 0 to 65535');
+  expect(load).toThrow('LANDING_PAGE is "yes"; accepted is true or false');
+  expect(load).toThrow('LIMIT_PAGE is "-1"; accepted is a whole number from 1 to 100000');
+  expect(load).toThrow(
+    'DATABASE_URL is (not shown: it is a secret); accepted is postgresql://user:password@host:port/database',
+  );
+  expect(load).not.toThrow('hunter2');
+});
+
+test.each(['1.5', '1e3', ' 5', '0x10', 'NaN', '99999999999999999999'])('%j is no whole number', (text) => {
+  expect(() => loadConfig({ PORT: text })).toThrow(/^PORT is/);
+});
+
+test('jobs inherit the environment without our secrets', () => {
+  expect(
+    inheritedEnvironment({
+      PATH: '/bin',
+      DATABASE_URL: 'x',
+      SWITCHYARD_KEY: 'k',
+      npm_config_x: '1',
+      EMPTY: '',
+    }),
+  ).toEqual({
+    PATH: '/bin',
+    EMPTY: '',
+  });
+});
