@@ -1,0 +1,524 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join, resolve } from 'node:path';
+import { acquireLock, type LockFile } from '../../platform/lockfile.js';
+import {
+  type Assignment,
+  DEFAULT_GRACE_MS,
+  type EndCause,
+  type EndedReport,
+  type LiveRun,
+  type Runner,
+  type RunReport,
+  runKey,
+} from '../runner.js';
+import { Journal, type NewReport } from './journal.js';
+import { accountsIoWait, ioWaitOfRun, processesOfRun } from './processes.js';
+import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
+import { type EndRecord, Slot } from './slot.js';
+
+export interface ProcessRunnerOptions {
+  /** Where runs take place and reports are kept; one agent at a time. */
+  stateDir: string;
+  /** The environment that every run begins with. Nothing else of the agent's own environment reaches a run. */
+  baseEnv?: Readonly<Record<string, string>>;
+  /** How much is kept of each stream of a run, 1 KiB and up. */
+  outputLimitBytes?: number;
+  /** How many runs at once; more wait. */
+  maxRuns?: number;
+}
+
+/** How often outputs, limits and runs of an earlier agent are looked at. */
+const POLL_MS = 100;
+const IO_WAIT_SAMPLE_MS = 1000;
+/** A lane without work goes after this. */
+const LANE_IDLE_MS = 60_000;
+/** How many jobs' latest epochs are remembered, so that a late repetition of an assignment starts nothing. */
+const MAX_KNOWN_JOBS = 100_000;
+/** After so many rounds of killing one by one, the lane is killed with its group. */
+const MAX_KILL_ROUNDS = 50;
+
+/** What has to be known of a run to end it properly, also by the next agent: line 1 of the slot's `run`. */
+interface RunRecord {
+  jobId: string;
+  epoch: number;
+  startedAtMs: number;
+  runTimeLimitS: number | null;
+  privateDirectory: boolean;
+  /** CPU time of the lane's children before this run. */
+  cpuBeforeS: number;
+}
+
+interface LiveProcessRun extends RunRecord {
+  slot: Slot;
+  /** Its lane is a child of this agent; false: of an earlier one, which is why it is polled. */
+  ours: boolean;
+  stop: { cause: EndCause; killAtMs: number; rounds: number } | null;
+  /** Its end is of no interest to the service. */
+  forgotten: boolean;
+  /** Its lane is dead: it is lost, as soon as its processes are gone. */
+  lost: boolean;
+  /** Seconds of I/O wait by pid; null: not accounted. */
+  ioWaitS: Map<number, number> | null;
+}
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/**
+ * Runs assignments as processes of this machine.
+ *
+ * Each run takes place in a slot, carried out by the slot's lane: a long-lived shell, so that a run costs one fork and exec
+ * (measured with /bin/true: 0.9 ms of CPU in all, where a bare shell loop takes 0.5 and a shell per run under setsid(1) 1.7;
+ * the agent's own share is about 0.15). The lane is the leader of the session that the run's processes are in, outlives
+ * the agent, and writes down how the run ended.
+ *
+ * What is on disk decides after kill -9 of the agent, at any instant:
+ * a slot's `run` is written before its lane is told, a report before the slot is freed. So `open` finds each run in one of
+ * these states: ended and reported; ended (by `end`), then it is reported; its lane lives, then it is watched; its lane is
+ * dead and wrote no end, then what is left of it is killed and it is LOST. None is ever started again.
+ */
+export class ProcessRunner implements Runner {
+  onReports: (() => void) | null = null;
+  private readonly live = new Map<string, LiveProcessRun>();
+  private readonly bySlot = new Map<Slot, LiveProcessRun>();
+  private readonly waiting = new Map<string, Assignment>();
+  private readonly idle: Slot[] = [];
+  private readonly known = new Map<string, number>();
+  private readonly programs = new ProgramFinder();
+  private readonly ioWait = accountsIoWait();
+  private nextIoWaitMs = 0;
+  private nextSlot = 1;
+  private nextTrash = 1;
+  private announced = false;
+  private closed = false;
+  private readonly timer: NodeJS.Timeout;
+
+  private constructor(
+    private readonly stateDir: string,
+    private readonly id: string,
+    private readonly lock: LockFile,
+    private readonly journal: Journal,
+    private readonly options: Required<ProcessRunnerOptions>,
+  ) {
+    this.timer = setInterval(() => this.poll(), POLL_MS);
+    this.timer.unref();
+  }
+
+  /**
+   * Takes the state directory into use, and up what an earlier agent left there.
+   *
+   * @throws LockHeldError when another agent uses it
+   */
+  static async open(options: ProcessRunnerOptions): Promise<ProcessRunner> {
+    const stateDir = resolve(options.stateDir);
+    mkdirSync(join(stateDir, 'slots'), { recursive: true, mode: 0o700 });
+    const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
+    const known: RunReport[] = [];
+    const journal = new Journal(join(stateDir, 'reports'), (report) => known.push(report));
+    const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, {
+      baseEnv: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      outputLimitBytes: 256 << 10,
+      maxRuns: 1024,
+      ...options,
+    });
+    runner.recover(known);
+    return runner;
+  }
+
+  start(assignment: Assignment): void {
+    const { jobId, epoch } = assignment;
+    if (this.isKnown(jobId, epoch)) return;
+    this.remember(jobId, epoch);
+    if (this.live.size >= this.options.maxRuns) this.waiting.set(runKey(jobId, epoch), assignment);
+    else this.launch(assignment);
+  }
+
+  resume(assignment: Assignment): void {
+    const { jobId, epoch } = assignment;
+    if (this.isKnown(jobId, epoch)) return;
+    this.remember(jobId, epoch);
+    this.reportEnd(jobId, epoch, { cause: 'LOST', message: 'the agent knows nothing of this run' });
+  }
+
+  cancel(jobId: string, epoch: number, graceMs = DEFAULT_GRACE_MS): void {
+    const key = runKey(jobId, epoch);
+    const run = this.live.get(key);
+    if (run) {
+      this.stop(run, 'CANCELLED_BY_USER', graceMs);
+      return;
+    }
+    if (this.isKnown(jobId, epoch) && !this.waiting.delete(key)) return;
+    this.remember(jobId, epoch);
+    this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER', message: 'cancelled before it was started' });
+  }
+
+  forget(jobId: string, epoch: number): void {
+    this.remember(jobId, epoch);
+    this.waiting.delete(runKey(jobId, epoch));
+    const run = this.live.get(runKey(jobId, epoch));
+    if (!run) return;
+    run.forgotten = true;
+    this.stop(run, 'CANCELLED_BY_USER', DEFAULT_GRACE_MS);
+  }
+
+  runs(): LiveRun[] {
+    const live = [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({
+      jobId,
+      epoch,
+      startedAtMs,
+    }));
+    const waiting = [...this.waiting.values()].map(({ jobId, epoch }) => ({
+      jobId,
+      epoch,
+      startedAtMs: Date.now(),
+    }));
+    return [...live, ...waiting];
+  }
+
+  reports(limit: number): RunReport[] {
+    return this.journal.list(limit);
+  }
+
+  acknowledge(seq: number): void {
+    this.journal.acknowledge(seq);
+  }
+
+  /** Lets go without stopping any run: they go on, and the next agent finds them. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    clearInterval(this.timer);
+    for (const slot of this.idle) slot.close();
+    for (const run of this.live.values()) run.slot.close();
+    this.journal.close();
+    this.lock.release();
+  }
+
+  private isKnown(jobId: string, epoch: number): boolean {
+    return (this.known.get(jobId) ?? 0) >= epoch;
+  }
+
+  private remember(jobId: string, epoch: number): void {
+    const latest = Math.max(epoch, this.known.get(jobId) ?? 0);
+    this.known.delete(jobId); // To the end of the map: the oldest goes first.
+    this.known.set(jobId, latest);
+    if (this.known.size <= MAX_KNOWN_JOBS) return;
+    for (const oldest of this.known.keys()) {
+      this.known.delete(oldest);
+      break;
+    }
+  }
+
+  private launch(assignment: Assignment): void {
+    const { jobId, epoch, runTimeLimitS } = assignment;
+    const key = runKey(jobId, epoch);
+    let slot: Slot | null = null;
+    try {
+      if (!/^[\w.:=+-]+$/.test(jobId))
+        throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
+      checkStrings(assignment);
+      slot = this.takeSlot();
+      const directory = assignment.workingDirectory ?? slot.workDirectory;
+      if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
+      const path = assignment.env.PATH ?? this.options.baseEnv.PATH ?? '';
+      const program = this.programs.find(assignment.command, path, directory);
+      this.ensureLane(slot);
+      const run: LiveProcessRun = {
+        ...{ jobId, epoch, runTimeLimitS, startedAtMs: Date.now(), cpuBeforeS: slot.childrenCpuS },
+        privateDirectory: assignment.workingDirectory === null,
+        ...{ slot, ours: true, stop: null, forgotten: false, lost: false },
+        ioWaitS: this.ioWait ? new Map() : null,
+      };
+      const env = { ...assignment.env, ...this.runEnv(assignment) };
+      slot.record(
+        runScript(recordOf(run), key, slot.dir, program, { args: assignment.args, env, directory }),
+      );
+      this.addLive(run);
+      this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
+      slot.launch();
+    } catch (error) {
+      if (slot) this.idle.push(slot);
+      const message = error instanceof Error ? error.message : String(error);
+      this.reportEnd(jobId, epoch, { cause: 'LAUNCH_FAILED', message });
+    }
+  }
+
+  private addLive(run: LiveProcessRun): void {
+    this.live.set(runKey(run.jobId, run.epoch), run);
+    this.bySlot.set(run.slot, run);
+  }
+
+  private takeSlot(): Slot {
+    return this.idle.pop() ?? this.newSlot(String(this.nextSlot));
+  }
+
+  private newSlot(name: string): Slot {
+    const slot = new Slot(join(this.stateDir, 'slots', name), this.options.outputLimitBytes);
+    this.nextSlot = Math.max(this.nextSlot, Number(name) + 1);
+    return slot;
+  }
+
+  private ensureLane(slot: Slot): void {
+    slot.ensureLane(
+      { ...this.options.baseEnv },
+      () => this.laneAnswered(this.bySlot.get(slot)),
+      (error) => this.laneGone(this.bySlot.get(slot), error),
+    );
+  }
+
+  /** What every run finds in its environment. */
+  private runEnv(assignment: Assignment): Record<string, string> {
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
+    return {
+      SWITCHYARD_JOB_ID: jobId,
+      SWITCHYARD_EPOCH: String(epoch),
+      SWITCHYARD_TASKS: String(tasks),
+      SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
+      SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+      SWITCHYARD_MACHINES: machines.map((machine) => `${machine.name}:${machine.tasks}`).join(','),
+      ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
+      SWITCHYARD_RUN: `${this.id}/${runKey(jobId, epoch)}`,
+    };
+  }
+
+  private laneAnswered(run: LiveProcessRun | undefined): void {
+    const end = run?.slot.readEnd(runKey(run.jobId, run.epoch), true);
+    if (run && end) this.finish(run, end);
+  }
+
+  private laneGone(run: LiveProcessRun | undefined, error: Error | null): void {
+    if (!run || this.closed) return;
+    const end = run.slot.readEnd(runKey(run.jobId, run.epoch), false);
+    if (end) this.finish(run, end);
+    else if (error) this.finishWith(run, { cause: 'LAUNCH_FAILED', message: `no shell: ${error.message}` });
+    else this.endLost(run);
+  }
+
+  /** The lane has died: no process of the run may outlive the report that it is lost, for it may be started elsewhere. */
+  private endLost(run: LiveProcessRun): void {
+    run.lost = true;
+    const left = processesOfRun(run.slot.lanePid, false, this.marker(run));
+    for (const { pid } of left) signal(pid, 'SIGKILL');
+    if (left.length > 0) return; // Looked at again by the next poll.
+    const cause = run.stop?.cause ?? 'LOST';
+    this.finishWith(run, { cause, message: 'its lane died: exit code unknown' });
+  }
+
+  private finish(run: LiveProcessRun, end: EndRecord): void {
+    const { slot } = run;
+    const cpuSeconds = end.childrenCpuS === null ? null : Math.max(0, end.childrenCpuS - run.cpuBeforeS);
+    slot.childrenCpuS = end.childrenCpuS ?? 0;
+    const signalName = end.code > 128 ? (SIGNAL_NAMES.get(end.code - 128) ?? null) : null;
+    let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
+    let message: string | null = null;
+    let exitCode: number | null = end.code;
+    const problem = end.code === 0 ? null : launchProblem(slot);
+    if (problem !== null) {
+      cause = 'LAUNCH_FAILED';
+      exitCode = null;
+      message = problem;
+    } else if (run.stop && end.code !== 0) cause = run.stop.cause;
+    const ioWaitSeconds = run.ioWaitS
+      ? [...run.ioWaitS.values()].reduce((sum, value) => sum + value, 0)
+      : null;
+    this.finishWith(
+      run,
+      { cause, message, exitCode, signal: signalName, cpuSeconds, ioWaitSeconds },
+      end.atMs,
+    );
+  }
+
+  private finishWith(run: LiveProcessRun, end: End, atMs = Date.now()): void {
+    const { slot } = run;
+    const key = runKey(run.jobId, run.epoch);
+    // A run is over when its command is: what it left behind would use CPUs that are given to the next.
+    const held = slot.isHeld();
+    if (held) this.killEach(run, slot.laneLives());
+    if (!run.forgotten) {
+      const texts = { stdout: slot.out.read(), stderr: slot.err.read() };
+      this.reportEnd(run.jobId, run.epoch, { ...end, ...texts }, Math.max(atMs, run.startedAtMs));
+    }
+    this.live.delete(key);
+    this.bySlot.delete(slot);
+    if (run.privateDirectory)
+      slot.cleanWorkDirectory(join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`));
+    slot.free(Date.now());
+    // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
+    if (held || !run.ours) slot.remove();
+    else this.idle.push(slot);
+    for (const [waitingKey, assignment] of this.waiting) {
+      this.waiting.delete(waitingKey);
+      this.launch(assignment);
+      break;
+    }
+  }
+
+  private killEach(run: LiveProcessRun, laneLives: boolean): void {
+    for (const { pid } of processesOfRun(run.slot.lanePid, laneLives, this.marker(run)))
+      signal(pid, 'SIGKILL');
+  }
+
+  private stop(run: LiveProcessRun, cause: EndCause, graceMs: number): void {
+    const killAtMs = Date.now() + graceMs;
+    if (run.stop) {
+      run.stop.killAtMs = Math.min(run.stop.killAtMs, killAtMs);
+      return;
+    }
+    run.stop = { cause, killAtMs, rounds: 0 };
+    const lane = run.slot.lanePid;
+    const lives = run.slot.laneLives();
+    const processes = processesOfRun(lane, lives, this.marker(run));
+    // The group at one stroke, so that a fork in between is met too; then those that have left it. Once each: to many
+    // programs a second SIGTERM means something else.
+    if (lives) signal(-lane, 'SIGTERM');
+    for (const { pid, group } of processes) if (!lives || group !== lane) signal(pid, 'SIGTERM');
+    for (const { pid } of processes) signal(pid, 'SIGCONT');
+  }
+
+  /**
+   * Kills the processes of a run one by one and spares its lane, which then tells exit code and times. What forks faster
+   * than it is found is met again by the next poll, and in the end by a signal to the whole group.
+   */
+  private kill(run: LiveProcessRun, rounds: number): void {
+    const lives = run.slot.laneLives();
+    this.killEach(run, lives);
+    if (rounds > MAX_KILL_ROUNDS && lives) signal(-run.slot.lanePid, 'SIGKILL');
+  }
+
+  private poll(): void {
+    const now = Date.now();
+    const sample = this.ioWait && now >= this.nextIoWaitMs;
+    if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
+    for (const run of [...this.live.values()]) {
+      run.slot.out.trim();
+      run.slot.err.trim();
+      if (sample && run.ioWaitS && now - run.startedAtMs > IO_WAIT_SAMPLE_MS) this.sampleIoWait(run);
+      if (run.lost) this.endLost(run);
+      else if (!run.ours) this.watch(run);
+      if (!run.stop && run.runTimeLimitS !== null && now > run.startedAtMs + run.runTimeLimitS * 1000) {
+        this.stop(run, 'RUN_TIME_LIMIT', DEFAULT_GRACE_MS);
+      }
+      if (run.stop && now >= run.stop.killAtMs) this.kill(run, run.stop.rounds++);
+    }
+    for (const slot of this.idle) if (now - slot.idleSinceMs > LANE_IDLE_MS) slot.releaseLane();
+  }
+
+  private sampleIoWait(run: LiveProcessRun): void {
+    for (const [pid, value] of ioWaitOfRun(run.slot.lanePid, this.marker(run))) run.ioWaitS!.set(pid, value);
+  }
+
+  /** A run whose lane belongs to an earlier agent. */
+  private watch(run: LiveProcessRun): void {
+    const lives = run.slot.laneLives();
+    // Asked in this order: a lane that ends in between has written its record.
+    const end = run.slot.readEnd(runKey(run.jobId, run.epoch), lives);
+    if (end) this.finish(run, end);
+    else if (!lives) this.endLost(run);
+  }
+
+  private recover(found: readonly RunReport[]): void {
+    const ended = new Set<string>();
+    const started = new Set<string>();
+    for (const { jobId, epoch, phase } of found) {
+      this.remember(jobId, epoch);
+      (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
+    }
+    for (const name of readdirSync(this.stateDir)) {
+      if (name.startsWith('trash-')) rmSync(join(this.stateDir, name), { recursive: true, force: true });
+    }
+    for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
+      const slot = this.newSlot(name);
+      const record = parseRecord(slot.recorded());
+      if (!record || ended.has(runKey(record.jobId, record.epoch))) {
+        // The old lane goes by itself, and what it may have left is not ours to wait for.
+        slot.remove();
+        continue;
+      }
+      this.remember(record.jobId, record.epoch);
+      const key = runKey(record.jobId, record.epoch);
+      const ioWaitS = this.ioWait ? new Map<number, number>() : null;
+      this.addLive({ ...record, slot, ours: false, stop: null, forgotten: false, lost: false, ioWaitS });
+      if (!started.has(key)) {
+        this.report({ phase: 'STARTED', jobId: record.jobId, epoch: record.epoch, atMs: record.startedAtMs });
+      }
+    }
+    this.poll();
+  }
+
+  private marker(run: { jobId: string; epoch: number }): string {
+    return `SWITCHYARD_RUN=${this.id}/${runKey(run.jobId, run.epoch)}`;
+  }
+
+  private reportEnd(jobId: string, epoch: number, end: End, atMs = Date.now()): void {
+    const nothing = { exitCode: null, signal: null, message: null, cpuSeconds: null, ioWaitSeconds: null };
+    this.report({ phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end });
+  }
+
+  private report(report: NewReport): void {
+    this.journal.append(report);
+    if (this.announced) return;
+    this.announced = true;
+    setImmediate(() => {
+      this.announced = false;
+      if (!this.closed) this.onReports?.();
+    });
+  }
+}
+
+/** An end as far as it is known; what is left out is null. */
+type End = Pick<EndedReport, 'cause'> &
+  Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
+
+/**
+ * The shell's own words on standard error, where it could not start the program: that has changed since it was found, say,
+ * or its interpreter is missing. null: the program was started.
+ */
+function launchProblem(slot: Slot): string | null {
+  const said = slot.err.beginning(4096);
+  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `];
+  if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
+  return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
+}
+
+function recordOf(run: RunRecord): string {
+  const { jobId, epoch, startedAtMs, runTimeLimitS, privateDirectory, cpuBeforeS } = run;
+  return JSON.stringify({ jobId, epoch, startedAtMs, runTimeLimitS, privateDirectory, cpuBeforeS });
+}
+
+function parseRecord(line: string | null): RunRecord | null {
+  if (line === null) return null;
+  try {
+    return JSON.parse(line) as RunRecord;
+  } catch {
+    return null; // Cut short: the agent died before it told the lane.
+  }
+}
+
+/** Tells this agent's processes from those of other agents on the machine. */
+function agentId(stateDir: string): string {
+  const path = join(stateDir, 'id');
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    const id = randomUUID();
+    writeFileSync(path, id, { mode: 0o600 });
+    return id;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has gone by itself.
+  }
+}

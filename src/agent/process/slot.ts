@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { processIdentity } from '../../platform/lockfile.js';
+import { OutputFile } from './output.js';
+import { LANE_NAME, LANE_SCRIPT } from './script.js';
+
+/** How a run ended, as its lane wrote it down. */
+export interface EndRecord {
+  key: string;
+  /** As a shell tells it: 128 + n after signal n. */
+  code: number;
+  /** User and system time of all that the lane has waited for up to now; null: the lane died while it wrote. */
+  childrenCpuS: number | null;
+  /** When it was written. */
+  atMs: number;
+}
+
+interface Lane {
+  pid: number;
+  identity: string;
+}
+
+/**
+ * A directory in which one run at a time takes place, and the lane (see script.ts) that carries it out.
+ *
+ * Slots are used again and again, and so are their files: with ext4, creating files while thousands have just been deleted
+ * takes 0.5 ms each (it looks for an inode that was not freed in the last seconds), more than all the rest of a run.
+ *
+ *   run    what the lane is to do; line 1 is the record of the run. Empty: the slot is free. Written before the lane is told
+ *   end    how the last run ended
+ *   out, err   what it wrote
+ *   work   the directory of runs that ask for none
+ *   alive  a pipe that the run's processes hold open
+ *   lane   the lane's pid and identity
+ */
+export class Slot {
+  readonly out: OutputFile;
+  readonly err: OutputFile;
+  /** Time used by the children of the lane that has just been started or read from. */
+  childrenCpuS = 0;
+  idleSinceMs = 0;
+  private readonly runFd: number;
+  private readonly endFd: number;
+  private child: ChildProcess | null = null;
+  private lane: Lane | null;
+
+  /** @param keepBytes how much is kept of each stream of a run */
+  constructor(
+    readonly dir: string,
+    keepBytes: number,
+  ) {
+    mkdirSync(join(dir, 'work'), { recursive: true, mode: 0o700 });
+    this.runFd = openSync(join(dir, 'run'), constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.endFd = openSync(join(dir, 'end'), constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.out = new OutputFile(join(dir, 'out'), keepBytes);
+    this.err = new OutputFile(join(dir, 'err'), keepBytes);
+    this.lane = readLane(dir);
+  }
+
+  get workDirectory(): string {
+    return join(this.dir, 'work');
+  }
+
+  /** Pid of the lane; also its process group and session. */
+  get lanePid(): number {
+    return this.lane?.pid ?? 0;
+  }
+
+  /** Whether the lane of the run lives, be it this agent's or an earlier one's. */
+  laneLives(): boolean {
+    return this.lane !== null && processIdentity(this.lane.pid) === this.lane.identity;
+  }
+
+  /** The record of the run that the slot holds. */
+  recorded(): string | null {
+    const text = readFileSync(join(this.dir, 'run'), 'utf8');
+    return text.startsWith('# ') ? text.slice(2, text.indexOf('\n')) : null;
+  }
+
+  /** Writes down what is to be run. From here on, the run counts as launched. */
+  record(script: string): void {
+    this.out.reset();
+    this.err.reset();
+    writeSync(this.runFd, script, 0);
+  }
+
+  /** Makes the lane begin what `record` wrote down. */
+  launch(): void {
+    this.child!.stdin!.write('g\n');
+  }
+
+  /**
+   * Starts a lane unless there is one.
+   *
+   * @param env the environment that runs begin with
+   * @param ended called when the lane says that its run has ended
+   * @param gone called when the lane is no more, or could not be started
+   */
+  ensureLane(env: Record<string, string>, ended: () => void, gone: (error: Error | null) => void): void {
+    if (this.child) return;
+    const child = spawn('/bin/sh', ['-c', LANE_SCRIPT, LANE_NAME, this.dir], {
+      // A session of its own: the lane survives the agent, and a signal to its group reaches exactly the run.
+      detached: true,
+      stdio: ['pipe', 'pipe', 'ignore'],
+      cwd: this.dir,
+      env,
+    });
+    this.child = child;
+    this.childrenCpuS = 0;
+    let failure: Error | null = null;
+    child.on('error', (error) => {
+      failure = error;
+    });
+    child.stdin!.on('error', () => {}); // The lane has died: `close` follows.
+    child.stdout!.on('data', ended);
+    child.on('close', () => {
+      if (this.child !== child) return; // It was let go.
+      this.child = null;
+      gone(failure);
+    });
+    if (child.pid === undefined) return;
+    this.lane = { pid: child.pid, identity: processIdentity(child.pid) ?? '' };
+    writeFileSync(join(this.dir, 'lane'), JSON.stringify(this.lane), { mode: 0o600 });
+  }
+
+  /** Lets the lane go when its run, if there is one, has ended. */
+  releaseLane(): void {
+    this.child?.stdin?.end();
+    this.child?.unref();
+    this.child = null;
+  }
+
+  /** How the run of this name ended; null: it has not. */
+  readEnd(key: string, laneLives: boolean): EndRecord | null {
+    const buffer = Buffer.allocUnsafe(1024);
+    const text = buffer.toString('latin1', 0, readSync(this.endFd, buffer, 0, buffer.length, 0));
+    const lines = text.split('\n');
+    const [name, code] = lines[0]!.split(' ');
+    const whole = lines.length >= 4;
+    if (name !== key || lines.length < 2 || (laneLives && !whole)) return null;
+    const childrenCpuS = whole ? seconds(lines[2]!) : null;
+    return { key, code: Number(code), childrenCpuS, atMs: fstatSync(this.endFd).mtimeMs };
+  }
+
+  /** Whether any process still holds what the run's processes inherited. */
+  isHeld(): boolean {
+    try {
+      closeSync(openSync(join(this.dir, 'alive'), constants.O_WRONLY | constants.O_NONBLOCK));
+      return true;
+    } catch {
+      return false; // ENXIO: nobody
+    }
+  }
+
+  /** The run is over and its report is on disk: the slot may be used again. */
+  free(nowMs: number): void {
+    ftruncateSync(this.runFd, 0);
+    this.idleSinceMs = nowMs;
+  }
+
+  /** Empties the private directory. Large trees are removed beside the stream of runs. */
+  cleanWorkDirectory(trash: string): void {
+    const names = list(this.workDirectory);
+    if (names?.length === 0) return;
+    if (names) {
+      renameSync(this.workDirectory, trash);
+      rm(trash, { recursive: true, force: true }).catch(() => {}); // What resists goes at the agent's next start.
+    }
+    mkdirSync(this.workDirectory, { recursive: true, mode: 0o700 });
+  }
+
+  /** Gives up the files. */
+  close(): void {
+    this.releaseLane();
+    this.out.close();
+    this.err.close();
+    closeSync(this.runFd);
+    closeSync(this.endFd);
+  }
+
+  /** Gives up the slot for good. */
+  remove(): void {
+    this.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+function readLane(dir: string): Lane | null {
+  try {
+    return JSON.parse(readFileSync(join(dir, 'lane'), 'utf8')) as Lane;
+  } catch {
+    return null;
+  }
+}
+
+function list(dir: string): string[] | null {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return null; // The run removed it.
+  }
+}
+
+/** `1m2.5s 0m0.25s` as seconds in all. */
+function seconds(times: string): number | null {
+  const parts = times.split(' ').map((time) => /^(\d+)m([\d.]+)s$/.exec(time));
+  if (parts.length !== 2 || parts.some((part) => !part)) return null;
+  return parts.reduce((sum, part) => sum + Number(part![1]) * 60 + Number(part![2]), 0);
+}

@@ -1,0 +1,361 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  assignment,
+  complete,
+  endOf,
+  ends,
+  lives,
+  openRunner,
+  script,
+  temporaryDirectory,
+  until,
+} from './support.js';
+
+describe('how a run ends', () => {
+  it.each([
+    ['exit 0', 'EXITED_ZERO', 0, null],
+    ['exit 3', 'EXITED_NONZERO', 3, null],
+    ['exit 127', 'EXITED_NONZERO', 127, null],
+    ['kill -TERM $$', 'SIGNALLED', 143, 'SIGTERM'],
+    ['kill -KILL $$', 'SIGNALLED', 137, 'SIGKILL'],
+    ['kill -INT $$', 'SIGNALLED', 130, 'SIGINT'],
+    ['kill -SEGV $$', 'SIGNALLED', 139, 'SIGSEGV'],
+    // The whole group, which is what scripts do to clean up after themselves: the lane outlives it.
+    ['sleep 100 & kill 0', 'SIGNALLED', 143, 'SIGTERM'],
+  ])('%s', async (text, cause, exitCode, signal) => {
+    const runner = await openRunner();
+    expect(await complete(runner, script('job_1', text))).toMatchObject({
+      cause,
+      exitCode,
+      signal,
+      message: null,
+    });
+    expect(await complete(runner, script('job_2', 'echo next'))).toMatchObject({
+      cause: 'EXITED_ZERO',
+      stdout: { text: 'next\n', bytes: 5, truncated: false },
+    });
+  });
+
+  it('reports a start before each end, numbered without gaps', async () => {
+    const runner = await openRunner();
+    await complete(runner, script('job_1', ''));
+    await complete(runner, script('job_2', ''));
+    expect(runner.reports(10).map(({ seq, jobId, phase }) => `${seq} ${jobId} ${phase}`)).toEqual([
+      '1 job_1 STARTED',
+      '2 job_1 ENDED',
+      '3 job_2 STARTED',
+      '4 job_2 ENDED',
+    ]);
+  });
+
+  it('tells the CPU time of all processes that were waited for', async () => {
+    const runner = await openRunner();
+    const loop = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done';
+    await complete(runner, script('job_0', loop));
+    const one = await complete(runner, script('job_1', loop));
+    const two = await complete(runner, script('job_2', `sh -c '${loop}' & sh -c '${loop}'; wait`));
+    const none = await complete(runner, assignment('job_3', 'sleep', '1'));
+    expect(one.cpuSeconds).toBeGreaterThan(0.02);
+    // Two children at once: their time, not the wall's, and not that of the runs before.
+    expect(two.cpuSeconds! / one.cpuSeconds!).toBeGreaterThan(1.3);
+    expect(two.cpuSeconds! / one.cpuSeconds!).toBeLessThan(5);
+    expect(none.cpuSeconds).toBeLessThan(one.cpuSeconds! / 2 + 0.02);
+  });
+
+  it('tells I/O wait where the system accounts for it, and nothing where it does not', async () => {
+    const runner = await openRunner();
+    const path = '/proc/sys/kernel/task_delayacct';
+    const accounted = existsSync(path) && readFileSync(path, 'utf8').trim() === '1';
+    const end = await complete(runner, script('job_1', ''));
+    if (accounted) expect(end.ioWaitSeconds).toBeGreaterThanOrEqual(0);
+    else expect(end.ioWaitSeconds).toBeNull();
+  });
+});
+
+describe('what a run finds', () => {
+  it('has its environment and not the agent’s', async () => {
+    process.env.SWITCHYARD_KEY_OF_THE_TEST = 'secret';
+    const runner = await openRunner({ baseEnv: { PATH: '/usr/bin:/bin', LANG: 'C' } });
+    const odd = `a'b"c $HOME \\ \n\t ; é`;
+    const run = {
+      ...assignment('job_7', 'env'),
+      env: { ODD: odd, 'with.dot': 'x y', UID: '12', SWITCHYARD_EPOCH: 'mine' },
+      epoch: 4,
+      tasks: 3,
+      arrayIndex: 5,
+      machines: [
+        { name: 'a', tasks: 1 },
+        { name: 'b', tasks: 2 },
+      ],
+    };
+    const { stdout } = await complete(runner, run);
+    delete process.env.SWITCHYARD_KEY_OF_THE_TEST;
+    const lines = stdout!.text.split('\n');
+    expect(stdout!.text).toContain(`ODD=${odd}\n`);
+    expect(lines).toContain('with.dot=x y');
+    expect(lines).toContain('UID=12');
+    expect(lines).toContain('LANG=C');
+    expect(lines).toContain('SWITCHYARD_JOB_ID=job_7');
+    expect(lines).toContain('SWITCHYARD_EPOCH=4');
+    expect(lines).toContain('SWITCHYARD_TASKS=3');
+    expect(lines).toContain('SWITCHYARD_ARRAY_INDEX=5');
+    expect(lines).toContain('SWITCHYARD_MACHINES=a:1,b:2');
+    expect(stdout!.text).not.toContain('secret');
+    // Nothing of one run reaches the next one in the same lane.
+    const next = await complete(runner, assignment('job_8', 'env'));
+    expect(next.stdout!.text).not.toContain('ODD');
+    expect(next.stdout!.text).not.toContain('with.dot');
+  });
+
+  it('gets its arguments as they are', async () => {
+    const runner = await openRunner();
+    const args = [`it's`, '', '$(id)', '`id`', 'a\nb', '--', '*', '\\', 'ü'];
+    const { stdout } = await complete(runner, assignment('job_1', 'printf', '[%s]', ...args));
+    expect(stdout!.text).toBe(args.map((arg) => `[${arg}]`).join(''));
+  });
+
+  it('runs in the directory asked for, or in an empty one of its own', async () => {
+    const runner = await openRunner();
+    const dir = temporaryDirectory();
+    const there = await complete(runner, { ...script('job_1', 'pwd; touch mark'), workingDirectory: dir });
+    expect(there.stdout!.text.trim()).toBe(realpathSync(dir));
+    expect(readdirSync(dir)).toEqual(['mark']);
+    const own = await complete(runner, script('job_2', 'ls -A; mkdir -p d/e; touch d/e/f; pwd'));
+    const next = await complete(runner, script('job_3', 'ls -A; pwd'));
+    expect(own.stdout!.text.trim()).toMatch(/^\/.*work$/);
+    expect(next.stdout!.text).toBe(own.stdout!.text);
+    await complete(runner, script('job_4', 'rmdir "$PWD"'));
+    expect(await complete(runner, script('job_5', 'pwd'))).toMatchObject({ cause: 'EXITED_ZERO' });
+  });
+
+  it('reads nothing, has the usual reactions to signals and no agent’s descriptors', async () => {
+    const runner = await openRunner();
+    expect((await complete(runner, assignment('job_1', 'cat'))).cause).toBe('EXITED_ZERO');
+    // SIGPIPE ends `yes`; a shell that ignores it would let it complain.
+    expect(await complete(runner, script('job_2', 'yes | head -n 1'))).toMatchObject({
+      stdout: { text: 'y\n' },
+      stderr: { text: '' },
+    });
+    if (process.platform !== 'linux') return;
+    const { stdout } = await complete(runner, assignment('job_3', 'ls', '/proc/self/fd'));
+    // What any child of this process has, and the pipe by which the agent sees whether a run left something behind.
+    const usual = execFileSync('ls', ['/proc/self/fd'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    expect(stdout!.text.split('\n').toSorted()).toEqual([...usual.split('\n'), '9'].toSorted());
+  });
+});
+
+describe('a run that cannot be started', () => {
+  it('is reported with the reason', async () => {
+    const runner = await openRunner();
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, 'plain'), 'no program', { mode: 0o644 });
+    writeFileSync(join(dir, 'orphan'), '#!/no/such/interpreter\n', { mode: 0o755 });
+    const cases: [string, Parameters<typeof runner.start>[0], RegExp][] = [
+      ['no such command', assignment('job_1', 'no-such-command'), /no-such-command: no such command in PATH/],
+      ['no such path', assignment('job_2', '/no/such/path'), /\/no\/such\/path: no such file/],
+      [
+        'no such directory',
+        { ...script('job_3', ''), workingDirectory: '/no/such' },
+        /\/no\/such: no such directory/,
+      ],
+      ['not executable', assignment('job_4', join(dir, 'plain')), /plain: may not be executed/],
+      ['a directory', assignment('job_5', dir), /no such file/],
+      [
+        'no interpreter',
+        assignment('job_6', join(dir, 'orphan')),
+        /orphan.*(not found|bad interpreter|no such file)/i,
+      ],
+      ['NUL', assignment('job_7', 'echo', 'a\0b'), /NUL/],
+      ['bad name', { ...script('job_8', ''), env: { 'A=B': 'c' } }, /"A=B" is no name/],
+      ['empty', assignment('job_9', ''), /empty/],
+      ['too long', assignment('job_10', 'echo', 'x'.repeat(3_000_000)), /too long/i],
+    ];
+    for (const [name, run, message] of cases) {
+      const end = await complete(runner, run);
+      expect(end, name).toMatchObject({
+        cause: 'LAUNCH_FAILED',
+        exitCode: null,
+        message: expect.stringMatching(message),
+      });
+    }
+    expect(runner.runs()).toEqual([]);
+  });
+});
+
+describe('output', () => {
+  it('keeps both ends of what is too long, and counts it all', async () => {
+    const runner = await openRunner({ outputLimitBytes: 1000 });
+    const end = await complete(runner, script('job_1', 'seq 1 100000; echo oops >&2'));
+    const bytes = Array.from({ length: 100_000 }, (_, i) => String(i + 1).length + 1).reduce((a, b) => a + b);
+    expect(end.stdout).toMatchObject({ bytes, truncated: true });
+    expect(end.stdout!.text).toMatch(/^1\n2\n3\n/);
+    expect(end.stdout!.text).toMatch(/99999\n100000\n$/);
+    expect(end.stdout!.text).toMatch(/\[\d+ bytes left out\]/);
+    expect(end.stdout!.text.length).toBeLessThan(1100);
+    expect(end.stderr).toEqual({ text: 'oops\n', bytes: 5, truncated: false });
+  });
+
+  it('takes little disk for a run that writes without end', async () => {
+    const stateDir = temporaryDirectory();
+    const runner = await openRunner({ stateDir, outputLimitBytes: 4096 });
+    // 600 MB in pieces, so that the agent can look in between.
+    runner.start(
+      script(
+        'job_1',
+        'i=0; while [ $i -lt 30 ]; do head -c 20000000 /dev/zero; sleep 0.1; i=$((i+1)); done; echo end',
+      ),
+    );
+    const out = join(stateDir, 'slots', '1', 'out');
+    let most = 0;
+    await until(() => {
+      most = Math.max(most, statSync(out).blocks * 512);
+      return endOf(runner, 'job_1') !== undefined;
+    }, 'the end');
+    const { stdout } = endOf(runner, 'job_1')!;
+    expect(stdout!.bytes).toBe(600_000_004);
+    expect(stdout!.text.endsWith('end\n')).toBe(true);
+    // Half of it would be there if nothing were cut.
+    expect(most).toBeLessThan(300_000_000);
+  });
+
+  it('cuts between characters and passes no NUL on', async () => {
+    const runner = await openRunner({ outputLimitBytes: 1001 });
+    const { stdout } = await complete(
+      runner,
+      script('job_1', `i=0; while [ $i -lt 999 ]; do printf 'a€'; i=$((i+1)); done`),
+    );
+    expect(stdout!.text).toMatch(/^(a€)+a?\n\[\d+ bytes left out\]\n€?(a€)+$/);
+    const binary = await complete(runner, script('job_2', `printf 'a\\000b\\377'`));
+    expect(binary.stdout).toEqual({ text: 'a\uFFFDb\uFFFD', bytes: 4, truncated: false });
+  });
+});
+
+describe('stopping', () => {
+  it('ends a whole tree with SIGTERM', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    const tree = `sh -c 'echo $$ > ${dir}/a; sleep 1000' & sh -c 'echo $$ > ${dir}/b; sleep 1000 & wait' & wait`;
+    runner.start(script('job_1', tree));
+    await until(() => ['a', 'b'].every((name) => existsSync(join(dir, name))), 'the processes');
+    runner.cancel('job_1', 1);
+    await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', signal: 'SIGTERM' });
+    await until(() => pids(dir).every((pid) => !lives(pid)), 'the processes to go');
+  });
+
+  it('kills what does not go, also what has left the session, and still knows the CPU time', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    const stubborn = (name: string): string =>
+      `trap "" TERM HUP; echo $$ > ${dir}/${name}; while :; do sleep 0.1; done`;
+    const fugitive =
+      process.platform === 'linux' ? `setsid sh -c '${stubborn('c')}' &` : `echo 0 > ${dir}/c;`;
+    runner.start(script('job_1', `${fugitive} sh -c '${stubborn('a')}' & ${stubborn('b')}`));
+    await until(() => pids(dir).length === 3, 'the processes');
+    runner.cancel('job_1', 1, 100);
+    await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+    expect(endOf(runner, 'job_1')).toMatchObject({
+      cause: 'CANCELLED_BY_USER',
+      signal: 'SIGKILL',
+      exitCode: 137,
+    });
+    expect(endOf(runner, 'job_1')!.cpuSeconds).not.toBeNull();
+    await until(() => pids(dir).every((pid) => pid === 0 || !lives(pid)), 'the processes to go');
+    expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
+  });
+
+  it('a command that handles SIGTERM and ends well has ended well', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    runner.start(script('job_1', `trap 'exit 0' TERM; touch ${dir}/ready; while :; do sleep 0.05; done`));
+    await until(() => existsSync(join(dir, 'ready')), 'the trap');
+    runner.cancel('job_1', 1);
+    await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO', exitCode: 0 });
+  });
+
+  it('stops a run at its limit', async () => {
+    const runner = await openRunner();
+    const end = await complete(runner, { ...assignment('job_1', 'sleep', '1000'), runTimeLimitS: 0.2 });
+    expect(end).toMatchObject({ cause: 'RUN_TIME_LIMIT', signal: 'SIGTERM' });
+    expect((await complete(runner, { ...script('job_2', ''), runTimeLimitS: 1000 })).cause).toBe(
+      'EXITED_ZERO',
+    );
+  });
+
+  it('never starts what was cancelled before', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    runner.cancel('job_1', 2);
+    runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 2 });
+    runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 1 });
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', epoch: 2, exitCode: null });
+    await complete(runner, script('job_2', ''));
+    expect(existsSync(join(dir, 'ran'))).toBe(false);
+  });
+
+  it('ends what a run leaves behind, and its output does not reach the next run', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    const daemon = `trap '' TERM HUP; echo $$ > ${dir}/d; while :; do echo noise; sleep 0.01; done`;
+    const end = await complete(
+      runner,
+      script(
+        'job_1',
+        `sh -c "${daemon.replaceAll('$', '\\$')}" & while [ ! -s ${dir}/d ]; do sleep 0.01; done; echo done`,
+      ),
+    );
+    expect(end.cause).toBe('EXITED_ZERO');
+    await until(() => pids(dir).every((pid) => !lives(pid)), 'the process to go');
+    expect((await complete(runner, script('job_2', 'sleep 0.1; echo clean'))).stdout!.text).toBe('clean\n');
+  });
+
+  it('is lost when its lane is killed, and nothing of it goes on', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    runner.start(script('job_1', `echo $$ > ${dir}/a; echo $PPID > ${dir}/lane; sleep 1000`));
+    await until(() => pids(dir).length === 2, 'the process');
+    process.kill(Number(readFileSync(join(dir, 'lane'), 'utf8')), 'SIGKILL');
+    await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'LOST', exitCode: null });
+    expect(pids(dir).some(lives)).toBe(false);
+    expect((await complete(runner, script('job_2', 'echo on'))).stdout!.text).toBe('on\n');
+  });
+});
+
+describe('asked twice', () => {
+  it('starts once', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    const run = script('job_1', `echo x >> ${dir}/runs; sleep 0.1`);
+    runner.start(run);
+    runner.start(run);
+    await complete(runner, run);
+    runner.start(run);
+    await complete(runner, { ...script('job_1', `echo x >> ${dir}/runs`), epoch: 1 });
+    runner.resume(run);
+    expect(readFileSync(join(dir, 'runs'), 'utf8')).toBe('x\n');
+    expect(ends(runner)).toHaveLength(1);
+    runner.start({ ...run, epoch: 2 });
+    await until(() => ends(runner).length === 2, 'the second run');
+  });
+
+  it('reports a run that the service believes to go on, and it has never seen, as lost', async () => {
+    const runner = await openRunner();
+    runner.resume(script('job_1', ''));
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'LOST' });
+  });
+});
+
+function pids(dir: string): number[] {
+  return readdirSync(dir)
+    .map((name) => readFileSync(join(dir, name), 'utf8').trim())
+    .filter((text) => text !== '')
+    .map(Number);
+}
