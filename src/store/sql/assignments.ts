@@ -22,13 +22,13 @@ SELECT json_build_array(greatest((SELECT max(id) FROM events), (SELECT id FROM e
  * Answers null where retention has passed the cursor, else [cursor, assignments].
  */
 export const newAssignments = `
-WITH window AS MATERIALIZED (
+WITH recent AS MATERIALIZED (
   SELECT id, entity_id, to_state, site_id FROM events WHERE id > $2::bigint ORDER BY id LIMIT $3
 ), news AS MATERIALIZED (
-  SELECT id, entity_id FROM window WHERE site_id = $1 AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT $4
+  SELECT id, entity_id FROM recent WHERE site_id = $1 AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT $4
 )
 SELECT CASE WHEN $2::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
-  coalesce(CASE WHEN (SELECT count(*) FROM news) < $4 THEN (SELECT max(id) FROM window) ELSE (SELECT max(id) FROM news) END, $2::bigint)::text,
+  coalesce(CASE WHEN (SELECT count(*) FROM news) < $4 THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END, $2::bigint)::text,
   (SELECT coalesce(json_agg(${assignment} ORDER BY n.id), '[]')
      FROM (SELECT entity_id, max(id) AS id FROM news GROUP BY entity_id) n
      JOIN runs r ON r.job_id = n.entity_id AND r.site_id = $1 AND r.ended_at IS NULL
