@@ -1,0 +1,82 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { buildProgram } from '../../src/cli/program.js';
+import { ALL_VARIABLES } from '../../src/platform/config.js';
+import { packagePath } from '../../src/platform/paths.js';
+
+interface Service {
+  image: string;
+  command?: string[];
+  environment?: Record<string, string | number>;
+  volumes?: string[];
+  depends_on?: Record<string, { condition: string }>;
+}
+
+const compose = parse(readFileSync(packagePath('docker', 'compose.yaml'), 'utf8'), { merge: true }) as {
+  services: Record<string, Service>;
+  volumes: Record<string, unknown>;
+};
+const dockerfile = readFileSync(packagePath('docker', 'Dockerfile'), 'utf8');
+const ours = Object.entries(compose.services).filter(([, service]) => service.image === 'switchyard');
+const known = new Map(ALL_VARIABLES.map((variable) => [variable.name, variable]));
+/** What `${NAME:-value}` and `${NAME:?…}` come to when only POSTGRES_PASSWORD is set. */
+const substituted = (value: string): string =>
+  value.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, _name, kind, rest) =>
+    kind === '-' ? rest : 'secret',
+  );
+
+describe('docker/compose.yaml', () => {
+  it('has the processes of the product', () => {
+    expect(ours.map(([name]) => name)).toEqual(['migrate', 'api', 'worker', 'agent']);
+    expect(compose.services.redis!.command).toEqual(expect.arrayContaining(['--appendonly', 'noeviction']));
+  });
+
+  it.each(ours)('%s sets only variables that the code reads, to values that it accepts', (_, service) => {
+    for (const [name, value] of Object.entries(service.environment ?? {})) {
+      expect([...known.keys()]).toContain(name);
+      expect(
+        known.get(name)!.schema.safeParse(substituted(String(value))).error,
+        `${name}=${value}`,
+      ).toBeUndefined();
+    }
+  });
+
+  it.each(ours)('%s runs a command that there is', (_, service) => {
+    expect(buildProgram().commands.map((command) => command.name())).toContain(service.command![0]);
+  });
+
+  it('depends on services and volumes that there are', () => {
+    for (const service of Object.values(compose.services)) {
+      for (const name of Object.keys(service.depends_on ?? {})) expect(compose.services).toHaveProperty(name);
+      for (const volume of service.volumes ?? [])
+        expect(compose.volumes).toHaveProperty(volume.split(':')[0]!);
+    }
+  });
+
+  it('finds PostgreSQL and Redis under the names of their services', () => {
+    for (const [name, service] of ours) {
+      const { DATABASE_URL: database, REDIS_URL: redis, SWITCHYARD_URL: url } = service.environment ?? {};
+      for (const address of [database, redis, url]) {
+        if (address !== undefined)
+          expect(compose.services, name).toHaveProperty(new URL(substituted(String(address))).hostname);
+      }
+    }
+  });
+});
+
+describe('docker/Dockerfile', () => {
+  it('sets only variables that the code reads', () => {
+    const set = [...dockerfile.matchAll(/^(?:ENV| {4})\s*([A-Z_]+)=/gm)].map(([, name]) => name!);
+    expect(set).toContain('SWITCHYARD_HOME');
+    for (const name of set.filter((each) => each !== 'NODE_ENV')) expect([...known.keys()]).toContain(name);
+  });
+
+  it('copies what there is, and does not run as root', () => {
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
+      paths!.split(' '),
+    );
+    for (const path of copied) expect(existsSync(packagePath(path)), path).toBe(true);
+    expect(dockerfile).toMatch(/^USER node$/m);
+  });
+});
