@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -55,6 +55,8 @@ async function removeLeftovers(): Promise<void> {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
     const home = join(tmpdir(), name);
+    // Without a lock it is another run's, just being made.
+    if (!existsSync(join(home, 'switchyard.lock'))) continue;
     try {
       await (await startEmbeddedPostgres({ home })).stop();
       rmSync(home, { recursive: true, force: true });
