@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
+import type { TestServer } from './globalSetup.js';
 
 export interface TestDatabase {
   /** Connection string of a migrated, empty database of this test file's own. Valid in hooks and tests, not while collecting. */
@@ -14,12 +15,12 @@ export interface TestDatabase {
 /** Gives the surrounding `describe` (or file) a migrated database, dropped afterwards. Call it while collecting. */
 export function withDatabase(): TestDatabase {
   const names: string[] = [];
+  let server: TestServer | undefined;
   let url = '';
   let pool: pg.Pool | undefined;
 
   async function create(): Promise<string> {
-    const server = inject('postgres');
-    if ('failed' in server) throw new Error(`there is no test database: ${server.failed}`);
+    server ??= await askForServer();
     const name = `test_${randomBytes(8).toString('hex')}`;
     await asAdmin(server.adminUrl, `CREATE DATABASE ${name} TEMPLATE ${server.template}`);
     names.push(name);
@@ -35,8 +36,7 @@ export function withDatabase(): TestDatabase {
   });
   afterAll(async () => {
     await pool?.end();
-    const server = inject('postgres');
-    if ('failed' in server) return;
+    if (!server) return;
     for (const name of names) await asAdmin(server.adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   });
 
@@ -51,6 +51,12 @@ export function withDatabase(): TestDatabase {
     },
     another: async () => ({ url: await create() }),
   };
+}
+
+async function askForServer(): Promise<TestServer> {
+  const response = await fetch(inject('postgresDesk'));
+  if (!response.ok) throw new Error(`there is no test database: ${await response.text()}`);
+  return (await response.json()) as TestServer;
 }
 
 async function asAdmin(adminUrl: string, sql: string): Promise<void> {

@@ -1,52 +1,83 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/store/embedded.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
 import { migrate } from '../../src/store/migrate.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The run's server, or why there is none: only suites that ask for a database fail then. */
-    postgres: { adminUrl: string; template: string } | { failed: string };
+    /** Asked with GET it answers with the run's `TestServer` as JSON, starting it when it is the first to ask. */
+    postgresDesk: string;
   }
+}
+
+/** The run's PostgreSQL, and the migrated database in it that others are copied from. */
+export interface TestServer {
+  adminUrl: string;
+  template: string;
 }
 
 const PREFIX = 'switchyard-test-';
 const TEMPLATE = 'template_migrated';
 
-/** One PostgreSQL for the whole run, with a migrated template from which each test file gets its own database. */
+/**
+ * One PostgreSQL for the whole run, started when the first test file wants a database: most runs while working on
+ * something else need none.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  let home = '';
+  let started: Promise<EmbeddedPostgres> | undefined;
+  const desk = createServer(async (_, response) => {
+    try {
+      started ??= start((made) => {
+        home = made;
+      });
+      const answer: TestServer = { adminUrl: (await started).url, template: TEMPLATE };
+      response.end(JSON.stringify(answer));
+    } catch (error) {
+      response.statusCode = 500;
+      response.end(String(error));
+    }
+  }).listen(0, '127.0.0.1');
+  await once(desk, 'listening');
+  project.provide('postgresDesk', `http://127.0.0.1:${(desk.address() as AddressInfo).port}/`);
+
+  return async () => {
+    desk.closeAllConnections();
+    desk.close();
+    await (await started?.catch(() => undefined))?.stop();
+    if (home) rmSync(home, { recursive: true, force: true });
+  };
+}
+
+async function start(made: (home: string) => void): Promise<EmbeddedPostgres> {
   await removeLeftovers();
   const home = mkdtempSync(join(tmpdir(), PREFIX));
+  made(home);
+  const server = await startEmbeddedPostgres({
+    home,
+    // Nothing here must outlive a power cut. A killed process still loses nothing.
+    settings: { fsync: 'off', full_page_writes: 'off', max_connections: '300', shared_buffers: '128MB' },
+  });
   try {
-    const server = await startEmbeddedPostgres({
-      home,
-      // Nothing here must outlive a power cut. A killed process still loses nothing.
-      settings: {
-        fsync: 'off',
-        full_page_writes: 'off',
-        max_connections: '300',
-        shared_buffers: '128MB',
-      },
-    });
     const admin = new pg.Client({ connectionString: server.url });
     await admin.connect();
-    await admin.query(`CREATE DATABASE ${TEMPLATE}`);
-    await migrate(server.urlOf(TEMPLATE));
-    await admin.query(`ALTER DATABASE ${TEMPLATE} ALLOW_CONNECTIONS false`);
-    await admin.end();
-    project.provide('postgres', { adminUrl: server.url, template: TEMPLATE });
-    return async () => {
-      await server.stop();
-      rmSync(home, { recursive: true, force: true });
-    };
+    try {
+      await admin.query(`CREATE DATABASE ${TEMPLATE}`);
+      await migrate(server.urlOf(TEMPLATE));
+      await admin.query(`ALTER DATABASE ${TEMPLATE} ALLOW_CONNECTIONS false`);
+    } finally {
+      await admin.end();
+    }
+    return server;
   } catch (error) {
-    project.provide('postgres', { failed: String(error) });
-    return async () => {
-      rmSync(home, { recursive: true, force: true });
-    };
+    await server.stop();
+    throw error;
   }
 }
 
