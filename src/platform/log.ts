@@ -18,13 +18,14 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * Takes secrets out of text: passwords in URLs, bearer tokens, Switchyard's API keys. Also for messages that are shown.
+ * Takes secrets out of text: passwords in URLs, bearer tokens, Switchyard's API keys (their
+ * public first half, by which they are listed, stays). Also for messages that are shown.
  */
 export function hideSecrets(text: string): string {
   return text
     .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s:@/"\\]*):[^\s@/"\\]+@/gi, `$1:${HIDDEN}@`)
     .replace(/\b(bearer)\s+[^\s"\\,]+/gi, `$1 ${HIDDEN}`)
-    .replace(/\bsw_[A-Za-z0-9_-]{16,}/g, HIDDEN);
+    .replace(/\b(swy_[0-9a-f]+)_[A-Za-z0-9_-]{16,}/g, `$1_${HIDDEN}`);
 }
 
 export interface LogOptions {

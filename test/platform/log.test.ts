@@ -37,10 +37,11 @@ test('secrets are hidden by their look, wherever they are', () => {
   const lines = logged((log) => {
     log.error(new Error('cannot connect to postgresql://me:hunter2@db:5432/x?sslmode=no'), 'failed');
     log.info({ args: ['--redis', 'redis://:hunter2@cache'] }, 'Authorization: Bearer hunter2');
-    log.info(`key sw_${'hunter2'.repeat(4)} made`);
+    log.info(`key swy_0a1b2c3d4e_${'hunter2'.repeat(4)} made`);
   });
   expect(lines).not.toContain('hunter2');
   expect(lines).toContain('postgresql://me:[hidden]@db:5432/x?sslmode=no');
+  expect(lines).toContain('key swy_0a1b2c3d4e_[hidden] made');
   for (const line of lines.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
 });
 
