@@ -283,13 +283,13 @@ export class ProcessRunner implements Runner {
   }
 
   private laneAnswered(run: LiveProcessRun | undefined): void {
-    const end = run?.slot.readEnd(runKey(run.jobId, run.epoch), true);
+    const end = run?.slot.readEnd(runKey(run.jobId, run.epoch));
     if (run && end) this.finish(run, end);
   }
 
   private laneGone(run: LiveProcessRun | undefined, error: Error | null): void {
     if (!run || this.closed) return;
-    const end = run.slot.readEnd(runKey(run.jobId, run.epoch), false);
+    const end = run.slot.readEnd(runKey(run.jobId, run.epoch));
     if (end) this.finish(run, end);
     else if (error) this.finishWith(run, { cause: 'LAUNCH_FAILED', message: `no shell: ${error.message}` });
     else this.endLost(run);
@@ -307,8 +307,9 @@ export class ProcessRunner implements Runner {
 
   private finish(run: LiveProcessRun, end: EndRecord): void {
     const { slot } = run;
-    const cpuSeconds = end.childrenCpuS === null ? null : Math.max(0, end.childrenCpuS - run.cpuBeforeS);
-    slot.childrenCpuS = end.childrenCpuS ?? 0;
+    // A clock tick is 10 ms, and what was rounded away before is added later: never below 0.
+    const cpuSeconds = Math.max(0, end.childrenCpuS - run.cpuBeforeS);
+    slot.childrenCpuS = end.childrenCpuS;
     const signalName = end.code > 128 ? (SIGNAL_NAMES.get(end.code - 128) ?? null) : null;
     let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
     let message: string | null = null;
@@ -412,7 +413,7 @@ export class ProcessRunner implements Runner {
   private watch(run: LiveProcessRun): void {
     const lives = run.slot.laneLives();
     // Asked in this order: a lane that ends in between has written its record.
-    const end = run.slot.readEnd(runKey(run.jobId, run.epoch), lives);
+    const end = run.slot.readEnd(runKey(run.jobId, run.epoch));
     if (end) this.finish(run, end);
     else if (!lives) this.endLost(run);
   }

@@ -29,7 +29,7 @@ while :; do
   . "$1/run"
   code=$?
   cd "$1"
-  { echo "$run $code"; times; } >"$1/end"
+  { times; echo "$run $code"; } 1<>"$1/end"
   echo
 done
 `;
@@ -45,7 +45,8 @@ export function quote(text: string): string {
 }
 
 /**
- * The file `run` of a slot: line 1 is the record of the run for the agent that finds it later, the rest for the lane.
+ * The file `run` of a slot: line 1, to the shell a comment, is the record of the run for the agent that finds it later, the
+ * rest is for the lane. It ends with `return`, because older text may follow.
  *
  * Descriptor 9 is the read end of a pipe that nobody writes to: as long as the agent can open it for writing, a process of
  * the run is still there.
@@ -79,9 +80,9 @@ export function runScript(
     words.unshift('env', ...odd);
   }
   return (
-    `# ${record}\nrun=${quote(key)}\n` +
+    `${record}\nrun=${quote(key)}\n` +
     `{ cd ${quote(run.directory)} && ${[...plain, ...words].join(' ')}; } ` +
-    `</dev/null >${quote(`${slot}/out`)} 2>${quote(`${slot}/err`)} 9<>${quote(`${slot}/alive`)}\n`
+    `</dev/null >${quote(`${slot}/out`)} 2>${quote(`${slot}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
   );
 }
 

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   fstatSync,
-  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -25,8 +24,8 @@ export interface EndRecord {
   key: string;
   /** As a shell tells it: 128 + n after signal n. */
   code: number;
-  /** User and system time of all that the lane has waited for up to now; null: the lane died while it wrote. */
-  childrenCpuS: number | null;
+  /** User and system time of all that the lane has waited for up to now. */
+  childrenCpuS: number;
   /** When it was written. */
   atMs: number;
 }
@@ -36,13 +35,20 @@ interface Lane {
   identity: string;
 }
 
+/** How `run` begins: comments to the shell. */
+const HELD = '# ';
+const FREE = '#-';
+
 /**
  * A directory in which one run at a time takes place, and the lane (see script.ts) that carries it out.
  *
  * Slots are used again and again, and so are their files: with ext4, creating files while thousands have just been deleted
- * takes 0.5 ms each (it looks for an inode that was not freed in the last seconds), more than all the rest of a run.
+ * takes 0.5 ms each (it looks for an inode that was not freed in the last seconds), more than all the rest of a run; and
+ * truncating a file that is not empty makes it wait for the disk. So `run` and `end` are written over, not truncated: what
+ * is left of longer ones lies behind what is read.
  *
- *   run    what the lane is to do; line 1 is the record of the run. Empty: the slot is free. Written before the lane is told
+ *   run    what the lane is to do; line 1 is the record of the run, or says that the slot is free. Written before the lane
+ *          is told
  *   end    how the last run ended
  *   out, err   what it wrote
  *   work   the directory of runs that ask for none
@@ -90,14 +96,14 @@ export class Slot {
   /** The record of the run that the slot holds. */
   recorded(): string | null {
     const text = readFileSync(join(this.dir, 'run'), 'utf8');
-    return text.startsWith('# ') ? text.slice(2, text.indexOf('\n')) : null;
+    return text.startsWith(HELD) ? text.slice(HELD.length, text.indexOf('\n')) : null;
   }
 
   /** Writes down what is to be run. From here on, the run counts as launched. */
   record(script: string): void {
     this.out.reset();
     this.err.reset();
-    writeSync(this.runFd, script, 0);
+    writeSync(this.runFd, `${HELD}${script}`, 0);
   }
 
   /** Makes the lane begin what `record` wrote down. */
@@ -147,15 +153,14 @@ export class Slot {
   }
 
   /** How the run of this name ended; null: it has not. */
-  readEnd(key: string, laneLives: boolean): EndRecord | null {
+  readEnd(key: string): EndRecord | null {
     const buffer = Buffer.allocUnsafe(1024);
     const text = buffer.toString('latin1', 0, readSync(this.endFd, buffer, 0, buffer.length, 0));
-    const lines = text.split('\n');
-    const [name, code] = lines[0]!.split(' ');
-    const whole = lines.length >= 4;
-    if (name !== key || lines.length < 2 || (laneLives && !whole)) return null;
-    const childrenCpuS = whole ? seconds(lines[2]!) : null;
-    return { key, code: Number(code), childrenCpuS, atMs: fstatSync(this.endFd).mtimeMs };
+    // Two lines of times (the shell's, its children's), then the name: that line is written last, and makes the rest valid.
+    const [, children, last, rest] = text.split('\n', 4);
+    const [name, code] = last?.split(' ') ?? [];
+    if (name !== key || rest === undefined) return null;
+    return { key, code: Number(code), childrenCpuS: seconds(children!), atMs: fstatSync(this.endFd).mtimeMs };
   }
 
   /** Whether any process still holds what the run's processes inherited. */
@@ -170,7 +175,7 @@ export class Slot {
 
   /** The run is over and its report is on disk: the slot may be used again. */
   free(nowMs: number): void {
-    ftruncateSync(this.runFd, 0);
+    writeSync(this.runFd, FREE, 0);
     this.idleSinceMs = nowMs;
   }
 
@@ -218,8 +223,9 @@ function list(dir: string): string[] | null {
 }
 
 /** `1m2.5s 0m0.25s` as seconds in all. */
-function seconds(times: string): number | null {
-  const parts = times.split(' ').map((time) => /^(\d+)m([\d.]+)s$/.exec(time));
-  if (parts.length !== 2 || parts.some((part) => !part)) return null;
-  return parts.reduce((sum, part) => sum + Number(part![1]) * 60 + Number(part![2]), 0);
+function seconds(times: string): number {
+  return times.split(' ').reduce((sum, time) => {
+    const [minutes, rest] = time.split('m');
+    return sum + Number(minutes) * 60 + Number.parseFloat(rest ?? '0');
+  }, 0);
 }

@@ -1,0 +1,223 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Assignment, RunReport } from '../../src/agent/runner.js';
+import {
+  assignment,
+  complete,
+  endOf,
+  ends,
+  lives,
+  openRunner,
+  script,
+  temporaryDirectory,
+  until,
+} from './support.js';
+
+const host = fileURLToPath(new URL('./host.mjs', import.meta.url));
+
+interface Host {
+  child: ChildProcess;
+  reports: RunReport[];
+  start(run: Assignment): void;
+  kill(): Promise<void>;
+}
+
+async function startHost(stateDir: string): Promise<Host> {
+  const child = spawn(process.execPath, [host, stateDir], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await gone;
+  };
+  onTestFinished(kill);
+  const reports: RunReport[] = [];
+  let ready = false;
+  createInterface({ input: child.stdout! }).on('line', (line) => {
+    const message = JSON.parse(line);
+    if (message.ready) ready = true;
+    else reports.push(message);
+  });
+  await until(() => ready || child.exitCode !== null, 'the agent (is dist/ built?)');
+  return { child, reports, start: (run) => child.stdin!.write(`${JSON.stringify(run)}\n`), kill };
+}
+
+it('a killed agent’s runs go on, and the next one takes them up', async () => {
+  const stateDir = temporaryDirectory();
+  const dir = temporaryDirectory();
+  const first = await startHost(stateDir);
+  // One is over before the agent dies, one while there is none, one later.
+  first.start(script('job_1', `echo one >> ${dir}/log`));
+  first.start(
+    script('job_2', `while [ ! -e ${dir}/go2 ]; do sleep 0.02; done; echo two | tee -a ${dir}/log; exit 7`),
+  );
+  first.start(
+    script(
+      'job_3',
+      `echo $$ > ${dir}/pid; while [ ! -e ${dir}/go3 ]; do sleep 0.02; done; echo three >> ${dir}/log`,
+    ),
+  );
+  first.start({ ...assignment('job_4', 'sleep', '1000'), runTimeLimitS: 5 });
+  await until(
+    () => first.reports.some((r) => r.jobId === 'job_1' && r.phase === 'ENDED'),
+    'the end of job_1',
+  );
+  await until(() => existsSync(join(dir, 'pid')), 'job_3');
+  await first.kill();
+  writeFileSync(join(dir, 'go2'), '');
+  await until(() => readFileSync(join(dir, 'log'), 'utf8').includes('two'), 'job_2');
+
+  const second = await openRunner({ stateDir });
+  expect(lives(Number(readFileSync(join(dir, 'pid'), 'utf8')))).toBe(true);
+  await until(() => endOf(second, 'job_2') !== undefined, 'the end of job_2');
+  expect(endOf(second, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO' });
+  expect(endOf(second, 'job_2')).toMatchObject({
+    cause: 'EXITED_NONZERO',
+    exitCode: 7,
+    stdout: { text: 'two\n' },
+  });
+  expect(endOf(second, 'job_2')!.cpuSeconds).not.toBeNull();
+  expect(second.runs().map((run) => run.jobId)).toContain('job_3');
+  // Asked again, it starts none of them again.
+  for (const id of ['job_1', 'job_2', 'job_3']) second.start(script(id, `echo again >> ${dir}/log`));
+  writeFileSync(join(dir, 'go3'), '');
+  await until(() => ends(second).length === 4, 'all ends');
+  expect(endOf(second, 'job_3')).toMatchObject({ cause: 'EXITED_ZERO' });
+  // The limit holds across the restart.
+  expect(endOf(second, 'job_4')).toMatchObject({ cause: 'RUN_TIME_LIMIT' });
+  expect(readFileSync(join(dir, 'log'), 'utf8')).toBe('one\ntwo\nthree\n');
+  expect(await complete(second, script('job_5', 'echo five'))).toMatchObject({ stdout: { text: 'five\n' } });
+});
+
+it('a run of a killed agent can be cancelled by the next one', async () => {
+  const stateDir = temporaryDirectory();
+  const dir = temporaryDirectory();
+  const first = await startHost(stateDir);
+  first.start(
+    script(
+      'job_1',
+      `sh -c 'trap "" TERM; echo $$ > ${dir}/a; while :; do sleep 0.1; done' & echo $$ > ${dir}/b; wait`,
+    ),
+  );
+  await until(
+    () => readdirSync(dir).length === 2 && readFileSync(join(dir, 'a'), 'utf8') !== '',
+    'the processes',
+  );
+  await first.kill();
+  const second = await openRunner({ stateDir });
+  second.cancel('job_1', 1, 100);
+  await until(() => endOf(second, 'job_1') !== undefined, 'the end');
+  expect(endOf(second, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
+  const pids = ['a', 'b'].map((name) => Number(readFileSync(join(dir, name), 'utf8')));
+  await until(() => !pids.some(lives), 'the processes to go');
+});
+
+it('a run whose lane died with the agent is lost, and what is left of it is killed', async () => {
+  const stateDir = temporaryDirectory();
+  const dir = temporaryDirectory();
+  const first = await startHost(stateDir);
+  first.start(script('job_1', `echo $PPID > ${dir}/lane; echo $$ > ${dir}/pid; sleep 1000`));
+  await until(
+    () => existsSync(join(dir, 'pid')) && readFileSync(join(dir, 'pid'), 'utf8') !== '',
+    'the process',
+  );
+  await first.kill();
+  process.kill(Number(readFileSync(join(dir, 'lane'), 'utf8')), 'SIGKILL');
+  const second = await openRunner({ stateDir });
+  await until(() => endOf(second, 'job_1') !== undefined, 'the end');
+  expect(endOf(second, 'job_1')).toMatchObject({ cause: 'LOST' });
+  expect(lives(Number(readFileSync(join(dir, 'pid'), 'utf8')))).toBe(false);
+});
+
+it('a run that was recorded and never begun is lost, not repeated; a pid that went to another process is not taken for it', async () => {
+  const stateDir = temporaryDirectory();
+  const slot = join(stateDir, 'slots', '1');
+  mkdirSync(slot, { recursive: true });
+  const record = {
+    jobId: 'job_1',
+    epoch: 1,
+    startedAtMs: 1,
+    runTimeLimitS: null,
+    privateDirectory: true,
+    cpuBeforeS: 0,
+  };
+  writeFileSync(join(slot, 'run'), `# ${JSON.stringify(record)}\nrun='job_1.1'\n`);
+  writeFileSync(join(slot, 'lane'), JSON.stringify({ pid: process.pid, identity: 'of an earlier process' }));
+  const runner = await openRunner({ stateDir });
+  runner.start(script('job_1', 'echo again'));
+  await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+  expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'LOST', stdout: { text: '' } });
+  expect(ends(runner)).toHaveLength(1);
+});
+
+it('keeps reports until they are acknowledged, over restarts, and a torn last line does no harm', async () => {
+  const stateDir = temporaryDirectory();
+  const first = await openRunner({ stateDir });
+  for (const id of ['job_1', 'job_2', 'job_3']) await complete(first, script(id, `echo ${id}`));
+  first.acknowledge(3);
+  first.close();
+  const segment = readdirSync(join(stateDir, 'reports')).find((name) => name.endsWith('.jsonl'))!;
+  appendFileSync(join(stateDir, 'reports', segment), '{"seq":7,"jobId":"job_');
+  const second = await openRunner({ stateDir });
+  expect(second.reports(10).map(({ seq, jobId, phase }) => `${seq} ${jobId} ${phase}`)).toEqual([
+    '4 job_2 ENDED',
+    '5 job_3 STARTED',
+    '6 job_3 ENDED',
+  ]);
+  second.start(script('job_1', 'echo again'));
+  await complete(second, script('job_4', ''));
+  expect(second.reports(10).map((report) => report.seq)).toEqual([4, 5, 6, 7, 8]);
+  second.acknowledge(8);
+  second.close();
+  const third = await openRunner({ stateDir });
+  expect(third.reports(10)).toEqual([]);
+  expect((await complete(third, script('job_5', ''))).seq).toBe(10);
+});
+
+it('one state directory serves one agent', async () => {
+  const stateDir = temporaryDirectory();
+  await openRunner({ stateDir });
+  await expect(openRunner({ stateDir })).rejects.toThrow(`is in use by the running process ${process.pid}`);
+});
+
+it('500 processes, many at once, the agent killed three times in between: each runs once and is accounted for', async () => {
+  const stateDir = temporaryDirectory();
+  const dir = temporaryDirectory();
+  const runs = Array.from({ length: 500 }, (_, i) =>
+    script(`job_${i}`, `echo ${i} >> ${dir}/log; sleep 0.0${i % 10}; exit ${i % 3}`),
+  );
+  const atOnce = 40;
+  const seen = new Map<string, RunReport>();
+  for (let round = 0; seen.size < runs.length; round++) {
+    const agent = await startHost(stateDir);
+    const collect = (): void => {
+      for (const report of agent.reports) if (report.phase === 'ENDED') seen.set(report.jobId, report);
+    };
+    const begun = new Set<string>();
+    const enough = round < 3 ? 100 * (round + 1) : runs.length;
+    await until(() => {
+      collect();
+      // The service sends all that it believes not to have ended, also what the agent before had begun.
+      for (const run of runs) {
+        if (begun.size - [...begun].filter((id) => seen.has(id)).length >= atOnce) break;
+        if (seen.has(run.jobId) || begun.has(run.jobId)) continue;
+        begun.add(run.jobId);
+        agent.start(run);
+      }
+      return seen.size >= enough;
+    }, 'the ends');
+    await agent.kill();
+  }
+  const log = readFileSync(join(dir, 'log'), 'utf8').trim().split('\n');
+  const lost = runs.filter(({ jobId }) => (seen.get(jobId) as { cause: string }).cause === 'LOST');
+  // Only what was recorded at the very instant of a kill and not begun may be lost.
+  expect(lost.length).toBeLessThanOrEqual(3);
+  expect(new Set(log).size).toBe(log.length);
+  expect(log.length).toBeGreaterThanOrEqual(runs.length - lost.length);
+  for (const [i, run] of runs.entries()) {
+    if (!lost.includes(run)) expect(seen.get(run.jobId)).toMatchObject({ exitCode: i % 3 });
+  }
+});
