@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Job, Machine, Reservation, Run, SitePlan } from '../../src/core/index.js';
 import { anyEvents, anyPolicy, anySites, usage, World } from './support/world.js';
 
-const RUNS = { numRuns: 300 };
+const RUNS = { numRuns: 400 };
 const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEvents });
 type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
 

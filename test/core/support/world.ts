@@ -24,7 +24,7 @@ import { job as anyJob } from './drive.js';
 export const anyPolicy: fc.Arbitrary<Policy> = fc
   .record({
     mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
-    local: fc.constantFrom<LocalPolicy>(DEFAULT_POLICY.local, { kind: 'easy' }, { kind: 'fcfs' }),
+    local: fc.constantFrom<LocalPolicy>(DEFAULT_POLICY.local, DEFAULT_POLICY.local, { kind: 'easy' }, { kind: 'easy' }, { kind: 'fcfs' }),
     seed: fc.nat(1000),
   })
   .map(({ mode, local, seed }) => ({
@@ -37,20 +37,20 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
 const KINDS = ['a', 'b'];
 
 const anyMachine = fc.record({
-  cpus: fc.integer({ min: 1, max: 8 }),
-  memoryMb: fc.integer({ min: 1, max: 16 }),
+  cpus: fc.integer({ min: 3, max: 8 }),
+  memoryMb: fc.integer({ min: 4, max: 16 }),
   benchmark: fc.constantFrom(1, 2, 3),
-  os: fc.constantFrom('linux', 'linux', 'bsd'),
-  able: fc.subarray(KINDS),
+  os: fc.constantFrom('linux', 'linux', 'linux', 'bsd'),
+  able: fc.constantFrom(KINDS, KINDS, ['a'], []),
 });
 const anyPool = fc.record({ kind: fc.constantFrom(...KINDS), grid: fc.boolean(), copies: fc.integer({ min: 1, max: 2 }) });
 
 export const anySites = fc.array(
   fc.record({
-    machines: fc.array(anyMachine, { minLength: 1, maxLength: 3 }),
-    pools: fc.array(anyPool, { maxLength: 3 }),
+    machines: fc.array(anyMachine, { minLength: 1, maxLength: 4, size: 'max' }),
+    pools: fc.array(anyPool, { minLength: 1, maxLength: 4, size: 'max' }),
   }),
-  { minLength: 1, maxLength: 3 },
+  { minLength: 1, maxLength: 3, size: 'max' },
 );
 
 export const anyJobShape = fc.record({
@@ -58,27 +58,27 @@ export const anyJobShape = fc.record({
   benchmark: fc.constantFrom(1, 2, 3),
   slack: fc.option(fc.integer({ min: -5, max: 60 })),
   tasks: fc.constantFrom(1, 1, 1, 2, 3),
-  cpusPerTask: fc.integer({ min: 1, max: 6 }),
-  memoryMbPerTask: fc.integer({ min: 0, max: 8 }),
-  licences: fc.subarray(KINDS, { maxLength: 2 }),
-  os: fc.constantFrom(null, null, null, 'linux'),
+  cpusPerTask: fc.integer({ min: 1, max: 4 }),
+  memoryMbPerTask: fc.integer({ min: 0, max: 5 }),
+  licences: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
+  os: fc.constantFrom(null, null, null, null, 'linux'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
 });
 
 export const anyEvents = fc.array(
   fc.oneof(
-    { weight: 6, arbitrary: fc.record({ kind: fc.constant('submit' as const), shape: anyJobShape }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
+    { weight: 16, arbitrary: fc.record({ kind: fc.constant('submit' as const), shape: anyJobShape }) },
+    { weight: 5, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
+    { weight: 12, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 12 }) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat(9) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeBack' as const), pick: fc.nat(9) }) },
   ),
-  { maxLength: 80 },
+  { minLength: 30, maxLength: 90, size: 'max' },
 );
 type Event = typeof anyEvents extends fc.Arbitrary<(infer E)[]> ? E : never;
 type SiteShape = typeof anySites extends fc.Arbitrary<(infer S)[]> ? S : never;
@@ -137,6 +137,7 @@ export class World {
       case 'dispatch':
         return this.dispatch();
       case 'cycle':
+        this.dispatch();
         return this.cycle(pick([...this.sites], event.pick)?.id ?? 0);
       case 'end': {
         const jobId = pick([...this.running.keys()], event.pick);
@@ -148,7 +149,9 @@ export class World {
         this.now += event.seconds;
         return;
       case 'machine': {
-        const i = event.pick % this.machines.length;
+        // One is away at a time, at most.
+        const away = this.machines.findIndex(({ available }) => !available);
+        const i = away === -1 ? event.pick % this.machines.length : away;
         const machine = this.machines[i] as Machine;
         this.machines[i] = { ...machine, available: !machine.available };
         return this.grid.setMachine(this.machines[i] as Machine);
@@ -156,7 +159,8 @@ export class World {
       case 'site': {
         const i = event.pick % this.sites.length;
         const site = this.sites[i] as Site;
-        this.sites[i] = { ...site, state: site.state === 'UP' ? 'DRAINING' : site.state === 'DRAINING' ? 'DOWN' : 'UP' };
+        const state = site.state !== 'UP' ? 'UP' : event.pick % 2 === 0 ? 'DRAINING' : 'DOWN';
+        this.sites[i] = { ...site, state };
         return this.grid.setSite(this.sites[i] as Site);
       }
       case 'remove': {
