@@ -86,7 +86,9 @@ export type DirectoryArray = [
 ];
 
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
-export function directoryFromArray(a: DirectoryArray): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
+export function directoryFromArray(
+  a: DirectoryArray,
+): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
   const [policy, sites, machines, licences] = a;
   if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
   const { version, document } = policy;

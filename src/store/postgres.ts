@@ -21,7 +21,14 @@ import {
   runFromArray,
 } from './images.js';
 import { inTransaction } from './pool.js';
-import { admitStart, type FreeResources, type JobEnd, judgeReport, quotaFreesAt, type ReportedJob } from './rules.js';
+import {
+  admitStart,
+  type FreeResources,
+  type JobEnd,
+  judgeReport,
+  quotaFreesAt,
+  type ReportedJob,
+} from './rules.js';
 import * as assignmentsSql from './sql/assignments.js';
 import * as changesSql from './sql/changes.js';
 import * as controlSql from './sql/control.js';
@@ -125,7 +132,14 @@ export class PostgresStore implements Store {
   }
 
   async changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'> {
-    type Entry = [number, JobState?, (number | null)?, (number | null)?, (RunArray | null)?, (JobArray | null)?];
+    type Entry = [
+      number,
+      JobState?,
+      (number | null)?,
+      (number | null)?,
+      (RunArray | null)?,
+      (JobArray | null)?,
+    ];
     type Answer = [
       Cursor,
       number,
@@ -162,7 +176,8 @@ export class PostgresStore implements Store {
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const store = async (tx: Transaction): Promise<SubmitResult> => {
       const quota = await read<[number | null, number | null] | null>(tx, submitSql.lockUser, userId);
-      if (quota === null) throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
+      if (quota === null)
+        throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
       const [limit, periodS] = quota;
       const [known, recent, live] = await read<[[string, number[]] | null, [number, number][], number]>(
         tx,
@@ -229,7 +244,14 @@ export class PostgresStore implements Store {
           textColumn(accepted.map((move) => move.reason)),
           textColumn(accepted.map((move) => JSON.stringify(move.explanation))),
         );
-        await write(tx, movesSql.moveJobs, context.now, ids, to, plainColumn(accepted.map((move) => move.priority)));
+        await write(
+          tx,
+          movesSql.moveJobs,
+          context.now,
+          ids,
+          to,
+          plainColumn(accepted.map((move) => move.priority)),
+        );
       }
       return { accepted: accepted.map((move) => move.jobId), refused };
     };
@@ -244,12 +266,9 @@ export class PostgresStore implements Store {
     context: PlanContext,
   ): Promise<StartOutcome> {
     const apply = async (tx: Transaction): Promise<StartOutcome> => {
-      const [up, found] = await read<[boolean, [number, JobState, number | null, number, number, number, number][]]>(
-        tx,
-        startsSql.lockStarts,
-        siteId,
-        plainColumn(starts.map((start) => start.jobId)),
-      );
+      const [up, found] = await read<
+        [boolean, [number, JobState, number | null, number, number, number, number][]]
+      >(tx, startsSql.lockStarts, siteId, plainColumn(starts.map((start) => start.jobId)));
       const [machines, licences, reserved] = await read<
         [[number, number, number][], [number, number][], ReservationArray | null]
       >(
@@ -559,7 +578,12 @@ export class PostgresStore implements Store {
         if (lockSites) await tx.$queryRawUnsafe(controlSql.shareSites);
         const found =
           ids !== undefined
-            ? await read<[number, JobState, number | null][]>(tx, controlSql.lockByIds, plainColumn(ids), ownedBy)
+            ? await read<[number, JobState, number | null][]>(
+                tx,
+                controlSql.lockByIds,
+                plainColumn(ids),
+                ownedBy,
+              )
             : await read<[number, JobState, number | null][]>(
                 tx,
                 controlSql.lockByFilter,
@@ -606,7 +630,8 @@ export class PostgresStore implements Store {
           rules.silentAfterS,
           limit,
         );
-        if (found.length > 0) await write(tx, presenceSql.setSilent, plainColumn(found.map(([id]) => id)), true);
+        if (found.length > 0)
+          await write(tx, presenceSql.setSilent, plainColumn(found.map(([id]) => id)), true);
         return found;
       });
       silentMachines = silent.length;
@@ -622,7 +647,13 @@ export class PostgresStore implements Store {
       );
       lostRuns = await this.endRuns(
         lost.map(([jobId, epoch, , name]) =>
-          serviceReport(jobId, epoch, now, 'LOST', `machine ${name} has been silent for ${rules.lostAfterS} s`),
+          serviceReport(
+            jobId,
+            epoch,
+            now,
+            'LOST',
+            `machine ${name} has been silent for ${rules.lostAfterS} s`,
+          ),
         ),
         maxAttempts,
         touched,
@@ -653,7 +684,9 @@ export class PostgresStore implements Store {
     touched: Set<number | null>,
   ): Promise<number> {
     if (reports.length === 0) return 0;
-    const outcome = await inTransaction(this.prisma, (tx) => this.applyReports(tx, null, reports, maxAttempts));
+    const outcome = await inTransaction(this.prisma, (tx) =>
+      this.applyReports(tx, null, reports, maxAttempts),
+    );
     for (const scheduler of outcome.touched) touched.add(scheduler);
     return outcome.results.filter((result) => result === 'accepted').length;
   }
@@ -734,11 +767,23 @@ function whereabouts(state: JobState | null, siteId: number | null): string {
 /** To the millisecond, which is what is stored. */
 function sameReservation(a: Reservation, b: Reservation): boolean {
   const key = (r: Reservation) =>
-    JSON.stringify([r.jobId, Math.round(r.at * 1000), Math.round(r.madeAt * 1000), r.allocations, r.licenceIds]);
+    JSON.stringify([
+      r.jobId,
+      Math.round(r.at * 1000),
+      Math.round(r.madeAt * 1000),
+      r.allocations,
+      r.licenceIds,
+    ]);
   return key(a) === key(b);
 }
 
-function serviceReport(jobId: number, epoch: number, at: number, cause: EndCause, message: string): RunReport {
+function serviceReport(
+  jobId: number,
+  epoch: number,
+  at: number,
+  cause: EndCause,
+  message: string,
+): RunReport {
   return {
     jobId,
     epoch,

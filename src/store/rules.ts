@@ -48,14 +48,16 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
     if (job.state === 'RUNNING') return refused('repeated');
     return { result: 'accepted', started: true, end: null };
   }
-  if (report.cause === null) throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
+  if (report.cause === null)
+    throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
   return { result: 'accepted', started: false, end: endOfJob(job, report.cause, maxAttempts) };
 }
 
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
-  if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
+  if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts)
+    return { state: 'QUEUED', cause: null };
   return { state: 'FAILED', cause };
 }
 
@@ -91,7 +93,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     const machine = free.machines.get(machineId);
     if (machine === undefined) return `machine ${machineId} is not available`;
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
-    if (machine.memoryMb < tasks * job.memoryMbPerTask) return `machine ${machineId} has ${machine.memoryMb} MB free`;
+    if (machine.memoryMb < tasks * job.memoryMbPerTask)
+      return `machine ${machineId} has ${machine.memoryMb} MB free`;
   }
   for (const licenceId of start.licenceIds) {
     if ((free.licences.get(licenceId) ?? 0) < 1) return `licence ${licenceId} has no free copy`;

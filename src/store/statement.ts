@@ -7,7 +7,11 @@ export type Connection = PrismaClient | Prisma.TransactionClient;
  * Runs a statement that answers one row with one text column `v` of JSON. One value, because Prisma decodes columns value by value;
  * text, because a json column would be parsed and checked twice. null when there is no row or no value.
  */
-export async function read<T>(connection: Connection, statement: string, ...parameters: unknown[]): Promise<T> {
+export async function read<T>(
+  connection: Connection,
+  statement: string,
+  ...parameters: unknown[]
+): Promise<T> {
   const rows = await connection.$queryRawUnsafe<{ v: string | null }[]>(statement, ...parameters);
   const text = rows[0]?.v ?? null;
   return (text === null ? null : JSON.parse(text)) as T;

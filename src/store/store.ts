@@ -218,7 +218,13 @@ export type ReportResult = 'accepted' | 'repeated' | 'stale-epoch' | 'unknown-ru
 /** Which jobs: by id, or by a filter; only jobs that have not ended are meant. `userId` limits both to that user's. */
 export interface JobSelection {
   ids?: number[];
-  filter?: { states?: JobState[]; siteId?: number; userId?: number; application?: string; groupName?: string };
+  filter?: {
+    states?: JobState[];
+    siteId?: number;
+    userId?: number;
+    application?: string;
+    groupName?: string;
+  };
   ownedBy: number | null;
   /** At most so many; more selected is an error of the caller's to report. */
   limit: number;
@@ -291,7 +297,12 @@ export interface Store {
   /** QUEUED at `from` → DISPATCHED at `to`, or between sites; refuses jobs that are elsewhere now and sites that are not UP. */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /** DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licences against the truth. */
-  applyStarts(siteId: number, starts: readonly Start[], reservation: Reservation | null, context: PlanContext): Promise<StartOutcome>;
+  applyStarts(
+    siteId: number,
+    starts: readonly Start[],
+    reservation: Reservation | null,
+    context: PlanContext,
+  ): Promise<StartOutcome>;
   /** DISPATCHED at a site → QUEUED at the root (the site drains or is down). */
   takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]>;
   /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */

@@ -1,0 +1,634 @@
+/**
+ * The administration of sites, machines, licences, users, keys and policies. Each change is one transaction with its entry in
+ * the audit log, and its event (a trigger's). What would break a promise is refused with a reason, not with an error.
+ *
+ * Locks are taken in the store's order (see postgres.ts): the row that is changed before whatever writes an event.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { SiteState, UserClass } from '../core/model.js';
+import { DEFAULT_POLICY, type LocalPolicy, type Policy as PolicyDocument } from '../core/policy.js';
+import { plainColumn } from './columns.js';
+import { Prisma, type PrismaClient } from './generated/client.js';
+import { inTransaction } from './pool.js';
+import type { ApiKeyRow, LicenceRow, MachineRow, PolicyRow, SiteRow, UserRole, UserRow } from './rows.js';
+import * as rows from './sql/rows.js';
+import { read, write } from './statement.js';
+
+/** On whose behalf a change is made, for the audit log. */
+export interface Actor {
+  /** null: the service itself. */
+  userId: number | null;
+  requestId: string | null;
+  /** The mutation's name where it is not the method's. */
+  action?: string;
+  reason?: string | null;
+}
+
+/** What became of a change. `message` names what stands in its way. */
+export type Change<T> =
+  | { kind: 'done'; value: T }
+  | { kind: 'refused'; code: 'NOT_FOUND' | 'CONFLICT' | 'VERSION_CONFLICT'; message: string };
+
+export interface NewSite {
+  name: string;
+  latitude: number | null;
+  longitude: number | null;
+  localPolicy: LocalPolicy | null;
+}
+
+export interface NewMachine {
+  siteId: number;
+  name: string;
+  cpus: number;
+  memoryMb: number;
+  benchmark: number;
+  os: string;
+  arch: string;
+  licenceIds: number[];
+}
+
+export interface NewLicence {
+  kind: string;
+  copies: number;
+  /** null: the whole grid's. */
+  siteId: number | null;
+}
+
+export interface NewUser {
+  name: string;
+  class: UserClass;
+  role: UserRole;
+  quotaShare: number;
+}
+
+export interface Quota {
+  quotaShare?: number;
+  /** null: no limit; absent: as it is. */
+  submission?: { limit: number; periodS: number } | null;
+}
+
+export interface NewApiKey {
+  userId: number;
+  name: string;
+  siteId: number | null;
+  /** Epoch seconds. */
+  expiresAt: number | null;
+}
+
+export interface NewPolicy {
+  /** Checked already (core/policy.ts, parsePolicy). */
+  document: PolicyDocument;
+  expectedVersion: number;
+  reason: string;
+  revertsTo?: number | null;
+}
+
+/** The holder of a good key. */
+export interface KeyHolder {
+  keyId: number;
+  userId: number;
+  role: UserRole;
+  siteId: number | null;
+  expiresAtMs: number | null;
+}
+
+type Transaction = Prisma.TransactionClient;
+
+/** Thrown inside a transaction to undo it; the method answers with it. */
+class Refusal extends Error {
+  constructor(
+    readonly code: 'NOT_FOUND' | 'CONFLICT' | 'VERSION_CONFLICT',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const conflict = (message: string) => new Refusal('CONFLICT', message);
+
+/** Keys begin with it, so that they are recognised in logs and by scanners of secrets. */
+const KEY_PREFIX = 'swy';
+/** A key's last use is noted at most so often. */
+const TOUCH_EVERY_S = 60;
+
+export class Directory {
+  constructor(private readonly prisma: PrismaClient) {}
+
+  // Installation ------------------------------------------------------------------------------------------------------
+
+  /** Policy version 1 and the user `admin`, where they are missing. Any number of processes may call it at once. */
+  async bootstrap(): Promise<{ adminId: number }> {
+    await write(
+      this.prisma,
+      `INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'installation') ON CONFLICT DO NOTHING`,
+      JSON.stringify(DEFAULT_POLICY),
+    );
+    await write(
+      this.prisma,
+      `INSERT INTO users (name, role) VALUES ('admin', 'ADMIN') ON CONFLICT DO NOTHING`,
+    );
+    const admin = await this.prisma.user.findUniqueOrThrow({
+      where: { name: 'admin' },
+      select: { id: true },
+    });
+    return { adminId: admin.id };
+  }
+
+  // Sites -------------------------------------------------------------------------------------------------------------
+
+  registerSite(site: NewSite, actor: Actor): Promise<Change<SiteRow>> {
+    return this.change(actor, 'registerSite', async (tx, audit) => {
+      const { id } = await unique(`a site in service is called ${site.name}`, () =>
+        tx.site.create({ data: { ...site, localPolicy: json(site.localPolicy) }, select: { id: true } }),
+      );
+      const after = await siteOf(tx, id);
+      await audit(`site_${id}`, null, after);
+      return after;
+    });
+  }
+
+  /** What is absent stays. A site DRAINING or DOWN starts nothing more; the next cycles take its queue back. */
+  updateSite(
+    siteId: number,
+    change: Partial<NewSite & { state: SiteState }>,
+    actor: Actor,
+  ): Promise<Change<SiteRow>> {
+    return this.change(actor, 'updateSite', async (tx, audit) => {
+      const before = await this.lockSite(tx, siteId);
+      const { localPolicy, ...rest } = change;
+      const data = { ...rest, ...(localPolicy !== undefined && { localPolicy: json(localPolicy) }) };
+      await unique(`a site in service is called ${change.name}`, () =>
+        tx.site.update({ where: { id: siteId }, data, select: { id: true } }),
+      );
+      const after = await siteOf(tx, siteId);
+      await audit(`site_${siteId}`, before, after);
+      return after;
+    });
+  }
+
+  /** Takes a site that is not UP and has no queue and no live runs out of service, and its machines and licences with it. */
+  removeSite(siteId: number, now: number, actor: Actor): Promise<Change<SiteRow>> {
+    return this.change(actor, 'removeSite', async (tx, audit) => {
+      const before = await this.lockSite(tx, siteId);
+      if (before.state === 'UP') throw conflict(`site ${before.name} is UP; drain it first`);
+      const jobs = await read<number>(
+        tx,
+        `SELECT coalesce(sum(jobs), 0)::text AS v FROM job_counts WHERE site_id = $1 AND state <> 'HELD'`,
+        siteId,
+      );
+      if (jobs > 0) throw conflict(`site ${before.name} still has ${jobs} jobs; wait until it is drained`);
+      for (const table of ['machines', 'licences']) {
+        await tx.$queryRawUnsafe(
+          `SELECT 1 FROM ${table} WHERE site_id = $1 AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE`,
+          siteId,
+        );
+      }
+      await write(tx, 'DELETE FROM reservations WHERE site_id = $1', siteId);
+      for (const table of ['machines', 'licences']) {
+        await write(
+          tx,
+          `UPDATE ${table} SET removed_at = to_timestamp($2::float8) WHERE site_id = $1 AND removed_at IS NULL`,
+          siteId,
+          now,
+        );
+      }
+      await write(tx, 'UPDATE sites SET removed_at = to_timestamp($2::float8) WHERE id = $1', siteId, now);
+      const after = await siteOf(tx, siteId);
+      await audit(`site_${siteId}`, before, after);
+      return after;
+    });
+  }
+
+  // Machines ----------------------------------------------------------------------------------------------------------
+
+  /** All or none. New machines are silent until their first heartbeat. */
+  registerMachines(machines: readonly NewMachine[], actor: Actor): Promise<Change<MachineRow[]>> {
+    return this.change(actor, 'registerMachines', async (tx, audit) => {
+      for (const siteId of [...new Set(machines.map((machine) => machine.siteId))].sort((a, b) => a - b)) {
+        await this.lockSite(tx, siteId);
+        const there = machines.filter((machine) => machine.siteId === siteId);
+        await this.checkLicences(tx, siteId, [...new Set(there.flatMap((machine) => machine.licenceIds))]);
+      }
+      const names = new Set(machines.map((machine) => `${machine.siteId}/${machine.name}`));
+      if (names.size < machines.length) throw conflict('two of the machines have one name at one site');
+      const made = await unique('a machine of this name is in service at the site', () =>
+        tx.machine.createManyAndReturn({ data: [...machines], select: { id: true } }),
+      );
+      const after = await machinesOf(
+        tx,
+        made.map(({ id }) => id),
+      );
+      const byName = new Map(after.map((machine) => [`${machine.siteId}/${machine.name}`, machine]));
+      for (const machine of after) await audit(`machine_${machine.id}`, null, machine);
+      return machines.map((machine) => byName.get(`${machine.siteId}/${machine.name}`) as MachineRow);
+    });
+  }
+
+  /** What is absent stays. Not below what jobs hold now. */
+  updateMachine(
+    machineId: number,
+    change: Partial<Omit<NewMachine, 'siteId'> & { state: MachineRow['state'] }>,
+    actor: Actor,
+  ): Promise<Change<MachineRow>> {
+    return this.change(actor, 'updateMachine', async (tx, audit) => {
+      const before = await this.lockMachine(tx, machineId);
+      const { cpus = before.cpus, memoryMb = before.memoryMb } = change;
+      if (cpus < before.cpusUsed)
+        throw conflict(`jobs hold ${before.cpusUsed} CPUs of machine ${before.name}; cpus: ${cpus} is less`);
+      if (memoryMb < before.memoryUsedMb) {
+        throw conflict(
+          `jobs hold ${before.memoryUsedMb} MB of machine ${before.name}; memoryMb: ${memoryMb} is less`,
+        );
+      }
+      if (change.licenceIds) await this.checkLicences(tx, before.siteId, change.licenceIds);
+      await unique(`a machine called ${change.name} is in service at the site`, () =>
+        tx.machine.update({ where: { id: machineId }, data: change, select: { id: true } }),
+      );
+      const after = await machineOf(tx, machineId);
+      await audit(`machine_${machineId}`, before, after);
+      return after;
+    });
+  }
+
+  /** Takes an empty machine out of service. */
+  removeMachine(machineId: number, now: number, actor: Actor): Promise<Change<MachineRow>> {
+    return this.change(actor, 'removeMachine', async (tx, audit) => {
+      const before = await this.lockMachine(tx, machineId);
+      if (before.cpusUsed > 0)
+        throw conflict(`jobs hold ${before.cpusUsed} CPUs of machine ${before.name}; drain it first`);
+      await write(
+        tx,
+        'UPDATE machines SET removed_at = to_timestamp($2::float8) WHERE id = $1',
+        machineId,
+        now,
+      );
+      const after = await machineOf(tx, machineId);
+      await audit(`machine_${machineId}`, before, after);
+      return after;
+    });
+  }
+
+  // Licences ----------------------------------------------------------------------------------------------------------
+
+  registerLicence(licence: NewLicence, actor: Actor): Promise<Change<LicenceRow>> {
+    return this.change(actor, 'registerLicence', async (tx, audit) => {
+      if (licence.siteId !== null) await this.lockSite(tx, licence.siteId);
+      const { id } = await unique(`there is a pool of ${licence.kind} there already`, () =>
+        tx.licence.create({ data: licence, select: { id: true } }),
+      );
+      const after = await licenceOf(tx, id);
+      await audit(`licence_${id}`, null, after);
+      return after;
+    });
+  }
+
+  /** Not below what is in use now. */
+  updateLicence(licenceId: number, change: { copies: number }, actor: Actor): Promise<Change<LicenceRow>> {
+    return this.change(actor, 'updateLicence', async (tx, audit) => {
+      const before = await this.lockLicence(tx, licenceId);
+      if (change.copies < before.inUse) {
+        throw conflict(
+          `${before.inUse} copies of ${before.kind} are in use; copies: ${change.copies} is less`,
+        );
+      }
+      await tx.licence.update({
+        where: { id: licenceId },
+        data: { copies: change.copies },
+        select: { id: true },
+      });
+      const after = await licenceOf(tx, licenceId);
+      await audit(`licence_${licenceId}`, before, after);
+      return after;
+    });
+  }
+
+  /** Takes an unused pool out of service; machines that named it no longer do. */
+  removeLicence(licenceId: number, now: number, actor: Actor): Promise<Change<LicenceRow>> {
+    return this.change(actor, 'removeLicence', async (tx, audit) => {
+      await tx.$queryRawUnsafe(
+        'SELECT 1 FROM machines WHERE $1::integer = ANY (licence_ids) ORDER BY id FOR NO KEY UPDATE',
+        licenceId,
+      );
+      const before = await this.lockLicence(tx, licenceId);
+      if (before.inUse > 0) throw conflict(`${before.inUse} copies of ${before.kind} are in use`);
+      await write(
+        tx,
+        `UPDATE machines SET licence_ids = array_remove(licence_ids, $1::integer) WHERE $1::integer = ANY (licence_ids)`,
+        licenceId,
+      );
+      await write(
+        tx,
+        'UPDATE licences SET removed_at = to_timestamp($2::float8) WHERE id = $1',
+        licenceId,
+        now,
+      );
+      const after = await licenceOf(tx, licenceId);
+      await audit(`licence_${licenceId}`, before, after);
+      return after;
+    });
+  }
+
+  // Users and keys ----------------------------------------------------------------------------------------------------
+
+  registerUser(user: NewUser, actor: Actor): Promise<Change<UserRow>> {
+    return this.change(actor, 'registerUser', async (tx, audit) => {
+      const { id } = await unique(`a user is called ${user.name}`, () =>
+        tx.user.create({ data: user, select: { id: true } }),
+      );
+      const after = await userOf(tx, id);
+      await audit(`user_${id}`, null, after);
+      return after;
+    });
+  }
+
+  /** What is absent stays. The last active administrator stays one. */
+  updateUser(
+    userId: number,
+    change: { class?: UserClass; role?: UserRole; active?: boolean },
+    actor: Actor,
+  ): Promise<Change<UserRow>> {
+    return this.change(actor, 'updateUser', async (tx, audit) => {
+      // All administrators, so that two cannot give it up at once.
+      const admins = await read<number[]>(
+        tx,
+        `SELECT coalesce(json_agg(id), '[]')::text AS v FROM (
+           SELECT id FROM users WHERE role = 'ADMIN' AND active OR id = $1 ORDER BY id FOR NO KEY UPDATE) u`,
+        userId,
+      );
+      const before = await found('user', userId, userOf(tx, userId));
+      const others = admins.filter((id) => id !== userId).length;
+      const stays = (change.role ?? before.role) === 'ADMIN' && (change.active ?? before.active);
+      if (before.role === 'ADMIN' && before.active && !stays && others === 0) {
+        throw conflict(`${before.name} is the last active administrator`);
+      }
+      await tx.user.update({ where: { id: userId }, data: change, select: { id: true } });
+      const after = await userOf(tx, userId);
+      await audit(`user_${userId}`, before, after);
+      return after;
+    });
+  }
+
+  setQuota(userId: number, quota: Quota, actor: Actor): Promise<Change<UserRow>> {
+    return this.change(actor, 'setQuota', async (tx, audit) => {
+      await tx.$queryRawUnsafe('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', userId);
+      const before = await found('user', userId, userOf(tx, userId));
+      const { quotaShare, submission } = quota;
+      const data = {
+        ...(quotaShare !== undefined && { quotaShare }),
+        ...(submission !== undefined && {
+          submissionLimit: submission?.limit ?? null,
+          submissionPeriodS: submission?.periodS ?? null,
+        }),
+      };
+      await tx.user.update({ where: { id: userId }, data, select: { id: true } });
+      const after = await userOf(tx, userId);
+      await audit(`user_${userId}`, before, after);
+      return after;
+    });
+  }
+
+  /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
+  createApiKey(key: NewApiKey, actor: Actor): Promise<Change<{ apiKey: ApiKeyRow; secret: string }>> {
+    return this.change(actor, 'createApiKey', async (tx, audit) => {
+      await found('user', key.userId, userOf(tx, key.userId));
+      if (key.siteId !== null) await this.lockSite(tx, key.siteId);
+      const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
+      const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
+      const { userId, name, siteId, expiresAt } = key;
+      const { id } = await tx.apiKey.create({
+        data: {
+          userId,
+          name,
+          prefix,
+          hash: hashOf(secret),
+          siteId,
+          expiresAt: expiresAt === null ? null : new Date(expiresAt * 1000),
+        },
+        select: { id: true },
+      });
+      const after = await apiKeyOf(tx, id);
+      await audit(`apikey_${id}`, null, after);
+      return { apiKey: after, secret };
+    });
+  }
+
+  /** Revoking twice leaves the first time. */
+  revokeApiKey(keyId: number, now: number, actor: Actor): Promise<Change<ApiKeyRow>> {
+    return this.change(actor, 'revokeApiKey', async (tx, audit) => {
+      await tx.$queryRawUnsafe('SELECT 1 FROM api_keys WHERE id = $1 FOR NO KEY UPDATE', keyId);
+      const before = await found('apikey', keyId, apiKeyOf(tx, keyId));
+      if (before.revokedAt !== null) return before;
+      await write(tx, 'UPDATE api_keys SET revoked_at = to_timestamp($2::float8) WHERE id = $1', keyId, now);
+      const after = await apiKeyOf(tx, keyId);
+      await audit(`apikey_${keyId}`, before, after);
+      return after;
+    });
+  }
+
+  /** The holder of a key that is good now: known, not revoked, not expired, its user active, its site in service. */
+  async findKey(secret: string, now: number): Promise<KeyHolder | null> {
+    const prefix = secret.split('_', 2).join('_');
+    const key = await this.prisma.apiKey.findUnique({
+      where: { prefix },
+      include: { user: { select: { role: true, active: true } }, site: { select: { removedAt: true } } },
+    });
+    if (key === null || !sameText(key.hash, hashOf(secret))) return null;
+    if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt.getTime() <= now * 1000))
+      return null;
+    if (!key.user.active || (key.site !== null && key.site.removedAt !== null)) return null;
+    if (key.lastUsedAt === null || key.lastUsedAt.getTime() / 1000 < now - TOUCH_EVERY_S) {
+      await write(
+        this.prisma,
+        'UPDATE api_keys SET last_used_at = to_timestamp($2::float8) WHERE id = $1',
+        key.id,
+        now,
+      );
+    }
+    const { id: keyId, userId, siteId, expiresAt } = key;
+    return { keyId, userId, role: key.user.role, siteId, expiresAtMs: expiresAt?.getTime() ?? null };
+  }
+
+  // Policies ----------------------------------------------------------------------------------------------------------
+
+  /** Puts a policy in force as the version after `expectedVersion`, which must be the one in force. */
+  addPolicy(policy: NewPolicy, actor: Actor): Promise<Change<PolicyRow>> {
+    return this.change({ ...actor, reason: policy.reason }, 'updatePolicy', async (tx, audit) => {
+      const before = await policyOf(tx, null);
+      const stale = (current: number | undefined) =>
+        new Refusal(
+          'VERSION_CONFLICT',
+          `the policy is at version ${current ?? 0}; expectedVersion: ${policy.expectedVersion}`,
+        );
+      if (before?.version !== policy.expectedVersion) throw stale(before?.version);
+      const version = policy.expectedVersion + 1;
+      try {
+        await tx.policy.create({
+          data: {
+            version,
+            document: policy.document as unknown as Prisma.InputJsonObject,
+            reason: policy.reason,
+            authorId: actor.userId,
+            revertsTo: policy.revertsTo ?? null,
+          },
+        });
+      } catch (error) {
+        if (isUniqueViolation(error)) throw stale(version);
+        throw error;
+      }
+      const after = (await policyOf(tx, version)) as PolicyRow;
+      await audit(`policy_${version}`, before.document, after.document);
+      return after;
+    });
+  }
+
+  // Audit -------------------------------------------------------------------------------------------------------------
+
+  /** An entry for something that the directory does not do itself, such as an operator's cancelling of others' jobs. */
+  async audit(actor: Actor, action: string, target: string, before: unknown, after: unknown): Promise<void> {
+    await writeAudit(this.prisma, actor, action, target, before, after);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private async change<T>(
+    actor: Actor,
+    action: string,
+    work: (
+      tx: Transaction,
+      audit: (target: string, before: unknown, after: unknown) => Promise<void>,
+    ) => Promise<T>,
+  ): Promise<Change<T>> {
+    try {
+      const value = await inTransaction(this.prisma, (tx) =>
+        work(tx, (target, before, after) =>
+          writeAudit(tx, actor, actor.action ?? action, target, before, after),
+        ),
+      );
+      return { kind: 'done', value };
+    } catch (error) {
+      if (error instanceof Refusal) return { kind: 'refused', code: error.code, message: error.message };
+      throw error;
+    }
+  }
+
+  private async lockSite(tx: Transaction, id: number): Promise<SiteRow> {
+    await tx.$queryRawUnsafe('SELECT 1 FROM sites WHERE id = $1 FOR NO KEY UPDATE', id);
+    return inService('site', id, siteOf(tx, id));
+  }
+
+  private async lockMachine(tx: Transaction, id: number): Promise<MachineRow> {
+    await tx.$queryRawUnsafe('SELECT 1 FROM machines WHERE id = $1 FOR NO KEY UPDATE', id);
+    return inService('machine', id, machineOf(tx, id));
+  }
+
+  private async lockLicence(tx: Transaction, id: number): Promise<LicenceRow> {
+    await tx.$queryRawUnsafe('SELECT 1 FROM licences WHERE id = $1 FOR NO KEY UPDATE', id);
+    return inService('licence', id, licenceOf(tx, id));
+  }
+
+  /** Pools that a machine names must be in service, and the site's or the grid's. */
+  private async checkLicences(tx: Transaction, siteId: number, licenceIds: readonly number[]): Promise<void> {
+    if (licenceIds.length === 0) return;
+    const good = await read<number[]>(
+      tx,
+      `SELECT coalesce(json_agg(id), '[]')::text AS v FROM licences
+        WHERE id = ANY ($1::integer[]) AND removed_at IS NULL AND coalesce(site_id, $2::integer) = $2::integer`,
+      plainColumn(licenceIds),
+      siteId,
+    );
+    const bad = licenceIds.find((id) => !good.includes(id));
+    if (bad !== undefined) throw conflict(`licence ${bad} is not in service at site ${siteId}`);
+  }
+}
+
+// Rows ------------------------------------------------------------------------------------------------------------------
+
+type Reader = PrismaClient | Transaction;
+
+async function one<T>(connection: Reader, row: string, table: string, key: string, id: number): Promise<T> {
+  const [found] = await read<T[]>(
+    connection,
+    rows.listOf(row, `SELECT * FROM ${table} WHERE ${key} = $1::integer`),
+    id,
+  );
+  return found as T;
+}
+
+const siteOf = (tx: Reader, id: number) => one<SiteRow>(tx, rows.siteRow, 'sites', 'id', id);
+const machineOf = (tx: Reader, id: number) => one<MachineRow>(tx, rows.machineRow, 'machines', 'id', id);
+const licenceOf = (tx: Reader, id: number) => one<LicenceRow>(tx, rows.licenceRow, 'licences', 'id', id);
+const userOf = (tx: Reader, id: number) => one<UserRow>(tx, rows.userRow, 'users', 'id', id);
+const apiKeyOf = (tx: Reader, id: number) => one<ApiKeyRow>(tx, rows.apiKeyRow, 'api_keys', 'id', id);
+
+const machinesOf = (tx: Reader, ids: readonly number[]) =>
+  read<MachineRow[]>(
+    tx,
+    rows.listOf(rows.machineRow, 'SELECT * FROM machines WHERE id = ANY ($1::integer[]) ORDER BY id'),
+    plainColumn(ids),
+  );
+
+async function policyOf(tx: Reader, version: number | null): Promise<PolicyRow | null> {
+  const query =
+    'SELECT * FROM policies WHERE version = coalesce($1::integer, version) ORDER BY version DESC LIMIT 1';
+  return (await read<PolicyRow[]>(tx, rows.listOf(rows.policyRow, query), version))[0] ?? null;
+}
+
+async function found<T>(kind: string, id: number, row: Promise<T | undefined>): Promise<T> {
+  const value = await row;
+  if (value === undefined) throw new Refusal('NOT_FOUND', `there is no ${kind} ${id}`);
+  return value;
+}
+
+async function inService<T extends { removedAt: number | null }>(
+  kind: string,
+  id: number,
+  row: Promise<T | undefined>,
+): Promise<T> {
+  const value = await found(kind, id, row);
+  if (value.removedAt !== null) throw new Refusal('NOT_FOUND', `${kind} ${id} is not in service any more`);
+  return value;
+}
+
+/** Turns a violated unique index into a refusal. */
+async function unique<T>(message: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isUniqueViolation(error)) throw conflict(message);
+    throw error;
+  }
+}
+
+const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof Prisma.PrismaClientKnownRequestError && error.code === 'P2002';
+
+const json = (value: LocalPolicy | null) =>
+  value === null ? Prisma.DbNull : (value as unknown as Prisma.InputJsonObject);
+
+async function writeAudit(
+  connection: Reader,
+  actor: Actor,
+  action: string,
+  target: string,
+  before: unknown,
+  after: unknown,
+): Promise<void> {
+  const value = (of: unknown) => (of === null || of === undefined ? null : JSON.stringify(of));
+  await write(
+    connection,
+    `INSERT INTO audits (user_id, action, target, reason, before, after, request_id) VALUES ($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7)`,
+    actor.userId,
+    action,
+    target,
+    actor.reason ?? null,
+    value(before),
+    value(after),
+    actor.requestId,
+  );
+}
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+/** In a time that does not depend on where they differ. */
+const sameText = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

@@ -1,0 +1,258 @@
+/**
+ * Events as they happen, for any number of subscribers of this process, at the cost of one reader.
+ *
+ * The reader is woken by LISTEN, and by a poll in case a notification was lost with its connection. What it reads goes into a
+ * ring of recent batches. A follower walks along the ring by its own cursor: who is a little behind finds the batch
+ * there, who is behind the ring reads pages from Postgres, and who is behind what Postgres keeps is told to query again.
+ * So a slow follower costs nobody else anything, and nothing is kept for it.
+ */
+import { EventEmitter, once } from 'node:events';
+import pg from 'pg';
+import type { Queries } from './queries.js';
+import type { EventRow, JobRow } from './rows.js';
+import type { Cursor } from './store.js';
+
+/** What happened. */
+export interface FeedBatch {
+  /** Behind its last event. */
+  cursor: Cursor;
+  /** The cursor asked for was too old: events were left out. Then there are none in this batch, and the feed goes on from `cursor`. */
+  resync: boolean;
+  events: readonly EventRow[];
+  /**
+   * The rows of the jobs that the events are about, by id, as they are when somebody first asks: read once for all followers, and not
+   * at all when nobody asks.
+   */
+  jobs(): Promise<ReadonlyMap<number, JobRow>>;
+}
+
+export interface FeedOptions {
+  /** Connection string, for the connection that listens. */
+  url: string;
+  /** Events of one batch. */
+  batch?: number;
+  /** Events kept in memory. */
+  ring?: number;
+  /** Longest time between two looks, notified or not. */
+  pollMs?: number;
+  /** Told of what went wrong; the feed goes on by itself. */
+  onError?: (error: unknown) => void;
+}
+
+const CHANNEL = 'switchyard_events';
+const RECONNECT_MS = 1_000;
+
+interface Entry {
+  /** The cursor in front of its first event. */
+  from: number;
+  to: number;
+  batch: FeedBatch;
+}
+
+export class EventFeed {
+  private readonly batchSize: number;
+  private readonly ringSize: number;
+  private readonly pollMs: number;
+  private readonly ring: Entry[] = [];
+  private ringEvents = 0;
+  /** Everything up to it is in the ring, or has been. */
+  private head = 0;
+  private readonly news = new EventEmitter().setMaxListeners(0);
+  private life: 'new' | 'running' | 'stopped' = 'new';
+  private listener: pg.Client | null = null;
+  private reconnect: NodeJS.Timeout | null = null;
+  private reader: Promise<void> | null = null;
+  private wakeReader: () => void = () => {};
+  private woken = false;
+
+  constructor(
+    private readonly queries: Pick<Queries, 'events' | 'jobsByIds' | 'latestCursor'>,
+    private readonly options: FeedOptions,
+  ) {
+    this.batchSize = options.batch ?? 2_000;
+    this.ringSize = options.ring ?? 10_000;
+    this.pollMs = options.pollMs ?? 1_000;
+  }
+
+  /** Everything up to this cursor has been read. */
+  get cursor(): Cursor {
+    return String(this.head);
+  }
+
+  /** Begins behind the latest event. Throws when the database cannot be reached. */
+  async start(): Promise<void> {
+    if (this.life !== 'new') throw new Error(`the feed is ${this.life}; accepted is one start`);
+    this.head = Number(await this.queries.latestCursor());
+    this.life = 'running';
+    await this.listen();
+    this.reader = this.readOn();
+  }
+
+  /** Ends the reader and every follower. */
+  async stop(): Promise<void> {
+    this.life = 'stopped';
+    if (this.reconnect) clearTimeout(this.reconnect);
+    this.wakeReader();
+    this.news.emit('news');
+    await this.reader;
+    const { listener } = this;
+    this.listener = null;
+    await listener?.end().catch(() => {});
+  }
+
+  /**
+   * Batches of events behind a cursor (null: from now on), in order, without gap or repeat, until the signal or the feed's end. Throws
+   * what the database throws when this follower has to read from it.
+   */
+  async *follow(after: Cursor | null, signal?: AbortSignal): AsyncGenerator<FeedBatch, void, undefined> {
+    let at = after === null ? this.head : Number(after);
+    while (this.life === 'running' && !signal?.aborted) {
+      if (at >= this.head) {
+        await this.moved(signal);
+        continue;
+      }
+      const batch = this.fromRing(at) ?? (await this.load(at));
+      if (batch === null) {
+        // Behind all that is kept.
+        at = this.head;
+        yield { cursor: String(at), resync: true, events: [], jobs: async () => new Map() };
+        continue;
+      }
+      at = Number(batch.cursor);
+      if (batch.events.length > 0) yield batch;
+    }
+  }
+
+  /** Resolves when the head has moved, the feed ends, or the follower does. */
+  private async moved(signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await once(this.news, 'news', signal ? { signal } : {});
+    } catch (error) {
+      if (!signal?.aborted) throw error;
+    }
+  }
+
+  /** The batch that goes on from there; its part, where the cursor is in the middle of one. null: not in the ring. */
+  private fromRing(at: number): FeedBatch | null {
+    const first = this.ring[0];
+    if (first === undefined || at < first.from) return null;
+    let low = 0;
+    let high = this.ring.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.ring[middle] as Entry).from <= at) low = middle;
+      else high = middle - 1;
+    }
+    const entry = this.ring[low] as Entry;
+    if (entry.from === at) return entry.batch;
+    return { ...entry.batch, events: entry.batch.events.filter((event) => event.id > at) };
+  }
+
+  /** Behind a cursor, from Postgres. null: retention has passed it. */
+  private async load(at: number): Promise<FeedBatch | null> {
+    const events = await this.queries.events(String(at), null, this.batchSize);
+    if (events === 'too-old') return null;
+    let rows: Promise<ReadonlyMap<number, JobRow>> | null = null;
+    const readJobs = async () => {
+      const ids = new Set(events.filter((event) => event.seq !== null).map((event) => event.entityId));
+      return new Map((await this.queries.jobsByIds([...ids])).map((job) => [job.id, job]));
+    };
+    return {
+      // Without events: what lies between is gone, or was never committed.
+      cursor: String(events.at(-1)?.id ?? Math.max(at, this.head)),
+      resync: false,
+      events,
+      jobs: () => {
+        rows ??= readJobs().catch((error: unknown) => {
+          rows = null;
+          throw error;
+        });
+        return rows;
+      },
+    };
+  }
+
+  private async readOn(): Promise<void> {
+    while (this.life === 'running') {
+      this.woken = false;
+      try {
+        const from = this.head;
+        const batch = await this.load(from);
+        if (batch === null) {
+          // This very process was away for longer than events are kept.
+          this.ring.length = 0;
+          this.ringEvents = 0;
+          this.head = Number(await this.queries.latestCursor());
+          this.news.emit('news');
+        } else if (batch.events.length > 0) {
+          this.append(from, batch);
+          this.news.emit('news');
+          if (batch.events.length === this.batchSize) continue;
+        }
+      } catch (error) {
+        this.options.onError?.(error);
+      }
+      if (!this.woken && this.life === 'running') await this.pause();
+    }
+  }
+
+  private append(from: number, batch: FeedBatch): void {
+    const to = Number(batch.cursor);
+    this.ring.push({ from, to, batch });
+    this.ringEvents += batch.events.length;
+    while (this.ringEvents > this.ringSize && this.ring.length > 1) {
+      this.ringEvents -= (this.ring.shift() as Entry).batch.events.length;
+    }
+    this.head = to;
+  }
+
+  /** Until a notification, the next poll, or the end. */
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.pollMs);
+      this.wakeReader = () => {
+        this.woken = true;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Failing to listen is no failure: the poll goes on, and listening is tried again. */
+  private async listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.options.url,
+      keepAlive: true,
+      application_name: 'switchyard-feed',
+    });
+    const lost = (error?: unknown) => {
+      if (error) this.options.onError?.(error);
+      if (this.listener === client) this.listener = null;
+      client.removeAllListeners('notification');
+      client.end().catch(() => {});
+      if (this.life !== 'running' || this.reconnect) return;
+      this.reconnect = setTimeout(() => {
+        this.reconnect = null;
+        if (this.life === 'running') void this.listen();
+      }, RECONNECT_MS);
+    };
+    client.on('error', lost);
+    client.on('end', () => {
+      if (this.listener === client) lost();
+    });
+    client.on('notification', () => {
+      this.woken = true;
+      this.wakeReader();
+    });
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${CHANNEL}`);
+      this.listener = client;
+      this.wakeReader();
+      // Stopped meanwhile: nobody else knows of this connection.
+      if (this.life === 'stopped') await client.end();
+    } catch (error) {
+      lost(error);
+    }
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * A core `Grid` kept in step with Postgres: loaded once, then fed with what changed. One a process.
+ *
+ * The changes of a window are folded for each job, so they are not applied in the order in which they happened, but in one in
+ * which every step is possible: what is new in the directory; runs that are over give back what they held; jobs go to
+ * where they are at the cursor; what has left the directory goes last, when no job can name it any more.
+ */
+import { Grid } from '../core/grid.js';
+import type { Job, Licence, Machine, Reservation, Run, Site } from '../core/model.js';
+import { MAX_WINDOW } from '../core/policy.js';
+import type { Cursor, GridChanges, JobPosition, Policy, Store } from './store.js';
+
+export interface MirrorOptions {
+  /** Events taken in at a time. */
+  batch?: number;
+  /** Read all sites' reservations at each sync too: for who explains. The engine sets those that it makes itself. */
+  reservations?: boolean;
+}
+
+const BATCH = 20_000;
+
+interface Directory {
+  sites: readonly Site[];
+  machines: readonly Machine[];
+  licences: readonly Licence[];
+}
+
+interface Known {
+  job: Job;
+  /** As the grid has it. */
+  run: Run | null;
+}
+
+interface Loaded {
+  readonly grid: Grid;
+  readonly jobs: Map<number, Known>;
+  cursor: Cursor;
+  policy: Policy;
+  /** As the grid has it. */
+  readonly sites: Map<number, Site>;
+  readonly machines: Map<number, Machine>;
+  readonly licences: Map<number, Licence>;
+  /** What has left this directory has yet to leave the grid. */
+  shrunk: Directory | null;
+}
+
+export class Mirror {
+  private state: Loaded | null = null;
+  private running: Promise<void> | null = null;
+  private following: Promise<void> | null = null;
+  private readonly batch: number;
+
+  constructor(
+    private readonly store: Pick<Store, 'loadGrid' | 'changesSince' | 'reservations'>,
+    private readonly options: MirrorOptions = {},
+  ) {
+    this.batch = options.batch ?? BATCH;
+  }
+
+  /** As of the last sync; another object after one that had to load everything again, so do not keep it across syncs. */
+  get grid(): Grid {
+    return this.loaded().grid;
+  }
+
+  /** In force as of the last sync. */
+  get policy(): Policy {
+    return this.loaded().policy;
+  }
+
+  /** Events up to this one are taken in. */
+  get cursor(): Cursor {
+    return this.loaded().cursor;
+  }
+
+  /**
+   * Takes in everything that was committed before the call. Calls that come together share a round. Throws what the store
+   * throws; the next call goes on from there.
+   */
+  sync(): Promise<void> {
+    if (this.running === null) {
+      this.running = this.round().finally(() => {
+        this.running = null;
+      });
+      return this.running;
+    }
+    // The round under way may have read before the caller's commit: one more follows it, for all who come meanwhile.
+    this.following ??= this.running
+      .catch(() => {})
+      .then(() => {
+        this.following = null;
+        return this.sync();
+      });
+    return this.following;
+  }
+
+  private loaded(): Loaded {
+    if (this.state === null) throw new Error('the mirror is empty; accepted is a use after sync()');
+    return this.state;
+  }
+
+  private async round(): Promise<void> {
+    if (this.state === null) return this.load();
+    for (let more = true; more; ) {
+      const changes = await this.store.changesSince(this.state.cursor, this.batch);
+      if (changes === 'too-old') return this.load();
+      try {
+        apply(this.state, changes);
+      } catch (error) {
+        // Only a part of them is in: the next sync loads the truth again.
+        this.state = null;
+        throw error;
+      }
+      more = changes.more;
+    }
+    if (this.options.reservations) setReservations(this.state, await this.store.reservations());
+  }
+
+  private async load(): Promise<void> {
+    const image = await this.store.loadGrid(MAX_WINDOW);
+    const { policy, cursor } = image;
+    const state: Loaded = {
+      grid: new Grid(),
+      jobs: new Map(),
+      cursor,
+      policy,
+      sites: new Map(),
+      machines: new Map(),
+      licences: new Map(),
+      shrunk: null,
+    };
+    extend(state, image);
+    for (const { job, state: jobState, siteId, run } of image.jobs) {
+      state.jobs.set(job.id, { job, run });
+      place(state.grid, job, { state: jobState, siteId, priority: job.priority, run });
+    }
+    state.grid.seedMargins(image.margins);
+    setReservations(state, image.reservations);
+    this.state = state;
+  }
+}
+
+function apply(state: Loaded, changes: GridChanges): void {
+  const { grid, jobs } = state;
+  // Dispatched jobs enter the window by what the store says, in its order, not by how the grid is brought there.
+  const margins = [...grid.lastMargins(MAX_WINDOW), ...changes.margins];
+  if (changes.directory !== null) {
+    state.policy = changes.directory.policy;
+    extend(state, changes.directory);
+    state.shrunk = changes.directory;
+  }
+  for (const { id, position } of changes.jobs) {
+    const known = jobs.get(id);
+    if (known === undefined || known.run === null || sameRun(known.run, position?.run ?? null)) continue;
+    grid.endRun(id);
+    known.run = null;
+  }
+  for (const { id, position, job: told } of changes.jobs) {
+    const known = jobs.get(id);
+    if (position === null) {
+      if (grid.placeOf(id) !== null) grid.removeJob(id);
+      jobs.delete(id);
+      continue;
+    }
+    const described = told ?? known?.job;
+    if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
+    const { priority } = position;
+    const job = described.priority === priority ? described : { ...described, priority };
+    const goesOn = known !== undefined && known.run !== null;
+    jobs.set(id, { job, run: position.run });
+    if (!goesOn) place(grid, job, position);
+  }
+  for (const { userId, userClass } of changes.userClasses) reclassify(state, userId, userClass);
+  grid.seedMargins(margins);
+  if (state.shrunk !== null && !changes.more) {
+    shrink(state, state.shrunk);
+    state.shrunk = null;
+  }
+  state.cursor = changes.cursor;
+}
+
+/** Puts a job without a run in the grid where it now is. */
+function place(grid: Grid, job: Job, position: JobPosition): void {
+  const { state, siteId, run } = position;
+  if (run !== null) {
+    // Restored, not started: the room for it was checked by the store, and a machine may have shrunk since.
+    if (grid.placeOf(job.id) !== null) grid.removeJob(job.id);
+    grid.restoreRun(run, job);
+  } else if (state === 'QUEUED') grid.placeAtRoot(job);
+  else if (state === 'DISPATCHED' && siteId !== null) grid.placeAtSite(job, siteId);
+  else if (state === 'HELD') {
+    if (grid.placeOf(job.id) !== null) grid.removeJob(job.id);
+  } else throw new Error(`job ${job.id} is ${state} at site ${siteId} without a run`);
+}
+
+const sameRun = (a: Run, b: Run | null): boolean => b !== null && a.epoch === b.epoch && a.start === b.start;
+
+function reclassify(state: Loaded, userId: number, userClass: Job['userClass']): void {
+  for (const known of state.jobs.values()) {
+    if (known.job.userId !== userId || known.job.userClass === userClass) continue;
+    known.job = { ...known.job, userClass };
+    const at = state.grid.placeOf(known.job.id);
+    if (at?.at === 'ROOT') state.grid.placeAtRoot(known.job);
+    else if (at?.at === 'QUEUE') state.grid.placeAtSite(known.job, at.siteId);
+  }
+}
+
+/** Takes in what is new or different. What is as it was is left alone: a change costs the grid what it has worked out. */
+function extend(state: Loaded, directory: Directory): void {
+  const { grid } = state;
+  const news = <T extends { id: number }>(
+    known: Map<number, T>,
+    list: readonly T[],
+    put: (item: T) => void,
+  ) => {
+    for (const item of list) {
+      const before = known.get(item.id);
+      if (before !== undefined && JSON.stringify(before) === JSON.stringify(item)) continue;
+      put(item);
+      known.set(item.id, item);
+    }
+  };
+  news(state.sites, directory.sites, (site) => grid.setSite(site));
+  news(state.licences, directory.licences, (licence) => grid.setLicence(licence));
+  news(state.machines, directory.machines, (machine) => grid.setMachine(machine));
+}
+
+function shrink(state: Loaded, directory: Directory): void {
+  const { grid } = state;
+  const gone = <T extends { id: number }>(
+    known: Map<number, T>,
+    list: readonly T[],
+    remove: (id: number) => void,
+  ) => {
+    if (known.size === list.length) return;
+    const left = new Set(list.map((item) => item.id));
+    for (const id of [...known.keys()]) {
+      if (left.has(id)) continue;
+      remove(id);
+      known.delete(id);
+    }
+  };
+  gone(state.machines, directory.machines, (id) => grid.removeMachine(id));
+  gone(state.licences, directory.licences, (id) => grid.removeLicence(id));
+  gone(state.sites, directory.sites, (id) => grid.removeSite(id));
+}
+
+function setReservations(state: Loaded, reservations: readonly Reservation[]): void {
+  const bySite = new Map(reservations.map((reservation) => [reservation.siteId, reservation]));
+  for (const { site } of state.grid.sites) state.grid.setReservation(site.id, bySite.get(site.id) ?? null);
+}

@@ -1,0 +1,208 @@
+/** Rows as the store's readers hand them out. Times are epoch seconds; ids of jobs, events and decisions are exact integers. */
+import type { SiteState, UserClass } from '../core/model.js';
+import type { EndCause, JobState } from '../core/states.js';
+
+export interface JobRow {
+  id: number;
+  userId: number;
+  state: JobState;
+  siteId: number | null;
+  name: string | null;
+  application: string;
+  groupName: string | null;
+  arrayIndex: number | null;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  workingDirectory: string | null;
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  licences: string[];
+  os: string | null;
+  arch: string | null;
+  estimateS: number;
+  benchmark: number;
+  runTimeLimitS: number | null;
+  deadline: number | null;
+  deadlineMissed: boolean;
+  inputMb: number;
+  outputMb: number;
+  restartable: boolean;
+  simulatedRunS: number | null;
+  priority: number | null;
+  boost: number;
+  epoch: number;
+  cause: EndCause | null;
+  message: string | null;
+  exitCode: number | null;
+  submittedAt: number;
+  dispatchedAt: number | null;
+  startedAt: number | null;
+  endedAt: number | null;
+}
+
+export interface RunRow {
+  jobId: number;
+  epoch: number;
+  siteId: number;
+  machineIds: number[];
+  machineTasks: number[];
+  licenceIds: number[];
+  policyVersion: number;
+  assignedAt: number;
+  plannedS: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  exitCode: number | null;
+  signal: string | null;
+  cause: EndCause | null;
+  message: string | null;
+  cpuS: number | null;
+  ioWaitS: number | null;
+}
+
+export interface OutputRow {
+  jobId: number;
+  epoch: number;
+  stream: 'STDOUT' | 'STDERR';
+  body: string;
+  bytes: number;
+  truncated: boolean;
+}
+
+export type EventKind = 'JOB_STATE' | 'JOB_CHANGED' | 'SITE' | 'MACHINE' | 'LICENCE' | 'USER' | 'POLICY';
+
+/** `fromState` and `toState` are equal for JOB_CHANGED; both are null where the event is not about a job. */
+export interface EventRow {
+  id: number;
+  at: number;
+  kind: EventKind;
+  entityId: number;
+  seq: number | null;
+  fromState: JobState | null;
+  toState: JobState | null;
+  siteId: number | null;
+  userId: number | null;
+  epoch: number | null;
+  cause: EndCause | null;
+}
+
+export interface DecisionRow {
+  id: number;
+  jobId: number;
+  at: number;
+  kind: 'DISPATCH' | 'START' | 'TAKE_BACK';
+  reason: string;
+  policyVersion: number;
+  cycle: string;
+  fromSiteId: number | null;
+  siteId: number | null;
+  /** JSON text: the core's DispatchExplanation or StartExplanation. */
+  detail: string;
+}
+
+export interface SiteRow {
+  id: number;
+  name: string;
+  state: SiteState;
+  latitude: number | null;
+  longitude: number | null;
+  localPolicy: unknown;
+  agentSeenAt: number | null;
+  createdAt: number;
+  removedAt: number | null;
+}
+
+export interface MachineRow {
+  id: number;
+  siteId: number;
+  name: string;
+  state: 'UP' | 'DRAINING' | 'DOWN';
+  cpus: number;
+  memoryMb: number;
+  benchmark: number;
+  os: string;
+  arch: string;
+  licenceIds: number[];
+  heartbeatAt: number | null;
+  silent: boolean;
+  cpusUsed: number;
+  memoryUsedMb: number;
+  removedAt: number | null;
+}
+
+export interface LicenceRow {
+  id: number;
+  kind: string;
+  copies: number;
+  siteId: number | null;
+  inUse: number;
+  removedAt: number | null;
+}
+
+export type UserRole = 'ADMIN' | 'OPERATOR' | 'USER' | 'AGENT';
+
+export interface UserRow {
+  id: number;
+  name: string;
+  class: UserClass;
+  role: UserRole;
+  quotaShare: number;
+  submissionLimit: number | null;
+  submissionPeriodS: number | null;
+  active: boolean;
+  createdAt: number;
+}
+
+export interface ApiKeyRow {
+  id: number;
+  userId: number;
+  name: string;
+  prefix: string;
+  siteId: number | null;
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  lastUsedAt: number | null;
+}
+
+export interface PolicyRow {
+  version: number;
+  document: unknown;
+  reason: string;
+  authorId: number | null;
+  revertsTo: number | null;
+  createdAt: number;
+}
+
+export interface AuditRow {
+  id: number;
+  at: number;
+  userId: number | null;
+  action: string;
+  target: string;
+  reason: string | null;
+  before: unknown;
+  after: unknown;
+}
+
+export interface ReservationRow {
+  siteId: number;
+  jobId: number;
+  at: number;
+  machineIds: number[];
+  machineTasks: number[];
+}
+
+/** What a site has to do and to do it with. */
+export interface SiteStats {
+  siteId: number;
+  /** DISPATCHED. */
+  queued: number;
+  /** ASSIGNED, RUNNING, CANCELLING. */
+  running: number;
+  /** Of machines in service. */
+  cpus: number;
+  cpusUsed: number;
+}
