@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
+import { KnownRuns } from '../known.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -34,8 +35,6 @@ const POLL_MS = 100;
 const IO_WAIT_SAMPLE_MS = 1000;
 /** A lane without work goes after this. */
 const LANE_IDLE_MS = 60_000;
-/** How many jobs' latest epochs are remembered, so that a late repetition of an assignment starts nothing. */
-const MAX_KNOWN_JOBS = 100_000;
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
 
@@ -84,7 +83,7 @@ export class ProcessRunner implements Runner {
   private readonly bySlot = new Map<Slot, LiveProcessRun>();
   private readonly waiting = new Map<string, Assignment>();
   private readonly idle: Slot[] = [];
-  private readonly known = new Map<string, number>();
+  private readonly known = new KnownRuns();
   private readonly programs = new ProgramFinder();
   private readonly ioWait = accountsIoWait();
   private nextIoWaitMs = 0;
@@ -128,16 +127,16 @@ export class ProcessRunner implements Runner {
 
   start(assignment: Assignment): void {
     const { jobId, epoch } = assignment;
-    if (this.isKnown(jobId, epoch)) return;
-    this.remember(jobId, epoch);
+    if (this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
     if (this.live.size >= this.options.maxRuns) this.waiting.set(runKey(jobId, epoch), assignment);
     else this.launch(assignment);
   }
 
   resume(assignment: Assignment): void {
     const { jobId, epoch } = assignment;
-    if (this.isKnown(jobId, epoch)) return;
-    this.remember(jobId, epoch);
+    if (this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
     this.reportEnd(jobId, epoch, { cause: 'LOST', message: 'the agent knows nothing of this run' });
   }
 
@@ -148,13 +147,13 @@ export class ProcessRunner implements Runner {
       this.stop(run, 'CANCELLED_BY_USER', graceMs);
       return;
     }
-    if (this.isKnown(jobId, epoch) && !this.waiting.delete(key)) return;
-    this.remember(jobId, epoch);
+    if (this.known.has(jobId, epoch) && !this.waiting.delete(key)) return;
+    this.known.add(jobId, epoch);
     this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER', message: 'cancelled before it was started' });
   }
 
   forget(jobId: string, epoch: number): void {
-    this.remember(jobId, epoch);
+    this.known.add(jobId, epoch);
     this.waiting.delete(runKey(jobId, epoch));
     const run = this.live.get(runKey(jobId, epoch));
     if (!run) return;
@@ -193,21 +192,6 @@ export class ProcessRunner implements Runner {
     for (const run of this.live.values()) run.slot.close();
     this.journal.close();
     this.lock.release();
-  }
-
-  private isKnown(jobId: string, epoch: number): boolean {
-    return (this.known.get(jobId) ?? 0) >= epoch;
-  }
-
-  private remember(jobId: string, epoch: number): void {
-    const latest = Math.max(epoch, this.known.get(jobId) ?? 0);
-    this.known.delete(jobId); // To the end of the map: the oldest goes first.
-    this.known.set(jobId, latest);
-    if (this.known.size <= MAX_KNOWN_JOBS) return;
-    for (const oldest of this.known.keys()) {
-      this.known.delete(oldest);
-      break;
-    }
   }
 
   private launch(assignment: Assignment): void {
@@ -422,7 +406,7 @@ export class ProcessRunner implements Runner {
     const ended = new Set<string>();
     const started = new Set<string>();
     for (const { jobId, epoch, phase } of found) {
-      this.remember(jobId, epoch);
+      this.known.add(jobId, epoch);
       (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
     }
     for (const name of readdirSync(this.stateDir)) {
@@ -436,7 +420,7 @@ export class ProcessRunner implements Runner {
         slot.remove();
         continue;
       }
-      this.remember(record.jobId, record.epoch);
+      this.known.add(record.jobId, record.epoch);
       const key = runKey(record.jobId, record.epoch);
       const ioWaitS = this.ioWait ? new Map<number, number>() : null;
       this.addLive({ ...record, slot, ours: false, stop: null, forgotten: false, lost: false, ioWaitS });

@@ -1,0 +1,363 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Assignment,
+  DEFAULT_GRACE_MS,
+  type EndedReport,
+  type Runner,
+  type RunReport,
+  runKey,
+} from './runner.js';
+import { ServiceError, Transport } from './transport.js';
+
+/** A log such as pino's. */
+export interface AgentLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface AgentOptions {
+  /** The GraphQL endpoint. */
+  url: string;
+  /** A key of role AGENT. */
+  key: string;
+  /** Name of the site. */
+  site: string;
+  /** What carries out the assignments. The agent does not close it. */
+  runner: Runner;
+  log: AgentLog;
+  /** Only these machines are vouched for; by default all of the site. */
+  machines?: readonly string[];
+  heartbeatMs?: number;
+  /** From SIGTERM to SIGKILL when a run is stopped. */
+  graceMs?: number;
+}
+
+/** As many reports in a request as the service takes unless configured otherwise. */
+const BATCH_REPORTS = 1000;
+/** Characters of output after which a batch is closed. */
+const BATCH_TEXT = 1 << 20;
+const MACHINES_REFRESH_BEATS = 6;
+const MACHINES_PAGE = 1000;
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_LAST_MS = 5000;
+
+/** What a batch of reports is refused with because of what is in it, or of its size: the same batch would be refused again. */
+const REFUSED = new Set([
+  'BAD_USER_INPUT',
+  'LIMIT_EXCEEDED',
+  'QUERY_TOO_COMPLEX',
+  'HTTP_413',
+  'PAYLOAD_TOO_LARGE',
+]);
+
+const SITES = `query Sites($after: String) {
+  sites(first: 100, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+}`;
+const MACHINES = `query Machines($site: ID!, $first: Int!, $after: String) {
+  machines(site: $site, first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+}`;
+const HEARTBEAT =
+  'mutation Heartbeat($site: ID!, $machines: [ID!]!) { heartbeat(site: $site, machines: $machines) }';
+const REPORT = `mutation Report($site: ID!, $reports: [RunReportInput!]!) {
+  reportRuns(site: $site, reports: $reports) { results }
+}`;
+const ASSIGNMENTS = `subscription Assignments($site: ID!) {
+  assignments(site: $site) {
+    cursor
+    complete
+    assignments {
+      job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
+      runTimeLimitSeconds arrayIndex machines { name tasks } plannedSeconds simulatedSeconds
+    }
+  }
+}`;
+
+interface Page {
+  nodes: { id: string; name: string }[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+interface WireAssignment {
+  job: string;
+  epoch: number;
+  action: 'START' | 'CONTINUE' | 'STOP';
+  command: string;
+  arguments: string[];
+  environment: Record<string, string>;
+  workingDirectory: string | null;
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  runTimeLimitSeconds: number | null;
+  arrayIndex: number | null;
+  machines: { name: string; tasks: number }[];
+  plannedSeconds: number;
+  simulatedSeconds: number | null;
+}
+
+interface Batch {
+  cursor: string;
+  complete: boolean;
+  assignments: WireAssignment[];
+}
+
+type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
+
+/**
+ * A site's agent: PROTOCOL.md as a program. Three loops that know nothing of each other: assignments come in and go to the
+ * runner, the runner's reports go out, heartbeats go out. Each tries for ever, with growing pauses: the service may be away
+ * as long as it likes, runs go on meanwhile.
+ *
+ * Assignments are asked for from the beginning at each connection rather than behind the last cursor. The list of live
+ * runs is short, and comparing it with what runs here heals whatever went wrong in between.
+ */
+export class Agent {
+  private readonly transport: Transport;
+  private readonly stopping = new AbortController();
+  private readonly runner: Runner;
+  private news: (() => void) | null = null;
+  private done: Promise<unknown> | null = null;
+
+  constructor(private readonly options: AgentOptions) {
+    this.transport = new Transport(options.url, options.key);
+    this.runner = options.runner;
+  }
+
+  /** Begins to serve. Returns at once: the service need not be there yet. */
+  start(): void {
+    if (this.done) throw new Error('the agent has been started already');
+    this.runner.onReports = () => this.news?.();
+    this.done = this.serve();
+  }
+
+  /** Stops serving; runs go on. What has not been reported waits for the next start. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.news?.();
+    this.runner.onReports = null;
+    await this.done;
+    await this.transport.close();
+  }
+
+  private async serve(): Promise<void> {
+    const site = await this.untilDone('find the site', () => this.findSite());
+    if (site === undefined) return;
+    this.options.log.info({ site: this.options.site, id: site }, 'agent serves');
+    await Promise.all([this.followAssignments(site), this.sendReports(site), this.sendHeartbeats(site)]);
+  }
+
+  private async findSite(): Promise<string> {
+    const site = await this.pages(SITES, {}, 'sites', ({ name }) => name === this.options.site);
+    if (site[0]) return site[0].id;
+    throw new ServiceError(`site "${this.options.site}": there is none that the key may serve`, 'NOT_FOUND');
+  }
+
+  /** All objects of a list that match. */
+  private async pages(
+    query: string,
+    variables: object,
+    field: string,
+    match: (node: { id: string; name: string }) => boolean,
+  ): Promise<{ id: string; name: string }[]> {
+    const found: { id: string; name: string }[] = [];
+    for (let after: string | null = null; ; ) {
+      const data: Record<string, Page> = await this.request(query, { ...variables, after });
+      const page: Page = data[field]!;
+      found.push(...page.nodes.filter(match));
+      if (!page.pageInfo.hasNextPage) return found;
+      after = page.pageInfo.endCursor;
+    }
+  }
+
+  // --- Assignments
+
+  private async followAssignments(site: string): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      await this.untilDone('follow assignments', async (succeeded) => {
+        const next = (data: { assignments: Batch }): void => {
+          succeeded();
+          this.take(data.assignments);
+        };
+        await this.transport.follow(ASSIGNMENTS, { site }, next, this.stopping.signal);
+        // Completed by the service: it is going down, or the key has expired.
+        if (!this.stopping.signal.aborted)
+          throw new ServiceError('the service ended the subscription', 'NETWORK');
+      });
+    }
+  }
+
+  private take(batch: Batch): void {
+    const { runner } = this;
+    for (const wire of batch.assignments) {
+      if (wire.action === 'START') runner.start(assignmentOf(wire));
+      else if (wire.action === 'CONTINUE') runner.resume(assignmentOf(wire));
+      else runner.cancel(wire.job, wire.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
+    }
+    if (!batch.complete) return;
+    const live = new Set(batch.assignments.map(({ job, epoch }) => runKey(job, epoch)));
+    for (const { jobId, epoch } of runner.runs()) {
+      if (live.has(runKey(jobId, epoch))) continue;
+      this.options.log.warn({ job: jobId, epoch }, 'the service has given this run up: stopping it');
+      runner.forget(jobId, epoch);
+    }
+  }
+
+  // --- Reports
+
+  private async sendReports(site: string): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      const batch = nextBatch(this.runner.reports(BATCH_REPORTS));
+      if (batch.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.news = resolve;
+        });
+        this.news = null;
+      } else await this.untilDone('report', () => this.send(site, batch));
+    }
+  }
+
+  /** Sends reports, and in parts what is refused as a whole: one that cannot be taken must not hold up the others. */
+  private async send(site: string, reports: RunReport[]): Promise<void> {
+    try {
+      const variables = { site, reports: reports.map(reportInput) };
+      const { reportRuns } = await this.request<{ reportRuns: { results: ReportResult[] } }>(
+        REPORT,
+        variables,
+      );
+      for (const [i, { jobId, epoch }] of reports.entries()) {
+        const result = reportRuns.results[i];
+        if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(jobId, epoch);
+      }
+    } catch (error) {
+      if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
+      if (reports.length > 1) {
+        const half = reports.length >> 1;
+        await this.send(site, reports.slice(0, half));
+        await this.send(site, reports.slice(half));
+        return;
+      }
+      const [report] = reports;
+      if (report?.phase === 'ENDED' && (report.stdout || report.stderr)) {
+        this.options.log.warn(
+          { job: report.jobId, error: error.message },
+          'report refused: trying without output',
+        );
+        await this.send(site, [{ ...report, stdout: null, stderr: null }]);
+        return;
+      }
+      this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused: dropped');
+    }
+    this.runner.acknowledge(reports.at(-1)!.seq);
+  }
+
+  // --- Heartbeats
+
+  private async sendHeartbeats(site: string): Promise<void> {
+    let machines: string[] = [];
+    const { signal } = this.stopping;
+    for (let beat = 0; !signal.aborted; beat++) {
+      await this.untilDone('heartbeat', async () => {
+        if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
+        await this.request(HEARTBEAT, { site, machines });
+      });
+      await sleep(this.options.heartbeatMs ?? 5000, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  private async findMachines(site: string): Promise<string[]> {
+    const wanted = this.options.machines && new Set(this.options.machines);
+    const variables = { site, first: MACHINES_PAGE };
+    const machines = await this.pages(
+      MACHINES,
+      variables,
+      'machines',
+      ({ name }) => wanted?.has(name) ?? true,
+    );
+    return machines.map(({ id }) => id);
+  }
+
+  // --- Trying again
+
+  private request<T>(query: string, variables: object): Promise<T> {
+    return this.transport.request<T>(query, variables, this.stopping.signal);
+  }
+
+  /**
+   * Does something, again and again until it succeeds, with growing pauses (half of each is random, so that many agents do
+   * not come back at once).
+   *
+   * @returns undefined when the agent stops
+   */
+  private async untilDone<T>(
+    what: string,
+    action: (succeeded: () => void) => Promise<T>,
+  ): Promise<T | undefined> {
+    const { signal } = this.stopping;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        return await action(() => {
+          failures = 0;
+        });
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        const pauseMs =
+          Math.min(BACKOFF_LAST_MS, BACKOFF_FIRST_MS * 2 ** failures++) * (0.5 + Math.random() / 2);
+        const waitMs = Math.max(pauseMs, (error as ServiceError).retryAfterMs ?? 0);
+        const fields = {
+          error: (error as Error).message,
+          code: (error as ServiceError).code,
+          waitMs: Math.round(waitMs),
+        };
+        this.options.log.warn(fields, `agent: cannot ${what}`);
+        await sleep(waitMs, undefined, { signal }).catch(() => {});
+      }
+    }
+    return undefined;
+  }
+}
+
+/** As many of the reports as go into one request. */
+function nextBatch(reports: RunReport[]): RunReport[] {
+  let size = 0;
+  const end = reports.findIndex((report) => {
+    if (report.phase === 'ENDED')
+      size += (report.stdout?.text.length ?? 0) + (report.stderr?.text.length ?? 0);
+    return size > BATCH_TEXT;
+  });
+  // The first goes, however large it is.
+  return end < 0 ? reports : reports.slice(0, Math.max(1, end));
+}
+
+function assignmentOf(wire: WireAssignment): Assignment {
+  return {
+    jobId: wire.job,
+    epoch: wire.epoch,
+    command: wire.command,
+    args: wire.arguments,
+    env: wire.environment ?? {},
+    workingDirectory: wire.workingDirectory,
+    tasks: wire.tasks,
+    cpusPerTask: wire.cpusPerTask,
+    memoryMbPerTask: wire.memoryMbPerTask,
+    runTimeLimitS: wire.runTimeLimitSeconds,
+    arrayIndex: wire.arrayIndex,
+    machines: wire.machines,
+    plannedS: wire.plannedSeconds,
+    simulatedS: wire.simulatedSeconds,
+  };
+}
+
+function reportInput(report: RunReport): object {
+  const { jobId: job, epoch, phase } = report;
+  const at = new Date(report.atMs).toISOString();
+  return phase === 'STARTED' ? { job, epoch, phase, at } : { job, epoch, phase, at, ...endInput(report) };
+}
+
+/** Without what is null: a report is half as long then. */
+function endInput(report: EndedReport): object {
+  const { cause, exitCode, signal, message, cpuSeconds, ioWaitSeconds, stdout, stderr } = report;
+  const fields = { cause, exitCode, signal, message, cpuSeconds, ioWaitSeconds, stdout, stderr };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,196 @@
+import { KnownRuns } from './known.js';
+import {
+  type Assignment,
+  type EndedReport,
+  type LiveRun,
+  type Runner,
+  type RunReport,
+  runKey,
+} from './runner.js';
+
+export interface SimulatedRunnerOptions {
+  /** Simulated seconds per second of the clock, above 0. */
+  speed: number;
+}
+
+interface SimulatedRun extends LiveRun {
+  endsAtMs: number;
+  cause: 'EXITED_ZERO' | 'RUN_TIME_LIMIT';
+  ended: boolean;
+}
+
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/**
+ * Pretends to run assignments: each ends with 0 after `simulatedS` (or else `plannedS`) divided by the speed, or at its
+ * limit. All ends are in one heap under one timer: a run costs a few microseconds.
+ *
+ * Nothing is kept on disk, for there is nothing that could be repeated: after a restart the service tells which runs go on,
+ * and they begin anew.
+ */
+export class SimulatedRunner implements Runner {
+  onReports: (() => void) | null = null;
+  private readonly live = new Map<string, SimulatedRun>();
+  private readonly known = new KnownRuns();
+  private readonly ends = new EndHeap();
+  private readonly speed: number;
+  private pending: RunReport[] = [];
+  private lastSeq = 0;
+  private timer: NodeJS.Timeout | null = null;
+  private timerAtMs = Number.POSITIVE_INFINITY;
+  private announced = false;
+
+  /** @throws RangeError for a speed that is no positive number */
+  constructor(options: SimulatedRunnerOptions) {
+    if (!(options.speed > 0 && options.speed < Number.POSITIVE_INFINITY)) {
+      throw new RangeError(`speed: ${options.speed}; a number above 0 is accepted`);
+    }
+    this.speed = options.speed;
+  }
+
+  start(assignment: Assignment): void {
+    const { jobId, epoch, runTimeLimitS } = assignment;
+    if (this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
+    const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
+    const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
+    const startedAtMs = Date.now();
+    const run: SimulatedRun = {
+      jobId,
+      epoch,
+      startedAtMs,
+      endsAtMs: startedAtMs + ((limited ? runTimeLimitS : durationS) * 1000) / this.speed,
+      cause: limited ? 'RUN_TIME_LIMIT' : 'EXITED_ZERO',
+      ended: false,
+    };
+    this.live.set(runKey(jobId, epoch), run);
+    this.report({ seq: 0, jobId, epoch, phase: 'STARTED', atMs: startedAtMs });
+    this.ends.push(run);
+    this.schedule();
+  }
+
+  /** A run of the agent before this one: begins anew. */
+  resume(assignment: Assignment): void {
+    this.start(assignment);
+  }
+
+  cancel(jobId: string, epoch: number): void {
+    const run = this.live.get(runKey(jobId, epoch));
+    if (!run && this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
+    if (run) this.end(run);
+    const signal = run ? 'SIGTERM' : null;
+    this.reportEnd(jobId, epoch, Date.now(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
+  }
+
+  forget(jobId: string, epoch: number): void {
+    this.known.add(jobId, epoch);
+    const run = this.live.get(runKey(jobId, epoch));
+    if (run) this.end(run);
+  }
+
+  runs(): LiveRun[] {
+    return [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({ jobId, epoch, startedAtMs }));
+  }
+
+  reports(limit: number): RunReport[] {
+    return this.pending.slice(0, limit);
+  }
+
+  acknowledge(seq: number): void {
+    const kept = this.pending.findIndex((report) => report.seq > seq);
+    this.pending = kept < 0 ? [] : this.pending.slice(kept);
+  }
+
+  close(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    this.timerAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  private end(run: SimulatedRun): void {
+    run.ended = true; // It stays in the heap until its time.
+    this.live.delete(runKey(run.jobId, run.epoch));
+  }
+
+  private schedule(): void {
+    const next = this.ends.first();
+    if (!next || next.endsAtMs >= this.timerAtMs) return;
+    if (this.timer) clearTimeout(this.timer);
+    this.timerAtMs = next.endsAtMs;
+    const delayMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(next.endsAtMs - Date.now())));
+    this.timer = setTimeout(() => this.tick(), delayMs);
+  }
+
+  private tick(): void {
+    this.timer = null;
+    this.timerAtMs = Number.POSITIVE_INFINITY;
+    const now = Date.now();
+    for (let run = this.ends.first(); run && run.endsAtMs <= now; run = this.ends.first()) {
+      this.ends.pop();
+      if (run.ended) continue;
+      this.end(run);
+      const signal = run.cause === 'RUN_TIME_LIMIT' ? 'SIGTERM' : null;
+      const exitCode = signal ? null : 0;
+      this.reportEnd(run.jobId, run.epoch, run.endsAtMs, { cause: run.cause, exitCode, signal });
+    }
+    this.schedule();
+  }
+
+  private reportEnd(
+    jobId: string,
+    epoch: number,
+    atMs: number,
+    end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
+  ): void {
+    const unmeasured = { message: null, cpuSeconds: null, ioWaitSeconds: null, stdout: null, stderr: null };
+    this.report({ seq: 0, jobId, epoch, phase: 'ENDED', atMs, ...end, ...unmeasured });
+  }
+
+  private report(report: RunReport): void {
+    report.seq = ++this.lastSeq;
+    this.pending.push(report);
+    if (this.announced) return;
+    this.announced = true;
+    setImmediate(() => {
+      this.announced = false;
+      this.onReports?.();
+    });
+  }
+}
+
+/** Runs by their end, the earliest first: a binary heap. Equal ends come in any order. */
+class EndHeap {
+  private readonly items: SimulatedRun[] = [];
+
+  first(): SimulatedRun | undefined {
+    return this.items[0];
+  }
+
+  push(run: SimulatedRun): void {
+    const { items } = this;
+    let at = items.length;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (items[above]!.endsAtMs <= run.endsAtMs) break;
+      items[at] = items[above]!;
+      at = above;
+    }
+    items[at] = run;
+  }
+
+  pop(): void {
+    const { items } = this;
+    const last = items.pop();
+    if (!last || items.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below + 1 < items.length && items[below + 1]!.endsAtMs < items[below]!.endsAtMs) below++;
+      if (below >= items.length || items[below]!.endsAtMs >= last.endsAtMs) break;
+      items[at] = items[below]!;
+      at = below;
+    }
+    items[at] = last;
+  }
+}
