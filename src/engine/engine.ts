@@ -17,16 +17,11 @@ import {
   type Scheduler,
   type Wake,
 } from './ports.js';
-import {
-  type CycleTask,
-  type CycleWorker,
-  openCycleWorker,
-  openWaker,
-  type QueueConnection,
-  type Waker,
-} from './queue.js';
+import type { CycleTask, QueueConnection } from './queue.js';
 import { runSite, type SharedLicenceHolders } from './site.js';
 import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
+import { openWaker, type Waker } from './waker.js';
+import { type CycleWorker, openCycleWorker } from './worker.js';
 
 export interface EngineConfig extends SweepSettings {
   /** Cycles at once in this process: they wait for Postgres most of the time. */

@@ -1,13 +1,15 @@
 /**
- * Wake-ups on BullMQ: the only place that knows it. On Redis, or on the Postgres that is there anyway.
+ * The queue of wake-ups on BullMQ, and the only place that knows BullMQ: on Redis, or on the Postgres that is there anyway.
  *
- * A wake-up says no more than "look again": it carries no job and no order, so losing one loses nothing but time, and a
- * thousand of them while a cycle runs are one. Two layers make them few:
- *   * in the process: schedulers woken while the last wake-ups are on their way to the queue are sent together, once each;
- *   * in BullMQ: deduplication by scheduler with `keepLastIfActive`: at most one cycle of a scheduler runs and one waits.
+ * A wake-up says no more than "look again": it carries no job and no order, so losing one loses nothing but time. BullMQ's
+ * deduplication by scheduler with `keepLastIfActive` keeps at most one cycle of a scheduler running and one waiting,
+ * however many ask.
  *
- * Measured on this code's options, from `add` to the processor, idle queue: 1.4 ms on Redis, 4 ms on Postgres (LISTEN, no
- * polling).
+ * Both sides here are bare: they fail when the backend does, for good if it failed while they connected (BullMQ remembers
+ * that). waker.ts and worker.ts open them anew.
+ *
+ * Measured on these options, from `send` to the receiver, idle: 1.4 ms on Redis, 4 ms on Postgres (which listens, and
+ * does not poll).
  */
 import {
   createPostgresBackend,
@@ -17,8 +19,8 @@ import {
   type WorkerOptions,
   withBackend,
 } from 'bullmq';
-import { Redis, type RedisOptions } from 'ioredis';
-import type { EngineLog, EngineMetrics, Scheduler, Wake } from './ports.js';
+import { Redis } from 'ioredis';
+import type { Scheduler } from './ports.js';
 
 /** Where the queue lives. */
 export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres'; url: string };
@@ -27,123 +29,59 @@ export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres
 export type CycleTask = { kind: 'dispatch' } | { kind: 'site'; siteId: number } | { kind: 'sweep' };
 
 const QUEUE = 'cycles';
+/** BullMQ's tables, which it makes itself, under an advisory lock. */
 const SCHEMA = 'bullmq';
-/** Pause between two sendings of one process: what is woken within it goes together. */
-const GAP_MS = 5;
-/** Pause after the queue refused wake-ups, doubled each time up to the second figure. */
-const RETRY_MS = { first: 100, most: 2_000 };
-/** A producer waits no longer for an answer: wake-ups can be sent again. */
-const COMMAND_TIMEOUT_MS = 3_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 /**
- * How long a cycle stays a dead worker's: until then nobody else runs its scheduler. Renewed every half of it, so only a
- * thread blocked for longer loses it, and bounds on moves and starts keep cycles far below (see worker.ts). When one is
- * lost all the same the scheduler may run twice at once, which applying a plan tolerates.
+ * How long a cycle remains a dead worker's: until then nobody else runs its scheduler. It is renewed every half of it, so
+ * only a thread that stands still for longer loses it; cycle.ts says why none does.
  */
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 2_500;
 
-const QUEUE_OPTIONS = {
-  skipWaitingForReady: true,
+const SENDER = {
   // BullMQ's own stream of events is read by nobody here.
   streams: { events: { maxLen: 100 } },
 } satisfies Partial<QueueOptions>;
 
-const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: { count: 100 } };
+const RECEIVER = {
+  autorun: false,
+  lockDuration: LOCK_MS,
+  stalledInterval: STALLED_CHECK_MS,
+  // That a worker was killed is not the task's fault.
+  maxStalledCount: 1_000_000,
+  // After a lost connection: the default of 15 s would be our longest stop.
+  runRetryDelay: 1_000,
+} satisfies Partial<WorkerOptions>;
 
-const PostgresQueue = withBackend(createPostgresBackend);
+const TASK = { attempts: 1, removeOnComplete: true, removeOnFail: { count: 100 } };
 
-export interface Waker {
-  readonly wake: Wake;
-  /** As `wake`, after a while. Dropped when the waker closes first. */
-  wakeLater(schedulers: readonly Scheduler[], delayMs: number): void;
-  /** Resolves when everything woken until now is in the queue, or given up because of `close`. */
-  flushed(): Promise<void>;
-  /** (Re)creates the task that repeats itself. Rejects when the queue cannot be reached. */
+const onPostgres = withBackend(createPostgresBackend);
+
+/** The sending side. Its calls reject, or stay without an answer, while the queue cannot be reached. */
+export interface Sender {
+  send(schedulers: readonly Scheduler[]): Promise<void>;
+  /** Makes sure of the one sweep that repeats itself. */
   repeatSweep(everyMs: number): Promise<void>;
-  /** How many wake-ups are in the queue, by state. Rejects when it cannot be reached. */
+  /** Wake-ups in the queue, by state. */
   depth(): Promise<Record<'waiting' | 'active' | 'delayed', number>>;
-  /** Sends what is noted if the queue takes it at once, then lets go of the connection. */
+  /** Lets go of the connection at once; calls under way are cut off. */
   close(): Promise<void>;
 }
 
-/** Opens the sending side. Does not wait for the queue to be reachable: wake-ups are kept until it is. */
-export function openWaker(options: {
-  connection: QueueConnection;
-  log: EngineLog;
-  metrics: Pick<EngineMetrics, 'wakeFailures'>;
-}): Waker {
-  const { connection, log, metrics } = options;
-  const { queue, release } = openQueue(connection);
-  queue.on('error', (error) => log.warn({ err: error }, 'the queue of cycles cannot be reached'));
-
-  // Bounded: at most one entry for each site, and one for the root.
-  const noted = new Set<Scheduler>();
-  const timers = new Set<NodeJS.Timeout>();
-  let sending: Promise<void> | null = null;
-  let closing = false;
-  let rest: { end(): void } | null = null;
-
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        rest = null;
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      rest = { end };
-    });
-  }
-
-  async function send(): Promise<void> {
-    let retryMs = RETRY_MS.first;
-    while (noted.size > 0) {
-      const batch = [...noted];
-      noted.clear();
-      try {
-        await queue.addBulk(batch.map(jobFor));
-        retryMs = RETRY_MS.first;
-        if (!closing) await pause(GAP_MS);
-      } catch (error) {
-        metrics.wakeFailures.inc();
-        if (closing) return;
-        log.warn({ err: error, schedulers: batch.length, retryMs }, 'wake-ups were not taken; trying again');
-        for (const scheduler of batch) noted.add(scheduler);
-        await pause(retryMs);
-        retryMs = Math.min(retryMs * 2, RETRY_MS.most);
-      }
-    }
-  }
-
-  const wake: Wake = (schedulers) => {
-    if (!closing) for (const scheduler of schedulers) noted.add(scheduler);
-    // Started on the next turn, so that everything woken in this one goes along.
-    sending ??= new Promise<void>((resolve) => setImmediate(resolve)).then(send).finally(() => {
-      sending = null;
-      // Noted between the end of the loop and now.
-      if (noted.size > 0 && !closing) void wake([]);
-    });
-    return Promise.resolve();
-  };
-
+export function openSender(connection: QueueConnection, onError: (error: Error) => void): Sender {
+  const { queue, disconnect } = openQueue(connection);
+  queue.on('error', onError);
   return {
-    wake,
-    wakeLater(schedulers, delayMs) {
-      if (closing) return;
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        void wake(schedulers);
-      }, delayMs);
-      timers.add(timer);
-    },
-    async flushed() {
-      while (sending !== null) await sending;
+    async send(schedulers) {
+      await queue.addBulk(schedulers.map(taskFor));
     },
     async repeatSweep(everyMs) {
+      const task: CycleTask = { kind: 'sweep' };
       await queue.upsertJobScheduler(
         'sweep',
         { every: everyMs },
-        { name: 'sweep', data: { kind: 'sweep' }, opts: JOB_OPTIONS },
+        { name: task.kind, data: task, opts: TASK },
       );
     },
     async depth() {
@@ -155,112 +93,96 @@ export function openWaker(options: {
       return { waiting, active, delayed };
     },
     async close() {
-      closing = true;
-      for (const timer of timers) clearTimeout(timer);
-      rest?.end();
-      await sending;
-      await queue
-        .close()
-        .catch((error) => log.warn({ err: error }, 'the queue of cycles did not close well'));
-      release();
+      disconnect();
+      await queue.close();
     },
   };
 }
 
-export interface CycleWorker {
+/** The receiving side. */
+export interface Receiver {
+  /** Runs tasks until closed. Rejects when the queue cannot be reached at first; later losses it survives by itself. */
+  run(): Promise<void>;
   /** Takes no more tasks; resolves when those in hand are finished. */
   close(): Promise<void>;
 }
 
-/** Opens the receiving side: runs `perform` for tasks, up to `concurrency` at once, until closed. */
-export function openCycleWorker(options: {
-  connection: QueueConnection;
-  concurrency: number;
-  log: EngineLog;
-  /** `waitedMs`: since the wake-up. */
-  perform: (task: CycleTask, waitedMs: number) => Promise<void>;
-}): CycleWorker {
-  const { connection, concurrency, log, perform } = options;
-  const settings = {
-    concurrency,
-    lockDuration: LOCK_MS,
-    stalledInterval: STALLED_CHECK_MS,
-    // A worker that was killed is not the task's fault.
-    maxStalledCount: 1_000_000,
-    // After a lost connection: the default of 15 s would be our longest stop.
-    runRetryDelay: 1_000,
-  } satisfies Partial<WorkerOptions>;
-  const run = (job: { data: CycleTask; timestamp: number; delay: number }) =>
+/** `perform` is told how long ago the task was asked for, ms. */
+export function openReceiver(
+  connection: QueueConnection,
+  concurrency: number,
+  perform: (task: CycleTask, waitedMs: number) => Promise<void>,
+  onError: (error: Error) => void,
+): Receiver {
+  const process = (job: { data: CycleTask; timestamp: number; delay: number }) =>
     perform(job.data, Math.max(0, Date.now() - job.timestamp - job.delay));
-
-  let worker: { on(event: 'error', listener: (error: Error) => void): unknown; close(): Promise<void> };
-  let release = () => {};
-  if (connection.kind === 'redis') {
-    const client = openRedis(connection.url, { maxRetriesPerRequest: null });
-    worker = new Worker<CycleTask>(QUEUE, run, { ...settings, connection: client });
-    release = () => client.disconnect();
-  } else {
-    worker = new PostgresQueue.Worker<CycleTask>(QUEUE, run, {
-      ...settings,
-      connection: pool(connection.url, 4),
-    });
-  }
-  // BullMQ goes on by itself after losing its connection; without a listener the first error would end the process.
-  worker.on('error', (error) => log.warn({ err: error }, 'the worker cannot reach the queue of cycles'));
+  const options = { ...RECEIVER, concurrency };
+  const { worker, disconnect } =
+    connection.kind === 'postgres'
+      ? {
+          worker: new onPostgres.Worker<CycleTask>(QUEUE, process, {
+            ...options,
+            connection: postgres(connection.url, 4),
+          }) as unknown as Worker<CycleTask>,
+          disconnect() {},
+        }
+      : onRedis(connection.url, null, (client) => ({
+          worker: new Worker<CycleTask>(QUEUE, process, { ...options, connection: client }),
+        }));
+  // Without a listener the first lost connection would end the process.
+  worker.on('error', onError);
   return {
+    async run() {
+      await worker.waitUntilReady();
+      await worker.run();
+    },
     async close() {
       await worker.close();
-      release();
+      disconnect();
     },
   };
 }
 
-function jobFor(scheduler: Scheduler) {
+function taskFor(scheduler: Scheduler) {
   const task: CycleTask = scheduler === 'root' ? { kind: 'dispatch' } : { kind: 'site', siteId: scheduler };
   const id = scheduler === 'root' ? 'root' : `site-${scheduler}`;
-  return {
-    name: task.kind,
-    data: task,
-    opts: { ...JOB_OPTIONS, deduplication: { id, keepLastIfActive: true } },
-  };
+  return { name: task.kind, data: task, opts: { ...TASK, deduplication: { id, keepLastIfActive: true } } };
 }
 
-function openQueue(connection: QueueConnection): { queue: Queue<CycleTask>; release(): void } {
-  if (connection.kind === 'postgres') {
-    const queue = new PostgresQueue.Queue<CycleTask>(QUEUE, {
-      ...QUEUE_OPTIONS,
-      connection: pool(connection.url, 2),
-    });
-    return { queue: queue as unknown as Queue<CycleTask>, release() {} };
+function openQueue(connection: QueueConnection): { queue: Queue<CycleTask>; disconnect(): void } {
+  if (connection.kind === 'redis') {
+    return onRedis(connection.url, 1, (client) => ({
+      queue: new Queue<CycleTask>(QUEUE, { ...SENDER, connection: client }),
+    }));
   }
-  // Fails at once while there is no connection: the caller's loop keeps what it could not send, in a bounded set.
-  const client = openRedis(connection.url, {
-    maxRetriesPerRequest: 1,
-    enableOfflineQueue: false,
-    commandTimeout: COMMAND_TIMEOUT_MS,
+  const queue = new onPostgres.Queue<CycleTask>(QUEUE, {
+    ...SENDER,
+    connection: postgres(connection.url, 2),
   });
-  return {
-    queue: new Queue<CycleTask>(QUEUE, { ...QUEUE_OPTIONS, connection: client }),
-    release: () => client.disconnect(),
-  };
+  return { queue: queue as unknown as Queue<CycleTask>, disconnect() {} };
 }
 
-function openRedis(url: string, options: RedisOptions): Redis {
-  return new Redis(url, {
-    ...options,
-    connectTimeout: COMMAND_TIMEOUT_MS,
+/** `maxRetriesPerRequest` null: commands wait for the connection to come back, as BullMQ's workers must. */
+function onRedis<T extends object>(
+  url: string,
+  maxRetriesPerRequest: number | null,
+  open: (client: Redis) => T,
+): T & { disconnect(): void } {
+  const client = new Redis(url, {
+    maxRetriesPerRequest,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (attempt) => Math.min(attempt * 50, 1_000),
   });
+  return { ...open(client), disconnect: () => client.disconnect() };
 }
 
-/** BullMQ makes its tables in a schema of its own, under an advisory lock. */
-function pool(url: string, max: number) {
+function postgres(url: string, max: number) {
   return {
     connectionString: url,
     schema: SCHEMA,
     migrate: true,
     max,
-    connectionTimeoutMillis: COMMAND_TIMEOUT_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'switchyard-queue',
   };
 }

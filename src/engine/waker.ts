@@ -1,0 +1,137 @@
+/**
+ * Wake-ups of one process, on their way to the queue: few, and none forgotten while the process lives.
+ *
+ * Schedulers woken while a message is under way are noted, each once, and go together in the next one: a thousand
+ * submissions a second make some hundred messages at the most. While the queue cannot be reached they stay noted (the set
+ * is bounded by the number of sites) and the connection is opened anew before each further attempt.
+ */
+import type { EngineLog, EngineMetrics, Scheduler, Wake } from './ports.js';
+import { openSender, type QueueConnection, type Sender } from './queue.js';
+
+/** Pause after a message: what is woken within it goes together. */
+const GAP_MS = 5;
+/** Pause after a failure, doubled from one to the next. */
+const RETRY_MS = { first: 100, most: 2_000 };
+/** An answer that takes longer is a failure. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+export interface Waker {
+  readonly wake: Wake;
+  /** As `wake`, after a while. Dropped when the waker closes first. */
+  wakeLater(schedulers: readonly Scheduler[], delayMs: number): void;
+  /** Resolves when everything woken until now is in the queue, or given up by `close`. */
+  flushed(): Promise<void>;
+  /** Makes sure of the sweep that repeats itself. Rejects when the queue cannot be reached. */
+  repeatSweep(everyMs: number): Promise<void>;
+  /** Wake-ups in the queue, by state. Rejects when it cannot be reached. */
+  depth(): Promise<Record<'waiting' | 'active' | 'delayed', number>>;
+  /** Sends what is noted, if the queue takes it at once, and lets go of the connection. */
+  close(): Promise<void>;
+}
+
+/** Opens the sending side. Does not wait for the queue to be reachable. */
+export function openWaker(options: {
+  connection: QueueConnection;
+  log: EngineLog;
+  metrics: Pick<EngineMetrics, 'wakeFailures'>;
+}): Waker {
+  const { connection, log, metrics } = options;
+  const noted = new Set<Scheduler>();
+  const timers = new Set<NodeJS.Timeout>();
+  let sender: Sender = open();
+  let sending: Promise<void> | null = null;
+  let closing = false;
+  let hurry = () => {};
+
+  function open(): Sender {
+    return openSender(connection, (error) =>
+      log.warn({ err: error }, 'the queue of cycles cannot be reached'),
+    );
+  }
+
+  function drop(old: Sender): void {
+    old
+      .close()
+      .catch((error) => log.debug({ err: error }, 'a lost connection to the queue did not close well'));
+  }
+
+  /** Ends early when the waker closes. */
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async function send(): Promise<void> {
+    let retryMs = RETRY_MS.first;
+    while (noted.size > 0) {
+      const batch = [...noted];
+      noted.clear();
+      try {
+        await inTime(sender.send(batch));
+        retryMs = RETRY_MS.first;
+        if (!closing) await pause(GAP_MS);
+      } catch (error) {
+        metrics.wakeFailures.inc();
+        if (closing) return;
+        log.warn({ err: error, schedulers: batch.length, retryMs }, 'wake-ups were not taken; trying again');
+        for (const scheduler of batch) noted.add(scheduler);
+        await pause(retryMs);
+        if (closing) return;
+        retryMs = Math.min(retryMs * 2, RETRY_MS.most);
+        drop(sender);
+        sender = open();
+      }
+    }
+  }
+
+  const wake: Wake = (schedulers) => {
+    if (closing) return Promise.resolve();
+    for (const scheduler of schedulers) noted.add(scheduler);
+    // From the next turn on, so that everything woken in this one goes together.
+    sending ??= new Promise((resolve) => setImmediate(resolve)).then(send).finally(() => {
+      sending = null;
+      if (noted.size > 0) void wake([]);
+    });
+    return Promise.resolve();
+  };
+
+  return {
+    wake,
+    wakeLater(schedulers, delayMs) {
+      if (closing) return;
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        void wake(schedulers);
+      }, delayMs);
+      timers.add(timer);
+    },
+    async flushed() {
+      while (sending !== null) await sending;
+    },
+    repeatSweep: (everyMs) => inTime(sender.repeatSweep(everyMs)),
+    depth: () => inTime(sender.depth()),
+    async close() {
+      closing = true;
+      for (const timer of timers) clearTimeout(timer);
+      hurry();
+      await sending;
+      await inTime(sender.close()).catch((error) =>
+        log.warn({ err: error }, 'the queue of cycles did not close well'),
+      );
+    },
+  };
+}
+
+/** The queue's promises may stay open for as long as it is away. */
+function inTime<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new Error(`the queue of cycles gave no answer within ${ANSWER_TIMEOUT_MS} ms`));
+    const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,53 @@
+/** Keeps a receiver at the queue, and opens it anew when it ended by itself: the queue was not there when it began. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EngineLog } from './ports.js';
+import { type CycleTask, openReceiver, type QueueConnection, type Receiver } from './queue.js';
+
+const RETRY_MS = 1_000;
+
+export interface CycleWorker {
+  /** Takes no more tasks; resolves when those in hand are finished. */
+  close(): Promise<void>;
+}
+
+/** Runs `perform` for tasks of the queue, up to `concurrency` at once, until closed. `perform` must not throw. */
+export function openCycleWorker(options: {
+  connection: QueueConnection;
+  concurrency: number;
+  log: EngineLog;
+  /** `waitedMs`: since the task was asked for. */
+  perform: (task: CycleTask, waitedMs: number) => Promise<void>;
+}): CycleWorker {
+  const { connection, concurrency, log, perform } = options;
+  const closing = new AbortController();
+  let receiver = open();
+
+  function open(): Receiver {
+    return openReceiver(connection, concurrency, perform, (error) =>
+      log.warn({ err: error }, 'the worker cannot reach the queue of cycles'),
+    );
+  }
+
+  async function stay(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await receiver.run().catch((error) => log.warn({ err: error }, 'the worker lost the queue of cycles'));
+      if (closing.signal.aborted) return;
+      await close(receiver);
+      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});
+      if (!closing.signal.aborted) receiver = open();
+    }
+  }
+
+  async function close(old: Receiver): Promise<void> {
+    await old.close().catch((error) => log.warn({ err: error }, 'the queue of cycles did not close well'));
+  }
+
+  const staying = stay();
+  return {
+    async close() {
+      closing.abort();
+      await close(receiver);
+      await staying;
+    },
+  };
+}
