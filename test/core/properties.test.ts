@@ -47,11 +47,16 @@ describe('safety', () => {
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
           expect(reservation.at).toBeGreaterThanOrEqual(w.now);
-          const { cpus, memoryMb, licences } = usage([...w.running.values(), ...started(w, plan)], reservation.at);
+          const { cpus, memoryMb, licences } = usage(
+            [...w.running.values(), ...started(w, plan)],
+            reservation.at,
+          );
           for (const { machineId, tasks } of reservation.allocations) {
             const machine = w.machines.find(({ id }) => id === machineId) as Machine;
             expect((cpus.get(machineId) ?? 0) + tasks * job.cpusPerTask).toBeLessThanOrEqual(machine.cpus);
-            expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(machine.memoryMb);
+            expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(
+              machine.memoryMb,
+            );
           }
           for (const id of reservation.licenceIds) {
             expect((licences.get(id) ?? 0) + 1).toBeLessThanOrEqual(copiesOf(w, id));
@@ -62,14 +67,26 @@ describe('safety', () => {
     );
   });
 
-  it('reserves the earliest instant: the job fits at no earlier release', () => {
+  it('reserves for whoever waits for room the earliest instant: the job fits at no earlier release', () => {
     // Without grid-wide pools, for which reservations of other sites may come first.
     fc.assert(
       fc.property(world, ({ sites, ...rest }) => {
-        const own = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: false })) }));
+        const own = sites.map((site) => ({
+          ...site,
+          pools: site.pools.map((pool) => ({ ...pool, grid: false })),
+        }));
         play({ sites: own, ...rest }, (w, plan) => {
           const { reservation } = plan;
-          if (reservation === null) return;
+          if (reservation === null) {
+            const up = w.sites.find(({ id }) => id === plan.siteId)?.state === 'UP';
+            if (!up || w.policy.local.kind === 'fcfs') return;
+            const starting = new Set(plan.starts.map(({ jobId }) => jobId));
+            for (const { job, siteId } of w.atSite.values()) {
+              const waits = siteId === plan.siteId && !starting.has(job.id);
+              if (waits) expect(fits(w, job, siteId, [], w.now)).toBe(false);
+            }
+            return;
+          }
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           const heads = started(w, plan).filter((_, i) => plan.starts[i]?.reason === 'HEAD');
           const runs = [...w.running.values(), ...heads];
@@ -86,7 +103,10 @@ describe('safety', () => {
   it('backfills only what leaves every reservation of other sites its grid-wide licences', () => {
     fc.assert(
       fc.property(world, ({ sites, ...rest }) => {
-        const shared = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: true })) }));
+        const shared = sites.map((site) => ({
+          ...site,
+          pools: site.pools.map((pool) => ({ ...pool, grid: true })),
+        }));
         play({ sites: shared, ...rest }, (w, plan) => {
           const all = started(w, plan);
           const heads = all.filter((_, i) => plan.starts[i]?.reason === 'HEAD');
@@ -111,7 +131,10 @@ describe('liveness', () => {
   it('on a site without runs the first job that could run at all starts', () => {
     fc.assert(
       fc.property(world, ({ sites, ...rest }) => {
-        const own = sites.map((site) => ({ ...site, pools: site.pools.map((pool) => ({ ...pool, grid: false })) }));
+        const own = sites.map((site) => ({
+          ...site,
+          pools: site.pools.map((pool) => ({ ...pool, grid: false })),
+        }));
         play({ sites: own, ...rest }, (w, plan) => {
           const up = w.sites.find(({ id }) => id === plan.siteId)?.state === 'UP';
           const empty = ![...w.running.values()].some(({ run }) => run.siteId === plan.siteId);
@@ -175,13 +198,22 @@ describe('determinism', () => {
   });
 });
 
-const copiesOf = (w: World, licenceId: number): number => w.licences.find(({ id }) => id === licenceId)?.copies ?? 0;
+const copiesOf = (w: World, licenceId: number): number =>
+  w.licences.find(({ id }) => id === licenceId)?.copies ?? 0;
 
 /** The plan's starts as runs. */
 function started(w: World, plan: SitePlan): { job: Job; run: Run }[] {
   return plan.starts.map(({ jobId, siteId, allocations, licenceIds, plannedDuration }) => ({
     job: w.atSite.get(jobId)?.job as Job,
-    run: { jobId, siteId, epoch: 1, allocations, licenceIds, start: w.now, plannedEnd: w.now + plannedDuration },
+    run: {
+      jobId,
+      siteId,
+      epoch: 1,
+      allocations,
+      licenceIds,
+      start: w.now,
+      plannedEnd: w.now + plannedDuration,
+    },
   }));
 }
 
@@ -215,7 +247,9 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
   job.licences.every((kind) =>
     w.licences.some(
       (l) =>
-        l.kind === kind && (l.siteId === null || l.siteId === machine.siteId) && machine.licences.includes(l.id),
+        l.kind === kind &&
+        (l.siteId === null || l.siteId === machine.siteId) &&
+        machine.licences.includes(l.id),
     ),
   );
 

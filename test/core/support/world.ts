@@ -24,7 +24,13 @@ import { job as anyJob } from './drive.js';
 export const anyPolicy: fc.Arbitrary<Policy> = fc
   .record({
     mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
-    local: fc.constantFrom<LocalPolicy>(DEFAULT_POLICY.local, DEFAULT_POLICY.local, { kind: 'easy' }, { kind: 'easy' }, { kind: 'fcfs' }),
+    local: fc.constantFrom<LocalPolicy>(
+      DEFAULT_POLICY.local,
+      DEFAULT_POLICY.local,
+      { kind: 'easy' },
+      { kind: 'easy' },
+      { kind: 'fcfs' },
+    ),
     seed: fc.nat(1000),
   })
   .map(({ mode, local, seed }) => ({
@@ -43,7 +49,11 @@ const anyMachine = fc.record({
   os: fc.constantFrom('linux', 'linux', 'linux', 'bsd'),
   able: fc.constantFrom(KINDS, KINDS, ['a'], []),
 });
-const anyPool = fc.record({ kind: fc.constantFrom(...KINDS), grid: fc.boolean(), copies: fc.integer({ min: 1, max: 2 }) });
+const anyPool = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  grid: fc.boolean(),
+  copies: fc.integer({ min: 1, max: 2 }),
+});
 
 export const anySites = fc.array(
   fc.record({
@@ -72,7 +82,10 @@ export const anyEvents = fc.array(
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
     { weight: 12, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 12 }) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 12 }) }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat(9) }) },
@@ -129,21 +142,30 @@ export class World {
         const { slack, ...shape } = event.shape;
         const id = ++this.lastJob;
         const deadline = slack === null ? null : this.now + shape.estimate + slack;
-        const job = anyJob({ ...shape, id, submit: this.now, deadline, licences: [...shape.licences].sort() });
+        const job = anyJob({
+          ...shape,
+          id,
+          submit: this.now,
+          deadline,
+          licences: [...shape.licences].sort(),
+        });
         this.atRoot.set(id, job);
         this.grid.placeAtRoot(job);
         return;
       }
       case 'dispatch':
-        return this.dispatch();
+        this.dispatch();
+        return;
       case 'cycle':
         this.dispatch();
-        return this.cycle(pick([...this.sites], event.pick)?.id ?? 0);
+        this.cycle(pick([...this.sites], event.pick)?.id ?? 0);
+        return;
       case 'end': {
         const jobId = pick([...this.running.keys()], event.pick);
         if (jobId === undefined) return;
         this.running.delete(jobId);
-        return this.grid.endRun(jobId);
+        this.grid.endRun(jobId);
+        return;
       }
       case 'wait':
         this.now += event.seconds;
@@ -154,21 +176,24 @@ export class World {
         const i = away === -1 ? event.pick % this.machines.length : away;
         const machine = this.machines[i] as Machine;
         this.machines[i] = { ...machine, available: !machine.available };
-        return this.grid.setMachine(this.machines[i] as Machine);
+        this.grid.setMachine(this.machines[i] as Machine);
+        return;
       }
       case 'site': {
         const i = event.pick % this.sites.length;
         const site = this.sites[i] as Site;
         const state = site.state !== 'UP' ? 'UP' : event.pick % 2 === 0 ? 'DRAINING' : 'DOWN';
         this.sites[i] = { ...site, state };
-        return this.grid.setSite(this.sites[i] as Site);
+        this.grid.setSite(this.sites[i] as Site);
+        return;
       }
       case 'remove': {
         const jobId = pick([...this.atRoot.keys(), ...this.atSite.keys()], event.pick);
         if (jobId === undefined) return;
         this.atRoot.delete(jobId);
         this.atSite.delete(jobId);
-        return this.grid.removeJob(jobId);
+        this.grid.removeJob(jobId);
+        return;
       }
       case 'takeBack': {
         const queued = pick([...this.atSite.values()], event.pick);
@@ -176,13 +201,19 @@ export class World {
         const job = { ...queued.job, priority: null };
         this.atSite.delete(job.id);
         this.atRoot.set(job.id, job);
-        return this.grid.placeAtRoot(job);
+        this.grid.placeAtRoot(job);
+        return;
       }
     }
   }
 
   dispatch(): void {
-    const plan = dispatchCycle(this.grid, { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 5 });
+    const plan = dispatchCycle(this.grid, {
+      now: this.now,
+      policy: this.policy,
+      policyVersion: 1,
+      maxMoves: 5,
+    });
     for (const { jobId, to, priority } of plan.moves) {
       const job: Job = { ...(this.atRoot.get(jobId) as Job), priority };
       this.atRoot.delete(jobId);
@@ -226,20 +257,23 @@ export class World {
     for (const { job, siteId } of shuffle([...this.atSite.values()])) grid.placeAtSite(job, siteId);
     for (const { job, run } of shuffle([...this.running.values()])) grid.restoreRun(run, job);
     for (const job of shuffle([...this.atRoot.values()])) grid.placeAtRoot(job);
-    for (const [siteId, reservation] of shuffle([...this.reservations])) grid.setReservation(siteId, reservation);
+    for (const [siteId, reservation] of shuffle([...this.reservations]))
+      grid.setReservation(siteId, reservation);
     grid.seedMargins(this.margins);
     return grid;
   }
 }
 
-const pick = <T>(items: readonly T[], index: number): T | undefined => items[index % Math.max(1, items.length)];
+const pick = <T>(items: readonly T[], index: number): T | undefined =>
+  items[index % Math.max(1, items.length)];
 
 /** What runs hold of each machine and licence at `time`, if they end as planned (late ones: now). */
 export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const cpus = new Map<number, number>();
   const memoryMb = new Map<number, number>();
   const licences = new Map<number, number>();
-  const add = (map: Map<number, number>, key: number, amount: number) => map.set(key, (map.get(key) ?? 0) + amount);
+  const add = (map: Map<number, number>, key: number, amount: number) =>
+    map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
     if (run.plannedEnd <= time) continue;
     for (const { machineId, tasks } of run.allocations) {

@@ -1,0 +1,603 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PriorityLoad } from '../../src/core/dispatch/load.js';
+import {
+  DEFAULT_POLICY,
+  describeDispatch,
+  describeStart,
+  draw,
+  Grid,
+  parseLocalPolicy,
+  parsePolicy,
+  placement,
+  RandomStream,
+  ReasonCode,
+  reasonSentence,
+  whyWaiting,
+} from '../../src/core/index.js';
+import { job } from './support/drive.js';
+import { apply, dispatch, EASY, gridOf, machine, plan, policyWith } from './support/grids.js';
+
+const ids = (items: { jobId: number }[]): number[] => items.map(({ jobId }) => jobId);
+
+describe('Load and Ordering', () => {
+  it('equal sums by counting, exactly, whatever came and went', () => {
+    const entry = fc.record({
+      priority: fc.nat(300),
+      work: fc.double({ min: 1e-12, max: 1e9, noNaN: true }),
+      goes: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(entry), fc.nat(400), (entries, level) => {
+        const load = new PriorityLoad();
+        for (const { priority, work } of entries) load.add(priority, work);
+        for (const { priority, work, goes } of [...entries].reverse()) if (goes) load.remove(priority, work);
+        const left = entries.filter(({ goes }) => !goes);
+        const afresh = new PriorityLoad();
+        for (const { priority, work } of [...left].reverse()) afresh.add(priority, work);
+        const counted = left.filter(({ priority }) => priority >= level);
+        expect(load.countFrom(level)).toBe(counted.length);
+        expect(load.loadFrom(level)).toBe(afresh.loadFrom(level));
+        expect(load.loadFrom(level) > 0).toBe(counted.length > 0);
+        const sum = counted.reduce((total, { work }) => total + work, 0);
+        expect(Math.abs(load.loadFrom(level) - sum)).toBeLessThanOrEqual(1e-9 * sum + 1e-9);
+      }),
+    );
+  });
+});
+
+describe('dispatch', () => {
+  const threeSites = () =>
+    gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2 },
+      { id: 3, siteId: 3, cpus: 2 },
+    ]);
+
+  it('fills idle sites in site order, then the least loaded, and counts its own moves', () => {
+    const grid = threeSites();
+    for (const [id, estimate] of [
+      [1, 300],
+      [2, 100],
+      [3, 200],
+      [4, 50],
+    ] as const)
+      grid.placeAtRoot(job({ id, estimate }));
+    const { moves, policyVersion } = dispatch(grid);
+    expect(moves.map(({ jobId, to, reason }) => [jobId, to, reason])).toEqual([
+      [1, 1, 'IDLE_SITE'],
+      [2, 2, 'IDLE_SITE'],
+      [3, 3, 'IDLE_SITE'],
+      [4, 2, 'LEAST_LOAD'],
+    ]);
+    expect(policyVersion).toBe(7);
+    expect(moves[3]?.explanation).toMatchObject({
+      sites: [1, 2, 3],
+      terms: { load: [300, 100, 200], ordering: [1, 1, 1] },
+    });
+  });
+
+  it('takes equal loads by the number of jobs, then by a draw that depends on seed and job only', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2 },
+    ]);
+    grid.placeAtSite(job({ id: 1, estimate: 100, priority: 0 }), 1);
+    grid.placeAtSite(job({ id: 2, estimate: 50, priority: 0 }), 2);
+    grid.placeAtSite(job({ id: 3, estimate: 50, priority: 0 }), 2);
+    grid.placeAtRoot(job({ id: 4 }));
+    expect(dispatch(grid).moves[0]).toMatchObject({ to: 1, reason: 'LEAST_ORDERING' });
+
+    grid.placeAtSite(job({ id: 2, estimate: 100, priority: 0 }), 2);
+    grid.removeJob(3);
+    const drawn = dispatch(grid).moves[0];
+    expect(drawn).toMatchObject({ reason: 'DRAWN', explanation: { candidates: [1, 2] } });
+    expect(drawn?.to).toBe(1 + Math.floor(draw(DEFAULT_POLICY.seed, 4) * 2));
+  });
+
+  it('looks only at work of the job’s priority or above', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2 },
+    ]);
+    grid.placeAtSite(job({ id: 1, priority: 3, estimate: 1000 }), 1);
+    grid.placeAtSite(job({ id: 2, priority: 12, estimate: 10 }), 2);
+    grid.placeAtRoot(job({ id: 3, userClass: 'GOLD' }));
+    grid.placeAtRoot(job({ id: 4, userClass: 'REGULAR' }));
+    const { moves } = dispatch(grid);
+    // GOLD is 10: nothing at site 1 counts. REGULAR is 0: everything counts.
+    expect(moves.map(({ to, priority, reason }) => [to, priority, reason])).toEqual([
+      [1, 10, 'IDLE_SITE'],
+      [2, 0, 'LEAST_LOAD'],
+    ]);
+  });
+
+  it('ignores priorities in mode NONE', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2 },
+    ]);
+    grid.placeAtSite(job({ id: 1, priority: 3, estimate: 1000 }), 1);
+    grid.placeAtSite(job({ id: 2, priority: 12, estimate: 10 }), 2);
+    grid.placeAtRoot(job({ id: 3, userClass: 'GOLD' }));
+    expect(dispatch(grid, policyWith('NONE')).moves[0]).toMatchObject({
+      to: 2,
+      priority: 0,
+      reason: 'LEAST_LOAD',
+    });
+  });
+
+  it('adds the boost to the level and keeps it out of the priority', () => {
+    const grid = gridOf([{ id: 1 }]);
+    grid.placeAtRoot(job({ id: 1, boost: 7 }));
+    grid.placeAtRoot(job({ id: 2, boost: -7 }));
+    expect(dispatch(grid).moves.map(({ priority, explanation }) => [priority, explanation.level])).toEqual([
+      [0, 7],
+      [0, 0],
+    ]);
+  });
+
+  it('goes in order of submission, then id, up to its limit', () => {
+    const grid = gridOf([{ id: 1 }]);
+    for (const [id, submit] of [
+      [5, 2],
+      [4, 1],
+      [3, 1],
+    ] as const)
+      grid.placeAtRoot(job({ id, submit }));
+    const result = dispatch(grid, policyWith('MS'), 0, 2);
+    expect(ids(result.moves)).toEqual([3, 4]);
+    expect(result).toMatchObject({ truncated: true, waitingByReason: { MOVE_LIMIT: 1 } });
+  });
+
+  it('says why jobs stay', () => {
+    const pool = { id: 1, kind: 'matlab', copies: 1, siteId: null };
+    const grid = gridOf(
+      [
+        { id: 1, cpus: 4, memoryMb: 100 },
+        { id: 2, siteId: 2, cpus: 8, memoryMb: 50 },
+      ],
+      [pool],
+    );
+    const wishes = [
+      { cpusPerTask: 9 },
+      { memoryMbPerTask: 101 },
+      { cpusPerTask: 8, memoryMbPerTask: 60 },
+      { os: 'plan9' },
+      { licences: ['matlab'] },
+      { tasks: 13 },
+    ];
+    for (const [i, wish] of wishes.entries()) grid.placeAtRoot(job({ id: i + 1, ...wish }));
+    const reasons = wishes.map((_, i) => whyWaiting(grid, i + 1, { now: 0, policy: DEFAULT_POLICY })?.code);
+    expect(reasons).toEqual([
+      'NEVER_FITS_CPUS',
+      'NEVER_FITS_MEMORY',
+      'NEVER_FITS_TOGETHER',
+      'NEVER_FITS_PLATFORM',
+      'NEVER_FITS_LICENCES',
+      'NEVER_FITS_CPUS',
+    ]);
+    expect(dispatch(grid).waitingByReason).toMatchObject({ NEVER_FITS_CPUS: 2 });
+    expect(dispatch(grid).moves).toEqual([]);
+
+    grid.placeAtRoot(job({ id: 10, cpusPerTask: 8 }));
+    grid.setSite({ id: 2, name: 'two', state: 'DRAINING', localPolicy: null });
+    expect(whyWaiting(grid, 10, { now: 0, policy: DEFAULT_POLICY })?.code).toBe('NO_ELIGIBLE_SITE');
+    expect(
+      placement(grid, job({ id: 10, cpusPerTask: 8 }), { now: 0, policy: DEFAULT_POLICY }).ranking,
+    ).toEqual([
+      { siteId: 1, rank: null, terms: {}, ineligible: 'NO_MACHINE_NOW' },
+      { siteId: 2, rank: null, terms: {}, ineligible: 'SITE_DRAINING' },
+    ]);
+    grid.setSite({ id: 1, name: 'one', state: 'DOWN', localPolicy: null });
+    expect(dispatch(grid).waitingByReason).toEqual({ NO_SITE_UP: 7 });
+  });
+
+  it('keeps the margins of dispatched jobs in order', () => {
+    const grid = gridOf([{ id: 1 }]);
+    grid.seedMargins([5, 6]);
+    grid.placeAtSite(job({ id: 1, deadline: 500, priority: 0 }), 1); // loaded: no dispatch
+    grid.placeAtRoot(job({ id: 2, submit: 10, deadline: 200 }));
+    grid.placeAtRoot(job({ id: 3 }));
+    grid.placeAtSite(job({ id: 2, submit: 10, deadline: 200, priority: 1 }), 1);
+    grid.placeAtSite(job({ id: 3, priority: 1 }), 1);
+    expect(grid.lastMargins(10)).toEqual([5, 6, 90]);
+    expect(grid.lastMargins(2)).toEqual([6, 90]);
+  });
+});
+
+describe('site cycle', () => {
+  it('starts heads while they fit, reserves, and backfills before and beside the reservation', () => {
+    const grid = gridOf([{ id: 1, cpus: 10 }]);
+    const shapes = [
+      [1, 6, 100],
+      [2, 8, 50],
+      [3, 2, 100],
+      [4, 2, 101],
+      [5, 1, 500],
+      [6, 1, 100],
+    ] as const;
+    for (const [id, cpusPerTask, estimate] of shapes)
+      grid.placeAtSite(job({ id, submit: id, cpusPerTask, estimate }), 1);
+    const made = plan(grid);
+    // 1 starts; 2 waits until 100 and leaves 2 CPUs then; 3 ends by 100; 4 does not, and takes one of... both that are left.
+    expect(made.starts.map(({ jobId, reason }) => [jobId, reason])).toEqual([
+      [1, 'HEAD'],
+      [3, 'BACKFILLED_BEFORE_RESERVATION'],
+      [4, 'BACKFILLED_BESIDE_RESERVATION'],
+    ]);
+    expect(made.reservation).toMatchObject({
+      jobId: 2,
+      at: 100,
+      allocations: [{ machineId: 1, tasks: 1 }],
+      madeAt: 0,
+    });
+    expect(made.waitingByReason).toEqual({ CPUS_BUSY: 3 });
+    expect(made.starts.map(({ reason, explanation }) => describeStart(reason, explanation))).toEqual([
+      'It was first in the queue and fitted.',
+      'It fitted, and ends by its estimate before the reservation of job 2.',
+      'It fitted beside what is reserved for job 2.',
+    ]);
+  });
+
+  it('starts nothing that would delay the reservation', () => {
+    const grid = gridOf([{ id: 1, cpus: 10 }]);
+    for (const [id, cpusPerTask, estimate] of [
+      [1, 6, 100],
+      [2, 10, 50],
+      [3, 4, 101],
+    ] as const) {
+      grid.placeAtSite(job({ id, submit: id, cpusPerTask, estimate }), 1);
+    }
+    const made = apply(grid);
+    expect(ids(made.starts)).toEqual([1]);
+    expect(made.waitingByReason).toEqual({ CPUS_BUSY: 1, WOULD_DELAY_RESERVATION: 1 });
+    expect(whyWaiting(grid, 3, { now: 0, policy: EASY })).toMatchObject({
+      code: 'WOULD_DELAY_RESERVATION',
+      message: 'It would fit now, but would delay the start reserved for job 2 at 100.',
+      numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, earliestStart: 150 },
+    });
+    expect(whyWaiting(grid, 2, { now: 0, policy: EASY })).toMatchObject({
+      code: 'CPUS_BUSY',
+      message: 'Not enough CPUs are free: it needs 10, 4 are free.',
+      numbers: { ahead: 0, earliestStart: 100 },
+    });
+    expect(whyWaiting(grid, 1, { now: 0, policy: EASY })).toBeNull();
+    // The promise keeps its age.
+    expect(plan(grid, 20).reservation).toMatchObject({ jobId: 2, at: 100, madeAt: 0 });
+    // Job 1 is late: it counts as ending now.
+    expect(plan(grid, 130).reservation).toMatchObject({ jobId: 2, at: 130 });
+    expect(plan(grid, 130).starts).toEqual([]);
+  });
+
+  it('counts every release of the very instant', () => {
+    const grid = gridOf([{ id: 1, cpus: 10 }]);
+    for (const [id, cpusPerTask] of [
+      [1, 3],
+      [2, 3],
+      [3, 3],
+      [4, 6],
+    ] as const) {
+      grid.placeAtSite(job({ id, submit: id, cpusPerTask, estimate: 100 }), 1);
+    }
+    grid.placeAtSite(job({ id: 5, submit: 5, estimate: 1000 }), 1);
+    // All three end at 100: the head takes 6 of 10, and 4 are left for job 5.
+    expect(plan(grid).starts.map(({ jobId, reason }) => [jobId, reason])[3]).toEqual([
+      5,
+      'BACKFILLED_BESIDE_RESERVATION',
+    ]);
+  });
+
+  it('takes the first eligible machine of the highest power, ties by id, and plans by its power', () => {
+    const grid = gridOf([
+      { id: 1, benchmark: 1, cpus: 8 },
+      { id: 2, benchmark: 4, cpus: 2 },
+      { id: 3, benchmark: 2 },
+      { id: 4, benchmark: 2 },
+    ]);
+    for (const [id, cpusPerTask] of [
+      [1, 2],
+      [2, 2],
+      [3, 3],
+      [4, 4],
+      [5, 5],
+    ] as const) {
+      grid.placeAtSite(job({ id, submit: id, cpusPerTask, estimate: 100, benchmark: 2 }), 1);
+    }
+    expect(
+      plan(grid).starts.map(({ allocations, plannedDuration }) => [
+        allocations[0]?.machineId,
+        plannedDuration,
+      ]),
+    ).toEqual([
+      [2, 50],
+      [3, 100],
+      [4, 100],
+      [1, 200],
+    ]);
+  });
+
+  it('spans machines with several tasks, one task never', () => {
+    const grid = gridOf([{ id: 1, benchmark: 2 }, { id: 2 }, { id: 3, available: false }]);
+    grid.placeAtSite(job({ id: 1, tasks: 3, cpusPerTask: 2, memoryMbPerTask: 400 }), 1);
+    grid.placeAtSite(job({ id: 2, cpusPerTask: 6 }), 1);
+    const made = plan(grid);
+    expect(made.starts).toMatchObject([
+      {
+        jobId: 1,
+        allocations: [
+          { machineId: 1, tasks: 2 },
+          { machineId: 2, tasks: 1 },
+        ],
+        plannedDuration: 100,
+      },
+    ]);
+    // Nobody waits behind a job that no available machine could run.
+    expect(made).toMatchObject({ reservation: null, waitingByReason: { NO_MACHINE_NOW: 1 } });
+  });
+
+  it('uses the site’s own licences first, then the grid’s', () => {
+    const licences = [
+      { id: 1, kind: 'x', copies: 1, siteId: null },
+      { id: 2, kind: 'x', copies: 1, siteId: 1 },
+    ];
+    const grid = gridOf([{ id: 1, licences: [1, 2] }], licences);
+    for (const id of [1, 2, 3]) grid.placeAtSite(job({ id, submit: id, licences: ['x'] }), 1);
+    const made = apply(grid);
+    expect(made.starts.map(({ licenceIds }) => licenceIds)).toEqual([[2], [1]]);
+    expect(made).toMatchObject({
+      reservation: { jobId: 3, at: 100, licenceIds: [2] },
+      waitingByReason: { LICENCES_BUSY: 1 },
+    });
+  });
+
+  it('keeps a grid-wide licence for the older reservation of another site', () => {
+    const pool = { id: 1, kind: 'x', copies: 1, siteId: null };
+    const grid = gridOf(
+      [
+        { id: 1, licences: [1] },
+        { id: 2, siteId: 2, licences: [1] },
+      ],
+      [pool],
+    );
+    grid.placeAtSite(job({ id: 1, cpusPerTask: 4, estimate: 50 }), 1);
+    apply(grid);
+    grid.placeAtSite(job({ id: 2, licences: ['x'], estimate: 100 }), 1);
+    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 2, at: 50, licenceIds: [1] });
+    grid.placeAtSite(job({ id: 3, licences: ['x'], estimate: 48 }), 2);
+    grid.placeAtSite(job({ id: 4, licences: ['x'], estimate: 49 }), 2);
+    // At 2 it would end at 50: job 3 may run. Then nothing is left for job 4 before 150.
+    const made = apply(grid, 2, EASY, 2);
+    expect(made.starts).toMatchObject([{ jobId: 3, reason: 'HEAD' }]);
+    expect(made.reservation).toMatchObject({ jobId: 4, at: 150 });
+    expect(plan(grid, 3, EASY, 2).starts).toEqual([]);
+    // Without job 3, job 4 would delay the reservation at 50 by a second, so it waits all the same.
+    grid.endRun(3);
+    expect(plan(grid, 2, EASY, 2)).toMatchObject({ starts: [], reservation: { jobId: 4, at: 150 } });
+  });
+
+  it('orders by level-1 priority with the boost in MS, by arrival otherwise, ties by id', () => {
+    const grid = gridOf([{ id: 1, cpus: 1 }]);
+    grid.placeAtSite(job({ id: 1, submit: 1, priority: 2 }), 1);
+    grid.placeAtSite(job({ id: 2, submit: 1, priority: 5 }), 1);
+    grid.placeAtSite(job({ id: 3, submit: 0, priority: 2 }), 1);
+    expect(ids(plan(grid, 0, policyWith('MS')).starts)).toEqual([2]);
+    expect(ids(plan(grid, 0, policyWith('NONE')).starts)).toEqual([3]);
+    grid.placeAtSite(job({ id: 1, submit: 1, priority: 2, boost: 4 }), 1);
+    expect(ids(plan(grid, 0, policyWith('MS')).starts)).toEqual([1]);
+    grid.placeAtSite(job({ id: 3, submit: 1, priority: 2 }), 1);
+    expect(ids(plan(grid, 0, policyWith('NONE')).starts)).toEqual([1]);
+  });
+
+  it('orders by its own priority in LS, boost added, and says the terms', () => {
+    const grid = gridOf([{ id: 1, cpus: 1, benchmark: 2 }]);
+    grid.placeAtSite(job({ id: 1, submit: 0, estimate: 200 }), 1);
+    grid.placeAtSite(job({ id: 2, submit: 20, estimate: 100 }), 1);
+    const first = plan(grid, 100, policyWith('LS')).starts[0];
+    // 0.01·80 + 0.1 + 1·100/100 against 0.01·100 + 0.1 + 1·100/200.
+    expect(first).toMatchObject({ jobId: 2, plannedDuration: 50, explanation: { order: 'OWN_PRIORITY' } });
+    expect(first?.explanation.terms).toEqual({ aging: 0.8, deadline: 0.1, licenses: 0, waitMinimization: 1 });
+    grid.placeAtSite(job({ id: 1, submit: 0, estimate: 200, boost: 1 }), 1);
+    expect(ids(plan(grid, 100, policyWith('LS')).starts)).toEqual([1]);
+  });
+
+  it('starts nothing at a draining or down site, and no more than it may', () => {
+    const grid = gridOf([{ id: 1 }]);
+    for (const id of [1, 2, 3]) grid.placeAtSite(job({ id }), 1);
+    expect(plan(grid, 0, EASY, 1, 2)).toMatchObject({ truncated: true, waitingByReason: { READY: 1 } });
+    grid.setSite({ id: 1, name: '', state: 'DRAINING', localPolicy: null });
+    expect(plan(grid)).toMatchObject({ starts: [], waitingByReason: { SITE_DRAINING: 3 } });
+    grid.setSite({ id: 1, name: '', state: 'DOWN', localPolicy: null });
+    expect(plan(grid)).toMatchObject({ starts: [], waitingByReason: { SITE_DOWN: 3 } });
+  });
+
+  it('follows the site’s own local policy', () => {
+    const grid = gridOf([{ id: 1, cpus: 2 }]);
+    for (const [id, cpusPerTask] of [
+      [1, 1],
+      [2, 2],
+      [3, 1],
+    ] as const)
+      grid.placeAtSite(job({ id, submit: id, cpusPerTask }), 1);
+    expect(ids(plan(grid).starts)).toEqual([1, 3]);
+    grid.setSite({ id: 1, name: '', state: 'UP', localPolicy: { kind: 'fcfs' } });
+    expect(plan(grid)).toMatchObject({
+      starts: [{ jobId: 1 }],
+      reservation: null,
+      waitingByReason: { CPUS_BUSY: 1, NOT_HEAD: 1 },
+    });
+  });
+});
+
+describe('placement', () => {
+  it('ranks all sites and predicts the start at the best, after the reservation where it could delay it', () => {
+    const grid = gridOf([
+      { id: 1, cpus: 4 },
+      { id: 2, siteId: 2, cpus: 1 },
+      { id: 3, siteId: 3 },
+    ]);
+    grid.placeAtSite(job({ id: 1, cpusPerTask: 3, estimate: 100, priority: 0 }), 1);
+    grid.placeAtSite(job({ id: 2, cpusPerTask: 4, estimate: 10, priority: 0 }), 1);
+    apply(grid);
+    grid.placeAtSite(job({ id: 3, estimate: 500, priority: 0 }), 3);
+    const context = { now: 0, policy: EASY };
+    const short = placement(grid, job({ id: 9, cpusPerTask: 1, estimate: 100, os: 'linux' }), context);
+    expect(short.ranking.map(({ siteId, rank, terms }) => [siteId, rank, terms.load])).toEqual([
+      [2, 1, 0],
+      [1, 2, 10],
+      [3, 3, 500],
+    ]);
+    expect(short).toMatchObject({ reason: 'IDLE_SITE', start: { siteId: 2, at: 0 } });
+    grid.setSite({ id: 2, name: '', state: 'DOWN', localPolicy: null });
+    const before = placement(grid, job({ id: 9, estimate: 100 }), context);
+    expect(before).toMatchObject({ reason: 'LEAST_LOAD', start: { siteId: 1, at: 0, plannedDuration: 100 } });
+    expect(placement(grid, job({ id: 9, estimate: 101 }), context).start).toMatchObject({
+      siteId: 1,
+      at: 110,
+    });
+    expect(before.explanation && describeDispatch(before.reason, before.explanation).sites).toEqual([
+      { siteId: 1, terms: { load: 10, ordering: 1 }, candidate: true, ineligible: null },
+      { siteId: 3, terms: { load: 500, ordering: 1 }, candidate: false, ineligible: null },
+      { siteId: 2, terms: {}, candidate: false, ineligible: 'SITE_DOWN' },
+    ]);
+  });
+});
+
+describe('Grid', () => {
+  it('throws on calls that cannot be right', () => {
+    const pool = { id: 1, kind: 'x', copies: 1, siteId: 1 };
+    const grid = gridOf(
+      [
+        { id: 1, licences: [1] },
+        { id: 2, siteId: 2 },
+      ],
+      [pool],
+    );
+    grid.placeAtSite(job({ id: 1, licences: ['x'] }), 1);
+    const run = {
+      jobId: 1,
+      siteId: 1,
+      epoch: 1,
+      allocations: [{ machineId: 1, tasks: 1 }],
+      licenceIds: [1],
+      start: 0,
+      plannedEnd: 9,
+    };
+    expect(() => grid.startRun({ ...run, siteId: 2 })).toThrow('job 1 is not in the queue of site 2');
+    expect(() => grid.startRun({ ...run, allocations: [{ machineId: 2, tasks: 1 }] })).toThrow(
+      'machine 2 is not at site 1',
+    );
+    expect(() => grid.startRun({ ...run, allocations: [{ machineId: 1, tasks: 5 }] })).toThrow(
+      'machine 1 has no room for job 1',
+    );
+    expect(() => grid.startRun({ ...run, jobId: 8 })).toThrow('job 8 is not in the grid');
+    grid.startRun(run);
+    expect(grid.placeOf(1)).toEqual({ at: 'RUNNING', siteId: 1, plannedEnd: 9 });
+    expect(() => grid.startRun(run)).toThrow('job 1 has a live run');
+    expect(() => grid.placeAtRoot(job({ id: 1 }))).toThrow('job 1 has a live run');
+    expect(() => grid.removeJob(1)).toThrow('job 1 has a live run');
+    expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
+    expect(() => grid.removeLicence(1)).toThrow('licence 1 is held by live runs');
+    grid.placeAtSite(job({ id: 2, licences: ['x'] }), 1);
+    expect(() => grid.startRun({ ...run, jobId: 2 })).toThrow('licence 1 has no free copy for job 2');
+    expect(() => grid.removeSite(1)).toThrow('site 1 still has machines');
+    grid.endRun(1);
+    expect(() => grid.endRun(1)).toThrow('job 1 has no live run');
+    expect(() => grid.placeAtSite(job({ id: 3 }), 7)).toThrow('site 7 is not in the grid');
+    expect(() => grid.placeAtRoot(job({ id: 3, estimate: 0 }))).toThrow(
+      'job.estimate is 0; accepted is a finite number above 0',
+    );
+    expect(() => grid.setMachine(machine({ id: 1, cpus: 0.5 }))).toThrow(
+      'machine.cpus is 0.5; accepted is a whole number from 1',
+    );
+  });
+
+  it('a refused call changes nothing', () => {
+    const grid = gridOf([{ id: 1 }]);
+    grid.placeAtSite(job({ id: 1 }), 1);
+    const before = plan(grid);
+    expect(() => grid.placeAtSite(job({ id: 1, tasks: 0 }), 1)).toThrow();
+    expect(() => grid.placeAtSite(job({ id: 1 }), 5)).toThrow();
+    expect(plan(grid)).toEqual(before);
+  });
+
+  it('lets go of empty sites', () => {
+    const grid = gridOf([{ id: 1 }]);
+    grid.removeMachine(1);
+    grid.removeSite(1);
+    expect(grid.sites).toEqual([]);
+    expect(new Grid().sites).toEqual([]);
+  });
+});
+
+describe('policy document', () => {
+  it('accepts the default', () => {
+    expect(parsePolicy(structuredClone(DEFAULT_POLICY))).toEqual(DEFAULT_POLICY);
+  });
+
+  it.each([
+    [
+      'dispatch.maxDelta',
+      { dispatch: { ...DEFAULT_POLICY.dispatch, maxDelta: 0 } },
+      /^dispatch\.maxDelta: 0 is not accepted: .*1/,
+    ],
+    [
+      'dispatch.weights',
+      { dispatch: { ...DEFAULT_POLICY.dispatch, weights: { deadline: 1e5, licenses: 0, user: 0 } } },
+      /4096/,
+    ],
+    [
+      'dispatch.kind',
+      { dispatch: { kind: 'magic' } },
+      /^dispatch\.kind: "magic" is not accepted: .*two-level/,
+    ],
+    [
+      'local.weights.deadlineMin',
+      {
+        local: {
+          ...DEFAULT_POLICY.local,
+          weights: { ...(DEFAULT_POLICY.local as never as { weights: object }).weights, deadlineMin: 9 },
+        },
+      },
+      /^local\.weights\.deadlineMin: 9 is not accepted: must not be above deadlineMax/,
+    ],
+    ['seed', { seed: -1 }, /^seed: -1 is not accepted: .*0/],
+    ['unknown', { unknown: 1 }, /unknown/],
+  ])('names path, value and what is accepted: %s', (_, change, message) => {
+    expect(() => parsePolicy({ ...DEFAULT_POLICY, ...change })).toThrow(message);
+  });
+
+  it('checks a local policy alone', () => {
+    expect(parseLocalPolicy({ kind: 'easy' })).toEqual({ kind: 'easy' });
+    expect(() => parseLocalPolicy({ kind: 'easy', depth: 2 })).toThrow(/depth/);
+  });
+});
+
+describe('randomness', () => {
+  it('draws the same for the same seed and key, evenly', () => {
+    const draws = Array.from({ length: 10_000 }, (_, key) => draw(42, key));
+    expect(draws[17]).toBe(draw(42, 17));
+    const tenths = Array.from({ length: 10 }, (_, i) => draws.filter((d) => Math.floor(d * 10) === i).length);
+    for (const count of tenths) expect(Math.abs(count - 1000)).toBeLessThan(150);
+  });
+
+  it('keeps named streams apart', () => {
+    const first = new RandomStream(1, 'arrivals');
+    const again = new RandomStream(1, 'arrivals');
+    const other = new RandomStream(1, 'sizes');
+    const numbers = Array.from({ length: 5 }, () => first.next());
+    expect(Array.from({ length: 5 }, () => again.next())).toEqual(numbers);
+    expect(Array.from({ length: 5 }, () => other.next())).not.toEqual(numbers);
+    const mean = Array.from({ length: 20_000 }, () => first.exponential(3)).reduce((a, b) => a + b) / 20_000;
+    expect(Math.abs(mean - 3)).toBeLessThan(0.15);
+  });
+});
+
+describe('reasons', () => {
+  it('have a sentence each, numbers filled in', () => {
+    for (const code of Object.values(ReasonCode)) expect(reasonSentence(code)).toMatch(/\.$/);
+    expect(reasonSentence('CPUS_BUSY', { neededCpus: 4, freeCpus: 2 })).toBe(
+      'Not enough CPUs are free: it needs 4, 2 are free.',
+    );
+  });
+});
