@@ -50,6 +50,10 @@ export interface JobPage {
   limit: number;
 }
 
+/** Whether a user may see the event `v`: the parameter is the user's id. */
+const visibleTo = (user: string): string =>
+  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
+
 const allJobColumns = Object.keys(rows.jobColumns) as (keyof JobRow)[];
 
 export class Queries {
@@ -118,6 +122,12 @@ export class Queries {
     );
   }
 
+  /** Decisions before a decision (null: from the newest), newest first. */
+  latestDecisions(beforeId: number | null, limit: number): Promise<DecisionRow[]> {
+    const query = 'SELECT * FROM decisions WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
+    return this.list(rows.decisionRow, query, beforeId, limit);
+  }
+
   decisionsByIds(ids: readonly number[]): Promise<DecisionRow[]> {
     return this.list(
       rows.decisionRow,
@@ -133,11 +143,16 @@ export class Queries {
    * 'too-old': retention has passed the cursor.
    */
   async events(after: Cursor, userId: number | null, limit: number): Promise<EventRow[] | 'too-old'> {
-    const visible = `(v.user_id = $2::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY') OR (v.kind = 'USER' AND v.entity_id = $2::integer))`;
     const text = `SELECT CASE WHEN $1::bigint >= (SELECT id FROM events_horizon) THEN (
       SELECT coalesce(json_agg(${rows.eventRow}), '[]') FROM (
-        SELECT * FROM events v WHERE id > $1::bigint AND ($2::integer IS NULL OR ${visible}) ORDER BY id LIMIT $3) v) END::text AS v`;
+        SELECT * FROM events v WHERE id > $1::bigint AND ($2::integer IS NULL OR ${visibleTo('$2')}) ORDER BY id LIMIT $3) v) END::text AS v`;
     return (await read<EventRow[] | null>(this.prisma, text, after, userId, limit)) ?? 'too-old';
+  }
+
+  /** The latest events that `userId` may see (null: of all), oldest first. */
+  latestEvents(userId: number | null, limit: number): Promise<EventRow[]> {
+    const query = `SELECT * FROM (SELECT * FROM events v WHERE $1::integer IS NULL OR ${visibleTo('$1')} ORDER BY id DESC LIMIT $2) v ORDER BY id`;
+    return this.list(rows.eventRow, query, userId, limit);
   }
 
   /** Events of a job behind a cursor, oldest first, as far back as they are kept. */
