@@ -10,11 +10,11 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
     // 1. Take in what was committed until now, the moves of the last round among it.
     await cycle.phase('sync', () => mirror.sync());
 
-    // 2. Plan. No wait between taking in and planning: the grid cannot change underneath.
+    // 2. Plan, with what is now in the mirror.
     const now = tools.now();
-    const policy = mirror.policy;
-    const plan = await cycle.phase('plan', () =>
-      dispatchCycle(mirror.grid, {
+    const { grid, policy } = mirror;
+    const plan = cycle.plan(() =>
+      dispatchCycle(grid, {
         now,
         policy: policy.document,
         policyVersion: policy.version,

@@ -1,5 +1,6 @@
 /** What the engine needs of the other rooms, as small as it is: the composition root hands in the real things. */
 import type { Grid } from '../core/index.js';
+import type { Metrics } from '../platform/metrics.js';
 import type { Policy } from '../store/store.js';
 
 /** One scheduler of the tree: the root, or the site of this id. */
@@ -28,26 +29,18 @@ export interface EngineLog {
 
 export type CycleKind = 'dispatch' | 'site' | 'sweep';
 
-/** What the engine measures: those of the service's metrics (platform/metrics.ts) that are its own. Times are seconds. */
-export interface EngineMetrics {
-  cycleSeconds: Measured<'scheduler' | 'phase'>;
-  cycles: Counted<'scheduler' | 'outcome'>;
-  wakeSeconds: Measured<'scheduler'>;
-  wakeFailures: { inc(): void };
-  decisions: Counted<'kind' | 'reason'>;
-  refusals: Counted<'kind'>;
-  queueDepth: Gauged<'queue' | 'state'>;
-  jobs: Gauged<'state'>;
-}
-interface Measured<L extends string> {
-  observe(labels: Record<L, string>, seconds: number): void;
-}
-interface Counted<L extends string> {
-  inc(labels: Record<L, string>, count?: number): void;
-}
-interface Gauged<L extends string> {
-  set(labels: Record<L, string>, value: number): void;
-}
+/** What the engine measures. */
+export type EngineMetrics = Pick<
+  Metrics,
+  | 'cycleSeconds'
+  | 'cycles'
+  | 'wakeSeconds'
+  | 'wakeFailures'
+  | 'decisions'
+  | 'refusals'
+  | 'queueDepth'
+  | 'jobs'
+>;
 
 /** How a cycle is called in the metrics. */
 export const SCHEDULER_LABEL: Readonly<Record<CycleKind, string>> = {

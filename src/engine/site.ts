@@ -18,11 +18,11 @@ export async function runSite(
   const { store, mirror, metrics, limits } = tools;
   let refused = 0;
   for (let round = 0; round < limits.maxRounds; round++) {
-    // 1. Take in what was committed until now, and what other sites have reserved of the grid-wide licences. (Without
-    //    such licences the reservations of two sites cannot touch each other, and nobody has to read them.)
+    // 1. Take in what was committed until now, and what sites have reserved of the grid-wide licences. (Without such
+    //    licences the reservations of two sites cannot touch each other, and nobody has to read them.)
+    await cycle.phase('sync', () => mirror.sync());
     const shared = mirror.grid.sharedLicences().length > 0;
     const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
-    await cycle.phase('sync', () => mirror.sync());
     const { grid, policy } = mirror;
     const entry = grid.sites.find(({ site }) => site.id === siteId);
     if (entry === undefined) return;
@@ -42,9 +42,9 @@ export async function runSite(
       continue;
     }
 
-    // 3. Plan. No wait between taking in and planning.
+    // 3. Plan, with what is now in the mirror.
     const before = entry.reservation;
-    const plan = await cycle.phase('plan', () =>
+    const plan = cycle.plan(() =>
       siteCycle(grid, siteId, {
         now,
         policy: policy.document,
@@ -54,7 +54,8 @@ export async function runSite(
       }),
     );
     grid.setReservation(siteId, plan.reservation);
-    if (shared) await wakeForLicences(tools, grid, entry, before, holders);
+    const others = shared ? whoMayUseLicences(grid, entry, before, holders) : [];
+    if (others.length > 0) await tools.wake(others);
     const reservationMatters = shared && !sameClaim(before, plan.reservation);
     if (plan.starts.length === 0 && !reservationMatters) return;
 
@@ -83,28 +84,26 @@ function sameClaim(a: Reservation | null, b: Reservation | null): boolean {
 }
 
 /**
- * Wakes the other sites that ask for a grid-wide licence when a copy may have come free for them: its holders changed
- * and a copy is free, or this site's reservation claims other ones than before. Woken by a change only, never by a state,
- * so that sites cannot wake each other in a circle; a change that falls between two processes is the slow timer's.
+ * The other sites that ask for a grid-wide licence of which a copy may have come free for them: its holders changed and a
+ * copy is free, or this site's reservation claims others than before. It takes a change to wake somebody, never a state
+ * alone, so that sites do not wake each other in a circle; a change that falls between two processes is the slow timer's.
  */
-async function wakeForLicences(
-  tools: CycleTools,
+function whoMayUseLicences(
   grid: Grid,
   entry: SiteEntry,
   before: Reservation | null,
   holders: SharedLicenceHolders,
-): Promise<void> {
-  const kinds = new Set<string>();
-  const reservationMoved = !sameClaim(before, entry.reservation);
+): number[] {
+  const kinds: string[] = [];
+  const claimMoved = !sameClaim(before, entry.reservation);
   for (const { licence, holders: runs } of grid.sharedLicences()) {
     const seen = runs.map(({ jobId, run }) => `${jobId}.${run.epoch}`).join();
     const changed = holders.get(licence.id) !== seen;
     holders.set(licence.id, seen);
-    const claimed = before?.licenceIds.includes(licence.id) === true;
-    if (runs.length < licence.copies && (changed || (claimed && reservationMoved))) kinds.add(licence.kind);
+    const released = claimMoved && before?.licenceIds.includes(licence.id) === true;
+    if (runs.length < licence.copies && (changed || released)) kinds.push(licence.kind);
   }
-  const others = grid.sites.filter(
-    (other) => other !== entry && [...kinds].some((kind) => other.requests.has(kind)),
-  );
-  if (others.length > 0) await tools.wake(others.map(({ site }) => site.id));
+  return grid.sites
+    .filter((other) => other !== entry && kinds.some((kind) => other.requests.has(kind)))
+    .map(({ site }) => site.id);
 }
