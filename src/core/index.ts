@@ -11,6 +11,7 @@ export {
   type Placing,
   type PredictedStart,
   placement,
+  predictStart,
   type SiteRanking,
 } from './explain/placement.js';
 export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';

@@ -376,6 +376,27 @@ describe('site cycle', () => {
     expect(plan(grid, 2, EASY, 2)).toMatchObject({ starts: [], reservation: { jobId: 4, at: 150 } });
   });
 
+  it('leaves the copy that its own reservation will need beside that of another site', () => {
+    const pool = { id: 1, kind: 'x', copies: 2, siteId: null };
+    const sites = [
+      { id: 1, licences: [1] },
+      { id: 2, siteId: 2, licences: [1] },
+    ];
+    const grid = gridOf(sites, [pool]);
+    for (const siteId of [1, 2]) {
+      grid.placeAtSite(job({ id: siteId, cpusPerTask: 3, estimate: 50 * siteId }), siteId);
+      apply(grid, 0, EASY, siteId);
+    }
+    grid.placeAtSite(job({ id: 3, submit: 1, cpusPerTask: 2, licences: ['x'], estimate: 500 }), 1);
+    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 3, at: 50 });
+    grid.placeAtSite(job({ id: 4, submit: 1, cpusPerTask: 2, licences: ['x'] }), 2);
+    grid.placeAtSite(job({ id: 5, submit: 2, licences: ['x'], estimate: 500 }), 2);
+    grid.placeAtSite(job({ id: 6, submit: 3, licences: ['x'], estimate: 48 }), 2);
+    const made = plan(grid, 2, EASY, 2);
+    expect(made.reservation).toMatchObject({ jobId: 4, at: 100, licenceIds: [1] });
+    expect(ids(made.starts)).toEqual([6]);
+  });
+
   it('orders by level-1 priority with the boost in MS, by arrival otherwise, ties by id', () => {
     const grid = gridOf([{ id: 1, cpus: 1 }]);
     grid.placeAtSite(job({ id: 1, submit: 1, priority: 2 }), 1);
@@ -399,6 +420,12 @@ describe('site cycle', () => {
     expect(first?.explanation.terms).toEqual({ aging: 0.8, deadline: 0.1, licenses: 0, waitMinimization: 1 });
     grid.placeAtSite(job({ id: 1, submit: 0, estimate: 200, boost: 1 }), 1);
     expect(ids(plan(grid, 100, policyWith('LS')).starts)).toEqual([1]);
+  });
+
+  it('takes equal own priorities by arrival, then id', () => {
+    const grid = gridOf([{ id: 1, cpus: 6 }]);
+    for (const id of [5, 2, 6, 1, 4, 3]) grid.placeAtSite(job({ id }), 1);
+    expect(ids(plan(grid, 100, policyWith('LS')).starts)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
   it('starts nothing at a draining or down site, and no more than it may', () => {

@@ -373,20 +373,24 @@ export function earliestStart(
 ): { at: number; placement: Placement; pools: LicenceState[] } | null {
   const instants = able.pools.length === 0 ? [] : view.claims.ends();
   const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
+  // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
+  let possible =
+    requirement.tasks > 1 || hold !== null || place(requirement, able.machines, Room.NOW) !== null;
   while (timeline.advance()) {
+    possible ||= timeline.madeRoomFor(requirement);
+    if (!possible) continue;
     const { at } = timeline;
-    const allowed = (placement: Placement | null): LicenceState[] | null => {
-      if (placement === null) return null;
-      if (able.pools.length === 0) return NO_POOLS;
-      const end = at + work / placement.benchmark;
-      return pickPools(able, (pool) => view.claims.allowsAt(pool, at, end, holder));
-    };
     let placement = place(requirement, able.machines, Room.FUTURE);
-    if (hold !== null && placement !== null && at < hold.at && at + work / placement.benchmark > hold.at) {
+    if (placement !== null && hold !== null && at < hold.at && at + work / placement.benchmark > hold.at) {
       placement = place(requirement, able.machines, Room.FUTURE_BESIDE);
     }
-    const pools = allowed(placement);
-    if (placement !== null && pools !== null) return { at, placement, pools };
+    if (placement === null) continue;
+    const end = at + work / placement.benchmark;
+    const pools =
+      able.pools.length === 0
+        ? NO_POOLS
+        : pickPools(able, (pool) => view.claims.allowsAt(pool, at, end, holder));
+    if (pools !== null) return { at, placement, pools };
   }
   return null;
 }

@@ -85,7 +85,6 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
   for (const { machine } of able.machines) {
     tasks += tasksIn(requirement, machine.cpus, machine.memoryMb);
     if (tasks >= requirement.tasks) return true;
-    // One task needs one machine that has all: capacity does not add up below a whole task.
   }
   return false;
 }

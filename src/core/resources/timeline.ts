@@ -5,6 +5,7 @@
  * A timeline walks the profile from one release to the next, on scratch fields of the machines and pools; a site has one
  * at a time. A walk costs the number of runs that end on the way.
  */
+import type { Requirement } from './requirements.js';
 import {
   type Able,
   freeCopies,
@@ -27,6 +28,8 @@ export class Timeline {
   private readonly runs: readonly RunState[];
   private readonly outside: readonly RunState[];
   private nextRun = 0;
+  /** The first of the runs that ended in the last step. */
+  private stepRun = 0;
   private nextOutside = 0;
   private nextInstant = 0;
 
@@ -53,6 +56,7 @@ export class Timeline {
     if (next === Infinity) return false;
     this.applyHold(this.at, next);
     this.at = next;
+    this.stepRun = this.nextRun;
     for (; this.nextRun < this.runs.length; this.nextRun++) {
       const run = this.runs[this.nextRun] as RunState;
       if (run.end > next) break;
@@ -70,6 +74,18 @@ export class Timeline {
     }
     while ((this.instants[this.nextInstant] ?? Infinity) <= next) this.nextInstant++;
     return true;
+  }
+
+  /** Whether the last step gave some machine room for a task of the class; it need not be an able one. */
+  madeRoomFor({ cpusPerTask, memoryMbPerTask }: Requirement): boolean {
+    for (let r = this.stepRun; r < this.nextRun; r++) {
+      const { machines } = this.runs[r] as RunState;
+      for (let i = 0; i < machines.length; i++) {
+        const { futureCpus, futureMemoryMb } = machines[i] as MachineState;
+        if (futureCpus >= cpusPerTask && futureMemoryMb >= memoryMbPerTask) return true;
+      }
+    }
+    return false;
   }
 
   /** The hold takes its room when the walk passes its beginning, and gives it back at its end. */

@@ -1,0 +1,72 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JobQueue } from '../../src/core/local/queue.js';
+import { OwnPriorityWalk, SortedWalk, type Walk } from '../../src/core/local/walk.js';
+import { Requirements } from '../../src/core/resources/requirements.js';
+import { job } from './support/drive.js';
+
+const anyQueued = fc.record({
+  submit: fc.nat(5),
+  priority: fc.nat(3),
+  estimate: fc.integer({ min: 1, max: 5 }),
+  boost: fc.integer({ min: -1, max: 1 }),
+  stays: fc.boolean(),
+});
+
+const walked = (walk: Walk): number[] => {
+  const slots: number[] = [];
+  for (let slot = walk.next(); slot !== -1; slot = walk.next()) slots.push(slot);
+  return slots;
+};
+
+describe('the order of a queue', () => {
+  it('is that of sorting, whatever came and went, and from whichever order it is asked for another', () => {
+    fc.assert(
+      fc.property(fc.array(anyQueued, { size: 'medium', maxLength: 60 }), (given) => {
+        const queue = new JobQueue();
+        const requirements = new Requirements();
+        const jobs = given.map((shape, id) => {
+          const made = job({ ...shape, id });
+          if (id === given.length >> 1) queue.orderBy('PRIORITY');
+          return {
+            job: made,
+            slot: queue.add(made, requirements.enter(made), shape.priority),
+            stays: shape.stays,
+          };
+        });
+        for (const { slot, stays } of jobs) if (!stays) queue.remove(slot);
+        const left = jobs.filter(({ stays }) => stays).map((entry) => entry.job);
+        expect(queue.length).toBe(left.length);
+
+        const ids = (slots: number[]): number[] => slots.map((slot) => queue.ids[slot] as number);
+        const by = (key: (id: number) => number): number[] =>
+          [...left]
+            .sort((a, b) => key(b.id) - key(a.id) || a.submit - b.submit || a.id - b.id)
+            .map(({ id }) => id);
+        expect(ids(walked(new SortedWalk(queue, 'PRIORITY')))).toEqual(by((id) => given[id]?.priority ?? 0));
+        expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(by(() => 0));
+
+        const weights = {
+          aging: 1,
+          licenses: 1,
+          waitMinimization: 2,
+          deadlineMin: 0,
+          deadlineMax: 1,
+          deadlineK: 1,
+        };
+        const context = { now: 9, weights, bestBenchmark: 1, requests: new Map(), copiesOf: () => 0 };
+        const shortest = Math.min(...left.map(({ estimate }) => estimate));
+        const own = new Map(left.map((j) => [j.id, 9 - j.submit + (2 * shortest) / j.estimate + j.boost]));
+        expect(ids(walked(new OwnPriorityWalk(queue, context)))).toEqual(by((id) => own.get(id) as number));
+
+        const kept = new OwnPriorityWalk(queue, context);
+        const first = kept.next();
+        kept.keepOnly((slot) => (queue.ids[slot] as number) % 2 === 0);
+        const rest = by((id) => own.get(id) as number)
+          .slice(1)
+          .filter((id) => id % 2 === 0);
+        expect(ids(walked(kept))).toEqual(first === -1 ? [] : rest);
+      }),
+    );
+  });
+});
