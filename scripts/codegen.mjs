@@ -23,6 +23,7 @@ const models = [
   'ApiKey',
   'Job',
   'Run',
+  'Output',
   'Decision',
   'Candidate',
   'Placement',
@@ -54,6 +55,7 @@ export async function generate() {
     resolversNonOptionalTypename: false,
     useIndexSignature: false,
     makeResolverTypeCallable: false,
+    avoidOptionals: { defaultValue: true },
   };
   const text = await codegen({
     filename: output,

@@ -2,7 +2,7 @@
  * What clients are told when something goes wrong. Expected failures are `ApiError`s with a code of the public enum;
  * everything else is masked: the client gets INTERNAL_SERVER_ERROR and the id of the request, the log gets the error.
  */
-import { GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
 import type { ErrorCode } from './generated/resolvers-types.js';
 
 /** The longest message sent: coercion errors quote values, and those may be as long as a request. */
@@ -56,7 +56,9 @@ export function refusedRequest(
 
 /** A value that is not acceptable: names the field, the value and what is. */
 export function badInput(field: string, value: unknown, accepted: string): ApiError {
-  return new ApiError('BAD_USER_INPUT', `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`, { field });
+  return new ApiError('BAD_USER_INPUT', `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`, {
+    field,
+  });
 }
 
 /** No such object, or not one that the viewer may see: the two are not told apart. */
@@ -80,7 +82,11 @@ export interface Outward {
  * Turns any error into what the client may see.
  * `isUnavailable` says whether an unexpected error only means that the database is away.
  */
-export function outward(error: unknown, requestId: string, isUnavailable: (error: unknown) => boolean): Outward {
+export function outward(
+  error: unknown,
+  requestId: string,
+  isUnavailable: (error: unknown) => boolean,
+): Outward {
   const graphqlError = error instanceof GraphQLError ? error : null;
   const original = rootCause(error);
   const place = graphqlError
@@ -97,14 +103,27 @@ export function outward(error: unknown, requestId: string, isUnavailable: (error
   // Errors of the language itself (parse, validate, coerce) wrap nothing of ours.
   if (original instanceof GraphQLError) {
     const given = original.extensions.code;
-    const code = PROTOCOL_CODES.has(given) ? given : original.path ? null : 'BAD_REQUEST';
+    const ofVariable = original.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
+    const code = PROTOCOL_CODES.has(given)
+      ? given
+      : ofVariable
+        ? 'BAD_USER_INPUT'
+        : original.path
+          ? null
+          : 'BAD_REQUEST';
     if (code !== null) {
-      return { formatted: { message: shorten(original.message), ...where, extensions: { code } }, masked: null };
+      return {
+        formatted: { message: shorten(original.message), ...where, extensions: { code } },
+        masked: null,
+      };
     }
   }
   if (isUnavailable(original)) {
     const message = 'the service cannot answer now; try again';
-    return { formatted: { message, ...where, extensions: { code: 'UNAVAILABLE', requestId } }, masked: original };
+    return {
+      formatted: { message, ...where, extensions: { code: 'UNAVAILABLE', requestId } },
+      masked: original,
+    };
   }
   const message = `something unexpected happened; request ${requestId} in the log says what`;
   return {
@@ -113,11 +132,13 @@ export function outward(error: unknown, requestId: string, isUnavailable: (error
   };
 }
 
-/** What a resolver threw, taken out of the located errors that graphql-js wraps around it. */
+/** What a resolver threw, taken out of the located error that graphql-js wraps around it. Errors of the language that wrap each other stay: the outermost names the place. */
 function rootCause(error: unknown): unknown {
-  let cause = error;
-  while (cause instanceof GraphQLError && !(cause instanceof ApiError) && cause.originalError) cause = cause.originalError;
-  return cause;
+  const inner = error instanceof GraphQLError ? error.originalError : undefined;
+  if (error instanceof ApiError || !inner) return error;
+  return inner instanceof GraphQLError && !(inner instanceof ApiError) && !inner.originalError
+    ? error
+    : rootCause(inner);
 }
 
 const shorten = (message: string): string =>

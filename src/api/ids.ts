@@ -1,7 +1,17 @@
 /** Global ids: the type and the number of the row, `job_17`. People can type them; clients treat them as opaque. */
 import { badInput } from './errors.js';
 
-export const idTypes = ['job', 'site', 'machine', 'licence', 'user', 'policy', 'decision', 'event', 'apikey'] as const;
+export const idTypes = [
+  'job',
+  'site',
+  'machine',
+  'licence',
+  'user',
+  'policy',
+  'decision',
+  'event',
+  'apikey',
+] as const;
 export type IdType = (typeof idTypes)[number];
 
 /** Numbers up to 2^53 − 1, without sign or leading zero: one spelling for each object. */
@@ -9,7 +19,8 @@ const PATTERN = /^([a-z]+)_([1-9][0-9]{0,15})$/;
 
 /** Rows of these types count in 64 bits, the others in 32: a number beyond that is no object's. */
 const WIDE: ReadonlySet<IdType> = new Set(['job', 'decision', 'event']);
-const fits = (type: IdType, id: number): boolean => id > 0 && id <= (WIDE.has(type) ? Number.MAX_SAFE_INTEGER : 0x7fffffff);
+const fits = (type: IdType, id: number): boolean =>
+  id > 0 && id <= (WIDE.has(type) ? Number.MAX_SAFE_INTEGER : 0x7fffffff);
 
 export const globalId = (type: IdType, id: number): string => `${type}_${id}`;
 

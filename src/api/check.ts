@@ -1,0 +1,57 @@
+/** Small checks of what clients send. Each failure names the field, the value and what is accepted. */
+import { ApiError, badInput } from './errors.js';
+
+/** NUL, and halves of surrogate pairs: neither can be stored as text. */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+/** The largest value of the columns and arguments that count in 32 bits. */
+export const INT_MAX = 0x7fffffff;
+
+/** What is wrong with a text; null: nothing. */
+export function textFault(value: string, charsMax: number, charsMin = 0): string | null {
+  if (value.length < charsMin || value.length > charsMax) {
+    return charsMin > 0 ? `${charsMin} to ${charsMax} characters` : `up to ${charsMax} characters`;
+  }
+  return UNSTORABLE.test(value) ? 'text without NUL and without halves of surrogate pairs' : null;
+}
+
+/** A text within bounds. */
+export function text(field: string, value: string, charsMax: number, charsMin = 0): string {
+  const fault = textFault(value, charsMax, charsMin);
+  if (fault) throw badInput(field, value, fault);
+  return value;
+}
+
+/** A name that can stand in a shell or an address. */
+export function plainName(field: string, value: string): string {
+  if (!NAME.test(value)) throw badInput(field, value, '1 to 64 letters, digits, `.`, `_` or `-`');
+  return value;
+}
+
+/** A number from `min` to `max`, both included. */
+export function within(field: string, value: number, min: number, max: number): number {
+  if (!(value >= min && value <= max)) throw badInput(field, value, `${min} to ${max}`);
+  return value;
+}
+
+/** A number above 0. */
+export function positive(field: string, value: number, max: number): number {
+  if (!(value > 0 && value <= max)) throw badInput(field, value, `above 0, up to ${max}`);
+  return value;
+}
+
+/** A list that is not longer than a request may have. */
+export function atMost<T>(field: string, list: readonly T[], max: number): readonly T[] {
+  if (list.length > max)
+    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${list.length} given; accepted: up to ${max}`, { field });
+  return list;
+}
+
+/** Refuses an explicit null where a field may be absent, but not emptied. */
+export function notNull<T>(field: string, value: T | null | undefined): T | undefined {
+  if (value === null) throw badInput(field, null, 'a value, or nothing at all');
+  return value ?? undefined;
+}
+
+/** Why something was done, for the audit log and the history. */
+export const reason = (value: string): string => text('reason', value, 1_000, 1);

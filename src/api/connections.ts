@@ -1,0 +1,130 @@
+/** Pages in the Relay style. A cursor is opaque to clients; inside it is what the order compares, in base64url JSON. */
+import type { ApiLimits } from './config.js';
+import { ApiError, badInput } from './errors.js';
+import type { PageInfo } from './generated/resolvers-types.js';
+
+export interface Edge<T> {
+  cursor: string;
+  node: T;
+}
+
+export interface Connection<T> {
+  edges: Edge<T>[];
+  nodes: T[];
+  pageInfo: PageInfo;
+}
+
+export interface ForwardArguments {
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}
+
+export const PAGE_DEFAULT = 100;
+
+/** How many objects a page is to have. Throws BAD_USER_INPUT, or LIMIT_EXCEEDED beyond the cap. */
+export function pageSize(
+  field: 'first' | 'last',
+  value: number | null | undefined,
+  limits: ApiLimits,
+): number {
+  const size = value ?? PAGE_DEFAULT;
+  if (size < 0) throw badInput(field, size, `0 to ${limits.pageMax}`);
+  if (size > limits.pageMax) {
+    throw new ApiError(
+      'LIMIT_EXCEEDED',
+      `${field}: ${size} is more than a page may have; accepted: up to ${limits.pageMax}`,
+      { field },
+    );
+  }
+  return size;
+}
+
+/**
+ * A page from rows that were read one beyond its size, in the order of the list. `cursorOf` says where a row stands.
+ * `backward`: the page was read from its end, so that the row beyond is the first one.
+ */
+export function connection<T>(
+  rows: readonly T[],
+  size: number,
+  cursorOf: (row: T) => string,
+  { backward = false, continued = false }: { backward?: boolean; continued?: boolean } = {},
+): Connection<T> {
+  const beyond = rows.length > size;
+  const nodes = !beyond ? [...rows] : backward ? rows.slice(rows.length - size) : rows.slice(0, size);
+  // Cursors are made when somebody reads them: a page of thousands is mostly asked for its nodes.
+  const edges = nodes.map((node) => new LazyEdge(node, cursorOf));
+  return {
+    edges,
+    nodes,
+    pageInfo: {
+      hasNextPage: backward ? continued : beyond,
+      hasPreviousPage: backward ? beyond : continued,
+      startCursor: edges[0]?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+  };
+}
+
+class LazyEdge<T> implements Edge<T> {
+  constructor(
+    readonly node: T,
+    private readonly cursorOf: (row: T) => string,
+  ) {}
+  get cursor(): string {
+    return this.cursorOf(this.node);
+  }
+}
+
+/** A cursor from the values that the order compares. `kind` keeps cursors of different lists apart. */
+export function encodeCursor(kind: string, values: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify([kind, ...values])).toString('base64url');
+}
+
+const CURSOR_CHARS_MAX = 500;
+
+/** The values of a cursor of this kind, as many as `types` says. Throws BAD_USER_INPUT. */
+export function decodeCursor(
+  field: string,
+  cursor: string,
+  kind: string,
+  types: readonly ('string' | 'number')[],
+): (string | number)[] {
+  const refused = badInput(field, cursor, 'a cursor of this very list and order');
+  if (cursor.length > CURSOR_CHARS_MAX) throw refused;
+  let values: unknown;
+  try {
+    values = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  } catch {
+    throw refused;
+  }
+  if (!Array.isArray(values) || values.length !== types.length + 1 || values[0] !== kind) throw refused;
+  const [, ...found] = values as unknown[];
+  if (!types.every((type, i) => typeof found[i] === type)) throw refused;
+  if (found.some((value) => typeof value === 'string' && /[\0\p{Surrogate}]/u.test(value))) throw refused;
+  return found as (string | number)[];
+}
+
+/** The cursor of an event or of a position in the feed: a decimal number. Throws BAD_USER_INPUT. */
+export function eventCursor(field: string, cursor: string | null | undefined): string | null {
+  if (cursor === null || cursor === undefined) return null;
+  if (!/^(0|[1-9][0-9]{0,17})$/.test(cursor))
+    throw badInput(field, cursor, 'a cursor of an event, update or batch');
+  return cursor;
+}
+
+/** All of a list that is held in memory, cut into a page by a key that is unique and ascending. */
+export function pageOfList<T>(
+  list: readonly T[],
+  { first, after }: ForwardArguments,
+  limits: ApiLimits,
+  kind: string,
+  keyOf: (item: T) => string,
+): Connection<T> {
+  const size = pageSize('first', first, limits);
+  const behind = after ? String(decodeCursor('after', after, kind, ['string'])[0]) : null;
+  const start = behind === null ? 0 : list.findIndex((item) => keyOf(item) > behind);
+  const rows = start < 0 ? [] : list.slice(start, start + size + 1);
+  return connection(rows, size, (item) => encodeCursor(kind, [keyOf(item)]), {
+    continued: behind !== null && start !== 0,
+  });
+}

@@ -1,0 +1,15 @@
+/** What every resolver is given. One for each request, and for each operation over a WebSocket. */
+import type { Logger } from 'pino';
+import type { Viewer } from './auth.js';
+import type { Loaders } from './loaders.js';
+import type { Services } from './services/index.js';
+
+export interface Context {
+  viewer: Viewer;
+  /** In every log line and masked error of the request. */
+  requestId: string;
+  log: Logger;
+  services: Services;
+  /** Batches and remembers look-ups: of this request, or for a moment those of all subscriptions. */
+  loaders: Loaders;
+}

@@ -1,0 +1,160 @@
+/** Look-ups by id, batched within a turn of the event loop: a page of thousands of jobs asks for its sites once. */
+import DataLoader from 'dataloader';
+import type { Queries } from '../store/queries.js';
+import type {
+  JobRow,
+  LicenceRow,
+  MachineRow,
+  OutputRow,
+  RunRow,
+  SiteRow,
+  SiteStats,
+  UserRow,
+} from '../store/rows.js';
+import { ApiError } from './errors.js';
+import type { ReservationModel, SubmissionQuotaModel } from './models.js';
+
+/** Ids in one statement. */
+const BATCH_MAX = 10_000;
+
+export interface OutputKey {
+  jobId: number;
+  /** null: the latest that wrote anything. */
+  epoch: number | null;
+  stream: 'STDOUT' | 'STDERR';
+}
+
+export interface Loaders {
+  /** Objects that another object names: they exist, or the load fails. */
+  site(id: number): Promise<SiteRow>;
+  machine(id: number): Promise<MachineRow>;
+  user(id: number): Promise<UserRow>;
+  job(id: number): Promise<JobRow>;
+  licences(ids: readonly number[]): Promise<LicenceRow[]>;
+  /** Those that still exist, in the order of the ids. */
+  jobs(ids: readonly number[]): Promise<JobRow[]>;
+  /** By hand: an id that somebody typed. */
+  findJob(id: number): Promise<JobRow | null>;
+  findSite(id: number): Promise<SiteRow | null>;
+  findMachine(id: number): Promise<MachineRow | null>;
+  findLicence(id: number): Promise<LicenceRow | null>;
+  findUser(id: number): Promise<UserRow | null>;
+  runs(jobId: number): Promise<RunRow[]>;
+  output(key: OutputKey): Promise<OutputRow | null>;
+  machinesOfSite(siteId: number): Promise<MachineRow[]>;
+  licencesOfSite(siteId: number): Promise<LicenceRow[]>;
+  siteStatistics(siteId: number): Promise<SiteStats>;
+  reservation(siteId: number): Promise<ReservationModel | null>;
+  quotaUsed(quota: SubmissionQuotaModel): Promise<number>;
+  /** Forgets everything: something may have changed. */
+  clear(): void;
+}
+
+export function createLoaders(queries: Queries, now: () => number): Loaders {
+  const all: DataLoader<never, unknown, never>[] = [];
+  const loader = <K, V, C = K>(
+    batch: DataLoader.BatchLoadFn<K, V>,
+    options: DataLoader.Options<K, V, C> = {},
+  ) => {
+    const made = new DataLoader<K, V, C>(batch, { maxBatchSize: BATCH_MAX, ...options });
+    all.push(made as unknown as DataLoader<never, unknown, never>);
+    return made;
+  };
+  const byId = <V extends { id: number }>(read: (ids: readonly number[]) => Promise<V[]>) =>
+    loader<number, V | null>(async (ids) => {
+      const found = new Map((await read(ids)).map((row) => [row.id, row]));
+      return ids.map((id) => found.get(id) ?? null);
+    });
+  const grouped = <V>(read: (ids: readonly number[]) => Promise<V[]>, keyOf: (row: V) => number) =>
+    loader<number, V[]>(async (ids) => {
+      const groups = new Map<number, V[]>(ids.map((id) => [id, []]));
+      for (const row of await read(ids)) groups.get(keyOf(row))?.push(row);
+      return ids.map((id) => groups.get(id) ?? []);
+    });
+
+  const sites = byId<SiteRow>((ids) => queries.sitesByIds(ids));
+  const machines = byId<MachineRow>((ids) => queries.machinesByIds(ids));
+  const licences = byId<LicenceRow>((ids) => queries.licencesByIds(ids));
+  const users = byId<UserRow>((ids) => queries.usersByIds(ids));
+  const jobs = byId<JobRow>((ids) => queries.jobsByIds(ids));
+  const runs = grouped<RunRow>(
+    (ids) => queries.runsOfJobs(ids),
+    (run) => run.jobId,
+  );
+  const machinesOfSites = grouped<MachineRow>(
+    (ids) => queries.machinesOfSites(ids),
+    (machine) => machine.siteId,
+  );
+  const licencesOfSites = grouped<LicenceRow>(
+    (ids) => queries.licencesOfSites(ids),
+    (licence) => licence.siteId ?? 0,
+  );
+  const statistics = loader<number, SiteStats>(async (ids) => {
+    const found = new Map((await queries.siteStats(ids)).map((row) => [row.siteId, row]));
+    return ids.map((siteId) => found.get(siteId) ?? { siteId, queued: 0, running: 0, cpus: 0, cpusUsed: 0 });
+  });
+  const reservations = loader<number, ReservationModel | null>(async (ids) => {
+    const found = new Map((await queries.reservationsOfSites(ids)).map((row) => [row.siteId, row]));
+    return ids.map((siteId) => {
+      const row = found.get(siteId);
+      if (!row) return null;
+      const allocations = row.machineIds.map((machineId, i) => ({
+        machineId,
+        tasks: row.machineTasks[i] ?? 0,
+      }));
+      return { jobId: row.jobId, at: row.at, allocations };
+    });
+  });
+  const quotas = loader<number, number>(async (userIds) => {
+    const used = await queries.quotaUsed(userIds, now());
+    return userIds.map((userId) => used.get(userId) ?? 0);
+  });
+  // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
+  const outputs = loader<OutputKey, OutputRow | null, string>(
+    (keys) => Promise.all(keys.map(({ jobId, epoch, stream }) => queries.output(jobId, epoch, stream))),
+    { cacheKeyFn: ({ jobId, epoch, stream }) => `${jobId}/${epoch}/${stream}`, maxBatchSize: 10 },
+  );
+
+  return {
+    site: (id) => existing(sites, id, 'site'),
+    machine: (id) => existing(machines, id, 'machine'),
+    user: (id) => existing(users, id, 'user'),
+    job: (id) => existing(jobs, id, 'job'),
+    licences: (ids) => several(licences, ids),
+    jobs: (ids) => several(jobs, ids),
+    findJob: (id) => jobs.load(id),
+    findSite: (id) => sites.load(id),
+    findMachine: (id) => machines.load(id),
+    findLicence: (id) => licences.load(id),
+    findUser: (id) => users.load(id),
+    runs: (jobId) => runs.load(jobId),
+    output: (key) => outputs.load(key),
+    machinesOfSite: (siteId) => machinesOfSites.load(siteId),
+    licencesOfSite: (siteId) => licencesOfSites.load(siteId),
+    siteStatistics: (siteId) => statistics.load(siteId),
+    reservation: (siteId) => reservations.load(siteId),
+    quotaUsed: ({ userId }) => quotas.load(userId),
+    clear() {
+      for (const one of all) one.clearAll();
+    },
+  };
+}
+
+/** What another row refers to; it can only be missing when retention removed it a moment ago. */
+async function existing<V>(loader: DataLoader<number, V | null>, id: number, type: string): Promise<V> {
+  const row = await loader.load(id);
+  if (row === null) throw new ApiError('NOT_FOUND', `${type}_${id} has been removed meanwhile`);
+  return row;
+}
+
+/** One promise for the lot: thousands of ids are asked for at once. */
+async function several<V>(loader: DataLoader<number, V | null>, ids: readonly number[]): Promise<V[]> {
+  if (ids.length === 0) return [];
+  const rows = await loader.loadMany(ids);
+  const found: V[] = [];
+  for (const row of rows) {
+    if (row instanceof Error) throw row;
+    if (row !== null) found.push(row);
+  }
+  return found;
+}

@@ -1,0 +1,80 @@
+/** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
+import type { Allocation } from '../core/model.js';
+import type * as rows from '../store/rows.js';
+import type { Candidate } from './generated/resolvers-types.js';
+
+export type SiteModel = rows.SiteRow;
+export type MachineModel = rows.MachineRow;
+export type LicenceModel = rows.LicenceRow;
+export type UserModel = rows.UserRow;
+export type ApiKeyModel = rows.ApiKeyRow;
+export type JobModel = rows.JobRow;
+export type RunModel = rows.RunRow;
+export type DecisionModel = rows.DecisionRow;
+export type EventModel = rows.EventRow;
+export type PolicyModel = rows.PolicyRow;
+export type AuditEntryModel = rows.AuditRow;
+
+export type OutputModel = rows.OutputRow;
+
+export type AllocationModel = Allocation;
+
+export interface ReservationModel {
+  jobId: number;
+  at: number;
+  allocations: readonly Allocation[];
+}
+
+/** A user whose quota is asked for: what was used is counted only then. */
+export interface SubmissionQuotaModel {
+  userId: number;
+  limit: number;
+  periodS: number;
+}
+
+export interface CandidateModel extends Pick<Candidate, 'eligible'> {
+  siteId: number;
+  reason: string | null;
+  rank: number | null;
+  terms: Readonly<Record<string, number>>;
+}
+
+export interface PlacementModel {
+  policyVersion: number;
+  priority: number | null;
+  candidates: readonly CandidateModel[];
+  siteId: number | null;
+  startsAt: number | null;
+  allocations: readonly Allocation[];
+  reason: string;
+  message: string;
+}
+
+/** Jobs by id: loaded only when they are asked for. */
+export interface SubmitJobsPayloadModel {
+  ids: readonly number[];
+  repeated: boolean;
+  errors: readonly {
+    index: number;
+    field: string;
+    code: import('./generated/resolvers-types.js').ErrorCode;
+    message: string;
+  }[];
+}
+
+export interface JobsPayloadModel {
+  ids: readonly number[];
+  unchanged: readonly { id: string; code: 'NOT_FOUND' | 'CONFLICT'; message: string }[];
+}
+
+export interface JobUpdateModel {
+  cursor: string;
+  event: EventModel | null;
+  job: JobModel | null;
+}
+
+export interface SiteUpdateModel {
+  cursor: string;
+  event: EventModel | null;
+  siteId: number | null;
+}

@@ -1,0 +1,25 @@
+/** Events, and the updates that carry them. */
+import type { EventKind, EventResolvers, JobUpdateResolvers } from '../generated/resolvers-types.js';
+import { globalId, type IdType } from '../ids.js';
+
+const TYPES: Readonly<Record<EventKind, IdType>> = {
+  JOB_STATE: 'job',
+  JOB_CHANGED: 'job',
+  SITE: 'site',
+  MACHINE: 'machine',
+  LICENCE: 'licence',
+  USER: 'user',
+  POLICY: 'policy',
+};
+
+export const Event: EventResolvers = {
+  id: (event) => globalId('event', event.id),
+  cursor: (event) => String(event.id),
+  objectId: (event) => globalId(TYPES[event.kind], event.entityId),
+  sequence: (event) => event.seq,
+  site: (event, _, { loaders }) => (event.siteId === null ? null : loaders.site(event.siteId)),
+};
+
+export const JobUpdate: JobUpdateResolvers = {
+  resyncRequired: ({ event }) => event === null,
+};

@@ -1,0 +1,46 @@
+/** Sites, machines and licences. */
+import type {
+  LicenceResolvers,
+  MachineResolvers,
+  ReservationResolvers,
+  SiteResolvers,
+  SiteUpdateResolvers,
+} from '../generated/resolvers-types.js';
+import { globalId } from '../ids.js';
+import { maySeeJob } from '../services/access.js';
+
+export const Site: SiteResolvers = {
+  id: (site) => globalId('site', site.id),
+  machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
+  licences: (site, _, { loaders }) => loaders.licencesOfSite(site.id),
+  queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,
+  runningJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).running,
+  cpus: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpus,
+  cpusUsed: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpusUsed,
+  reservation: (site, _, { loaders }) => loaders.reservation(site.id),
+};
+
+export const Reservation: ReservationResolvers = {
+  job: async ({ jobId }, _, { loaders, viewer }) => {
+    const job = await loaders.job(jobId);
+    return job && maySeeJob(viewer, job) ? job : null;
+  },
+  machines: ({ allocations }) => [...allocations],
+};
+
+export const Machine: MachineResolvers = {
+  id: (machine) => globalId('machine', machine.id),
+  site: (machine, _, { loaders }) => loaders.site(machine.siteId),
+  architecture: (machine) => machine.arch,
+  licences: (machine, _, { loaders }) => loaders.licences(machine.licenceIds),
+};
+
+export const Licence: LicenceResolvers = {
+  id: (licence) => globalId('licence', licence.id),
+  site: (licence, _, { loaders }) => (licence.siteId === null ? null : loaders.site(licence.siteId)),
+};
+
+export const SiteUpdate: SiteUpdateResolvers = {
+  resyncRequired: ({ event }) => event === null,
+  site: ({ siteId }, _, { loaders }) => (siteId === null ? null : loaders.site(siteId)),
+};

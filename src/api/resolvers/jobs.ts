@@ -1,0 +1,134 @@
+/** Jobs, their runs, decisions and outputs. */
+import {
+  type DispatchExplanation,
+  describeDispatch,
+  describeStart,
+  type ReasonCode,
+  type StartExplanation,
+} from '../../core/index.js';
+import type {
+  AllocationResolvers,
+  CandidateResolvers,
+  DecisionResolvers,
+  JobResolvers,
+  JobsPayloadResolvers,
+  OutputResolvers,
+  PlacementResolvers,
+  RunResolvers,
+  SubmitJobsPayloadResolvers,
+} from '../generated/resolvers-types.js';
+import { globalId } from '../ids.js';
+import type { CandidateModel, DecisionModel } from '../models.js';
+import { maySeeJob } from '../services/access.js';
+
+export const Job: JobResolvers = {
+  id: (job) => globalId('job', job.id),
+  user: (job, _, { loaders }) => loaders.user(job.userId),
+  site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
+  group: (job) => job.groupName,
+  arguments: (job) => job.args,
+  environment: (job, _, { viewer }) => (maySeeJob(viewer, job) ? job.env : null),
+  architecture: (job) => job.arch,
+  estimateSeconds: (job) => job.estimateS,
+  referenceBenchmark: (job) => job.benchmark,
+  runTimeLimitSeconds: (job) => job.runTimeLimitS,
+  runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
+  decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
+  events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
+  output: (job, { stream, epoch }, { loaders }) =>
+    job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
+  whyWaiting: (job, _, { services }) => services.explain.whyWaiting(job),
+};
+
+export const Run: RunResolvers = {
+  site: (run, _, { loaders }) => loaders.site(run.siteId),
+  allocations: (run) =>
+    run.machineIds.map((machineId, i) => ({ machineId, tasks: run.machineTasks[i] ?? 0 })),
+  licences: (run, _, { loaders }) => loaders.licences(run.licenceIds),
+  plannedSeconds: (run) => run.plannedS,
+  cpuSeconds: (run) => run.cpuS,
+  ioWaitSeconds: (run) => run.ioWaitS,
+};
+
+export const Output: OutputResolvers = {
+  text: (output) => output.body,
+};
+
+export const Allocation: AllocationResolvers = {
+  machine: ({ machineId }, _, { loaders }) => loaders.machine(machineId),
+};
+
+export const SubmitJobsPayload: SubmitJobsPayloadResolvers = {
+  jobs: ({ ids }, _, { loaders }) => loaders.jobs(ids),
+  jobIds: ({ ids }) => ids.map((id) => globalId('job', id)),
+};
+
+export const JobsPayload: JobsPayloadResolvers = {
+  jobs: ({ ids }, _, { loaders }) => loaders.jobs(ids),
+  jobIds: ({ ids }) => ids.map((id) => globalId('job', id)),
+};
+
+export const Decision: DecisionResolvers = {
+  id: (decision) => globalId('decision', decision.id),
+  job: (decision, _, { loaders }) => loaders.job(decision.jobId),
+  message: (decision) => sentenceOf(decision),
+  from: (decision, _, { loaders }) =>
+    decision.fromSiteId === null ? null : loaders.site(decision.fromSiteId),
+  site: (decision, _, { loaders }) => (decision.siteId === null ? null : loaders.site(decision.siteId)),
+  candidates: (decision) => candidatesOf(decision),
+  detail: (decision) => detailOf(decision),
+};
+
+export const Candidate: CandidateResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
+};
+
+export const Placement: PlacementResolvers = {
+  site: ({ siteId }, _, { loaders }) => (siteId === null ? null : loaders.site(siteId)),
+};
+
+function detailOf(decision: DecisionModel): Record<string, unknown> {
+  return JSON.parse(decision.detail) as Record<string, unknown>;
+}
+
+function sentenceOf(decision: DecisionModel): string {
+  const reason = decision.reason as ReasonCode;
+  return decision.kind === 'START'
+    ? describeStart(reason, detailOf(decision) as unknown as StartExplanation)
+    : decision.kind === 'DISPATCH'
+      ? describeDispatch(reason, detailOf(decision) as unknown as DispatchExplanation).sentence
+      : decision.reason;
+}
+
+/** The sites of a dispatch decision, the chosen one first; other decisions had none to choose from. */
+function candidatesOf(decision: DecisionModel): CandidateModel[] {
+  if (decision.kind !== 'DISPATCH') return [];
+  const { sites } = describeDispatch(
+    decision.reason as ReasonCode,
+    detailOf(decision) as unknown as DispatchExplanation,
+  );
+  const eligible = sites.filter((site) => site.ineligible === null);
+  const others = sites.filter((site) => site.ineligible !== null);
+  eligible.sort(
+    (a, b) =>
+      Number(b.siteId === decision.siteId) - Number(a.siteId === decision.siteId) ||
+      byTerms(a.terms, b.terms) ||
+      a.siteId - b.siteId,
+  );
+  return [...eligible, ...others].map(({ siteId, terms, ineligible }, i) => ({
+    siteId,
+    terms,
+    eligible: ineligible === null,
+    reason: ineligible,
+    rank: ineligible === null ? i + 1 : null,
+  }));
+}
+
+/** In the order in which the policy compares its terms, which is the order in which it names them. */
+function byTerms(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): number {
+  for (const name of Object.keys(a)) {
+    const difference = (a[name] ?? 0) - (b[name] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

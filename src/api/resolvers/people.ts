@@ -1,0 +1,39 @@
+/** Users, their keys, the policy they set, and what they did. */
+import type {
+  ApiKeyResolvers,
+  AuditEntryResolvers,
+  PolicyResolvers,
+  SubmissionQuotaResolvers,
+  UserResolvers,
+} from '../generated/resolvers-types.js';
+import { globalId } from '../ids.js';
+import { maySeeUser } from '../services/access.js';
+
+export const User: UserResolvers = {
+  id: (user) => globalId('user', user.id),
+  submissionQuota: ({ id, submissionLimit, submissionPeriodS }) =>
+    submissionLimit === null || submissionPeriodS === null
+      ? null
+      : { userId: id, limit: submissionLimit, periodS: submissionPeriodS },
+  apiKeys: (user, _, { services, viewer }) => services.people.keysOf(viewer, user.id),
+};
+
+export const SubmissionQuota: SubmissionQuotaResolvers = {
+  periodSeconds: (quota) => quota.periodS,
+  used: (quota, _, { loaders }) => loaders.quotaUsed(quota),
+};
+
+export const ApiKey: ApiKeyResolvers = {
+  id: (key) => globalId('apikey', key.id),
+  site: (key, _, { loaders }) => (key.siteId === null ? null : loaders.site(key.siteId)),
+};
+
+export const Policy: PolicyResolvers = {
+  id: (policy) => globalId('policy', policy.version),
+  author: ({ authorId }, _, { loaders, viewer }) =>
+    authorId === null || !maySeeUser(viewer, authorId) ? null : loaders.user(authorId),
+};
+
+export const AuditEntry: AuditEntryResolvers = {
+  user: ({ userId }, _, { loaders }) => (userId === null ? null : loaders.user(userId)),
+};

@@ -1,0 +1,108 @@
+/** Query, Mutation and Subscription: each field is one call of the service that has its name. */
+import { jobColumns } from '../columns.js';
+import type {
+  MutationResolvers,
+  QueryResolvers,
+  SubscriptionResolvers,
+} from '../generated/resolvers-types.js';
+
+export const Query: Required<QueryResolvers> = {
+  viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
+  node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
+  sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
+  machines: (_, { site, ...page }, { services, viewer }) =>
+    services.grid.machines(viewer, site ?? null, page),
+  licences: (_, page, { services, viewer }) => services.grid.licences(viewer, page),
+  users: (_, page, { services, viewer }) => services.people.users(viewer, page),
+  jobs: (_, options, { services, viewer }, info) => services.jobs.jobs(viewer, options, jobColumns(info)),
+  jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
+  job: (_, { id }, { services, viewer }) => services.jobs.job(viewer, id),
+  policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
+  policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
+  decisions: (_, { job, ...page }, { services, viewer }) =>
+    services.jobs.decisions(viewer, job ?? null, page),
+  events: (_, page, { services, viewer }) => services.events.events(viewer, page),
+  latestCursor: (_, _arguments, { services, viewer }) => services.events.latestCursor(viewer),
+  placement: (_, { job, spec }, { services, viewer }) =>
+    services.explain.placement(viewer, job ?? null, spec ?? null),
+  audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
+};
+
+export const Mutation: Required<MutationResolvers> = {
+  submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
+  cancelJobs: (_, { selection }, { services, viewer }) => services.jobs.cancelJobs(viewer, selection),
+  holdJobs: (_, { selection }, { services, viewer }) => services.jobs.holdJobs(viewer, selection),
+  releaseJobs: (_, { selection }, { services, viewer }) => services.jobs.releaseJobs(viewer, selection),
+  reprioritiseJobs: (_, { selection, boost }, { services, viewer }) =>
+    services.jobs.reprioritiseJobs(viewer, selection, boost),
+
+  registerSite: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.registerSite(viewer, input, requestId),
+  updateSite: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.updateSite(viewer, input, requestId),
+  drainSite: (_, { site }, { services, viewer, requestId }) =>
+    services.grid.drainSite(viewer, site, requestId),
+  removeSite: (_, { site }, { services, viewer, requestId }) =>
+    services.grid.removeSite(viewer, site, requestId),
+  registerMachine: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.registerMachine(viewer, input, requestId),
+  registerMachines: (_, { inputs }, { services, viewer, requestId }) =>
+    services.grid.registerMachines(viewer, inputs, requestId),
+  updateMachine: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.updateMachine(viewer, input, requestId),
+  drainMachine: (_, { machine }, { services, viewer, requestId }) =>
+    services.grid.drainMachine(viewer, machine, requestId),
+  removeMachine: (_, { machine }, { services, viewer, requestId }) =>
+    services.grid.removeMachine(viewer, machine, requestId),
+  registerLicence: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.registerLicence(viewer, input, requestId),
+  updateLicence: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.updateLicence(viewer, input, requestId),
+  removeLicence: (_, { licence }, { services, viewer, requestId }) =>
+    services.grid.removeLicence(viewer, licence, requestId),
+
+  registerUser: (_, { input }, { services, viewer, requestId }) =>
+    services.people.registerUser(viewer, input, requestId),
+  updateUser: (_, { input }, { services, viewer, requestId }) =>
+    services.people.updateUser(viewer, input, requestId),
+  createApiKey: (_, { input }, { services, viewer, requestId }) =>
+    services.people.createApiKey(viewer, input, requestId),
+  revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
+    services.people.revokeApiKey(viewer, apiKey, requestId),
+  setQuota: (_, { input }, { services, viewer, requestId }) =>
+    services.people.setQuota(viewer, input, requestId),
+
+  setWeights: (_, { input }, { services, viewer, requestId }) =>
+    services.policy.setWeights(viewer, input, requestId),
+  updatePolicy: (_, { input }, { services, viewer, requestId }) =>
+    services.policy.updatePolicy(viewer, input, requestId),
+  revertPolicy: (_, input, { services, viewer, requestId }) =>
+    services.policy.revertPolicy(viewer, input, requestId),
+
+  heartbeat: (_, { site, machines }, { services, viewer }) =>
+    services.agents.heartbeat(viewer, site, machines),
+  reportRuns: async (_, { site, reports }, { services, viewer }) => ({
+    results: await services.agents.reportRuns(viewer, site, reports),
+  }),
+};
+
+/** An update is already what its field answers. */
+const asIs = <T>(update: T): T => update;
+
+export const Subscription: Required<SubscriptionResolvers> = {
+  jobUpdated: {
+    subscribe: (_, { filter, after }, { services, viewer }) =>
+      services.subscriptions.jobUpdated(viewer, filter ?? null, after ?? null),
+    resolve: asIs,
+  },
+  siteUpdated: {
+    subscribe: (_, { site, after }, { services, viewer }) =>
+      services.subscriptions.siteUpdated(viewer, site ?? null, after ?? null),
+    resolve: asIs,
+  },
+  assignments: {
+    subscribe: (_, { site, after }, { services, viewer }) =>
+      services.subscriptions.assignments(viewer, site, after ?? null),
+    resolve: asIs,
+  },
+};

@@ -1,0 +1,64 @@
+/** The scalars of the schema. Times are instants inside: a Date in, a Date, epoch seconds or any ISO text out. */
+import { GraphQLError, GraphQLScalarType, Kind, valueFromASTUntyped } from 'graphql';
+import { quote } from './errors.js';
+
+const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+const ACCEPTED =
+  'an ISO 8601 time with a zone, between the years 1970 and 9999, such as 2026-03-01T12:00:00.000Z';
+const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** graphql-js puts the variable and the path in front. */
+const notAccepted = (value: unknown, accepted: string): GraphQLError =>
+  new GraphQLError(`${quote(value)} is not accepted; accepted: ${accepted}`, {
+    extensions: { code: 'BAD_USER_INPUT' },
+  });
+
+function parseTime(value: unknown): Date {
+  if (typeof value === 'string' && ISO.test(value)) {
+    const date = new Date(value);
+    const ms = date.getTime();
+    // The day is compared as well: Date takes 31 February for 3 March.
+    if (ms >= 0 && ms <= LATEST_MS && realDay(value)) return date;
+  }
+  throw notAccepted(value, ACCEPTED);
+}
+
+function realDay(text: string): boolean {
+  const [year, month, day] = text.slice(0, 10).split('-').map(Number) as [number, number, number];
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+}
+
+export const DateTime = new GraphQLScalarType<Date, string>({
+  name: 'DateTime',
+  parseValue: parseTime,
+  parseLiteral: (node) => parseTime(node.kind === Kind.STRING ? node.value : null),
+  serialize(value) {
+    const date =
+      value instanceof Date ? value : new Date(typeof value === 'number' ? value * 1000 : String(value));
+    return date.toISOString();
+  },
+});
+
+/** Deeper documents than this are nobody's policy, and would only be there to exhaust a stack. */
+const JSON_DEPTH_MAX = 32;
+
+function parseJson(value: unknown): unknown {
+  if (depthOf(value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX) {
+    throw notAccepted(value, `values nested up to ${JSON_DEPTH_MAX} levels`);
+  }
+  return value;
+}
+
+function depthOf(value: unknown, stopAt: number): number {
+  if (value === null || typeof value !== 'object' || stopAt === 0) return 0;
+  let deepest = 0;
+  for (const part of Object.values(value)) deepest = Math.max(deepest, depthOf(part, stopAt - 1));
+  return deepest + 1;
+}
+
+export const Json = new GraphQLScalarType<unknown, unknown>({
+  name: 'JSON',
+  parseValue: parseJson,
+  parseLiteral: (node, variables) => parseJson(valueFromASTUntyped(node, variables)),
+  serialize: (value) => value,
+});

@@ -1,0 +1,121 @@
+/**
+ * Who may do what. The table below is complete: a field of Query, Mutation or Subscription without an entry does not
+ * compile, is refused when it is asked for, and fails a test. Whose objects are meant (a USER's own jobs, an AGENT's own
+ * site) is each service's matter; the helpers for it are here.
+ */
+import type { Viewer } from '../auth.js';
+import { ApiError } from '../errors.js';
+import type { Mutation, Query, Subscription, UserRole } from '../generated/resolvers-types.js';
+
+export type RootField = Exclude<keyof Query | keyof Mutation | keyof Subscription, '__typename'>;
+
+const admins: readonly UserRole[] = ['ADMIN'];
+const operators: readonly UserRole[] = ['ADMIN', 'OPERATOR'];
+const people: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER'];
+const everybody: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'];
+const agents: readonly UserRole[] = ['AGENT'];
+
+export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
+  // Queries
+  viewer: everybody,
+  node: everybody,
+  sites: everybody,
+  machines: everybody,
+  licences: people,
+  users: operators,
+  jobs: people,
+  jobCount: people,
+  job: people,
+  policy: people,
+  policyHistory: people,
+  decisions: people,
+  events: people,
+  latestCursor: everybody,
+  placement: people,
+  audit: admins,
+  // Mutations
+  submitJobs: people,
+  cancelJobs: people,
+  holdJobs: people,
+  releaseJobs: people,
+  reprioritiseJobs: people,
+  registerSite: operators,
+  updateSite: operators,
+  drainSite: operators,
+  removeSite: operators,
+  registerMachine: operators,
+  registerMachines: operators,
+  updateMachine: operators,
+  drainMachine: operators,
+  removeMachine: operators,
+  registerLicence: operators,
+  updateLicence: operators,
+  removeLicence: operators,
+  registerUser: admins,
+  updateUser: admins,
+  createApiKey: people,
+  revokeApiKey: people,
+  setQuota: admins,
+  setWeights: admins,
+  updatePolicy: admins,
+  revertPolicy: admins,
+  heartbeat: agents,
+  reportRuns: agents,
+  // Subscriptions
+  jobUpdated: people,
+  siteUpdated: everybody,
+  assignments: agents,
+};
+
+/** Throws FORBIDDEN unless the viewer's role may use the field. What has no rule is nobody's. */
+export function authorise(viewer: Viewer, field: RootField): void {
+  const allowed: readonly UserRole[] | undefined = rules[field];
+  if (allowed?.includes(viewer.role)) return;
+  throw new ApiError(
+    'FORBIDDEN',
+    `${field} needs one of the roles ${allowed?.join(', ') || '(none)'}; this key has ${viewer.role}`,
+  );
+}
+
+type Operation = (viewer: Viewer, ...rest: never[]) => unknown;
+
+/**
+ * Puts the rule of its name in front of each operation of a service. Everything that the resolvers of Query, Mutation and
+ * Subscription call has gone through here.
+ */
+export function guarded<T extends { [K in keyof T]: K extends RootField ? Operation : never }>(
+  operations: T,
+): T {
+  const entries = Object.entries(operations as Record<string, Operation>).map(([field, operation]) => [
+    field,
+    (viewer: Viewer, ...rest: never[]) => {
+      authorise(viewer, field as RootField);
+      return operation(viewer, ...rest);
+    },
+  ]);
+  return Object.fromEntries(entries) as T;
+}
+
+/** ADMIN or OPERATOR: sees and handles everybody's jobs. */
+export const handlesAll = (viewer: Viewer): boolean => operators.includes(viewer.role);
+
+/** Null: everybody's jobs are the viewer's to see; otherwise only this user's. */
+export const ownerOnly = (viewer: Viewer): number | null => (handlesAll(viewer) ? null : viewer.userId);
+
+/** Whether the viewer may see this job. An AGENT sees none: it gets assignments. */
+export const maySeeJob = (viewer: Viewer, job: { userId: number }): boolean =>
+  handlesAll(viewer) || (viewer.role === 'USER' && job.userId === viewer.userId);
+
+/** Whether the viewer may see this site. */
+export const maySeeSite = (viewer: Viewer, siteId: number): boolean =>
+  viewer.role === 'AGENT' ? viewer.siteId === siteId : true;
+
+/** Whether the viewer may see this user. */
+export const maySeeUser = (viewer: Viewer, userId: number): boolean =>
+  handlesAll(viewer) || userId === viewer.userId;
+
+/** Throws FORBIDDEN unless the viewer is the agent of this site. */
+export function ownSite(viewer: Viewer, siteId: number): void {
+  if (viewer.siteId === siteId) return;
+  throw new ApiError('FORBIDDEN', 'this key is for another site, or for none');
+}

@@ -1,0 +1,112 @@
+/** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
+import { parsePolicy } from '../../core/policy.js';
+import type { OutputPiece, RunReport } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { atMost } from '../check.js';
+import { badInput } from '../errors.js';
+import type { ReportResult, RunReportInput } from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { guarded, ownSite } from './access.js';
+import type { ServiceParts } from './parts.js';
+
+const HEARTBEAT_MACHINES_MAX = 10_000;
+const MESSAGE_CHARS_MAX = 4_000;
+const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
+const SECONDS_MAX = 1e12;
+
+/** A new policy acts from the next cycle; here it may take so long. */
+const POLICY_MS = 1_000;
+
+const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run', ReportResult>> = {
+  accepted: 'ACCEPTED',
+  repeated: 'REPEATED',
+  'stale-epoch': 'STALE_EPOCH',
+  'unknown-run': 'UNKNOWN_RUN',
+};
+
+export function createAgentsService(parts: ServiceParts) {
+  const { store, queries, limits, now } = parts;
+  const maxAttempts = remembered(POLICY_MS, async () => {
+    const policy = await queries.policy();
+    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
+  });
+  return guarded({
+    async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      atMost('machines', machines, HEARTBEAT_MACHINES_MAX);
+      const ids = machines.map((machine) => localId('machine', machine, 'machines'));
+      const back = await store.heartbeat(siteId, ids, now());
+      if (back.length > 0) parts.wake(['root', siteId]);
+      return true;
+    },
+
+    async reportRuns(
+      viewer: Viewer,
+      site: string,
+      reports: readonly RunReportInput[],
+    ): Promise<ReportResult[]> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      atMost('reports', reports, limits.reportsMax);
+      if (reports.length === 0) return [];
+      const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts());
+      if (outcome.touched.length > 0) parts.wake(outcome.touched.map((touched) => touched ?? 'root'));
+      return outcome.results.map((result) => RESULTS[result]);
+    },
+  });
+}
+
+/** Asks at most once in a while; calls that come together share the answer. */
+function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | null = null;
+  let until = 0;
+  return () => {
+    if (answer === null || Date.now() >= until) {
+      until = Date.now() + forMs;
+      answer = ask();
+      answer.catch(() => {
+        answer = null;
+      });
+    }
+    return answer;
+  };
+}
+
+function runReport(input: RunReportInput, index: number): RunReport {
+  const field = (name: string): string => `reports[${index}].${name}`;
+  const seconds = (name: 'cpuSeconds' | 'ioWaitSeconds'): number | null => {
+    const value = input[name] ?? null;
+    if (value !== null && !(value >= 0 && value <= SECONDS_MAX))
+      throw badInput(field(name), value, `0 to ${SECONDS_MAX}`);
+    return value;
+  };
+  if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
+  const ended = input.phase === 'ENDED';
+  if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, when the phase is ENDED');
+  const signal = input.signal ?? null;
+  if (signal !== null && !SIGNAL.test(signal))
+    throw badInput(field('signal'), signal, 'the name of a signal such as SIGTERM');
+  return {
+    jobId: localId('job', input.job, field('job')),
+    epoch: input.epoch,
+    phase: input.phase,
+    at: input.at.getTime() / 1000,
+    exitCode: ended ? (input.exitCode ?? null) : null,
+    signal: ended ? signal : null,
+    cause: ended ? (input.cause ?? null) : null,
+    // Cut rather than refused: the end of a run must not be lost over the length of its message.
+    message: input.message?.slice(0, MESSAGE_CHARS_MAX) ?? null,
+    cpuS: seconds('cpuSeconds'),
+    ioWaitS: seconds('ioWaitSeconds'),
+    stdout: output(input.stdout, field('stdout.bytes')),
+    stderr: output(input.stderr, field('stderr.bytes')),
+  };
+}
+
+function output(piece: RunReportInput['stdout'], field: string): OutputPiece | null {
+  if (!piece) return null;
+  if (!(piece.bytes >= 0 && piece.bytes <= Number.MAX_SAFE_INTEGER))
+    throw badInput(field, piece.bytes, '0 or more');
+  return { body: piece.text, bytes: Math.floor(piece.bytes), truncated: piece.truncated };
+}

@@ -1,0 +1,160 @@
+/** Dry runs and explanations: what the schedulers would do, asked of the same functions that do it. */
+
+import { predictStart } from '../../core/explain/placement.js';
+import { type Job as CoreJob, type Placing, placement, waitingOnHold, whyWaiting } from '../../core/index.js';
+import { isLive, isTerminal } from '../../core/states.js';
+import type { JobRow } from '../../store/rows.js';
+import type { NewJob } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
+import { globalId, localId } from '../ids.js';
+import type { PlacementModel } from '../models.js';
+import { guarded, handlesAll, maySeeJob } from './access.js';
+import { newJob } from './job-input.js';
+import type { ServiceParts } from './parts.js';
+
+/** The id of a job that does not exist: draws depend on ids, so a dry run's draw may fall otherwise than the job's will. */
+const NO_JOB = 0;
+
+export function createExplainService(parts: ServiceParts) {
+  const { queries, mirror, now } = parts;
+
+  async function context() {
+    await mirror.sync();
+    return {
+      grid: mirror.grid,
+      version: mirror.policy.version,
+      explain: { now: now(), policy: mirror.policy.document },
+    };
+  }
+
+  async function userClass(userId: number): Promise<CoreJob['userClass']> {
+    const [user] = await queries.usersByIds([userId]);
+    if (!user) throw notFound('user', globalId('user', userId));
+    return user.class;
+  }
+
+  /** The dry run of a job that is not in a site's queue. */
+  async function atRoot(job: CoreJob): Promise<PlacementModel> {
+    const { grid, version, explain } = await context();
+    const placing = placement(grid, job, explain);
+    return {
+      ...described(placing),
+      policyVersion: version,
+      siteId: placing.ranking.find((site) => site.rank === 1)?.siteId ?? null,
+      startsAt: placing.start?.at ?? null,
+      allocations: placing.start?.allocations ?? [],
+    };
+  }
+
+  async function ofJob(row: JobRow): Promise<PlacementModel> {
+    if (isTerminal(row.state) || isLive(row.state)) {
+      throw new ApiError(
+        'CONFLICT',
+        `${globalId('job', row.id)} is ${row.state}: it has been placed already`,
+      );
+    }
+    const { grid, version, explain } = await context();
+    const known = grid.job(row.id);
+    const place = grid.placeOf(row.id);
+    if (known === null || place === null || place.at === 'ROOT') {
+      return atRoot(known ?? coreJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row));
+    }
+    if (place.at === 'RUNNING')
+      throw new ApiError('CONFLICT', `${globalId('job', row.id)} has started meanwhile`);
+    // It is in a queue: its place is decided, the ranking is what it would be today.
+    const start = predictStart(grid, grid.siteEntry(place.siteId), known, explain.now);
+    return {
+      ...described(placement(grid, known, explain)),
+      policyVersion: version,
+      siteId: place.siteId,
+      startsAt: start?.at ?? null,
+      allocations: start?.allocations ?? [],
+    };
+  }
+
+  return {
+    ...guarded({
+      async placement(viewer: Viewer, job: string | null, spec: JobInput | null): Promise<PlacementModel> {
+        if ((job === null) === (spec === null))
+          throw badInput('placement', { job, spec: spec && '…' }, 'either `job` or `spec`');
+        if (spec !== null) {
+          const made = newJob(spec, handlesAll(viewer), (fault) => {
+            throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
+          });
+          return atRoot(coreJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));
+        }
+        const id = job as string;
+        const [row] = await queries.jobsByIds([localId('job', id, 'job')]);
+        if (!row || !maySeeJob(viewer, row)) throw notFound('job', id);
+        return ofJob(row);
+      },
+    }),
+
+    /** Of a job that the viewer has been shown; null where it does not wait. */
+    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>): Promise<WhyWaiting | null> {
+      if (job.state === 'HELD') return waitingOnHold();
+      if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
+      const { grid, explain } = await context();
+      // It may have moved on since the row was read.
+      return grid.placeOf(job.id) === null ? null : whyWaiting(grid, job.id, explain);
+    },
+  };
+}
+
+function described({ priority, reason, message, ranking }: Placing) {
+  return {
+    priority,
+    reason,
+    message,
+    candidates: ranking.map((site) => ({
+      siteId: site.siteId,
+      eligible: site.ineligible === null,
+      reason: site.ineligible,
+      rank: site.rank,
+      terms: site.terms,
+    })),
+  };
+}
+
+/** A job as the schedulers see it. */
+function coreJob(
+  id: number,
+  userId: number,
+  userClass: CoreJob['userClass'],
+  submit: number,
+  job: Pick<
+    NewJob,
+    | 'estimateS'
+    | 'benchmark'
+    | 'deadline'
+    | 'tasks'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'licences'
+    | 'os'
+    | 'arch'
+    | 'boost'
+    | 'runTimeLimitS'
+  >,
+): CoreJob {
+  return {
+    id,
+    userId,
+    userClass,
+    submit,
+    estimate: job.estimateS,
+    benchmark: job.benchmark,
+    deadline: job.deadline,
+    tasks: job.tasks,
+    cpusPerTask: job.cpusPerTask,
+    memoryMbPerTask: job.memoryMbPerTask,
+    licences: job.licences,
+    os: job.os,
+    arch: job.arch,
+    boost: job.boost,
+    priority: null,
+    runTimeLimit: job.runTimeLimitS,
+  };
+}

@@ -1,0 +1,270 @@
+/** Sites, machines and licences: reading them, and an operator's changes to them. An AGENT sees its own site only. */
+import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
+import type { LicenceRow, MachineRow, SiteRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { atMost, INT_MAX, notNull, plainName, positive, text, within } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError } from '../errors.js';
+import type {
+  RegisterLicenceInput,
+  RegisterMachineInput,
+  RegisterSiteInput,
+  UpdateLicenceInput,
+  UpdateMachineInput,
+  UpdateSiteInput,
+} from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { guarded, maySeeSite } from './access.js';
+import { actor, done, type ServiceParts, wakeAll } from './parts.js';
+
+const CPUS_MAX = 1_000_000;
+const BENCHMARK_MAX = 1e9;
+const PLATFORM_CHARS_MAX = 200;
+const KIND_CHARS_MAX = 200;
+const MACHINE_LICENCES_MAX = 1_000;
+
+export function createGridService(parts: ServiceParts) {
+  const { directory, queries, limits, now } = parts;
+
+  /** Wakes whoever may have something new to do after a change at a site; null: a pool of the whole grid. */
+  async function wake(siteId: number | null): Promise<void> {
+    if (siteId === null) await wakeAll(parts);
+    else parts.wake(['root', siteId]);
+  }
+
+  async function changeSite(
+    viewer: Viewer,
+    id: string,
+    change: Parameters<typeof directory.updateSite>[1],
+    requestId: string,
+    action: string,
+  ): Promise<SiteRow> {
+    const siteId = localId('site', id, 'site');
+    const site = done(await directory.updateSite(siteId, change, { ...actor(viewer, requestId), action }));
+    await wake(siteId);
+    return site;
+  }
+
+  async function changeMachine(
+    viewer: Viewer,
+    id: string,
+    change: Parameters<typeof directory.updateMachine>[1],
+    requestId: string,
+    action: string,
+  ): Promise<MachineRow> {
+    const machineId = localId('machine', id, 'machine');
+    const machine = done(
+      await directory.updateMachine(machineId, change, { ...actor(viewer, requestId), action }),
+    );
+    await wake(machine.siteId);
+    return machine;
+  }
+
+  async function register(
+    viewer: Viewer,
+    inputs: readonly RegisterMachineInput[],
+    requestId: string,
+    action: string,
+  ): Promise<MachineRow[]> {
+    if (inputs.length === 0) return [];
+    atMost('inputs', inputs, limits.machinesMax);
+    const machines = inputs.map((input, index) => {
+      const field = (name: string): string =>
+        action === 'registerMachine' ? name : `inputs[${index}].${name}`;
+      return {
+        siteId: localId('site', input.site, field('site')),
+        name: plainName(field('name'), input.name),
+        cpus: within(field('cpus'), input.cpus, 1, CPUS_MAX),
+        memoryMb: within(field('memoryMb'), input.memoryMb, 0, INT_MAX),
+        benchmark: positive(field('benchmark'), input.benchmark, BENCHMARK_MAX),
+        os: text(field('os'), input.os, PLATFORM_CHARS_MAX, 1),
+        arch: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
+        licenceIds: licenceIds(field('licences'), input.licences),
+      };
+    });
+    const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
+    parts.wake(['root', ...new Set(made.map((machine) => machine.siteId))]);
+    return made;
+  }
+
+  return guarded({
+    async sites(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<SiteRow>> {
+      const size = pageSize('first', first, limits);
+      const behind = after ? (decodeCursor('after', after, 'site', ['string'])[0] as string) : '';
+      const rows =
+        viewer.role === 'AGENT'
+          ? (await queries.sitesByIds(viewer.siteId === null ? [] : [viewer.siteId])).filter(
+              (site) => site.name > behind,
+            )
+          : await queries.sites(behind, size + 1);
+      return connection(rows, size, (site) => encodeCursor('site', [site.name]), {
+        continued: behind !== '',
+      });
+    },
+
+    async machines(
+      viewer: Viewer,
+      site: string | null,
+      { first, after }: ForwardArguments,
+    ): Promise<Connection<MachineRow>> {
+      const size = pageSize('first', first, limits);
+      const asked = site === null ? null : localId('site', site, 'site');
+      if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
+      // 0 is no site's id: an agent's key without a site sees nothing.
+      const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
+      const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'string']) : null;
+      const behind = cursor && { siteId: cursor[0] as number, name: cursor[1] as string };
+      const rows = await queries.machines(siteId, behind, size + 1);
+      return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
+        continued: behind !== null,
+      });
+    },
+
+    async licences(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenceRow>> {
+      const size = pageSize('first', first, limits);
+      const cursor = after ? decodeCursor('after', after, 'licence', ['string', 'number']) : null;
+      const rows = await queries.licences(
+        cursor && { kind: cursor[0] as string, id: cursor[1] as number },
+        size + 1,
+      );
+      return connection(rows, size, (licence) => encodeCursor('licence', [licence.kind, licence.id]), {
+        continued: cursor !== null,
+      });
+    },
+
+    async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
+      const site = {
+        name: plainName('name', input.name),
+        latitude: degrees('latitude', input.latitude, 90),
+        longitude: degrees('longitude', input.longitude, 180),
+        localPolicy: localPolicy(input.localPolicy),
+      };
+      const made = done(await directory.registerSite(site, actor(viewer, requestId)));
+      await wake(made.id);
+      return made;
+    },
+    async updateSite(viewer: Viewer, input: UpdateSiteInput, requestId: string): Promise<SiteRow> {
+      const name = notNull('name', input.name);
+      const state = notNull('state', input.state);
+      const change = {
+        ...(name === undefined ? {} : { name: plainName('name', name) }),
+        ...(state === undefined ? {} : { state }),
+        ...(input.latitude === undefined ? {} : { latitude: degrees('latitude', input.latitude, 90) }),
+        ...(input.longitude === undefined ? {} : { longitude: degrees('longitude', input.longitude, 180) }),
+        ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
+      };
+      return changeSite(viewer, input.site, change, requestId, 'updateSite');
+    },
+    drainSite: (viewer: Viewer, site: string, requestId: string) =>
+      changeSite(viewer, site, { state: 'DRAINING' }, requestId, 'drainSite'),
+    async removeSite(viewer: Viewer, id: string, requestId: string): Promise<SiteRow> {
+      const siteId = localId('site', id, 'site');
+      const site = done(await directory.removeSite(siteId, now(), actor(viewer, requestId)));
+      // Its agent's keys are not good any more.
+      parts.keysChanged();
+      await wake(siteId);
+      return site;
+    },
+
+    async registerMachine(
+      viewer: Viewer,
+      input: RegisterMachineInput,
+      requestId: string,
+    ): Promise<MachineRow> {
+      const [machine] = await register(viewer, [input], requestId, 'registerMachine');
+      return machine as MachineRow;
+    },
+    registerMachines: (viewer: Viewer, inputs: readonly RegisterMachineInput[], requestId: string) =>
+      register(viewer, inputs, requestId, 'registerMachines'),
+    async updateMachine(viewer: Viewer, input: UpdateMachineInput, requestId: string): Promise<MachineRow> {
+      const given = {
+        name: notNull('name', input.name),
+        state: notNull('state', input.state),
+        cpus: notNull('cpus', input.cpus),
+        memoryMb: notNull('memoryMb', input.memoryMb),
+        benchmark: notNull('benchmark', input.benchmark),
+        os: notNull('os', input.os),
+        arch: notNull('architecture', input.architecture),
+        licences: notNull('licences', input.licences),
+      };
+      const change = {
+        ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
+        ...(given.state === undefined ? {} : { state: given.state }),
+        ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, CPUS_MAX) }),
+        ...(given.memoryMb === undefined ? {} : { memoryMb: within('memoryMb', given.memoryMb, 0, INT_MAX) }),
+        ...(given.benchmark === undefined
+          ? {}
+          : { benchmark: positive('benchmark', given.benchmark, BENCHMARK_MAX) }),
+        ...(given.os === undefined ? {} : { os: text('os', given.os, PLATFORM_CHARS_MAX, 1) }),
+        ...(given.arch === undefined
+          ? {}
+          : { arch: text('architecture', given.arch, PLATFORM_CHARS_MAX, 1) }),
+        ...(given.licences === undefined ? {} : { licenceIds: licenceIds('licences', given.licences) }),
+      };
+      return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
+    },
+    drainMachine: (viewer: Viewer, machine: string, requestId: string) =>
+      changeMachine(viewer, machine, { state: 'DRAINING' }, requestId, 'drainMachine'),
+    async removeMachine(viewer: Viewer, id: string, requestId: string): Promise<MachineRow> {
+      const machineId = localId('machine', id, 'machine');
+      const machine = done(await directory.removeMachine(machineId, now(), actor(viewer, requestId)));
+      await wake(machine.siteId);
+      return machine;
+    },
+
+    async registerLicence(
+      viewer: Viewer,
+      input: RegisterLicenceInput,
+      requestId: string,
+    ): Promise<LicenceRow> {
+      const licence = {
+        kind: text('kind', input.kind, KIND_CHARS_MAX, 1),
+        copies: within('copies', input.copies, 0, INT_MAX),
+        siteId: input.site ? localId('site', input.site, 'site') : null,
+      };
+      const made = done(await directory.registerLicence(licence, actor(viewer, requestId)));
+      await wake(made.siteId);
+      return made;
+    },
+    async updateLicence(viewer: Viewer, input: UpdateLicenceInput, requestId: string): Promise<LicenceRow> {
+      const licenceId = localId('licence', input.licence, 'licence');
+      const change = { copies: within('copies', input.copies, 0, INT_MAX) };
+      const licence = done(await directory.updateLicence(licenceId, change, actor(viewer, requestId)));
+      await wake(licence.siteId);
+      return licence;
+    },
+    async removeLicence(viewer: Viewer, id: string, requestId: string): Promise<LicenceRow> {
+      const licenceId = localId('licence', id, 'licence');
+      const licence = done(await directory.removeLicence(licenceId, now(), actor(viewer, requestId)));
+      await wake(licence.siteId);
+      return licence;
+    },
+  });
+}
+
+function degrees(field: string, value: number | null | undefined, max: number): number | null {
+  return value === null || value === undefined ? null : within(field, value, -max, max);
+}
+
+function licenceIds(field: string, ids: readonly string[]): number[] {
+  atMost(field, ids, MACHINE_LICENCES_MAX);
+  return [...new Set(ids.map((id) => localId('licence', id, field)))];
+}
+
+function localPolicy(document: unknown): LocalPolicy | null {
+  if (document === null || document === undefined) return null;
+  try {
+    return parseLocalPolicy(document);
+  } catch (error) {
+    if (error instanceof PolicyError)
+      throw new ApiError('BAD_USER_INPUT', `localPolicy: ${error.message}`, { faults: error.faults });
+    throw error;
+  }
+}

@@ -1,0 +1,27 @@
+/** The services that the resolvers call, by what they are about. */
+import { createAgentsService } from './agents.js';
+import { createEventsService } from './events.js';
+import { createExplainService } from './explain.js';
+import { createGridService } from './grid.js';
+import { createJobsService } from './jobs.js';
+import { createNodesService } from './nodes.js';
+import type { ServiceParts } from './parts.js';
+import { createPeopleService } from './people.js';
+import { createPolicyService } from './policy.js';
+import { createSubscriptionsService } from './subscriptions.js';
+
+export function createServices(parts: ServiceParts) {
+  return {
+    agents: createAgentsService(parts),
+    events: createEventsService(parts),
+    explain: createExplainService(parts),
+    grid: createGridService(parts),
+    jobs: createJobsService(parts),
+    nodes: createNodesService(parts),
+    people: createPeopleService(parts),
+    policy: createPolicyService(parts),
+    subscriptions: createSubscriptionsService(parts),
+  };
+}
+
+export type Services = ReturnType<typeof createServices>;

@@ -1,0 +1,145 @@
+/**
+ * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
+ * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
+ */
+import type { NewJob } from '../../store/store.js';
+import { INT_MAX, textFault } from '../check.js';
+import { quote } from '../errors.js';
+import type { ErrorCode, JobInput } from '../generated/resolvers-types.js';
+
+export interface Fault {
+  field: string;
+  code: ErrorCode;
+  message: string;
+}
+
+const NAME_CHARS_MAX = 200;
+const PATH_CHARS_MAX = 4_096;
+/** What Linux takes as one argument, and far below what it takes in all. */
+const ARGUMENT_CHARS_MAX = 128 * 1024;
+const ARGUMENTS_MAX = 1_000;
+const VARIABLES_MAX = 500;
+/** Arguments and environment of one job together. */
+const WORDS_CHARS_MAX = 256 * 1024;
+const LICENCES_MAX = 16;
+const COUNT_MAX = 100_000;
+const BOOST_MAX = 1_000;
+/** About thirty years: longer than any run, and exact to the millisecond when added to any time. */
+const SECONDS_MAX = 1e9;
+const SIZE_MB_MAX = 1e12;
+const BENCHMARK_MAX = 1e9;
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
+
+const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Checks one job; faults are handed to `fault`. The result is only good when there were none. */
+export function newJob(input: JobInput, mayRaise: boolean, fault: (fault: Fault) => void): NewJob {
+  const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
+    fault({ field, code, message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}` });
+  const text = (
+    field: string,
+    value: string | null | undefined,
+    charsMax: number,
+    charsMin = 1,
+  ): string | null => {
+    if (value === null || value === undefined) return null;
+    const wrong = textFault(value, charsMax, charsMin);
+    if (wrong) refuse(field, value, wrong);
+    return value;
+  };
+  const whole = (field: string, value: number, min: number, max: number): number => {
+    if (value < min || value > max) refuse(field, value, `${min} to ${max}`);
+    return value;
+  };
+  const above0 = (field: string, value: number, max: number): number => {
+    if (!(value > 0 && value <= max)) refuse(field, value, `above 0, up to ${max}`);
+    return value;
+  };
+  const size = (field: string, value: number): number => {
+    if (!(value >= 0 && value <= SIZE_MB_MAX)) refuse(field, value, `0 to ${SIZE_MB_MAX}`);
+    return value;
+  };
+
+  text('command', input.command, PATH_CHARS_MAX);
+  if (input.arguments.length > ARGUMENTS_MAX)
+    refuse('arguments', input.arguments.length, `up to ${ARGUMENTS_MAX} arguments`);
+  let words = 0;
+  for (const argument of input.arguments) {
+    words += argument.length;
+    text('arguments', argument, ARGUMENT_CHARS_MAX, 0);
+  }
+
+  let env = NO_VARIABLES as Record<string, string>;
+  if (input.environment.length > 0) {
+    if (input.environment.length > VARIABLES_MAX)
+      refuse('environment', input.environment.length, `up to ${VARIABLES_MAX} variables`);
+    // No prototype: a variable may be called `constructor`, and `__proto__` is a name like any other.
+    env = Object.create(null) as Record<string, string>;
+    for (const { name, value } of input.environment) {
+      words += name.length + value.length;
+      if (!VARIABLE_NAME.test(name))
+        refuse('environment.name', name, 'letters, digits and `_`, not beginning with a digit');
+      if (name in env) refuse('environment.name', name, 'each name once');
+      text('environment.value', value, ARGUMENT_CHARS_MAX, 0);
+      env[name] = value;
+    }
+  }
+  if (words > WORDS_CHARS_MAX) {
+    refuse('arguments', words, `up to ${WORDS_CHARS_MAX} characters of arguments and environment together`);
+  }
+
+  const workingDirectory = text('workingDirectory', input.workingDirectory, PATH_CHARS_MAX);
+  if (workingDirectory !== null && !/^(\/|[A-Za-z]:[\\/])/.test(workingDirectory)) {
+    refuse('workingDirectory', workingDirectory, 'an absolute path');
+  }
+
+  let licences: string[] = [];
+  if (input.licences.length > 0) {
+    if (input.licences.length > LICENCES_MAX)
+      refuse('licences', input.licences.length, `up to ${LICENCES_MAX} kinds`);
+    licences = [...new Set(input.licences)].sort();
+    if (licences.length !== input.licences.length) refuse('licences', input.licences, 'each kind once');
+    for (const kind of licences) text('licences', kind, NAME_CHARS_MAX);
+  }
+
+  whole('boost', input.boost, -BOOST_MAX, BOOST_MAX);
+  if (input.boost > 0 && !mayRaise)
+    refuse('boost', input.boost, `-${BOOST_MAX} to 0; above 0 needs an operator`, 'FORBIDDEN');
+  if (input.arrayIndex !== null && input.arrayIndex !== undefined)
+    whole('arrayIndex', input.arrayIndex, 0, INT_MAX);
+
+  const limit = input.runTimeLimitSeconds ?? null;
+  const simulated = input.simulatedRunSeconds ?? null;
+  return {
+    name: text('name', input.name, NAME_CHARS_MAX),
+    application: text('application', input.application, NAME_CHARS_MAX) ?? programName(input.command),
+    groupName: text('group', input.group, NAME_CHARS_MAX),
+    arrayIndex: input.arrayIndex ?? null,
+    command: input.command,
+    args: input.arguments,
+    env,
+    workingDirectory,
+    tasks: whole('tasks', input.tasks, 1, COUNT_MAX),
+    cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, COUNT_MAX),
+    memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, INT_MAX),
+    licences,
+    os: text('os', input.os, NAME_CHARS_MAX),
+    arch: text('architecture', input.architecture, NAME_CHARS_MAX),
+    estimateS: above0('estimateSeconds', input.estimateSeconds, SECONDS_MAX),
+    benchmark: above0('referenceBenchmark', input.referenceBenchmark, BENCHMARK_MAX),
+    runTimeLimitS: limit === null ? null : above0('runTimeLimitSeconds', limit, SECONDS_MAX),
+    deadline: input.deadline ? input.deadline.getTime() / 1000 : null,
+    inputMb: size('inputMb', input.inputMb),
+    outputMb: size('outputMb', input.outputMb),
+    restartable: input.restartable,
+    simulatedRunS: simulated === null ? null : above0('simulatedRunSeconds', simulated, SECONDS_MAX),
+    boost: input.boost,
+    held: input.held,
+  };
+}
+
+/** The last component of a path, cut to the length of a name. */
+function programName(command: string): string {
+  const last = command.slice(Math.max(command.lastIndexOf('/'), command.lastIndexOf('\\')) + 1);
+  return (last || command).slice(0, NAME_CHARS_MAX);
+}

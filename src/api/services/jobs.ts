@@ -1,0 +1,327 @@
+/** Jobs: submitting them, acting on them, reading them. Users see and touch their own only. */
+import { createHash } from 'node:crypto';
+import type { JobPage, JobFilter as StoredFilter } from '../../store/queries.js';
+import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
+import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { atMost, text, within } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  eventCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type {
+  JobFilter,
+  JobSelection,
+  QueryJobsArgs,
+  SubmitJobsInput,
+} from '../generated/resolvers-types.js';
+import { globalId, localId } from '../ids.js';
+import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
+import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { type Fault, newJob } from './job-input.js';
+import type { ServiceParts } from './parts.js';
+
+/** Faults of a submission that are reported; the first ones say what is wrong. */
+const FAULTS_MAX = 1_000;
+const KEY_CHARS_MAX = 200;
+const BOOST_MAX = 1_000;
+/** Ids in a filter. */
+const FILTER_IDS_MAX = 1_000;
+const COUNT_MAX = 100_000;
+const NAME_CHARS_MAX = 200;
+
+export function createJobsService(parts: ServiceParts) {
+  const { store, queries, limits, now } = parts;
+
+  async function submitJobs(viewer: Viewer, input: SubmitJobsInput): Promise<SubmitJobsPayloadModel> {
+    if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
+    if (input.jobs.length > limits.jobsMax) {
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `jobs: ${input.jobs.length} given; accepted: up to ${limits.jobsMax}`,
+      );
+    }
+    const idempotencyKey = input.idempotencyKey ?? null;
+    if (idempotencyKey !== null) text('idempotencyKey', idempotencyKey, KEY_CHARS_MAX, 1);
+
+    const errors: SubmitJobsPayloadModel['errors'][number][] = [];
+    const jobs: NewJob[] = new Array(input.jobs.length);
+    const mayRaise = handlesAll(viewer);
+    let index = 0;
+    const fault = (one: Fault): void => {
+      if (errors.length < FAULTS_MAX) errors.push({ index, ...one });
+    };
+    for (const job of input.jobs) {
+      jobs[index] = newJob(job, mayRaise, fault);
+      index++;
+    }
+    if (errors.length > 0) return { ids: [], repeated: false, errors };
+
+    const result = await store.submit({
+      userId: viewer.userId,
+      idempotencyKey,
+      // Only a submission with a key is ever compared with another.
+      payloadHash: idempotencyKey === null ? '' : hashOf(jobs),
+      jobs,
+      now: now(),
+    });
+    switch (result.kind) {
+      case 'accepted':
+        if (!result.repeated) parts.wake(['root']);
+        return { ids: result.jobIds, repeated: result.repeated, errors: [] };
+      case 'key-reused':
+        throw new ApiError(
+          'IDEMPOTENCY_KEY_REUSED',
+          `idempotencyKey ${JSON.stringify(idempotencyKey)} was used before with other jobs`,
+        );
+      case 'full':
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `the service holds ${result.live} jobs; accepted: up to ${result.limit}`,
+        );
+      case 'quota': {
+        const { limit, periodS, used, asked, freesAt } = result;
+        const when = freesAt === null ? null : new Date(freesAt * 1000).toISOString();
+        throw new ApiError(
+          'QUOTA_EXCEEDED',
+          `${asked} jobs asked for, ${used} of ${limit} used within ${periodS} s; ${when ? `admitted from ${when}` : 'never admitted at once'}`,
+          { limit, periodSeconds: periodS, used, asked, freesAt: when },
+        );
+      }
+    }
+  }
+
+  /** A selection as the store takes it. */
+  async function select(viewer: Viewer, { ids, filter }: JobSelection): Promise<StoreSelection> {
+    const base = { ownedBy: ownerOnly(viewer), limit: limits.jobsMax };
+    if ((ids ?? null) !== null && (filter ?? null) !== null)
+      throw badInput('selection', 'ids and filter', 'one of the two');
+    if (ids) {
+      if (ids.length > limits.jobsMax) {
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `selection.ids: ${ids.length} given; accepted: up to ${limits.jobsMax}`,
+        );
+      }
+      return { ...base, ids: [...new Set(ids.map((id) => localId('job', id, 'selection.ids')))] };
+    }
+    if (!filter) throw badInput('selection', 'neither ids nor filter', 'one of the two');
+    return { ...base, filter: selectionFilter(filter) };
+  }
+
+  /** Runs an action and turns its outcome into the payload. */
+  async function act(
+    viewer: Viewer,
+    selection: JobSelection,
+    action: (selection: StoreSelection) => Promise<SelectionOutcome>,
+    cannot: string,
+  ): Promise<JobsPayloadModel> {
+    const outcome = await action(await select(viewer, selection));
+    if (outcome.tooMany) {
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `selection.filter: more than ${limits.jobsMax} jobs match; accepted: up to ${limits.jobsMax}; nothing was done`,
+      );
+    }
+    if (outcome.touched.length > 0) parts.wake(outcome.touched.map((site) => site ?? 'root'));
+    return {
+      ids: outcome.changed,
+      unchanged: outcome.unchanged.map(({ jobId, state }) => {
+        const id = globalId('job', jobId);
+        return state === null
+          ? { id, code: 'NOT_FOUND' as const, message: notFound('job', id).message }
+          : { id, code: 'CONFLICT' as const, message: `${id} is ${state}: ${cannot}` };
+      }),
+    };
+  }
+
+  /** A page of jobs that the viewer may see. `columns`: what the query reads of them. */
+  async function jobs(
+    viewer: Viewer,
+    { filter, orderBy, first, after, last, before }: QueryJobsArgs,
+    columns: readonly (keyof JobRow)[],
+  ): Promise<Connection<JobRow>> {
+    const backward = (last ?? null) !== null || (before ?? null) !== null;
+    if (backward && ((first ?? null) !== null || (after ?? null) !== null)) {
+      throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+    }
+    const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
+    const order = ORDERS[orderBy?.field ?? 'SUBMITTED_AT'];
+    const direction = orderBy?.direction ?? 'ASC';
+    const kind = `job ${order} ${direction}`;
+    const cursor = backward ? before : after;
+    const from = cursor
+      ? decodeCursor(backward ? 'before' : 'after', cursor, kind, ['number', 'number'])
+      : null;
+    const stored = storedFilter(viewer, filter ?? null);
+    if (stored === null || size === 0) return connection<JobRow>([], size, () => '');
+    const page: JobPage = {
+      order,
+      direction,
+      backward,
+      from: from && { id: from[0] as number, at: from[1] as number },
+      limit: size + 1,
+    };
+    const key = KEYS[order];
+    const rows = (await queries.jobs(stored, page, withKey(columns, key))) as JobRow[];
+    return connection(rows, size, (job) => encodeCursor(kind, [job.id, job[key] ?? 0]), {
+      backward,
+      continued: from !== null,
+    });
+  }
+
+  /** Null: nothing can match. Cursors and ids of others' jobs are harmless: the owner is always a condition too. */
+  function storedFilter(viewer: Viewer, filter: JobFilter | null): StoredFilter | null {
+    const owner = ownerOnly(viewer);
+    const user = filter?.user ? localId('user', filter.user, 'filter.user') : null;
+    if (owner !== null && user !== null && user !== owner) return null;
+    const userId = owner ?? user;
+    return {
+      ...(userId === null ? {} : { userId }),
+      ...(filter?.ids
+        ? {
+            ids: atMost('filter.ids', filter.ids, FILTER_IDS_MAX).map((id) =>
+              localId('job', id, 'filter.ids'),
+            ),
+          }
+        : {}),
+      ...(filter?.states ? { states: [...new Set(filter.states)] } : {}),
+      ...(filter?.site ? { siteId: localId('site', filter.site, 'filter.site') } : {}),
+      ...(typeof filter?.application === 'string'
+        ? { application: text('filter.application', filter.application, NAME_CHARS_MAX) }
+        : {}),
+      ...(typeof filter?.group === 'string'
+        ? { groupName: text('filter.group', filter.group, NAME_CHARS_MAX) }
+        : {}),
+      ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
+      ...(filter?.submittedBefore ? { submittedBefore: seconds(filter.submittedBefore) } : {}),
+      ...(filter?.endedAfter ? { endedFrom: seconds(filter.endedAfter) } : {}),
+      ...(filter?.endedBefore ? { endedBefore: seconds(filter.endedBefore) } : {}),
+    };
+  }
+
+  /** A job that the viewer may see. Throws NOT_FOUND. */
+  async function visibleJob(viewer: Viewer, id: string): Promise<JobRow> {
+    const [found] = await queries.jobsByIds([localId('job', id, 'job')]);
+    if (!found || !maySeeJob(viewer, found)) throw notFound('job', id);
+    return found;
+  }
+
+  async function decisionsOf(
+    jobId: number,
+    { first, after }: ForwardArguments,
+  ): Promise<Connection<DecisionRow>> {
+    const size = pageSize('first', first, limits);
+    const behind = after ? (decodeCursor('after', after, 'decision', ['number'])[0] as number) : 0;
+    const rows = await queries.decisionsOfJob(jobId, behind, size + 1);
+    return connection(rows, size, decisionCursor, { continued: behind > 0 });
+  }
+
+  return {
+    ...guarded({
+      submitJobs,
+      cancelJobs: (viewer: Viewer, selection: JobSelection) =>
+        act(
+          viewer,
+          selection,
+          (selected) =>
+            store.cancel(selected, now(), handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER'),
+          'it cannot be cancelled (any more)',
+        ),
+      holdJobs: (viewer: Viewer, selection: JobSelection) =>
+        act(viewer, selection, (selected) => store.hold(selected), 'only jobs that wait can be held'),
+      releaseJobs: (viewer: Viewer, selection: JobSelection) =>
+        act(viewer, selection, (selected) => store.release(selected), 'only held jobs can be released'),
+      reprioritiseJobs(viewer: Viewer, selection: JobSelection, boost: number) {
+        within('boost', boost, -BOOST_MAX, BOOST_MAX);
+        if (boost > 0 && !handlesAll(viewer)) {
+          throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${BOOST_MAX} to 0`);
+        }
+        return act(viewer, selection, (selected) => store.reprioritise(selected, boost), 'it has ended');
+      },
+
+      jobs,
+      async jobCount(viewer: Viewer, filter: JobFilter | null): Promise<number> {
+        const stored = storedFilter(viewer, filter);
+        return stored === null ? 0 : queries.jobCount(stored, COUNT_MAX);
+      },
+      async job(viewer: Viewer, id: string): Promise<JobRow | null> {
+        const [found] = await queries.jobsByIds([localId('job', id, 'id')]);
+        return found && maySeeJob(viewer, found) ? found : null;
+      },
+      async decisions(
+        viewer: Viewer,
+        job: string | null,
+        page: ForwardArguments,
+      ): Promise<Connection<DecisionRow>> {
+        if (job !== null) return decisionsOf((await visibleJob(viewer, job)).id, page);
+        if (!handlesAll(viewer))
+          throw new ApiError(
+            'FORBIDDEN',
+            'decisions: name one of your own jobs; all of them need an operator',
+          );
+        const size = pageSize('first', page.first, limits);
+        const before = page.after
+          ? (decodeCursor('after', page.after, 'decision', ['number'])[0] as number)
+          : null;
+        const rows = await queries.latestDecisions(before, size + 1);
+        return connection(rows, size, decisionCursor, { continued: before !== null });
+      },
+    }),
+
+    visibleJob,
+    /** Of a job that the viewer has been shown. */
+    decisionsOf,
+    async eventsOf(jobId: number, { first, after }: ForwardArguments): Promise<Connection<EventRow>> {
+      const size = pageSize('first', first, limits);
+      const behind = eventCursor('after', after) ?? '0';
+      const rows = await queries.eventsOfJob(jobId, behind, size + 1);
+      return connection(rows, size, (event) => String(event.id), { continued: behind !== '0' });
+    },
+  };
+}
+
+const ORDERS = { SUBMITTED_AT: 'SUBMITTED', ENDED_AT: 'ENDED', DEADLINE: 'DEADLINE' } as const;
+/** What each order compares beside the id. */
+const KEYS = { SUBMITTED: 'id', ENDED: 'endedAt', DEADLINE: 'deadline' } as const;
+
+const seconds = (date: Date): number => date.getTime() / 1000;
+const decisionCursor = (decision: DecisionRow): string => encodeCursor('decision', [decision.id]);
+
+/** What authorisation, the cursor and the resolvers' shortcuts need is always read. */
+function withKey(columns: readonly (keyof JobRow)[], key: keyof JobRow): (keyof JobRow)[] {
+  return [...new Set<keyof JobRow>(['id', 'userId', 'epoch', 'state', key, ...columns])];
+}
+
+/** Jobs as coerced have their fields in the order of the schema: equal payloads give equal text. */
+function hashOf(jobs: readonly NewJob[]): string {
+  return createHash('sha256').update(JSON.stringify(jobs)).digest('hex');
+}
+
+/** Filters of actions: what has ended cannot be acted on, so ranges of ends say nothing. */
+function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter']> {
+  for (const field of ['ids', 'submittedAfter', 'submittedBefore', 'endedAfter', 'endedBefore'] as const) {
+    if ((filter[field] ?? null) !== null) {
+      throw badInput(
+        `selection.filter.${field}`,
+        filter[field],
+        'states, site, user, application and group; or `ids` beside the filter',
+      );
+    }
+  }
+  return {
+    ...(filter.states ? { states: [...filter.states] } : {}),
+    ...(filter.site ? { siteId: localId('site', filter.site, 'selection.filter.site') } : {}),
+    ...(filter.user ? { userId: localId('user', filter.user, 'selection.filter.user') } : {}),
+    ...(filter.application
+      ? { application: text('selection.filter.application', filter.application, NAME_CHARS_MAX) }
+      : {}),
+    ...(filter.group ? { groupName: text('selection.filter.group', filter.group, NAME_CHARS_MAX) } : {}),
+  };
+}

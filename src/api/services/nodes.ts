@@ -1,0 +1,66 @@
+/** Any object by its global id, if the viewer may see it. */
+import type { Viewer } from '../auth.js';
+import { badInput } from '../errors.js';
+import type { ResolversTypes } from '../generated/resolvers-types.js';
+import { type IdType, parseGlobalId } from '../ids.js';
+import { guarded, handlesAll, maySeeJob, maySeeSite, maySeeUser } from './access.js';
+import type { ServiceParts } from './parts.js';
+
+/** An object with the name of its type, which tells GraphQL what it is. */
+type NodeModel = Awaited<ResolversTypes['Node']> & { __typename: string };
+
+export function createNodesService({ queries }: ServiceParts) {
+  const find: Readonly<Record<IdType, (viewer: Viewer, id: number) => Promise<object | null | undefined>>> = {
+    async job(viewer, id) {
+      const [job] = await queries.jobsByIds([id]);
+      return job && maySeeJob(viewer, job) ? job : null;
+    },
+    site: async (viewer, id) => (maySeeSite(viewer, id) ? (await queries.sitesByIds([id]))[0] : null),
+    async machine(viewer, id) {
+      const [machine] = await queries.machinesByIds([id]);
+      return machine && maySeeSite(viewer, machine.siteId) ? machine : null;
+    },
+    licence: async (viewer, id) => (viewer.role === 'AGENT' ? null : (await queries.licencesByIds([id]))[0]),
+    user: async (viewer, id) => (maySeeUser(viewer, id) ? (await queries.usersByIds([id]))[0] : null),
+    policy: (viewer, version) => (viewer.role === 'AGENT' ? Promise.resolve(null) : queries.policy(version)),
+    async decision(viewer, id) {
+      const [decision] = await queries.decisionsByIds([id]);
+      if (!decision) return null;
+      const [job] = await queries.jobsByIds([decision.jobId]);
+      return job && maySeeJob(viewer, job) ? decision : null;
+    },
+    async event(viewer, id) {
+      const [event] = await queries.eventsByIds([id]);
+      if (!event || viewer.role === 'AGENT') return null;
+      const own =
+        event.userId === viewer.userId || (event.kind === 'USER' && event.entityId === viewer.userId);
+      const ofGrid = event.userId === null && event.kind !== 'USER';
+      return handlesAll(viewer) || own || ofGrid ? event : null;
+    },
+    async apikey(viewer, id) {
+      const [key] = await queries.apiKeysByIds([id]);
+      return key && (key.userId === viewer.userId || viewer.role === 'ADMIN') ? key : null;
+    },
+  };
+
+  return guarded({
+    async node(viewer: Viewer, id: string): Promise<NodeModel | null> {
+      const parsed = parseGlobalId(id);
+      if (!parsed) throw badInput('id', id, 'a global id such as job_17');
+      const found = await find[parsed.type](viewer, parsed.id);
+      return found ? ({ ...found, __typename: TYPE_NAMES[parsed.type] } as NodeModel) : null;
+    },
+  });
+}
+
+const TYPE_NAMES: Readonly<Record<IdType, string>> = {
+  job: 'Job',
+  site: 'Site',
+  machine: 'Machine',
+  licence: 'Licence',
+  user: 'User',
+  policy: 'Policy',
+  decision: 'Decision',
+  event: 'Event',
+  apikey: 'ApiKey',
+};

@@ -1,0 +1,45 @@
+/** What services are made of, and what they share. */
+import type { Actor, Change, Directory } from '../../store/directory.js';
+import type { EventFeed } from '../../store/feed.js';
+import type { Mirror } from '../../store/mirror.js';
+import type { Queries } from '../../store/queries.js';
+import type { Store } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import type { ApiLimits } from '../config.js';
+import { ApiError } from '../errors.js';
+
+/** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
+export type Wake = (schedulers: readonly ('root' | number)[]) => void;
+
+export interface ServiceParts {
+  store: Store;
+  directory: Directory;
+  queries: Queries;
+  feed: EventFeed;
+  /** For dry runs and explanations only: keeping it in step costs work. */
+  mirror: Mirror;
+  wake: Wake;
+  limits: ApiLimits;
+  /** Epoch seconds. */
+  now(): number;
+  /** Keys may have lost their power: ask again before trusting one. */
+  keysChanged(): void;
+}
+
+/** Wakes the root and every site: something changed for all. */
+export async function wakeAll(parts: Pick<ServiceParts, 'queries' | 'wake'>): Promise<void> {
+  const sites = await parts.queries.sites('', SITES_MAX);
+  parts.wake(['root', ...sites.map((site) => site.id)]);
+}
+
+/** More sites than anybody has; the slow timer wakes the rest. */
+const SITES_MAX = 10_000;
+
+/** On whose behalf a change is made. */
+export const actor = (viewer: Viewer, requestId: string): Actor => ({ userId: viewer.userId, requestId });
+
+/** The value of a change that was made. Throws what it was refused with. */
+export function done<T>(change: Change<T>): T {
+  if (change.kind === 'done') return change.value;
+  throw new ApiError(change.code, change.message);
+}

@@ -1,0 +1,149 @@
+/** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
+import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { INT_MAX, notNull, plainName, positive, reason, text, within } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type {
+  CreateApiKeyInput,
+  RegisterUserInput,
+  SetQuotaInput,
+  UpdateUserInput,
+} from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { guarded } from './access.js';
+import { actor, done, type ServiceParts } from './parts.js';
+
+const KEY_NAME_CHARS_MAX = 200;
+const SHARE_MAX = 1e6;
+const PERIOD_SECONDS_MAX = 366 * 86_400;
+
+export function createPeopleService(parts: ServiceParts) {
+  const { directory, queries, limits, now } = parts;
+
+  async function user(id: number, shown: string): Promise<UserRow> {
+    const [found] = await queries.usersByIds([id]);
+    if (!found) throw notFound('user', shown);
+    return found;
+  }
+
+  return {
+    ...guarded({
+      viewer: (viewer: Viewer) => user(viewer.userId, 'viewer'),
+
+      async users(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<UserRow>> {
+        const size = pageSize('first', first, limits);
+        const behind = after ? (decodeCursor('after', after, 'user', ['string'])[0] as string) : '';
+        const rows = await queries.users(behind, size + 1);
+        return connection(rows, size, (one) => encodeCursor('user', [one.name]), {
+          continued: behind !== '',
+        });
+      },
+
+      async audit(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<AuditRow>> {
+        const size = pageSize('first', first, limits);
+        const before = after ? (decodeCursor('after', after, 'audit', ['number'])[0] as number) : null;
+        const rows = await queries.audits(before, size + 1);
+        return connection(rows, size, (entry) => encodeCursor('audit', [entry.id]), {
+          continued: before !== null,
+        });
+      },
+
+      async registerUser(viewer: Viewer, input: RegisterUserInput, requestId: string): Promise<UserRow> {
+        const made = {
+          name: plainName('name', input.name),
+          class: input.class,
+          role: input.role,
+          quotaShare: positive('quotaShare', input.quotaShare, SHARE_MAX),
+        };
+        return done(await directory.registerUser(made, actor(viewer, requestId)));
+      },
+
+      async updateUser(viewer: Viewer, input: UpdateUserInput, requestId: string): Promise<UserRow> {
+        const userId = localId('user', input.user, 'user');
+        const userClass = notNull('class', input.class);
+        const role = notNull('role', input.role);
+        const active = notNull('active', input.active);
+        const change = {
+          ...(userClass === undefined ? {} : { class: userClass }),
+          ...(role === undefined ? {} : { role }),
+          ...(active === undefined ? {} : { active }),
+        };
+        const changed = done(await directory.updateUser(userId, change, actor(viewer, requestId)));
+        parts.keysChanged();
+        parts.wake(['root']);
+        return changed;
+      },
+
+      async setQuota(viewer: Viewer, input: SetQuotaInput, requestId: string): Promise<UserRow> {
+        const userId = localId('user', input.user, 'user');
+        const share = notNull('quotaShare', input.quotaShare);
+        const submission = submissionQuota(input);
+        const quota = {
+          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, SHARE_MAX) }),
+          ...(submission === undefined ? {} : { submission }),
+        };
+        const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
+        const changed = done(await directory.setQuota(userId, quota, by));
+        parts.wake(['root']);
+        return changed;
+      },
+
+      async createApiKey(viewer: Viewer, input: CreateApiKeyInput, requestId: string) {
+        const userId = input.user ? localId('user', input.user, 'user') : viewer.userId;
+        if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
+          throw new ApiError('FORBIDDEN', "createApiKey: another user's key needs an ADMIN");
+        }
+        const owner = await user(userId, input.user ?? 'viewer');
+        const siteId = input.site ? localId('site', input.site, 'site') : null;
+        if (owner.role === 'AGENT' && siteId === null)
+          throw badInput('site', null, "an AGENT's key is for one site: name it");
+        if (owner.role !== 'AGENT' && siteId !== null)
+          throw badInput('site', input.site, 'nothing: only keys of AGENTs are for one site');
+        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
+        if (expiresAt !== null && expiresAt <= now())
+          throw badInput('expiresAt', input.expiresAt, 'a time to come');
+        const key = { userId, name: text('name', input.name, KEY_NAME_CHARS_MAX, 1), siteId, expiresAt };
+        return done(await directory.createApiKey(key, actor(viewer, requestId)));
+      },
+
+      async revokeApiKey(viewer: Viewer, id: string, requestId: string): Promise<ApiKeyRow> {
+        const keyId = localId('apikey', id, 'apiKey');
+        const [key] = await queries.apiKeysByIds([keyId]);
+        if (!key || (key.userId !== viewer.userId && viewer.role !== 'ADMIN')) throw notFound('apikey', id);
+        const revoked = done(await directory.revokeApiKey(keyId, now(), actor(viewer, requestId)));
+        parts.keysChanged();
+        return revoked;
+      },
+    }),
+
+    /** A user's keys: their own, or anybody's to an ADMIN. Throws FORBIDDEN. */
+    keysOf(viewer: Viewer, userId: number): Promise<ApiKeyRow[]> {
+      if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
+        throw new ApiError('FORBIDDEN', "another user's keys need an ADMIN");
+      }
+      return queries.apiKeysOfUsers([userId]);
+    },
+  };
+}
+
+/** Absent: as it is; null: no limit. */
+function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number } | null | undefined {
+  const { submissionLimit: limit, submissionPeriodSeconds: periodS } = input;
+  if (limit === undefined && (periodS ?? null) === null) return undefined;
+  if (limit === null) return null;
+  if (limit === undefined) throw badInput('submissionLimit', limit, 'a limit, with a period');
+  if (periodS === null || periodS === undefined)
+    throw badInput('submissionPeriodSeconds', periodS, 'a period, with a limit');
+  return {
+    limit: within('submissionLimit', limit, 0, INT_MAX),
+    periodS: within('submissionPeriodSeconds', periodS, 1, PERIOD_SECONDS_MAX),
+  };
+}

@@ -1,0 +1,112 @@
+/** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
+import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
+import type { PolicyRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { INT_MAX, reason, within } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type { SetWeightsInput, UpdatePolicyInput } from '../generated/resolvers-types.js';
+import { globalId } from '../ids.js';
+import { guarded } from './access.js';
+import { actor, done, type ServiceParts, wakeAll } from './parts.js';
+
+export interface RevertInput {
+  version: number;
+  expectedVersion: number;
+  reason: string;
+}
+
+export function createPolicyService(parts: ServiceParts) {
+  const { directory, queries, limits } = parts;
+
+  async function version(number: number): Promise<PolicyRow> {
+    const found = await queries.policy(number);
+    if (!found) throw notFound('policy', globalId('policy', number));
+    return found;
+  }
+
+  /** Checks a document and puts it in force. */
+  async function put(
+    viewer: Viewer,
+    action: string,
+    document: unknown,
+    { expectedVersion, reason: why }: { expectedVersion: number; reason: string },
+    requestId: string,
+    revertsTo: number | null = null,
+  ): Promise<PolicyRow> {
+    const policy = {
+      document: checked(document),
+      expectedVersion: within('expectedVersion', expectedVersion, 1, INT_MAX),
+      reason: reason(why),
+      revertsTo,
+    };
+    const added = done(await directory.addPolicy(policy, { ...actor(viewer, requestId), action }));
+    await wakeAll(parts);
+    return added;
+  }
+
+  return guarded({
+    policy: (_viewer: Viewer, number: number | null) =>
+      number !== null && !(number >= 1) ? Promise.resolve(null) : queries.policy(number),
+
+    async policyHistory(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<PolicyRow>> {
+      const size = pageSize('first', first, limits);
+      const before = after ? (decodeCursor('after', after, 'policy', ['number'])[0] as number) : null;
+      const rows = await queries.policies(before, size + 1);
+      return connection(rows, size, (policy) => encodeCursor('policy', [policy.version]), {
+        continued: before !== null,
+      });
+    },
+
+    async setWeights(viewer: Viewer, input: SetWeightsInput, requestId: string): Promise<PolicyRow> {
+      if (!input.dispatch && !input.local)
+        throw badInput('dispatch', null, 'weights for `dispatch`, for `local`, or for both');
+      // Of the version that the weights are meant for; if it is not in force any more, adding the new one says so.
+      const { document } = await version(within('expectedVersion', input.expectedVersion, 1, INT_MAX));
+      const changed = withWeights(withWeights(document, 'dispatch', input.dispatch), 'local', input.local);
+      return put(viewer, 'setWeights', changed, input, requestId);
+    },
+
+    updatePolicy: (viewer: Viewer, input: UpdatePolicyInput, requestId: string) =>
+      put(viewer, 'updatePolicy', input.document, input, requestId),
+
+    async revertPolicy(viewer: Viewer, input: RevertInput, requestId: string): Promise<PolicyRow> {
+      const earlier = await version(within('version', input.version, 1, INT_MAX));
+      return put(viewer, 'revertPolicy', earlier.document, input, requestId, earlier.version);
+    },
+  });
+}
+
+function checked(document: unknown): PolicyDocument {
+  try {
+    return parsePolicy(document);
+  } catch (error) {
+    if (error instanceof PolicyError)
+      throw new ApiError('BAD_USER_INPUT', error.message, { faults: error.faults });
+    throw error;
+  }
+}
+
+/** The document with some weights of a part replaced; parsing it says whether their names and values are good. */
+function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unknown): unknown {
+  if (weights === null || weights === undefined) return document;
+  const whole = document as Record<string, Record<string, unknown>>;
+  const known = whole[part]?.weights;
+  if (known === undefined) {
+    throw badInput(
+      part,
+      weights,
+      `nothing: the ${part} policy in force, ${JSON.stringify(whole[part]?.kind)}, has no weights`,
+    );
+  }
+  if (typeof weights !== 'object' || Array.isArray(weights))
+    throw badInput(part, weights, 'an object of weights by name');
+  return { ...whole, [part]: { ...whole[part], weights: { ...(known as object), ...weights } } };
+}

@@ -1,0 +1,187 @@
+/** A whole API over a database of the test file's own: real HTTP, real WebSockets, real Postgres. */
+
+import { type Client, createClient } from 'graphql-ws';
+import { afterAll, beforeAll } from 'vitest';
+import WebSocket from 'ws';
+import { type ApiConfig, DEFAULT_LIMITS } from '../../../src/api/config.js';
+import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
+import { createLogger } from '../../../src/platform/log.js';
+import { createMetrics } from '../../../src/platform/metrics.js';
+import { Directory } from '../../../src/store/directory.js';
+import { EventFeed } from '../../../src/store/feed.js';
+import { Mirror } from '../../../src/store/mirror.js';
+import { type Database, openDatabase } from '../../../src/store/pool.js';
+import { PostgresStore } from '../../../src/store/postgres.js';
+import { Queries } from '../../../src/store/queries.js';
+import type { UserRole } from '../../../src/store/rows.js';
+import { type TestDatabase, withDatabase } from '../../support/database.js';
+
+export interface GraphqlAnswer<T> {
+  status: number;
+  headers: Headers;
+  data: T;
+  errors?: {
+    message: string;
+    path?: (string | number)[];
+    extensions: { code: string } & Record<string, unknown>;
+  }[];
+}
+
+export type Json = Record<string, unknown>;
+
+export interface TestApi {
+  readonly db: TestDatabase;
+  readonly url: string;
+  /** `http://host:port`, without the path. */
+  readonly origin: string;
+  readonly parts: ApiParts;
+  /** A key of the administrator that the installation has made. */
+  readonly adminKey: string;
+  /** Schedulers woken since it was last emptied. */
+  readonly wakes: ('root' | number)[];
+  /** What the log says, line by line. */
+  readonly log: string[];
+  /** One request. Answers of every kind are returned; throws only when there is none. */
+  ask<T = Json>(query: string, variables?: object, key?: string | null): Promise<GraphqlAnswer<T>>;
+  /** The same, for requests that must succeed. */
+  must<T = Json>(query: string, variables?: object, key?: string): Promise<T>;
+  /** A new user of this role, with a key. An AGENT's is for the site. */
+  user(
+    role: UserRole,
+    name: string,
+    siteId?: string,
+  ): Promise<{ id: string; number: number; key: string; keyId: string }>;
+  /** A stock graphql-ws client. */
+  subscriber(key?: string): Client;
+}
+
+let names = 0;
+/** A name that no other test of the file uses. */
+export const unique = (stem: string): string => `${stem}-${++names}`;
+
+/** Gives the surrounding file an API. Call it while collecting. */
+export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => config): TestApi {
+  const db = withDatabase();
+  const log: string[] = [];
+  const wakes: ('root' | number)[] = [];
+  const clients: Client[] = [];
+  let database: Database;
+  let feed: EventFeed;
+  let api: Api;
+  let parts: ApiParts;
+  let url = '';
+  let adminKey = '';
+
+  beforeAll(async () => {
+    database = openDatabase({
+      url: db.url,
+      poolSize: 10,
+      connectTimeoutMs: 5_000,
+      statementTimeoutMs: 30_000,
+      applicationName: 'test-api',
+    });
+    const { prisma } = database;
+    const directory = new Directory(prisma);
+    const { adminId } = await directory.bootstrap();
+    const store = new PostgresStore(prisma);
+    const queries = new Queries(prisma);
+    feed = new EventFeed(queries, { url: db.url });
+    await feed.start();
+    const destination = { write: (line: string) => void log.push(line) };
+    parts = {
+      config: change({
+        host: '127.0.0.1',
+        port: 0,
+        introspection: true,
+        landingPage: true,
+        limits: {
+          ...DEFAULT_LIMITS,
+          requestsPerSecond: 100_000,
+          requestsBurst: 100_000,
+          strangersPerMinute: 100_000,
+        },
+      }),
+      store,
+      directory,
+      queries,
+      feed,
+      mirror: new Mirror(store, { reservations: true }),
+      wake: (schedulers) => void wakes.push(...schedulers),
+      log: createLogger({ level: 'info', destination }),
+      metrics: createMetrics(),
+    };
+    api = createApi(parts);
+    url = await api.listen();
+    const made = await directory.createApiKey(
+      { userId: adminId, name: 'test', siteId: null, expiresAt: null },
+      { userId: null, requestId: null },
+    );
+    if (made.kind === 'refused') throw new Error(made.message);
+    adminKey = made.value.secret;
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.dispose()));
+    await api?.close();
+    await feed?.stop();
+    await database?.close();
+  });
+
+  const self: TestApi = {
+    db,
+    get url() {
+      return url;
+    },
+    get origin() {
+      return new URL(url).origin;
+    },
+    get parts() {
+      return parts;
+    },
+    get adminKey() {
+      return adminKey;
+    },
+    wakes,
+    log,
+    async ask<T>(query: string, variables: object = {}, key: string | null = adminKey) {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/graphql-response+json, application/json',
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        },
+        body: JSON.stringify({ query, variables }),
+      });
+      const body = (await response.json()) as Pick<GraphqlAnswer<T>, 'data' | 'errors'>;
+      return { status: response.status, headers: response.headers, ...body };
+    },
+    async must<T>(query: string, variables: object = {}, key: string = adminKey) {
+      const { data, errors } = await self.ask<T>(query, variables, key);
+      if (errors) throw new Error(JSON.stringify(errors, null, 2));
+      return data;
+    },
+    async user(role, name, siteId) {
+      const { registerUser } = await self.must<{ registerUser: { id: string } }>(
+        'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+        { input: { name, role } },
+      );
+      const { createApiKey } = await self.must<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
+        'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
+        { input: { user: registerUser.id, name: 'test', site: siteId } },
+      );
+      const number = Number(registerUser.id.split('_')[1]);
+      return { id: registerUser.id, number, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
+    },
+    subscriber(key = adminKey) {
+      const client = createClient({
+        url: url.replace('http', 'ws'),
+        webSocketImpl: WebSocket,
+        connectionParams: { authorization: `Bearer ${key}` },
+        retryAttempts: 0,
+      });
+      clients.push(client);
+      return client;
+    },
+  };
+  return self;
+}
