@@ -2,7 +2,7 @@
  * The baseline: the rows that a job leaves in Postgres, written by bare `pg` with statements that carry thousands of
  * rows, without checks, triggers, or anybody who decides anything. What is above it is the price of the product.
  */
-import pg from "pg";
+import pg from 'pg';
 
 const TABLES = `
   DROP SCHEMA IF EXISTS bench CASCADE;
@@ -26,85 +26,88 @@ const UPDATE_RUNS = `UPDATE bench.runs SET ended_at = CASE WHEN $2 THEN now() EN
 const INSERT_DECISIONS = `INSERT INTO bench.decisions (job_id, at, kind, reason, policy_version, cycle, site_id, detail)
   SELECT u.id, now(), 'DISPATCH', 'IDLE_SITE', 1, 'bench', 1, u.detail FROM unnest($1::bigint[], $2::text[]) AS u (id, detail)`;
 
+export async function createDatabase(url: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
+  await client.end();
+}
+
 export class RawPostgres {
-	private constructor(private readonly client: pg.Client) {}
+  private constructor(private readonly client: pg.Client) {}
 
-	static async open(url: string): Promise<RawPostgres> {
-		const client = new pg.Client({ connectionString: url });
-		await client.connect();
-		await client.query(TABLES);
-		return new RawPostgres(client);
-	}
+  static async open(url: string): Promise<RawPostgres> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(TABLES);
+    return new RawPostgres(client);
+  }
 
-	close(): Promise<void> {
-		return this.client.end();
-	}
+  close(): Promise<void> {
+    return this.client.end();
+  }
 
-	private async transaction<T>(work: () => Promise<T>): Promise<T> {
-		await this.client.query("BEGIN");
-		const result = await work();
-		await this.client.query("COMMIT");
-		return result;
-	}
+  private async transaction<T>(work: () => Promise<T>): Promise<T> {
+    await this.client.query('BEGIN');
+    const result = await work();
+    await this.client.query('COMMIT');
+    return result;
+  }
 
-	/** Jobs and their first events. */
-	submit(count: number): Promise<number[]> {
-		const names = Array.from({ length: count }, (_, index) => `job-${index}`);
-		return this.transaction(async () => {
-			const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map(
-				(row) => Number(row.id),
-			);
-			await this.client.query(INSERT_EVENTS, [ids, 1, "QUEUED"]);
-			return ids;
-		});
-	}
+  /** Jobs and their first events. */
+  submit(count: number): Promise<number[]> {
+    const names = Array.from({ length: count }, (_, index) => `job-${index}`);
+    return this.transaction(async () => {
+      const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map((row) => Number(row.id));
+      await this.client.query(INSERT_EVENTS, [ids, 1, 'QUEUED']);
+      return ids;
+    });
+  }
 
-	/** One decision each, `detailBytes` long, with the job's change and its event. */
-	decide(ids: readonly number[], detailBytes: number): Promise<void> {
-		const details = ids.map(() => "x".repeat(detailBytes));
-		return this.transaction(async () => {
-			await this.client.query(INSERT_DECISIONS, [ids, details]);
-			await this.step(ids, 2, "DISPATCHED");
-		});
-	}
+  /** One decision each, `detailBytes` long, with the job's change and its event. */
+  decide(ids: readonly number[], detailBytes: number): Promise<void> {
+    const details = ids.map(() => 'x'.repeat(detailBytes));
+    return this.transaction(async () => {
+      await this.client.query(INSERT_DECISIONS, [ids, details]);
+      await this.step(ids, 2, 'DISPATCHED');
+    });
+  }
 
-	/** The rows of whole lives: submitted, dispatched, assigned, started, ended; a transaction each. */
-	async lives(count: number): Promise<void> {
-		const ids = await this.submit(count);
-		await this.decide(ids, 100);
-		const details = ids.map(() => "x".repeat(100));
-		await this.transaction(async () => {
-			await this.client.query(INSERT_RUNS, [ids]);
-			await this.client.query(INSERT_DECISIONS, [ids, details]);
-			await this.step(ids, 3, "ASSIGNED");
-		});
-		for (const [seq, state] of [
-			[4, "RUNNING"],
-			[5, "COMPLETED"],
-		] as const) {
-			await this.transaction(async () => {
-				await this.client.query(UPDATE_RUNS, [ids, state === "COMPLETED"]);
-				await this.step(ids, seq, state);
-			});
-		}
-	}
+  /** The rows of whole lives: submitted, dispatched, assigned, started, ended; a transaction each. */
+  async lives(count: number): Promise<void> {
+    const ids = await this.submit(count);
+    await this.decide(ids, 100);
+    const details = ids.map(() => 'x'.repeat(100));
+    await this.transaction(async () => {
+      await this.client.query(INSERT_RUNS, [ids]);
+      await this.client.query(INSERT_DECISIONS, [ids, details]);
+      await this.step(ids, 3, 'ASSIGNED');
+    });
+    for (const [seq, state] of [
+      [4, 'RUNNING'],
+      [5, 'COMPLETED'],
+    ] as const) {
+      await this.transaction(async () => {
+        await this.client.query(UPDATE_RUNS, [ids, state === 'COMPLETED']);
+        await this.step(ids, seq, state);
+      });
+    }
+  }
 
-	private async step(
-		ids: readonly number[],
-		seq: number,
-		state: string,
-	): Promise<void> {
-		await this.client.query(UPDATE_JOBS, [ids, state]);
-		await this.client.query(INSERT_EVENTS, [ids, seq, state]);
-	}
+  private async step(ids: readonly number[], seq: number, state: string): Promise<void> {
+    await this.client.query(UPDATE_JOBS, [ids, state]);
+    await this.client.query(INSERT_EVENTS, [ids, seq, state]);
+  }
 
-	/** Reads a page of jobs, every column, as `pg` gives them. */
-	async list(limit: number): Promise<number> {
-		return (
-			await this.client.query(
-				"SELECT * FROM public.jobs ORDER BY id LIMIT $1",
-				[limit],
-			)
-		).rows.length;
-	}
+  /** Reads what a scheduler must know of the queued jobs. */
+  async queue(): Promise<number> {
+    const sql = `SELECT id, user_id, submitted_at, estimate_s, benchmark, deadline, tasks, cpus_per_task, memory_mb_per_task, licences, os, arch, priority, boost
+      FROM public.jobs WHERE ended_at IS NULL AND state = 'DISPATCHED' ORDER BY id`;
+    return (await this.client.query(sql)).rows.length;
+  }
+
+  /** Reads a page of jobs, every column, as `pg` gives them. */
+  async list(limit: number): Promise<number> {
+    return (await this.client.query('SELECT * FROM public.jobs ORDER BY id LIMIT $1', [limit])).rows.length;
+  }
 }

@@ -2,315 +2,280 @@
  * The product as a user starts it, loaded over its own GraphQL API: whole lives of jobs with simulated machines and with
  * real processes, a large submission, a long list. Everything is durable and shares the machine with its load.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { type Bench, type Measured, seconds, sideBySide } from "./measure.js";
-import { RawPostgres } from "./rawPostgres.js";
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { RawPostgres } from './rawPostgres.js';
 
-const MAIN = fileURLToPath(new URL("../src/cli/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
 const freePort = (): Promise<number> =>
-	new Promise((resolve) => {
-		const server = createServer().listen(0, "127.0.0.1", () => {
-			const { port } = server.address() as { port: number };
-			server.close(() => resolve(port));
-		});
-	});
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
 
 class Service {
-	private readonly children: ChildProcess[] = [];
-	private constructor(
-		private readonly home: string,
-		readonly url: string,
-		private readonly env: NodeJS.ProcessEnv,
-	) {}
+  private readonly children: ChildProcess[] = [];
+  private constructor(
+    private readonly home: string,
+    readonly url: string,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {}
 
-	static async start(): Promise<Service> {
-		const home = mkdtempSync(join(tmpdir(), "switchyard-bench-"));
-		const port = await freePort();
-		const env = {
-			...process.env,
-			SWITCHYARD_HOME: home,
-			PORT: String(port),
-			LOG_LEVEL: "warn",
-			RATE_LIMIT_PER_MINUTE: "1000000",
-		};
-		const service = new Service(home, `http://127.0.0.1:${port}/graphql`, env);
-		service.run(["serve"], env);
-		for (let tries = 0; ; tries++) {
-			const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(
-				() => null,
-			);
-			if (ready?.ok) return service;
-			if (tries > 600)
-				throw new Error("the service was not ready within a minute");
-			await sleep(100);
-		}
-	}
+  static async start(): Promise<Service> {
+    const home = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
+    const port = await freePort();
+    const env = {
+      ...process.env,
+      SWITCHYARD_HOME: home,
+      PORT: String(port),
+      LOG_LEVEL: 'warn',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+    };
+    const service = new Service(home, `http://127.0.0.1:${port}/graphql`, env);
+    service.run(['serve'], env);
+    for (let tries = 0; ; tries++) {
+      const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
+      if (ready?.ok) return service;
+      if (tries > 600) throw new Error('the service was not ready within a minute');
+      await sleep(100);
+    }
+  }
 
-	private run(args: string[], env: NodeJS.ProcessEnv): void {
-		this.children.push(
-			spawn(process.execPath, [MAIN, ...args], {
-				env,
-				stdio: ["ignore", "ignore", "inherit"],
-			}),
-		);
-	}
+  private run(args: string[], env: NodeJS.ProcessEnv): void {
+    this.children.push(
+      spawn(process.execPath, [MAIN, ...args], {
+        env,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      }),
+    );
+  }
 
-	get databaseUrl(): string {
-		return spawnSync(process.execPath, [MAIN, "database-url"], {
-			env: this.env,
-			encoding: "utf8",
-		}).stdout.trim();
-	}
+  get databaseUrl(): string {
+    return spawnSync(process.execPath, [MAIN, 'database-url'], {
+      env: this.env,
+      encoding: 'utf8',
+    }).stdout.trim();
+  }
 
-	async query<T>(query: string, variables: object = {}): Promise<T> {
-		const response = await fetch(this.url, {
-			method: "POST",
-			headers: {
-				"content-type": "application/json",
-				authorization: `Bearer ${readFileSync(join(this.home, "admin.key"), "utf8").trim()}`,
-			},
-			body: JSON.stringify({ query, variables }),
-		});
-		const { data, errors } = (await response.json()) as {
-			data: T;
-			errors?: { message: string }[];
-		};
-		if (errors)
-			throw new Error(errors.map((error) => error.message).join("; "));
-		return data;
-	}
+  async query<T>(query: string, variables: object = {}): Promise<T> {
+    const response = await fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${readFileSync(join(this.home, 'admin.key'), 'utf8').trim()}`,
+      },
+      body: JSON.stringify({ query, variables }),
+    });
+    const { data, errors } = (await response.json()) as {
+      data: T;
+      errors?: { message: string }[];
+    };
+    if (errors) throw new Error(errors.map((error) => error.message).join('; '));
+    return data;
+  }
 
-	/** A site with machines enough not to be what limits, and its agent. */
-	async addSite(
-		name: string,
-		machines: number,
-		cpus: number,
-		agentArgs: string[],
-	): Promise<void> {
-		const { registerSite } = await this.query<{ registerSite: { id: string } }>(
-			"mutation ($name: String!) { registerSite(input: { name: $name }) { id } }",
-			{ name },
-		);
-		await this.query(
-			"mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }",
-			{
-				inputs: Array.from({ length: machines }, (_, index) => ({
-					site: registerSite.id,
-					name: `m${index}`,
-					cpus,
-					memoryMb: 1_000_000,
-					os: name,
-				})),
-			},
-		);
-		const { registerUser } = await this.query<{ registerUser: { id: string } }>(
-			"mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }",
-			{ name: `agent-${name}` },
-		);
-		const { createApiKey } = await this.query<{
-			createApiKey: { secret: string };
-		}>(
-			"mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }",
-			{
-				input: { user: registerUser.id, site: registerSite.id, name: "bench" },
-			},
-		);
-		this.run(["agent", "--site", name, ...agentArgs], {
-			...this.env,
-			SWITCHYARD_URL: this.url,
-			SWITCHYARD_KEY: createApiKey.secret,
-			SWITCHYARD_HOME: join(this.home, name),
-		});
-		for (;;) {
-			const { node } = await this.query<{
-				node: { agentSeenAt: string | null };
-			}>("query ($id: ID!) { node(id: $id) { ... on Site { agentSeenAt } } }", {
-				id: registerSite.id,
-			});
-			if (node.agentSeenAt) return;
-			await sleep(50);
-		}
-	}
+  /** A site with machines enough not to be what limits, and its agent. */
+  async addSite(name: string, machines: number, cpus: number, agentArgs: string[]): Promise<void> {
+    const { registerSite } = await this.query<{ registerSite: { id: string } }>(
+      'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+      { name },
+    );
+    await this.query(
+      'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }',
+      {
+        inputs: Array.from({ length: machines }, (_, index) => ({
+          site: registerSite.id,
+          name: `m${index}`,
+          cpus,
+          memoryMb: 1_000_000,
+          os: name,
+        })),
+      },
+    );
+    const { registerUser } = await this.query<{ registerUser: { id: string } }>(
+      'mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }',
+      { name: `agent-${name}` },
+    );
+    const { createApiKey } = await this.query<{
+      createApiKey: { secret: string };
+    }>('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }', {
+      input: { user: registerUser.id, site: registerSite.id, name: 'bench' },
+    });
+    this.run(['agent', '--site', name, ...agentArgs], {
+      ...this.env,
+      SWITCHYARD_URL: this.url,
+      SWITCHYARD_KEY: createApiKey.secret,
+      SWITCHYARD_HOME: join(this.home, name),
+    });
+    for (;;) {
+      const { node } = await this.query<{
+        node: { agentSeenAt: string | null };
+      }>('query ($id: ID!) { node(id: $id) { ... on Site { agentSeenAt } } }', {
+        id: registerSite.id,
+      });
+      if (node.agentSeenAt) return;
+      await sleep(50);
+    }
+  }
 
-	async submit(count: number, job: object): Promise<void> {
-		await this.query(
-			"mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }",
-			{
-				input: { jobs: Array.from({ length: count }, () => job) },
-			},
-		);
-	}
+  async submit(count: number, job: object): Promise<void> {
+    await this.query(
+      'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }',
+      {
+        input: { jobs: Array.from({ length: count }, () => job) },
+      },
+    );
+  }
 
-	async live(): Promise<number> {
-		const { jobCount } = await this.query<{ jobCount: number }>(
-			"{ jobCount(filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING, CANCELLING] }) }",
-		);
-		return jobCount;
-	}
+  async live(): Promise<number> {
+    const { jobCount } = await this.query<{ jobCount: number }>(
+      '{ jobCount(filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING, CANCELLING] }) }',
+    );
+    return jobCount;
+  }
 
-	/** Submits `count` jobs in requests of `batch`, never more than `window` not ended, until all have ended. Jobs per second. */
-	async lives(
-		count: number,
-		batch: number,
-		window: number,
-		job: object,
-	): Promise<number> {
-		const elapsed = await seconds(async () => {
-			let submitted = 0;
-			for (
-				let live = 0;
-				submitted < count || live > 0;
-				live = await this.live()
-			) {
-				for (
-					;
-					submitted < count && live + batch <= window;
-					submitted += batch, live += batch
-				)
-					await this.submit(batch, job);
-				await sleep(20);
-			}
-		});
-		return count / elapsed;
-	}
+  /** Submits `count` jobs in requests of `batch`, never more than `window` not ended, until all have ended. Jobs per second. */
+  async lives(count: number, batch: number, window: number, job: object): Promise<number> {
+    const elapsed = await seconds(async () => {
+      let submitted = 0;
+      for (let live = 0; submitted < count || live > 0; live = await this.live()) {
+        for (; submitted < count && live + batch <= window; submitted += batch, live += batch)
+          await this.submit(batch, job);
+        await sleep(20);
+      }
+    });
+    return count / elapsed;
+  }
 
-	async stop(): Promise<void> {
-		for (const child of this.children.reverse()) {
-			const ended = new Promise((resolve) => child.once("exit", resolve));
-			child.kill("SIGTERM");
-			await Promise.race([
-				ended,
-				sleep(15_000).then(() => child.kill("SIGKILL")),
-			]);
-		}
-		rmSync(this.home, { recursive: true, force: true });
-	}
+  async stop(): Promise<void> {
+    for (const child of this.children.reverse()) {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      await Promise.race([ended, sleep(15_000).then(() => child.kill('SIGKILL'))]);
+    }
+    rmSync(this.home, { recursive: true, force: true });
+  }
 }
 
 /** Bare fork, exec and wait: a shell that runs `true` again and again. Processes per second. */
 async function forkAndExec(count: number): Promise<number> {
-	const program = spawnSync(
-		"sh",
-		["-c", "command -v /bin/true || command -v /usr/bin/true"],
-		{ encoding: "utf8" },
-	).stdout.trim();
-	const loop = `i=0; while [ $i -lt ${count} ]; do ${program}; i=$((i+1)); done`;
-	return count / (await seconds(() => spawnSync("sh", ["-c", loop])));
+  const program = spawnSync('sh', ['-c', 'command -v /bin/true || command -v /usr/bin/true'], {
+    encoding: 'utf8',
+  }).stdout.trim();
+  const loop = `i=0; while [ $i -lt ${count} ]; do ${program}; i=$((i+1)); done`;
+  return count / (await seconds(() => spawnSync('sh', ['-c', loop])));
 }
 
-const NAMES = ["lives", "process-lives", "submit-10000", "list-5000"] as const;
+const NAMES = ['lives', 'process-lives', 'submit-10000', 'list-5000'] as const;
 
 export const serviceBench: Bench = {
-	names: NAMES,
-	async run(only) {
-		const results: Measured[] = [];
-		const service = await Service.start();
-		const raw = await RawPostgres.open(service.databaseUrl);
-		try {
-			if (only("lives")) {
-				await service.addSite("simulated", 50, 64, [
-					"--simulate",
-					"--speed",
-					"1000000",
-				]);
-				const job = {
-					command: "simulated",
-					os: "simulated",
-					estimateSeconds: 60,
-				};
-				await service.lives(4_000, 500, 4_000, job);
-				results.push(
-					await sideBySide(
-						{
-							name: "lives",
-							unit: "jobs/s",
-							aim: 2_000,
-							what: "lives of jobs, submitted to ended, simulated machines; against raw Postgres statements of the same rows",
-						},
-						3,
-						() => service.lives(20_000, 500, 6_000, job),
-						async () =>
-							20_000 /
-							(await seconds(async () => {
-								for (let done = 0; done < 20_000; done += 500)
-									await raw.lives(500);
-							})),
-					),
-				);
-			}
-			if (only("process-lives")) {
-				await service.addSite("processes", 1, 64, []);
-				const job = { command: "true", os: "processes", estimateSeconds: 1 };
-				await service.lives(500, 250, 500, job);
-				const result = await sideBySide(
-					{
-						name: "process-lives",
-						unit: "jobs/s",
-						aim: null,
-						what: "the same with a real process each (`true`); against bare fork and exec",
-					},
-					3,
-					() => service.lives(3_000, 250, 1_500, job),
-					() => forkAndExec(3_000),
-				);
-				// The aim is relative: half of what the machine can fork and exec in this run.
-				results.push({ ...result, aim: result.baseline / 2 });
-			}
-			if (only("submit-10000")) {
-				const job = { command: "true", os: "nowhere", estimateSeconds: 60 };
-				results.push(
-					await sideBySide(
-						{
-							name: "submit-10000",
-							unit: "s",
-							aim: 1,
-							what: "10 000 jobs in one `submitJobs`; against raw Postgres statements of the same rows",
-						},
-						5,
-						async () => {
-							const elapsed = await seconds(() => service.submit(10_000, job));
-							await service.query(
-								"mutation { cancelJobs(selection: { filter: { states: [QUEUED] } }) { jobIds } }",
-							);
-							return elapsed;
-						},
-						() => seconds(() => raw.submit(10_000)),
-					),
-				);
-			}
-			if (only("list-5000")) {
-				await service.submit(5_000, {
-					command: "true",
-					os: "nowhere",
-					held: true,
-				});
-				const list =
-					"query { jobs(first: 5000) { nodes { id state name application command submittedAt site { id name } user { id name } } } }";
-				results.push(
-					await sideBySide(
-						{
-							name: "list-5000",
-							unit: "s",
-							aim: null,
-							what: "a page of 5 000 jobs over GraphQL with site and user; against one raw SELECT of the rows",
-						},
-						9,
-						() => seconds(() => service.query(list)),
-						() => seconds(() => raw.list(5_000)),
-					),
-				);
-			}
-			return results;
-		} finally {
-			await raw.close();
-			await service.stop();
-		}
-	},
+  names: NAMES,
+  async run(only) {
+    const results: Measured[] = [];
+    const service = await Service.start();
+    const raw = await RawPostgres.open(service.databaseUrl);
+    try {
+      if (only('lives')) {
+        await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
+        const job = {
+          command: 'simulated',
+          os: 'simulated',
+          estimateSeconds: 60,
+        };
+        await service.lives(4_000, 500, 4_000, job);
+        results.push(
+          await sideBySide(
+            {
+              name: 'lives',
+              unit: 'jobs/s',
+              aim: 2_000,
+              what: 'lives of jobs, submitted to ended, simulated machines; against raw Postgres statements of the same rows',
+            },
+            3,
+            () => service.lives(20_000, 500, 6_000, job),
+            async () =>
+              20_000 /
+              (await seconds(async () => {
+                for (let done = 0; done < 20_000; done += 500) await raw.lives(500);
+              })),
+          ),
+        );
+      }
+      if (only('process-lives')) {
+        await service.addSite('processes', 1, 64, []);
+        const job = { command: 'true', os: 'processes', estimateSeconds: 1 };
+        await service.lives(500, 250, 500, job);
+        const result = await sideBySide(
+          {
+            name: 'process-lives',
+            unit: 'jobs/s',
+            aim: null,
+            what: 'the same with a real process each (`true`); against bare fork and exec',
+          },
+          3,
+          () => service.lives(3_000, 250, 1_500, job),
+          () => forkAndExec(3_000),
+        );
+        // The aim is relative: half of what the machine can fork and exec in this run.
+        results.push({ ...result, aim: result.baseline / 2 });
+      }
+      if (only('submit-10000')) {
+        const job = { command: 'true', os: 'nowhere', estimateSeconds: 60 };
+        results.push(
+          await sideBySide(
+            {
+              name: 'submit-10000',
+              unit: 's',
+              aim: 1,
+              what: '10 000 jobs in one `submitJobs`; against raw Postgres statements of the same rows',
+            },
+            5,
+            async () => {
+              const elapsed = await seconds(() => service.submit(10_000, job));
+              await service.query(
+                'mutation { cancelJobs(selection: { filter: { states: [QUEUED] } }) { jobIds } }',
+              );
+              return elapsed;
+            },
+            () => seconds(() => raw.submit(10_000)),
+          ),
+        );
+      }
+      if (only('list-5000')) {
+        await service.submit(5_000, {
+          command: 'true',
+          os: 'nowhere',
+          held: true,
+        });
+        const list =
+          'query { jobs(first: 5000) { nodes { id state name application command submittedAt site { id name } user { id name } } } }';
+        results.push(
+          await sideBySide(
+            {
+              name: 'list-5000',
+              unit: 's',
+              aim: null,
+              what: 'a page of 5 000 jobs over GraphQL with site and user; against one raw SELECT of the rows',
+            },
+            9,
+            () => seconds(() => service.query(list)),
+            () => seconds(() => raw.list(5_000)),
+          ),
+        );
+      }
+      return results;
+    } finally {
+      await raw.close();
+      await service.stop();
+    }
+  },
 };

@@ -1,0 +1,250 @@
+/**
+ * Scheduling cycles as the engine runs them over Postgres: take in what changed, plan, apply. The grid is the bench's, the
+ * code is the product's. What a cycle of a scheduler without memory would have to do first, reading its queue, is the
+ * baseline of the backfilling cycles; the bare writing of the same rows is that of the dispatch cycle.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
+import { createLogger } from '../src/platform/log.js';
+import { Directory } from '../src/store/directory.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
+import { migrate } from '../src/store/migrate.js';
+import { Mirror } from '../src/store/mirror.js';
+import { type Database, openDatabase } from '../src/store/pool.js';
+import { PostgresStore } from '../src/store/postgres.js';
+import type { NewJob } from '../src/store/store.js';
+import { type Bench, type Measured, median, seconds, sideBySide } from './measure.js';
+import { createDatabase, RawPostgres } from './rawPostgres.js';
+
+const SIZES = [1_000, 10_000, 100_000] as const;
+const NAMES = ['dispatch-cycle', ...SIZES.map((size) => `backfill-${size}`)];
+const SITES = 50;
+const MACHINES = 20;
+
+/** A database of its own, its store and its mirror. */
+class Grid {
+  private constructor(
+    readonly url: string,
+    private readonly database: Database,
+    readonly store: PostgresStore,
+    readonly mirror: Mirror,
+  ) {}
+
+  static async open(server: EmbeddedPostgres, name: string, sites: number): Promise<Grid> {
+    const url = server.urlOf(name);
+    await createDatabase(server.url, name);
+    await migrate(url);
+    const database = openDatabase({
+      url,
+      poolSize: 4,
+      connectTimeoutMs: 5_000,
+      statementTimeoutMs: 60_000,
+      applicationName: 'bench',
+    });
+    await new Directory(database.prisma).bootstrap();
+    await database.prisma.$executeRawUnsafe(
+      `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
+    );
+    await database.prisma.$executeRawUnsafe(
+      `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch, silent)
+       SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false FROM sites s, generate_series(1, ${MACHINES}) i`,
+    );
+    const store = new PostgresStore(database.prisma);
+    const mirror = new Mirror(store);
+    await mirror.sync();
+    return new Grid(url, database, store, mirror);
+  }
+
+  async submit(count: number, random: RandomStream): Promise<void> {
+    for (let done = 0; done < count; done += 10_000) {
+      const jobs = Array.from({ length: Math.min(10_000, count - done) }, () => anyJob(random));
+      await this.store.submit({ userId: 1, idempotencyKey: null, payloadHash: '', jobs, now: now() });
+    }
+  }
+
+  /** The three phases of src/engine/dispatch.ts, without a bound, timed each. */
+  async dispatch(): Promise<{ syncS: number; planS: number; applyS: number; moved: number }> {
+    const { mirror, store } = this;
+    const syncS = await seconds(() => mirror.sync());
+    const { policy } = mirror;
+    let moves: ReturnType<typeof dispatchCycle>['moves'] = [];
+    const planS = await seconds(() => {
+      moves = dispatchCycle(mirror.grid, {
+        now: now(),
+        policy: policy.document,
+        policyVersion: policy.version,
+        maxMoves: 1e6,
+      }).moves;
+    });
+    const applyS = await seconds(async () => {
+      for (let done = 0; done < moves.length; done += 10_000)
+        await store.applyMoves(moves.slice(done, done + 10_000), {
+          policyVersion: policy.version,
+          cycle: 'bench',
+          now: now(),
+        });
+    });
+    return { syncS, planS, applyS, moved: moves.length };
+  }
+
+  /** The phases of src/engine/site.ts. */
+  async fill(siteId: number): Promise<{ jobId: number; epoch: number }[]> {
+    const { mirror, store } = this;
+    await mirror.sync();
+    const { policy } = mirror;
+    const plan = siteCycle(mirror.grid, siteId, {
+      now: now(),
+      policy: policy.document,
+      policyVersion: policy.version,
+      maxStarts: 2_000,
+      countWaiting: false,
+    });
+    mirror.grid.setReservation(siteId, plan.reservation);
+    if (plan.starts.length === 0) return [];
+    const { accepted, epochs } = await store.applyStarts(siteId, plan.starts, plan.reservation, {
+      policyVersion: policy.version,
+      cycle: 'bench',
+      now: now(),
+    });
+    return accepted.map((jobId, index) => ({ jobId, epoch: epochs[index] as number }));
+  }
+
+  async end(siteId: number, run: { jobId: number; epoch: number }): Promise<void> {
+    const nothing = { message: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null, signal: null };
+    const report = {
+      ...run,
+      ...nothing,
+      phase: 'ENDED' as const,
+      at: now(),
+      exitCode: 0,
+      cause: 'EXITED_ZERO' as const,
+    };
+    await this.store.reportRuns(siteId, [report], 3);
+  }
+
+  close(): Promise<void> {
+    return this.database.close();
+  }
+}
+
+const now = (): number => Date.now() / 1000;
+
+function anyJob(random: RandomStream): NewJob {
+  const estimateS = random.integer(600, 10_000);
+  return {
+    name: null,
+    application: 'bench',
+    groupName: null,
+    arrayIndex: null,
+    command: 'bench',
+    args: [],
+    env: {},
+    workingDirectory: null,
+    tasks: 1,
+    cpusPerTask: random.integer(1, 24),
+    memoryMbPerTask: 1024 * random.integer(1, 8),
+    licences: [],
+    os: null,
+    arch: null,
+    estimateS,
+    benchmark: random.integer(100, 500),
+    runTimeLimitS: null,
+    deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
+    inputMb: 0,
+    outputMb: 0,
+    restartable: true,
+    simulatedRunS: null,
+    boost: 0,
+    held: false,
+  };
+}
+
+async function dispatchBench(server: EmbeddedPostgres): Promise<Measured> {
+  const random = new RandomStream(1, 'dispatch');
+  const grid = await Grid.open(server, 'dispatch', SITES);
+  const raw = await RawPostgres.open(grid.url);
+  const plans: number[] = [];
+  try {
+    await grid.submit(10_000, random);
+    await grid.dispatch();
+    const result = await sideBySide(
+      {
+        name: 'dispatch-cycle',
+        unit: 's',
+        aim: 0.2,
+        what: `taking in, planning and applying (durable, every term recorded) 10 000 moves of waiting jobs to ${SITES} sites; against raw Postgres statements of the same rows`,
+      },
+      5,
+      async () => {
+        await grid.submit(10_000, random);
+        await grid.mirror.sync();
+        const { syncS, planS, applyS, moved } = await grid.dispatch();
+        if (moved !== 10_000) throw new Error(`${moved} of 10 000 jobs were moved`);
+        plans.push(planS);
+        return syncS + planS + applyS;
+      },
+      async () => {
+        const ids = await raw.submit(10_000);
+        return seconds(() => raw.decide(ids, 800));
+      },
+    );
+    return {
+      ...result,
+      note: `of these, the plan (the core's \`dispatchCycle\`) takes ${(median(plans) * 1000).toFixed(0)} ms; the rest is Postgres writing 10 000 changed jobs, events and decisions`,
+    };
+  } finally {
+    await raw.close();
+    await grid.close();
+  }
+}
+
+async function backfillBench(server: EmbeddedPostgres, size: number): Promise<Measured> {
+  const random = new RandomStream(2, 'backfill');
+  const grid = await Grid.open(server, `backfill_${size}`, 1);
+  const raw = await RawPostgres.open(grid.url);
+  try {
+    await grid.submit(size + 1_000, random);
+    await grid.dispatch();
+    const runs = await grid.fill(1);
+    return await sideBySide(
+      {
+        name: `backfill-${size}`,
+        unit: 's',
+        aim: size === 100_000 ? 0.05 : null,
+        what: `${size.toLocaleString('en').replaceAll(',', ' ')} queued jobs, one run has ended: take that in, plan by flexible backfilling, start what fits; against a raw SELECT of the queue`,
+      },
+      15,
+      async () => {
+        const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
+        await grid.end(1, ended as { jobId: number; epoch: number });
+        return seconds(async () => runs.push(...(await grid.fill(1))));
+      },
+      () => seconds(() => raw.queue()),
+    );
+  } finally {
+    await raw.close();
+    await grid.close();
+  }
+}
+
+export const cyclesBench: Bench = {
+  names: NAMES,
+  async run(only) {
+    const home = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
+    const server = await startEmbeddedPostgres({
+      home,
+      log: createLogger({ level: 'warn', process: 'bench' }),
+    });
+    try {
+      const results: Measured[] = [];
+      if (only('dispatch-cycle')) results.push(await dispatchBench(server));
+      for (const size of SIZES) if (only(`backfill-${size}`)) results.push(await backfillBench(server, size));
+      return results;
+    } finally {
+      await server.stop();
+      rmSync(home, { recursive: true, force: true });
+    }
+  },
+};
