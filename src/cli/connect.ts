@@ -7,6 +7,9 @@ import { Client } from './client.js';
 /** The administrator's key of a service, in its home. */
 export const ADMIN_KEY_FILE = 'admin.key';
 
+/** The key of the agent that runs here for a site, in the home. */
+export const agentKeyFile = (home: string, site: string): string => join(home, `agent-${site}.key`);
+
 /** A client by SWITCHYARD_URL and SWITCHYARD_KEY, or by PORT and the key in SWITCHYARD_HOME. */
 export function connect(): Client {
   const { url, key, home } = loadConfig();

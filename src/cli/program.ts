@@ -5,6 +5,7 @@ import { addGrid } from './commands/grid.js';
 import { addJobs } from './commands/jobs.js';
 import { addPeople } from './commands/people.js';
 import { addPolicy } from './commands/policy.js';
+import { addReplay } from './commands/replay.js';
 import { addServices } from './commands/services.js';
 import { addSubmit } from './commands/submit.js';
 import { addWatch } from './commands/watch.js';
@@ -33,6 +34,7 @@ export function buildProgram(): Command {
   addGrid(program);
   addPeople(program);
   addPolicy(program);
+  addReplay(program);
   addConformance(program);
   return program;
 }

@@ -1,22 +1,128 @@
 /** `switchyard serve`, `api`, `worker`, `agent`, `migrate`: the processes that make up the service. */
 import type { Command } from 'commander';
-import { loadConfig } from '../../platform/config.js';
+import { type Config, loadConfig } from '../../platform/config.js';
+import { Lifecycle, type Part, runUntilSignal } from '../../platform/lifecycle.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
-import { CliError, ExitCode } from '../errors.js';
+import type { ProcessContext } from '../compose.js';
+import { agentKeyFile, readKey } from '../connect.js';
+import { CliError, ExitCode, usage } from '../errors.js';
+import { parseNumber } from '../parse.js';
 
 export function addServices(program: Command): void {
-  const migrate = addCommand(program, 'migrate', 'bring the database of DATABASE_URL up to date');
-  migrate.action(async () => {
-    const { databaseUrl } = loadConfig();
-    if (!databaseUrl)
-      throw new CliError(
-        'DATABASE_URL is not set: `switchyard serve` migrates the embedded database itself',
-        ExitCode.USAGE,
-      );
-    const store = await import('../../store/migrate.js');
-    const applied = await store.migrate(databaseUrl);
-    if (wantsJson(migrate)) return printJson(applied);
-    for (const name of applied) print(name);
-    note(applied.length > 0 ? `${applied.length} migrations applied` : 'the database is up to date');
+  program
+    .command('serve')
+    .description('run everything in one process: embedded, or with DATABASE_URL and REDIS_URL')
+    .option('--demo', 'also four sites with simulated machines, and a stream of jobs')
+    .option('--demo-speed <factor>', 'how much faster than real the demo runs', '100')
+    .action(async (options: { demo?: boolean; demoSpeed: string }) => {
+      const demoSpeed = options.demo
+        ? parseNumber('--demo-speed', options.demoSpeed, { min: 0.001, max: 1e6 })
+        : null;
+      const { serveParts } = await import('../serve.js');
+      await run('serve', (process) => serveParts(process, { demoSpeed }));
+    });
+  program
+    .command('api')
+    .description('run an api process (DATABASE_URL, REDIS_URL)')
+    .action(() => runService('api', { api: true, worker: false }));
+  program
+    .command('worker')
+    .description('run a worker process: scheduling cycles and timers (DATABASE_URL, REDIS_URL)')
+    .action(() => runService('worker', { api: false, worker: true }));
+  addAgent(program);
+  addMigrate(program);
+}
+
+async function runService(name: string, roles: { api: boolean; worker: boolean }): Promise<void> {
+  const { openStores, serviceParts } = await import('../compose.js');
+  await run(name, (process) => {
+    const stores = openStores(process, databaseUrl(process.config, name), name);
+    return serviceParts(process, roles, stores);
   });
+}
+
+function addAgent(program: Command): void {
+  program
+    .command('agent')
+    .description("run a site's agent (SWITCHYARD_URL, SWITCHYARD_KEY)")
+    .option('--site <name>', 'the site (default: AGENT_SITE)')
+    .option('--simulate', 'run nothing, only pass time')
+    .option('--speed <factor>', 'with --simulate: so many times as fast', '1')
+    .action(async (options: { site?: string; simulate?: boolean; speed: string }) => {
+      const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
+      const { processAgent, simulatedAgent } = await import('../agents.js');
+      await run('agent', ({ config, log }) => {
+        const site = options.site ?? config.agentSite;
+        const key = config.key ?? readKey(agentKeyFile(config.home, site));
+        if (!key)
+          throw new CliError(
+            `no key for the agent: set SWITCHYARD_KEY (there is none in ${agentKeyFile(config.home, site)})`,
+            ExitCode.REFUSED,
+          );
+        const access = () => ({ url: config.url, key, site });
+        return [
+          options.simulate ? simulatedAgent(config, log, access, speed) : processAgent(config, log, access),
+        ];
+      });
+    });
+}
+
+function addMigrate(program: Command): void {
+  const migrate = addCommand(
+    program,
+    'migrate',
+    "bring the database of DATABASE_URL up to date, and make the administrator's key",
+  ).option('--site <name>', 'also register this machine as this site, with a key for its agent');
+  migrate.action(async (options: { site?: string }) => {
+    const process = await processContext('migrate');
+    const [database, installation, compose] = await Promise.all([
+      import('../../store/migrate.js'),
+      import('../installation.js'),
+      import('../compose.js'),
+    ]);
+    const url = databaseUrl(process.config, 'migrate');
+    const applied = await database.migrate(url);
+    const stores = compose.openStores(process, url, 'migrate');
+    try {
+      const at = { ...stores, home: process.config.home };
+      const { keyFile } = await installation.installAdministrator(at);
+      const agent = options.site === undefined ? null : await installation.installSite(at, options.site);
+      if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
+      for (const name of applied) print(name);
+      note(applied.length > 0 ? 'the database is up to date now' : 'the database was up to date');
+      note(`the administrator's key is in ${keyFile}`);
+      if (agent) note(`the key of the agent of ${options.site} is in ${agent.keyFile}`);
+    } finally {
+      await stores.database.close();
+    }
+  });
+}
+
+function databaseUrl({ databaseUrl }: Config, command: string): string {
+  if (databaseUrl) return databaseUrl;
+  throw usage(
+    'DATABASE_URL',
+    '',
+    `the PostgreSQL that \`switchyard ${command}\` is to use; \`switchyard serve\` brings its own`,
+  );
+}
+
+async function processContext(name: string): Promise<ProcessContext> {
+  const [{ createLogger }, { createMetrics }] = await Promise.all([
+    import('../../platform/log.js'),
+    import('../../platform/metrics.js'),
+  ]);
+  const config = loadConfig();
+  return { config, log: createLogger({ level: config.logLevel, process: name }), metrics: createMetrics() };
+}
+
+/** Runs the parts until a signal, and makes the outcome the exit code. */
+async function run(name: string, parts: (process: ProcessContext) => Part[]): Promise<void> {
+  const context = await processContext(name);
+  const { config, log } = context;
+  const lifecycle = new Lifecycle(parts(context), config.shutdownTimeoutS * 1000, log);
+  const exitCode = await runUntilSignal(lifecycle);
+  process.exitCode = exitCode;
+  // What did not stop in time may keep the process alive for ever.
+  setTimeout(() => process.exit(exitCode), 1000).unref();
 }

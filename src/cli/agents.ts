@@ -1,0 +1,59 @@
+/** Agents as parts of a process. */
+import { Agent } from '../agent/client.js';
+import { ProcessRunner } from '../agent/process/runner.js';
+import type { Runner } from '../agent/runner.js';
+import { SimulatedRunner } from '../agent/simulated.js';
+import { type Config, inheritedEnvironment } from '../platform/config.js';
+import type { Part } from '../platform/lifecycle.js';
+import type { Logger } from '../platform/log.js';
+
+export interface AgentAccess {
+  url: string;
+  /** Of role AGENT. */
+  key: string;
+  site: string;
+}
+
+/** An agent that runs real processes on this machine. `access` is asked when it starts. */
+export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
+  return agentPart(config, log, access, () =>
+    ProcessRunner.open({
+      stateDir: config.agentStateDir,
+      baseEnv: inheritedEnvironment(),
+      outputLimitBytes: config.agentOutputBytes,
+    }),
+  );
+}
+
+/** An agent whose runs only pass time, `speed` times as fast. */
+export function simulatedAgent(config: Config, log: Logger, access: () => AgentAccess, speed: number): Part {
+  return agentPart(config, log, access, async () => new SimulatedRunner({ speed }));
+}
+
+function agentPart(
+  config: Config,
+  log: Logger,
+  access: () => AgentAccess,
+  openRunner: () => Promise<Runner>,
+): Part {
+  let agent: Agent | null = null;
+  let runner: Runner | null = null;
+  return {
+    name: 'agent',
+    async start() {
+      runner = await openRunner();
+      agent = new Agent({
+        ...access(),
+        runner,
+        log,
+        heartbeatMs: config.agentHeartbeatS * 1000,
+        graceMs: config.agentGraceS * 1000,
+      });
+      agent.start();
+    },
+    async stop() {
+      await agent?.stop();
+      runner?.close();
+    },
+  };
+}

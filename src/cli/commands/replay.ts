@@ -1,0 +1,328 @@
+/** `switchyard replay`: submits the jobs of a trace as they once came, at a speed factor. */
+import { randomUUID } from 'node:crypto';
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import pRetry, { AbortError } from 'p-retry';
+import { isTerminal, jobStates } from '../../core/states.js';
+import { readSwf, type SwfTrace } from '../../simulator/swf.js';
+import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
+import { ApiError, type Client, sleep } from '../client.js';
+import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { JOB_COUNT, MACHINES } from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { count, duration } from '../format.js';
+import type { JobInput } from '../job-options.js';
+import { parseNumber, parseWord } from '../parse.js';
+import { progress } from '../progress.js';
+import { openSimulatedSite, type SimulatedMachine } from '../simulated-site.js';
+import type { Machine } from './grid.js';
+import { submit } from './submit.js';
+
+interface ReplayOptions {
+  speed: string;
+  site?: string;
+  limit?: string;
+  processors?: string;
+  missingEstimate: string;
+  simulate?: boolean;
+  group?: string;
+  wait: boolean;
+}
+
+/** The most jobs in one request: what came at one instant of a fast replay. */
+const BATCH = 1000;
+/** Jobs due within so long go into one request. */
+const TICK_MS = 100;
+const POLL_MS = 1000;
+
+export function addReplay(program: Command): void {
+  const command = addCommand(
+    program,
+    'replay <trace>',
+    'submit the jobs of a trace (Standard Workload Format, gzipped or not) as they once came',
+  )
+    .option(
+      '--speed <factor>',
+      'so many times as fast: times of submission, run times and estimates are divided by it',
+      '1',
+    )
+    .option('--site <site>', "only on this site's kind of machines")
+    .option(
+      '--simulate',
+      'make the site, if there is none, with --processors CPUs, and run its simulated agent here (ADMIN)',
+    )
+    .option(
+      '--processors <n>',
+      "processors of the machine: wider jobs are left out (default: the site's, or those of the trace)",
+    )
+    .option('--limit <n>', 'only the first so many jobs')
+    .option(
+      '--missing-estimate <what>',
+      'drop jobs without a requested time, or take their run time: drop or run',
+      'drop',
+    )
+    .option('--group <name>', 'group of the jobs (default: one made from the name of the trace)')
+    .option('--no-wait', 'end when all are submitted, not when all have ended');
+  command.addHelpText(
+    'after',
+    '\nExample: switchyard replay KTH-SP2.swf.gz --speed 20000 --limit 5000 --site kth --simulate --processors 100',
+  );
+  command.action(async (path: string, options: ReplayOptions) => {
+    const trace = await readTrace(path);
+    const client = connect();
+    const result = await replay(client, path, trace, options);
+    if (wantsJson(command)) printJson(result);
+    else print(describe(result));
+    if (result.ended && result.ended.completed < result.submitted) process.exitCode = ExitCode.FAILED;
+  });
+}
+
+async function readTrace(path: string): Promise<SwfTrace> {
+  let trace: SwfTrace;
+  try {
+    trace = await readSwf(path);
+  } catch (error) {
+    throw new CliError(`${path}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+  if (trace.malformedCount > 0) {
+    const [first] = trace.malformed;
+    note(
+      `${path}: ${count(trace.malformedCount, 'malformed line')} left out, the first is line ${first!.line}: ${first!.why}`,
+    );
+  }
+  return trace;
+}
+
+interface ReplayResult {
+  group: string;
+  submitted: number;
+  dropped: Dropped;
+  /** Ran longer than they had asked for, and are cut there: they were killed. */
+  cut: number;
+  ended: Ended | null;
+  tookS: number;
+}
+
+interface Ended {
+  completed: number;
+  failed: number;
+  cancelled: number;
+  /** Submitted, and in none of these. */
+  unaccounted: number;
+}
+
+async function replay(
+  client: Client,
+  path: string,
+  trace: SwfTrace,
+  options: ReplayOptions,
+): Promise<ReplayResult> {
+  const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
+  const limit =
+    options.limit === undefined ? Infinity : parseNumber('--limit', options.limit, { min: 1, integer: true });
+  const asked =
+    options.processors === undefined
+      ? null
+      : parseNumber('--processors', options.processors, { min: 1, integer: true });
+  const missing = parseWord('--missing-estimate', options.missingEstimate, ['DROP', 'RUN']);
+  const name = basename(path)
+    .replace(/\.gz$/, '')
+    .replace(/\.swf$/, '')
+    .replace(/[^\w.-]/g, '-');
+  const group = options.group ?? `replay-${name}-${randomUUID().slice(0, 8)}`;
+  const inHeader = Number(trace.header.get('MaxProcs') ?? trace.header.get('MaxNodes')) || null;
+
+  const site = options.site ?? (options.simulate ? name : null);
+  const simulated = options.simulate
+    ? await openSimulatedSite(client, site!, () => [machineOf(site!, asked ?? inHeader)], { speed: 1 })
+    : null;
+  try {
+    const place = site === null ? null : await placeOf(client, site);
+    const processors = asked ?? place?.cpus ?? inHeader ?? noProcessors();
+    const cleaned = cleanTrace(trace.jobs, {
+      processorsOf: () => processors,
+      estimate: 'requested',
+      missingEstimate: missing === 'RUN' ? 'run' : 'drop',
+      overrun: 'kill',
+    });
+    const jobs = cleaned.jobs.slice(0, limit);
+    if (jobs.length === 0) throw new CliError(`${path}: no job is left to replay`);
+
+    const signal = interruption();
+    const beganMs = Date.now();
+    const toInput = (job: SimJob): JobInput => ({ ...inputOf(job, name, speed), group, ...place?.platform });
+    const submitted = await submitInTime(client, jobs, speed, toInput, signal);
+    const ended =
+      options.wait && !signal.aborted ? await waitForEnds(client, group, submitted, signal) : null;
+    if (signal.aborted) {
+      throw new CliError(
+        `interrupted after ${count(submitted, 'job')}; cancel them with: switchyard cancel --group ${group}`,
+      );
+    }
+    const cut = jobs.filter((job) => job.limitS !== null && job.runS > job.limitS).length;
+    return { group, submitted, dropped: cleaned.dropped, cut, ended, tookS: (Date.now() - beganMs) / 1000 };
+  } finally {
+    await simulated?.close();
+  }
+}
+
+/** What is submitted for a job of a trace: as it was then, all times divided by the speed. */
+function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: number): JobInput {
+  const seconds = Math.min(runS, limitS ?? Infinity) / speed;
+  return {
+    name: `${trace} ${sourceId}`,
+    application: trace,
+    // What a process agent runs; a simulated one goes by simulatedRunSeconds.
+    command: 'sleep',
+    arguments: [seconds.toFixed(3)],
+    tasks: job.cpusPerTask,
+    estimateSeconds: job.estimate / speed,
+    simulatedRunSeconds: seconds,
+  };
+}
+
+function noProcessors(): never {
+  throw new CliError(
+    'the trace does not say how many processors it is for: give --processors',
+    ExitCode.USAGE,
+  );
+}
+
+/** One machine with all processors of the trace, of a platform that no other site has. */
+function machineOf(site: string, cpus: number | null): SimulatedMachine {
+  return {
+    name: 'machine',
+    cpus: cpus ?? noProcessors(),
+    memoryMb: 0,
+    benchmark: 100,
+    os: 'simulated',
+    architecture: site,
+  };
+}
+
+/** The CPUs of a site, and the platform that jobs ask for to come to it: that of its machines. */
+async function placeOf(
+  client: Client,
+  nameOrId: string,
+): Promise<{ cpus: number; platform: { os: string; architecture: string } }> {
+  const site = await findSite(client, nameOrId);
+  const machines = await client.all<Machine>(MACHINES, 'machines', { site: null });
+  const [first, ...others] = machines.filter((machine) => machine.site.id === site.id);
+  if (!first) throw new CliError(`site ${site.name} has no machines`, ExitCode.FAILED);
+  const same = (machine: Machine): boolean =>
+    machine.os === first.os && machine.architecture === first.architecture;
+  if (!others.every(same))
+    throw new CliError(`the machines of site ${site.name} are not all of one platform: leave --site out`);
+  const elsewhere = machines.find((machine) => machine.site.id !== site.id && same(machine));
+  if (elsewhere)
+    note(
+      `machines of ${elsewhere.site.name} are ${first.os}/${first.architecture} too: jobs may go there as well`,
+    );
+  return {
+    cpus: [first, ...others].reduce((sum, machine) => sum + machine.cpus, 0),
+    platform: { os: first.os, architecture: first.architecture },
+  };
+}
+
+/** Submits each job when its time has come, those of one tick together, and gives how many. */
+async function submitInTime(
+  client: Client,
+  jobs: readonly SimJob[],
+  speed: number,
+  toInput: (job: SimJob) => JobInput,
+  signal: AbortSignal,
+): Promise<number> {
+  const origin = jobs[0]!.job.submit;
+  const beganMs = Date.now();
+  const dueMs = (job: SimJob): number => beganMs + ((job.job.submit - origin) / speed) * 1000;
+  const bar = progress('submitted', jobs.length);
+  let next = 0;
+  try {
+    while (next < jobs.length && !signal.aborted) {
+      const nowMs = Date.now();
+      const waitMs = dueMs(jobs[next]!) - nowMs;
+      if (waitMs > 0) {
+        await sleep(Math.max(waitMs, TICK_MS), signal);
+        continue;
+      }
+      let end = next + 1;
+      while (end < jobs.length && end - next < BATCH && dueMs(jobs[end]!) <= nowMs) end++;
+      await submitSurely(client, jobs.slice(next, end).map(toInput), signal);
+      next = end;
+      bar.update(next);
+    }
+  } finally {
+    bar.stop();
+  }
+  return next;
+}
+
+/** Submits through interruptions of the service: the idempotency key makes a repeated request harmless. */
+async function submitSurely(client: Client, jobs: JobInput[], signal: AbortSignal): Promise<void> {
+  const key = `replay-${randomUUID()}`;
+  await pRetry(
+    async () => {
+      try {
+        await submit(client, jobs, key);
+      } catch (error) {
+        const limited = error instanceof ApiError && error.code === 'RATE_LIMITED';
+        if (limited) await sleep((error.retryAfterS ?? 1) * 1000, signal);
+        const passing = limited || (error instanceof CliError && error.exitCode === ExitCode.UNREACHABLE);
+        throw passing ? error : new AbortError(error as Error);
+      }
+    },
+    { retries: 10, minTimeout: 200, maxTimeout: 5000, signal },
+  );
+}
+
+/** Waits until no job of the group is left and counts how they ended. */
+async function waitForEnds(
+  client: Client,
+  group: string,
+  submitted: number,
+  signal: AbortSignal,
+): Promise<Ended> {
+  const countOf = async (states: readonly string[]): Promise<number> =>
+    (await client.request<{ jobCount: number }>(JOB_COUNT, { filter: { group, states } })).jobCount;
+  const live = jobStates.filter((state) => !isTerminal(state));
+  const bar = progress('ended', submitted);
+  try {
+    for (let left = await countOf(live); left > 0 && !signal.aborted; left = await countOf(live)) {
+      bar.update(submitted - left);
+      await sleep(POLL_MS, signal);
+    }
+  } finally {
+    bar.stop();
+  }
+  const completed = await countOf(['COMPLETED']);
+  const failed = await countOf(['FAILED']);
+  const cancelled = await countOf(['CANCELLED']);
+  return { completed, failed, cancelled, unaccounted: submitted - completed - failed - cancelled };
+}
+
+const DROPPED: Readonly<Record<keyof Dropped, string>> = {
+  tooWide: 'wider than the machine',
+  noWidth: 'of unknown width',
+  noRunTime: 'without run time',
+  noEstimate: 'without requested time',
+  negativeSubmit: 'submitted before the beginning',
+  noSite: 'of no site',
+};
+
+function describe({ group, submitted, dropped, cut, ended, tookS }: ReplayResult): string {
+  const reasons = Object.entries(dropped).filter(([, number]) => number > 0);
+  const lines = [`${count(submitted, 'job')} submitted in group ${group}, in ${duration(tookS)}`];
+  if (reasons.length > 0) {
+    lines.push(
+      `left out of the trace: ${reasons.map(([reason, number]) => `${number} ${DROPPED[reason as keyof Dropped]}`).join(', ')}`,
+    );
+  }
+  if (cut > 0) lines.push(`${cut} cut at the time they had asked for`);
+  if (ended) {
+    lines.push(
+      `${ended.completed} completed, ${ended.failed} failed, ${ended.cancelled} cancelled, ${ended.unaccounted} unaccounted for`,
+    );
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,103 @@
+/** Puts the rooms together: the parts of an api process, of a worker, and of both in one. */
+import { createApi } from '../api/server.js';
+import { createEngine, openWaker, type QueueConnection } from '../engine/index.js';
+import type { Config } from '../platform/config.js';
+import type { Part } from '../platform/lifecycle.js';
+import type { Logger } from '../platform/log.js';
+import { type Metrics, watchPool } from '../platform/metrics.js';
+import { Directory } from '../store/directory.js';
+import { EventFeed } from '../store/feed.js';
+import { pendingMigrations } from '../store/migrate.js';
+import { Mirror } from '../store/mirror.js';
+import { type Database, openDatabase } from '../store/pool.js';
+import { PostgresStore } from '../store/postgres.js';
+import { Queries } from '../store/queries.js';
+
+/** What every process has. */
+export interface ProcessContext {
+  config: Config;
+  log: Logger;
+  metrics: Metrics;
+}
+
+/** What a process does. */
+export interface Roles {
+  api: boolean;
+  worker: boolean;
+}
+
+/** The truth, as one process reaches it. */
+export interface Stores {
+  url: string;
+  database: Database;
+  store: PostgresStore;
+  directory: Directory;
+  queries: Queries;
+}
+
+/** Opens no connection yet. `name` is shown in PostgreSQL's list of connections. */
+export function openStores({ config, log, metrics }: ProcessContext, url: string, name: string): Stores {
+  const database = openDatabase({
+    url,
+    poolSize: config.poolSize,
+    connectTimeoutMs: config.connectTimeoutS * 1000,
+    statementTimeoutMs: config.statementTimeoutS * 1000,
+    applicationName: `switchyard ${name}`,
+    onIdleError: (error) => log.warn({ error: error.message }, 'an idle database connection broke'),
+  });
+  watchPool(metrics, 'postgres', database.pool);
+  const { prisma } = database;
+  return {
+    url,
+    database,
+    store: new PostgresStore(prisma),
+    directory: new Directory(prisma),
+    queries: new Queries(prisma),
+  };
+}
+
+/** The parts of a process with these roles, in the order in which they start. */
+export function serviceParts(process: ProcessContext, roles: Roles, stores: Stores): Part[] {
+  const { config, log, metrics } = process;
+  const { url, database, store, directory, queries } = stores;
+  const queueConnection: QueueConnection = config.redisUrl
+    ? { kind: 'redis', url: config.redisUrl }
+    : { kind: 'postgres', url };
+  // A worker's cycles know the reservations; a process that only explains has to read them.
+  const mirror = new Mirror(store, { reservations: !roles.worker });
+  const engine = roles.worker
+    ? createEngine({
+        store,
+        mirror,
+        queueConnection,
+        log,
+        metrics,
+        config: {
+          concurrency: config.workerConcurrency,
+          eventRetentionDays: config.eventRetentionDays,
+          jobRetentionDays: config.jobRetentionDays,
+        },
+      })
+    : null;
+  const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
+  const wake = (engine ?? waker!).wake;
+
+  const parts: Part[] = [{ name: 'database', stop: () => database.close() }];
+  if (roles.api) {
+    const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed, trying again');
+    const feed = new EventFeed(queries, { url, onError });
+    const ready = async (): Promise<void> => {
+      const missing = await pendingMigrations((sql) => database.prisma.$queryRawUnsafe(sql));
+      if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
+    };
+    const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
+    parts.push(
+      { name: 'events', start: () => feed.start(), stop: () => feed.stop() },
+      { name: 'queue', stop: () => waker?.close() },
+      { name: 'api', start: async () => void (await api.listen()), stop: () => api.close() },
+    );
+  }
+  // Behind the API: requests in hand may still wake it while the API closes.
+  if (engine) parts.splice(1, 0, { name: 'engine', start: () => engine.start(), stop: () => engine.stop() });
+  return parts;
+}

@@ -1,0 +1,111 @@
+/**
+ * `switchyard serve`: everything in one process. On a small machine the exchange between processes would cost more than
+ * it gains, and one Ctrl-C ends all in order. The agent speaks GraphQL over HTTP here too, as it does elsewhere.
+ */
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { type Config, VARIABLES } from '../platform/config.js';
+import { Lifecycle, type Part } from '../platform/lifecycle.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../store/embedded.js';
+import { migrate } from '../store/migrate.js';
+import { processAgent } from './agents.js';
+import { Client } from './client.js';
+import { print } from './command.js';
+import { openStores, type ProcessContext, serviceParts } from './compose.js';
+import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
+import { demoPart } from './demo.js';
+import { installAdministrator, installSite } from './installation.js';
+
+/** The site that is this machine. */
+const LOCAL_SITE = 'local';
+
+export interface ServeOptions {
+  /** null: no demo. */
+  demoSpeed: number | null;
+}
+
+/** The parts of the process, in the order in which they start. */
+export function serveParts(process: ProcessContext, { demoSpeed }: ServeOptions): Part[] {
+  const { config, log } = process;
+  const { home } = config;
+  const url = ownUrl(config);
+  let databaseUrl = '';
+  let embedded: EmbeddedPostgres | null = null;
+  let service: Lifecycle | null = null;
+
+  const parts: Part[] = [
+    {
+      name: 'postgres',
+      async start() {
+        if (!config.databaseUrl) embedded = await startEmbeddedPostgres({ home, log });
+        databaseUrl = config.databaseUrl ?? embedded!.url;
+      },
+      stop: () => embedded?.stop(),
+    },
+    {
+      name: 'service',
+      async start() {
+        await migrate(databaseUrl);
+        const stores = openStores(process, databaseUrl, 'serve');
+        service = new Lifecycle(
+          serviceParts(process, { api: true, worker: true }, stores),
+          config.shutdownTimeoutS * 1000,
+          log,
+        );
+        const at = { ...stores, home };
+        await installAdministrator(at);
+        await installSite(at, LOCAL_SITE);
+        await service.start();
+      },
+      stop: async () => void (await service?.stop('serve stops')),
+    },
+    processAgent(config, log, () => ({
+      url,
+      key: readKey(agentKeyFile(home, LOCAL_SITE))!,
+      site: LOCAL_SITE,
+    })),
+  ];
+  if (demoSpeed !== null) {
+    const keySource = join(home, ADMIN_KEY_FILE);
+    parts.push(
+      demoPart({
+        log,
+        speed: demoSpeed,
+        client: () => new Client({ url, key: readKey(keySource), keySource }),
+      }),
+    );
+  }
+  parts.push({ name: 'greeting', start: () => print(greeting(config, url, demoSpeed)) });
+  return parts;
+}
+
+/** Where this process reaches its own API. */
+function ownUrl({ host, port }: Config): string {
+  const name = host === '0.0.0.0' || host === '::' || host === '127.0.0.1' ? 'localhost' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/graphql`;
+}
+
+function greeting(config: Config, url: string, demoSpeed: number | null): string {
+  const home = relative('', config.home) || '.';
+  // What the other terminal has to know when it is not as by default.
+  const port = config.port === Number(VARIABLES.port.default) ? '' : `PORT=${config.port} `;
+  const where = home === VARIABLES.home.default ? '' : `SWITCHYARD_HOME=${home} `;
+  const switchyard = `  ${port}${where}npx switchyard`;
+  const local = demoSpeed === null ? '' : '--os linux ';
+  return [
+    `Switchyard runs at ${url}`,
+    `Data in ${home}, the administrator's key in ${join(home, ADMIN_KEY_FILE)}; site ${LOCAL_SITE} is this machine (${availableParallelism()} CPUs).`,
+    ...(demoSpeed === null
+      ? []
+      : [
+          `Demo: four sites with simulated machines and a stream of jobs, ${demoSpeed} times as fast as real.`,
+        ]),
+    '',
+    'In another terminal, in this directory:',
+    `${switchyard} submit ${local}-- sh -c 'echo hello'`,
+    `${switchyard} watch`,
+    `${switchyard} help`,
+    '',
+    'Ctrl-C stops the service; a restart keeps everything.',
+  ].join('\n');
+}

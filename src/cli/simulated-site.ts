@@ -1,0 +1,121 @@
+/** A site with simulated machines, made through the API, and its agent in this process. */
+import { loadConfig } from '../platform/config.js';
+import { createLogger, type Logger } from '../platform/log.js';
+import { simulatedAgent } from './agents.js';
+import type { Client } from './client.js';
+import type { Named } from './command.js';
+import * as documents from './documents.js';
+import { CliError } from './errors.js';
+
+const KEY_LIFE_MS = 30 * 86_400_000;
+
+export interface SimulatedMachine {
+  name: string;
+  cpus: number;
+  memoryMb: number;
+  benchmark: number;
+  os: string;
+  architecture: string;
+  /** Ids of licences. */
+  licences?: string[];
+}
+
+export interface SimulatedSite {
+  id: string;
+  name: string;
+  /** Registered now; else it was there. */
+  isNew: boolean;
+  /** Lets go of the site: its runs stay with the service. */
+  close(): Promise<void>;
+}
+
+/**
+ * Registers the site and its machines, unless there is a site of this name, and serves it with a simulated agent. Needs an
+ * administrator's key. The agent's own key is revoked at the end.
+ *
+ * @param machines asked for only when the site is new
+ */
+export async function openSimulatedSite(
+  client: Client,
+  name: string,
+  machines: (site: Named) => SimulatedMachine[] | Promise<SimulatedMachine[]>,
+  {
+    speed,
+    log = createLogger({ level: 'warn' }),
+    ...place
+  }: { speed: number; log?: Logger; latitude?: number; longitude?: number },
+): Promise<SimulatedSite> {
+  const sites = await client.all<Named>(documents.SITES, 'sites');
+  const existing = sites.find((site) => site.name === name);
+  const site = existing ?? (await register(client, name, place));
+  if (!existing) {
+    const inputs = (await machines(site)).map((machine) => ({ site: site.id, ...machine }));
+    await client.request(documents.REGISTER_MACHINES, { inputs });
+  }
+  const agentUser = await agentOf(client, site);
+  const key = await makeKey(client, agentUser.id, { name: 'simulated agent', site: site.id });
+  const agent = simulatedAgent(
+    loadConfig(),
+    log,
+    () => ({ url: client.options.url, key: key.secret, site: name }),
+    speed,
+  );
+  await agent.start?.();
+  return {
+    id: site.id,
+    name,
+    isNew: !existing,
+    async close() {
+      await agent.stop?.();
+      await key.revoke();
+    },
+  };
+}
+
+async function register(
+  client: Client,
+  name: string,
+  place: { latitude?: number; longitude?: number },
+): Promise<Named> {
+  const data = await client.request<{ registerSite: Named }>(documents.REGISTER_SITE, {
+    input: { name, ...place },
+  });
+  return data.registerSite;
+}
+
+/** The site's AGENT user, registered if it is missing. */
+async function agentOf(client: Client, site: Named): Promise<Named> {
+  const name = `agent-${site.name}`;
+  const users = await client.all<Named & { role: string }>(documents.USERS, 'users');
+  const user = users.find((one) => one.name === name);
+  if (user && user.role !== 'AGENT') {
+    throw new CliError(
+      `there is a user ${name} with the role ${user.role}: a simulated agent needs that name`,
+    );
+  }
+  if (user) return user;
+  const input = { name, role: 'AGENT' };
+  return (await client.request<{ registerUser: Named }>(documents.REGISTER_USER, { input })).registerUser;
+}
+
+/** A key that is revoked when it is no longer needed, and good for a month at the most. */
+export async function makeKey(
+  client: Client,
+  user: string,
+  purpose: { name: string; site?: string },
+): Promise<{ secret: string; revoke(): Promise<void> }> {
+  const expiresAt = new Date(Date.now() + KEY_LIFE_MS).toISOString();
+  const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
+    documents.CREATE_KEY,
+    { input: { user, expiresAt, ...purpose } },
+  );
+  return {
+    secret: createApiKey.secret,
+    // When the service is gone already, the key's own end has to do.
+    revoke: () =>
+      client.request(documents.REVOKE_KEY, { apiKey: createApiKey.apiKey.id }).then(
+        () => {},
+        () => {},
+      ),
+  };
+}
