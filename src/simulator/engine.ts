@@ -1,0 +1,290 @@
+/**
+ * The simulator's driver of the core: virtual time, and the same cycles that the live engine runs. It keeps a `Grid`, takes
+ * events from a heap, feeds each to the grid, calls `dispatchCycle` and `siteCycle`, and applies their plans at once.
+ *
+ * At one instant, two orders (`eventOrder`):
+ *   batch      everything that happens at the instant, then one cycle of each scheduler concerned. This is what the live
+ *              service does, and the default.
+ *   per-event  submissions in order, with cycles after each; then ends in the order in which the runs started, with
+ *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
+ *              of these cycles. This is what published results and pyss do.
+ *
+ * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, or a copy of
+ * a grid-wide licence came free anywhere.
+ */
+import {
+  dispatchCycle,
+  Grid,
+  type Licence,
+  type Machine,
+  type Policy,
+  type Run,
+  type Site,
+  siteCycle,
+} from '../core/index.js';
+import { EventQueue } from './event-queue.js';
+import type { RunEnd, Sink } from './sink.js';
+import type { SimJob } from './workload.js';
+
+export type EventOrder = 'batch' | 'per-event';
+
+/** Something that changes in the world at a time. */
+export interface Change {
+  at: number;
+  site?: Site;
+  machine?: Machine;
+  licence?: Licence;
+  /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
+  losesRuns?: boolean;
+}
+
+/** The machines that jobs run on. */
+export interface World {
+  sites: readonly Site[];
+  machines: readonly Machine[];
+  licences: readonly Licence[];
+  changes: readonly Change[];
+}
+
+export interface EngineOptions {
+  policy: Policy;
+  eventOrder: EventOrder;
+  /** Called now and then with the number of jobs that have ended. */
+  onProgress?: (ended: number) => void;
+}
+
+export interface Outcome {
+  ended: number;
+  /** Jobs that still wait when nothing more will happen: nothing can run them. */
+  waiting: number;
+  /** Cycles of all schedulers. */
+  cycles: number;
+}
+
+/** Starts and moves in one plan at most; a longer one is applied in parts. */
+const PLAN_MAX = 10_000;
+const PROGRESS_EVERY = 4096;
+
+/** Ranks of the kinds of event at one instant. */
+interface Kinds {
+  change: number;
+  /** The end of a run that takes just as long as planned. */
+  plannedEnd: number;
+  end: number;
+  submit: number;
+}
+
+const KINDS: Record<EventOrder, Kinds> = {
+  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2 },
+  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3 },
+};
+
+/** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
+export function runSimulation(
+  world: World,
+  jobs: readonly SimJob[],
+  options: EngineOptions,
+  sinks: readonly Sink[],
+): Outcome {
+  return new Simulation(world, jobs, options, sinks).run();
+}
+
+class Simulation {
+  private readonly grid = new Grid();
+  private readonly events = new EventQueue();
+  private readonly kinds: Kinds;
+  private readonly changes: readonly Change[];
+  /** By job: its live run, and the sequence of the event that will end it. */
+  private readonly runs: (Run | null)[];
+  private readonly ending: Float64Array;
+  private readonly epochs: Int32Array;
+  /** Sites whose scheduler must look again. */
+  private readonly concerned = new Set<number>();
+  private rootConcerned = false;
+  private readonly gridWide = new Set<number>();
+  private now = 0;
+  private ended = 0;
+  private cycles = 0;
+
+  constructor(
+    world: World,
+    private readonly jobs: readonly SimJob[],
+    private readonly options: EngineOptions,
+    private readonly sinks: readonly Sink[],
+  ) {
+    this.kinds = KINDS[options.eventOrder];
+    this.changes = [...world.changes].sort((a, b) => a.at - b.at);
+    this.runs = new Array(jobs.length).fill(null);
+    this.ending = new Float64Array(jobs.length);
+    this.epochs = new Int32Array(jobs.length);
+    for (const site of world.sites) this.grid.setSite(site);
+    for (const licence of world.licences) this.setLicence(licence);
+    for (const machine of world.machines) this.grid.setMachine(machine);
+  }
+
+  run(): Outcome {
+    const { events, options } = this;
+    const perEvent = options.eventOrder === 'per-event';
+    this.expectSubmission(0);
+    this.changes.forEach((change, i) => {
+      events.push(change.at, this.kinds.change, i);
+    });
+    while (events.pop()) {
+      this.now = events.time;
+      this.take(events.kind, events.payload, events.sequence);
+      const more = events.nextTime === this.now;
+      if (!more || (perEvent && events.kind !== this.kinds.plannedEnd)) this.schedule();
+    }
+    return { ended: this.ended, waiting: this.jobs.length - this.ended, cycles: this.cycles };
+  }
+
+  /** Submissions enter the heap one at a time: it stays as small as what runs. */
+  private expectSubmission(index: number): void {
+    const next = this.jobs[index];
+    if (next !== undefined) this.events.push(next.job.submit, this.kinds.submit, index);
+  }
+
+  private take(kind: number, payload: number, sequence: number): void {
+    if (kind === this.kinds.submit) {
+      this.expectSubmission(payload + 1);
+      this.submit(this.jobs[payload] as SimJob);
+    } else if (kind === this.kinds.end || kind === this.kinds.plannedEnd) {
+      if (this.ending[payload] === sequence) this.end(payload);
+    } else this.change(this.changes[payload] as Change);
+  }
+
+  private submit({ job, siteId }: SimJob): void {
+    if (siteId === null) {
+      this.grid.placeAtRoot(job);
+      this.rootConcerned = true;
+    } else {
+      this.grid.placeAtSite(job, siteId);
+      this.concerned.add(siteId);
+    }
+  }
+
+  private end(index: number): void {
+    const { runS, limitS } = this.jobs[index] as SimJob;
+    this.finish(index, limitS !== null && runS > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
+    this.ended++;
+    if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
+  }
+
+  private finish(index: number, how: RunEnd): void {
+    const job = this.jobs[index] as SimJob;
+    const run = this.runs[index] as Run;
+    this.grid.endRun(job.job.id);
+    this.runs[index] = null;
+    this.ending[index] = -1;
+    this.concerned.add(run.siteId);
+    if (run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
+    this.rootConcerned = true;
+    for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
+  }
+
+  private change({ site, machine, licence, losesRuns }: Change): void {
+    if (site !== undefined) this.grid.setSite(site);
+    if (licence !== undefined) this.setLicence(licence);
+    if (machine !== undefined) {
+      this.grid.setMachine(machine);
+      if (losesRuns) this.loseRuns(machine.id);
+    }
+    this.allConcerned();
+  }
+
+  private loseRuns(machineId: number): void {
+    this.runs.forEach((run, index) => {
+      if (!run?.allocations.some((allocation) => allocation.machineId === machineId)) return;
+      this.finish(index, 'LOST');
+      this.submit(this.jobs[index] as SimJob);
+    });
+  }
+
+  private setLicence(licence: Licence): void {
+    this.grid.setLicence(licence);
+    if (licence.siteId === null) this.gridWide.add(licence.id);
+  }
+
+  private allConcerned(): void {
+    for (const { site } of this.grid.sites) this.concerned.add(site.id);
+    this.rootConcerned = true;
+  }
+
+  /** Cycles until nobody is concerned any more: a start makes room in a queue for the root to fill. */
+  private schedule(): void {
+    do {
+      if (this.rootConcerned) this.dispatch();
+      for (const siteId of this.concerned) {
+        this.concerned.delete(siteId);
+        this.startAt(siteId);
+      }
+    } while (this.rootConcerned && this.grid.root.length > 0);
+    this.rootConcerned = false;
+  }
+
+  private dispatch(): void {
+    this.rootConcerned = false;
+    const { grid, now } = this;
+    if (grid.root.length === 0) return;
+    for (;;) {
+      this.cycles++;
+      const plan = dispatchCycle(grid, {
+        now,
+        policy: this.options.policy,
+        policyVersion: 1,
+        maxMoves: PLAN_MAX,
+      });
+      for (const { jobId, to, priority } of plan.moves) {
+        const { job } = this.jobs[jobId - 1] as SimJob;
+        grid.placeAtSite({ ...job, priority }, to);
+        this.concerned.add(to);
+      }
+      if (!plan.truncated) return;
+    }
+  }
+
+  private startAt(siteId: number): void {
+    const { grid, now } = this;
+    for (;;) {
+      this.cycles++;
+      const plan = siteCycle(grid, siteId, {
+        now,
+        policy: this.options.policy,
+        policyVersion: 1,
+        maxStarts: PLAN_MAX,
+        countWaiting: false,
+      });
+      for (const start of plan.starts) {
+        const index = start.jobId - 1;
+        const epoch = (this.epochs[index] as number) + 1;
+        this.epochs[index] = epoch;
+        const run: Run = {
+          jobId: start.jobId,
+          siteId,
+          epoch,
+          allocations: start.allocations,
+          licenceIds: start.licenceIds,
+          start: now,
+          plannedEnd: now + start.plannedDuration,
+        };
+        grid.startRun(run);
+        this.begin(index, run, start.plannedDuration);
+      }
+      grid.setReservation(siteId, plan.reservation);
+      if (plan.starts.length > 0) this.rootConcerned = true;
+      if (!plan.truncated) return;
+    }
+  }
+
+  private begin(index: number, run: Run, plannedDuration: number): void {
+    const job = this.jobs[index] as SimJob;
+    const seconds = job.limitS !== null && job.runS > job.limitS ? job.limitS : job.runS;
+    // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
+    const duration =
+      seconds === job.job.estimate ? plannedDuration : (seconds * plannedDuration) / job.job.estimate;
+    this.runs[index] = run;
+    const kind = duration === plannedDuration ? this.kinds.plannedEnd : this.kinds.end;
+    this.ending[index] = this.events.push(this.now + duration, kind, index);
+    for (const sink of this.sinks) sink.started?.(job, index, run);
+  }
+}

@@ -1,0 +1,118 @@
+/** One simulation of a trace from its files to its figures: what `switchyard simulate` does. */
+import { writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Policy } from '../core/index.js';
+import { type EventOrder, runSimulation, type World } from './engine.js';
+import { BatsimCsv, JsonLines } from './files.js';
+import { MemorySink, type Sink } from './sink.js';
+import { countedWorld, readSites } from './sites.js';
+import { type Summary, summarize } from './statistics.js';
+import { readSwf, type SwfTrace } from './swf.js';
+import { cleanTrace, type Dropped, type EstimateSource, type Workload } from './workload.js';
+
+export interface SimulateOptions {
+  /** Path of a trace in the Standard Workload Format, gzipped or not. */
+  trace: string;
+  /** Of the machine; null: what the header of the trace says (`MaxProcs`). Not with `sites`. */
+  processors: number | null;
+  policy: Policy;
+  estimate: EstimateSource;
+  missingEstimate: 'drop' | 'run';
+  overrun: 'kill' | 'continue';
+  eventOrder: EventOrder;
+  /** A file of sites (see `readSites`); each job runs at the site that its partition names. */
+  sites: string | null;
+  /** Where to write a row for each job in Batsim's columns. */
+  out: string | null;
+  /** Where to write starts and ends as JSON lines. */
+  events: string | null;
+  /** Where to write the summary as JSON. */
+  summary: string | null;
+  /** Told the number of jobs once it is known, then how many have ended. */
+  onProgress?: (ended: number, jobs: number) => void;
+}
+
+export interface Simulated extends Summary {
+  trace: string;
+  processors: number;
+  sites: number;
+  eventOrder: EventOrder;
+  local: Policy['local'];
+  estimate: EstimateSource;
+  /** Jobs that were killed at their requested time. */
+  killed: number;
+  /** Jobs that nothing could run. */
+  waiting: number;
+  dropped: Dropped;
+  /** Lines of the trace that are no jobs: how many, and the first of them. */
+  malformed: { count: number; first: SwfTrace['malformed'] };
+}
+
+/** Runs a trace. Throws what reading and writing the files throws, and on options that do not go together. */
+export async function simulate(options: SimulateOptions): Promise<Simulated> {
+  const trace = await readSwf(options.trace);
+  const sites = options.sites === null ? null : await readSites(options.sites);
+  const { world, workload } = prepare(trace, sites, options);
+  const { jobs } = workload;
+  const times = new MemorySink(jobs.length);
+  const sinks: Sink[] = [times];
+  const files: (BatsimCsv | JsonLines)[] = [];
+  let outcome: ReturnType<typeof runSimulation>;
+  try {
+    if (options.out !== null) files.push(new BatsimCsv(options.out, basename(options.trace), world));
+    if (options.events !== null) files.push(new JsonLines(options.events));
+    sinks.push(...files);
+    options.onProgress?.(0, jobs.length);
+    const { policy, eventOrder } = options;
+    const onProgress = (ended: number) => options.onProgress?.(ended, jobs.length);
+    outcome = runSimulation(world, jobs, { policy, eventOrder, onProgress }, sinks);
+  } finally {
+    for (const file of files) file.close();
+  }
+  const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
+  const simulated: Simulated = {
+    trace: basename(options.trace),
+    processors,
+    sites: world.sites.length,
+    eventOrder: options.eventOrder,
+    local: options.policy.local,
+    estimate: options.estimate,
+    ...summarize(jobs, times, processors),
+    killed: workload.killed,
+    waiting: outcome.waiting,
+    dropped: workload.dropped,
+    malformed: { count: trace.malformedCount, first: trace.malformed },
+  };
+  if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
+  return simulated;
+}
+
+/** The machines and the cleaned jobs of a trace. */
+export function prepare(
+  trace: SwfTrace,
+  sites: Awaited<ReturnType<typeof readSites>> | null,
+  options: Pick<SimulateOptions, 'processors' | 'estimate' | 'missingEstimate' | 'overrun'>,
+): { world: World; workload: Workload } {
+  if (sites === null) {
+    const processors = options.processors ?? Number(trace.header.get('MaxProcs'));
+    if (!(Number.isInteger(processors) && processors >= 1)) {
+      throw new Error(
+        'processors: the header of the trace does not say MaxProcs; accepted is a whole number from 1',
+      );
+    }
+    return {
+      world: countedWorld([{ id: 1, name: 'machine', processors }]),
+      workload: cleanTrace(trace.jobs, { ...options, processorsOf: () => processors }),
+    };
+  }
+  if (options.processors !== null) throw new Error('processors: not accepted together with sites');
+  const byId = new Map(sites.map((site) => [site.id, site]));
+  return {
+    world: countedWorld(sites),
+    workload: cleanTrace(trace.jobs, {
+      ...options,
+      siteOf: ({ partition }) => (byId.has(partition) ? partition : null),
+      processorsOf: (site) => byId.get(site)?.processors ?? 0,
+    }),
+  };
+}

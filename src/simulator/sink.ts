@@ -1,0 +1,35 @@
+/**
+ * Where the results of a simulation go. The engine tells a sink of each start and each end when they happen, in order;
+ * a sink writes, counts or keeps.
+ */
+import type { Run } from '../core/index.js';
+import type { SimJob } from './workload.js';
+
+/** How a run ended. */
+export type RunEnd = 'COMPLETED' | 'KILLED_AT_LIMIT' | 'LOST';
+
+export interface Sink {
+  /** `index` is the job's position in the workload. */
+  started?(job: SimJob, index: number, run: Run): void;
+  ended?(job: SimJob, index: number, run: Run, at: number, how: RunEnd): void;
+}
+
+/** Keeps when each job started and ended for good: NaN for one that never did. */
+export class MemorySink implements Sink {
+  readonly starts: Float64Array;
+  readonly ends: Float64Array;
+
+  /** `jobs`: how many the workload has. */
+  constructor(jobs: number) {
+    this.starts = new Float64Array(jobs).fill(Number.NaN);
+    this.ends = new Float64Array(jobs).fill(Number.NaN);
+  }
+
+  started(_job: SimJob, index: number, run: Run): void {
+    this.starts[index] = run.start;
+  }
+
+  ended(_job: SimJob, index: number, _run: Run, at: number, how: RunEnd): void {
+    this.ends[index] = how === 'LOST' ? Number.NaN : at;
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What is simulated: jobs as the core knows them, with what only a simulator knows of them (how long they really run).
+ * Here a trace in the Standard Workload Format becomes such jobs, by the archive's usual rules of cleaning.
+ */
+import type { Job } from '../core/index.js';
+import type { SwfJob } from './swf.js';
+
+/** A job to simulate. */
+export interface SimJob {
+  /** As it is submitted. Its id is its rank by time of submission, from 1: equal times keep the order they came in. */
+  job: Job;
+  /** The id that the workload gave it; results use this one. */
+  sourceId: number;
+  /** Seconds that it really runs on a machine of power `job.benchmark`, > 0. */
+  runS: number;
+  /** Seconds after which it is killed; null: never. */
+  limitS: number | null;
+  /** The site in whose queue it is submitted; null: the root. */
+  siteId: number | null;
+}
+
+/** Where the estimate of a job comes from: what its user asked for, or how long it really runs. */
+export type EstimateSource = 'requested' | 'actual';
+
+export interface CleaningOptions {
+  /** Processors of a site: wider jobs are dropped. */
+  processorsOf: (siteId: number) => number;
+  estimate: EstimateSource;
+  /** A job without a requested time is dropped, or its run time is taken. */
+  missingEstimate: 'drop' | 'run';
+  /** Kill at the requested time, or let jobs outrun it. */
+  overrun: 'kill' | 'continue';
+  /** The site of a job; null: it has none, and is dropped. All jobs are at site 1 unless said otherwise. */
+  siteOf?: (job: SwfJob) => number | null;
+}
+
+/** How many jobs were left out, and why. */
+export interface Dropped {
+  noSite: number;
+  tooWide: number;
+  noWidth: number;
+  noRunTime: number;
+  noEstimate: number;
+  negativeSubmit: number;
+}
+
+export interface Workload {
+  /** By time of submission. */
+  jobs: SimJob[];
+  dropped: Dropped;
+  /** Jobs that are killed at their limit. */
+  killed: number;
+}
+
+/**
+ * Cleans a trace, in this order: a job of no known site goes; one wider than the machine (its width is what it asked for if positive, else what it
+ * got; one with neither goes too), then one that did not run, one without an estimate, one submitted before time 0. A
+ * processor of the trace is a CPU; a job's processors are one task, on one machine.
+ */
+export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): Workload {
+  const dropped: Dropped = {
+    tooWide: 0,
+    noWidth: 0,
+    noRunTime: 0,
+    noEstimate: 0,
+    negativeSubmit: 0,
+    noSite: 0,
+  };
+  const jobs: SimJob[] = [];
+  let killed = 0;
+  let sorted = true;
+  let before = Number.NEGATIVE_INFINITY;
+  for (const swf of trace) {
+    const cpus = swf.requestedProcessors > 0 ? swf.requestedProcessors : swf.allocatedProcessors;
+    const limit =
+      swf.requestedTime > 0 ? swf.requestedTime : options.missingEstimate === 'run' ? swf.run : -1;
+    const siteId = options.siteOf === undefined ? 1 : options.siteOf(swf);
+    if (siteId === null) dropped.noSite++;
+    else if (cpus > options.processorsOf(siteId)) dropped.tooWide++;
+    else if (!(cpus >= 1)) dropped.noWidth++;
+    else if (!(swf.run > 0)) dropped.noRunTime++;
+    else if (!(limit > 0)) dropped.noEstimate++;
+    else if (swf.submit < 0) dropped.negativeSubmit++;
+    else {
+      if (swf.submit < before) sorted = false;
+      before = swf.submit;
+      const kill = options.overrun === 'kill';
+      if (kill && swf.run > limit) killed++;
+      const actual = kill ? Math.min(swf.run, limit) : swf.run;
+      jobs.push({
+        job: {
+          id: jobs.length + 1,
+          userId: swf.user,
+          userClass: 'REGULAR',
+          submit: swf.submit,
+          estimate: options.estimate === 'actual' ? actual : limit,
+          benchmark: 1,
+          deadline: null,
+          tasks: 1,
+          cpusPerTask: cpus,
+          memoryMbPerTask: 0,
+          licences: NO_LICENCES,
+          os: null,
+          arch: null,
+          boost: 0,
+          priority: null,
+          runTimeLimit: null,
+        },
+        sourceId: swf.id,
+        runS: swf.run,
+        limitS: kill ? limit : null,
+        siteId,
+      });
+    }
+  }
+  if (!sorted) inOrder(jobs);
+  return { jobs, dropped, killed };
+}
+
+const NO_LICENCES: readonly string[] = [];
+
+/** Sorts jobs by time of submission, equal times as they are, and numbers them. */
+export function inOrder(jobs: SimJob[]): SimJob[] {
+  jobs.sort((a, b) => a.job.submit - b.job.submit);
+  for (let i = 0; i < jobs.length; i++) (jobs[i] as SimJob).job.id = i + 1;
+  return jobs;
+}

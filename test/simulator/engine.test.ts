@@ -1,0 +1,243 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Machine } from '../../src/core/index.js';
+import { type EventOrder, runSimulation, type World } from '../../src/simulator/engine.js';
+import { EventQueue } from '../../src/simulator/event-queue.js';
+import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
+import { policyNamed } from '../../src/simulator/policies.js';
+import { intervalSet, Processors } from '../../src/simulator/processors.js';
+import { MemorySink, type Sink } from '../../src/simulator/sink.js';
+import { countedWorld } from '../../src/simulator/sites.js';
+import { quantile, summarize } from '../../src/simulator/statistics.js';
+import type { SimJob } from '../../src/simulator/workload.js';
+import { simJobs } from './support/jobs.js';
+
+const one = (processors: number): World => countedWorld([{ id: 1, name: 'one', processors }]);
+
+function run(world: World, jobs: readonly SimJob[], policy = 'easy', eventOrder: EventOrder = 'batch') {
+  const times = new MemorySink(jobs.length);
+  const outcome = runSimulation(world, jobs, { policy: policyNamed(policy, 1), eventOrder }, [times]);
+  return { starts: [...times.starts], ends: [...times.ends], outcome, times };
+}
+
+describe('the event queue', () => {
+  it('gives events by time, kind, then as they came', () => {
+    const event = fc.record({ time: fc.integer({ min: 0, max: 5 }), kind: fc.integer({ min: 0, max: 2 }) });
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 200 }), (given) => {
+        const queue = new EventQueue();
+        given.forEach(({ time, kind }, i) => {
+          expect(queue.push(time, kind, i)).toBe(i);
+        });
+        const expected = given
+          .map((one, payload) => ({ ...one, payload }))
+          .sort((a, b) => a.time - b.time || a.kind - b.kind || a.payload - b.payload);
+        const got: unknown[] = [];
+        while (queue.pop()) got.push({ time: queue.time, kind: queue.kind, payload: queue.payload });
+        expect(got).toEqual(expected);
+      }),
+    );
+  });
+});
+
+describe('the engine', () => {
+  it('kills a job at its limit, and lets one without a limit outrun its estimate', () => {
+    const jobs = simJobs([
+      { runS: 100, estimate: 60, limitS: 60 },
+      { runS: 100, estimate: 60 },
+    ]);
+    expect(run(one(2), jobs).ends).toEqual([60, 100]);
+  });
+
+  it('stretches runs by the power of the machine', () => {
+    const world = one(1);
+    const [machine] = world.machines;
+    const fast: World = { ...world, machines: [{ ...(machine as Machine), benchmark: 4 }] };
+    expect(run(fast, simJobs([{ runS: 100, estimate: 200, benchmark: 2 }])).ends).toEqual([50]);
+  });
+
+  it('takes machines away and brings them back', () => {
+    const world = one(2);
+    const [machine] = world.machines as [Machine];
+    const changes = [
+      { at: 10, machine: { ...machine, available: false } },
+      { at: 500, machine },
+    ];
+    const jobs = simJobs([{ runS: 100 }, { runS: 100, submit: 20 }]);
+    // The one that runs goes on, the other waits for the machine.
+    expect(run({ ...world, changes }, jobs).starts).toEqual([0, 500]);
+  });
+
+  it('starts lost runs over', () => {
+    const world = one(1);
+    const [machine] = world.machines as [Machine];
+    const changes = [
+      { at: 10, machine: { ...machine, available: false }, losesRuns: true },
+      { at: 50, machine },
+    ];
+    const { starts, ends, outcome } = run({ ...world, changes }, simJobs([{ runS: 100 }]));
+    expect({ starts, ends, ended: outcome.ended }).toEqual({ starts: [50], ends: [150], ended: 1 });
+  });
+
+  it('says what nothing could run', () => {
+    expect(run(one(2), simJobs([{ runS: 1, cpusPerTask: 3 }, { runS: 1 }])).outcome).toMatchObject({
+      ended: 1,
+      waiting: 1,
+    });
+  });
+
+  it('wakes other sites when a copy of a grid-wide licence comes free', () => {
+    const world = countedWorld([
+      { id: 1, name: 'a', processors: 1 },
+      { id: 2, name: 'b', processors: 1 },
+    ]);
+    const licences = [{ id: 7, kind: 'cad', copies: 1, siteId: null }];
+    const machines = world.machines.map((machine) => ({ ...machine, licences: [7] }));
+    const jobs = simJobs([
+      { runS: 10, licences: ['cad'], siteId: 1 },
+      { runS: 10, licences: ['cad'], siteId: 2 },
+    ]);
+    expect(run({ ...world, machines, licences }, jobs).starts).toEqual([0, 10]);
+  });
+
+  it('dispatches what comes to the root', () => {
+    const world = countedWorld([
+      { id: 1, name: 'a', processors: 1 },
+      { id: 2, name: 'b', processors: 1 },
+    ]);
+    const sites: number[] = [];
+    const sink: Sink = { started: (_job, _index, { siteId }) => sites.push(siteId) };
+    const jobs = simJobs([
+      { runS: 10, siteId: null },
+      { runS: 10, siteId: null },
+    ]);
+    runSimulation(world, jobs, { policy: policyNamed('easy', 1), eventOrder: 'batch' }, [sink]);
+    expect(sites.sort()).toEqual([1, 2]);
+  });
+});
+
+describe('the files', () => {
+  it('has Batsim columns, with processors that no two jobs share at a time', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
+    try {
+      const world = one(4);
+      const jobs = simJobs([
+        { runS: 10, cpusPerTask: 2 },
+        { runS: 4 },
+        { runS: 10, cpusPerTask: 1 },
+        { runS: 5, estimate: 3, limitS: 3, cpusPerTask: 2, submit: 5 },
+      ]);
+      const csv = new BatsimCsv(join(folder, 'jobs.csv'), 'a, "b"', world);
+      const lines = new JsonLines(join(folder, 'events.jsonl'));
+      runSimulation(world, jobs, { policy: policyNamed('easy', 1), eventOrder: 'batch' }, [csv, lines]);
+      csv.close();
+      lines.close();
+      const [heading, ...rows] = readFileSync(join(folder, 'jobs.csv'), 'utf8').trimEnd().split('\n');
+      expect(heading).toBe(
+        'job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,' +
+          'starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,' +
+          'consumed_energy,metadata',
+      );
+      expect(rows).toEqual([
+        '2,"a, ""b""",run-2,0,1,4,1,COMPLETED_SUCCESSFULLY,0,4,4,0,4,1,2,-1,',
+        '1,"a, ""b""",run-1,0,2,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,0-1,-1,',
+        '3,"a, ""b""",run-3,0,1,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,3,-1,',
+        '4,"a, ""b""",run-4,5,2,3,0,COMPLETED_WALLTIME_REACHED,10,3,13,5,8,2.6666666666666665,0-1,-1,',
+      ]);
+      const events = readFileSync(join(folder, 'events.jsonl'), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(events.map(({ at, event, job }) => [at, event, job])).toEqual([
+        [0, 'START', 1],
+        [0, 'START', 2],
+        [0, 'START', 3],
+        [4, 'END', 2],
+        [10, 'END', 1],
+        [10, 'END', 3],
+        [10, 'START', 4],
+        [13, 'END', 4],
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('gives processors out and takes them back, lowest first', () => {
+    const processors = new Processors(one(10));
+    const run = (jobId: number) => ({
+      jobId,
+      siteId: 1,
+      epoch: 1,
+      allocations: [{ machineId: 1, tasks: 1 }],
+      licenceIds: [],
+      start: 0,
+      plannedEnd: 1,
+    });
+    const a = processors.take(run(1), 3);
+    const b = processors.take(run(2), 2);
+    const c = processors.take(run(3), 1);
+    processors.give(run(1), a);
+    processors.give(run(3), c);
+    expect(intervalSet(b)).toBe('3-4');
+    expect(intervalSet(processors.take(run(4), 5))).toBe('0-2 5-6');
+    expect(() => processors.take(run(5), 4)).toThrow('no processor left');
+  });
+});
+
+describe('the figures', () => {
+  it('bounds the slowdown of short jobs, and leaves out jobs that did not end', () => {
+    const jobs = simJobs([{ runS: 1 }, { runS: 1 }, { runS: 1, cpusPerTask: 2 }]);
+    const { times } = run(one(1), jobs, 'fcfs');
+    const summary = summarize(jobs, times, 1);
+    expect(summary).toMatchObject({ jobs: 2, makespan: 2, utilisation: 1 });
+    expect(summary.wait).toEqual({ mean: 0.5, median: 0.5, p95: 0.95, max: 1 });
+    expect(summary.slowdown.max).toBe(2);
+    expect(summary.boundedSlowdown.max).toBe(1);
+  });
+
+  it('interpolates quantiles', () => {
+    expect(quantile(new Float64Array([1, 2, 3, 4]), 0.5)).toBe(2.5);
+    expect(quantile(new Float64Array([5]), 0.95)).toBe(5);
+  });
+});
+
+describe('properties', () => {
+  const anyJobs = fc.array(
+    fc.record({
+      submit: fc.integer({ min: 0, max: 50 }),
+      runS: fc.integer({ min: 1, max: 30 }),
+      more: fc.integer({ min: 0, max: 20 }),
+      cpusPerTask: fc.integer({ min: 1, max: 8 }),
+    }),
+    { maxLength: 40 },
+  );
+  const jobsOf = (given: { submit: number; runS: number; more: number; cpusPerTask: number }[]): SimJob[] =>
+    simJobs(
+      [...given]
+        .sort((a, b) => a.submit - b.submit)
+        .map(({ more, ...job }) => ({ ...job, estimate: job.runS + more, limitS: job.runS + more })),
+    );
+
+  it.each(['fcfs', 'easy'])('%s: never over-commits, and everything ends', (policy) => {
+    fc.assert(
+      fc.property(anyJobs, fc.constantFrom<EventOrder>('batch', 'per-event'), (given, order) => {
+        const jobs = jobsOf(given);
+        const { starts, ends } = run(one(8), jobs, policy, order);
+        jobs.forEach(({ job, runS }, i) => {
+          expect(starts[i]).toBeGreaterThanOrEqual(job.submit);
+          expect((ends[i] as number) - (starts[i] as number)).toBe(runS);
+          const used = jobs.reduce((sum, other, k) => {
+            const runsThen =
+              (starts[k] as number) <= (starts[i] as number) && (ends[k] as number) > (starts[i] as number);
+            return sum + (runsThen ? other.job.cpusPerTask : 0);
+          }, 0);
+          expect(used).toBeLessThanOrEqual(8);
+        });
+      }),
+    );
+  });
+});
