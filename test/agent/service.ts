@@ -1,0 +1,196 @@
+/**
+ * The agent's side of the public API over memory: schema.graphql served by graphql-js over HTTP and graphql-ws, so that
+ * the agent meets on purpose what a real service does rarely: absence, refusals, lost answers, a changed mind.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buildSchema, execute, GraphQLError, graphql, parse, subscribe, validate } from 'graphql';
+import { useServer } from 'graphql-ws/use/ws';
+import { onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
+
+const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+
+export interface WireReport {
+  job: string;
+  epoch: number;
+  phase: 'STARTED' | 'ENDED';
+  cause?: string;
+  exitCode?: number | null;
+  stdout?: { text: string; bytes: number; truncated: boolean };
+}
+
+export interface WireRun {
+  job: string;
+  epoch: number;
+  action: 'START' | 'CONTINUE' | 'STOP';
+  command: string;
+  arguments: string[];
+  plannedSeconds?: number;
+  runTimeLimitSeconds?: number;
+}
+
+type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
+
+export class TestService {
+  readonly accepted: WireReport[] = [];
+  readonly heartbeats: string[][] = [];
+  subscriptions = 0;
+  /** Live runs by job. */
+  readonly runs = new Map<string, WireRun>();
+  /** Called with each batch before it is taken. */
+  onReports: ((reports: WireReport[]) => void) | null = null;
+  /** Called after a batch was taken: throwing here is an answer that got lost. */
+  afterReports: (() => void) | null = null;
+  port = 0;
+  private readonly listeners = new Set<(batch: object | null) => void>();
+  private close: (() => Promise<void>) | null = null;
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/graphql`;
+  }
+
+  /** Makes runs live and tells the agent. */
+  assign(...runs: WireRun[]): void {
+    for (const run of runs) this.runs.set(run.job, run);
+    for (const tell of this.listeners) tell(batchOf(runs, false));
+  }
+
+  stop(job: string): void {
+    this.assign({ ...this.runs.get(job)!, action: 'STOP' });
+  }
+
+  /** Ends all subscriptions: the agent comes back for a complete list. */
+  dropSubscriptions(): void {
+    for (const tell of this.listeners) tell(null);
+  }
+
+  ends(): WireReport[] {
+    return this.accepted.filter(({ phase }) => phase === 'ENDED');
+  }
+
+  async up(): Promise<void> {
+    const roots = {
+      sites: () => page([{ id: 'site_1', name: 'here' }]),
+      machines: () =>
+        page([
+          { id: 'machine_1', name: 'a' },
+          { id: 'machine_2', name: 'b' },
+        ]),
+      heartbeat: ({ machines }: { machines: string[] }) => this.heartbeats.push(machines) > 0,
+      reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
+      assignments: () => this.assignments(),
+    };
+    const server = createServer(async (request, response) => {
+      const body = JSON.parse(await text(request));
+      const allowed = request.headers.authorization === 'Bearer good-key';
+      const result = allowed
+        ? await graphql({ schema, source: body.query, variableValues: body.variables, rootValue: roots })
+        : { errors: [new GraphQLError('no such key', { extensions: { code: 'UNAUTHENTICATED' } })] };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(result));
+    });
+    const sockets = new WebSocketServer({ server, path: '/graphql' });
+    const graphqlWs = useServer(
+      {
+        schema,
+        // Given here, because the test runner would load a second copy of graphql for it.
+        ...{ execute, parse, subscribe, validate },
+        roots: { subscription: roots },
+        onConnect: ({ connectionParams }) => connectionParams?.authorization === 'Bearer good-key',
+      },
+      sockets,
+    );
+    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
+    this.port = (server.address() as AddressInfo).port;
+    this.close = async () => {
+      this.close = null;
+      for (const socket of sockets.clients) socket.terminate();
+      await graphqlWs.dispose();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    };
+  }
+
+  async down(): Promise<void> {
+    await this.close?.();
+  }
+
+  private take(reports: WireReport[]): ReportResult[] {
+    this.onReports?.(reports);
+    const results = reports.map((report): ReportResult => {
+      const repeated = this.accepted.some(
+        ({ job, epoch, phase }) => job === report.job && epoch === report.epoch && phase === report.phase,
+      );
+      if (repeated) return 'REPEATED';
+      const run = this.runs.get(report.job);
+      if (!run) return 'UNKNOWN_RUN';
+      if (run.epoch !== report.epoch) return 'STALE_EPOCH';
+      this.accepted.push(report);
+      if (report.phase === 'ENDED') this.runs.delete(report.job);
+      else if (run.action === 'START') run.action = 'CONTINUE';
+      return 'ACCEPTED';
+    });
+    this.afterReports?.();
+    return results;
+  }
+
+  private async *assignments(): AsyncGenerator<object> {
+    this.subscriptions++;
+    const queue: (object | null)[] = [batchOf([...this.runs.values()], true)];
+    let wake = (): void => {};
+    const tell = (batch: object | null): void => {
+      queue.push(batch);
+      wake();
+    };
+    this.listeners.add(tell);
+    try {
+      for (;;) {
+        const batch = queue.shift();
+        if (batch === null) return;
+        if (batch) yield { assignments: batch };
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    } finally {
+      this.listeners.delete(tell);
+    }
+  }
+}
+
+export async function startService(): Promise<TestService> {
+  const service = new TestService();
+  await service.up();
+  onTestFinished(() => service.down());
+  return service;
+}
+
+function batchOf(runs: WireRun[], complete: boolean): object {
+  return {
+    cursor: '1',
+    complete,
+    assignments: runs.map((run) => ({
+      environment: {},
+      tasks: 1,
+      cpusPerTask: 1,
+      memoryMbPerTask: 0,
+      licences: [],
+      application: 'test',
+      machines: [{ machine: 'machine_1', name: 'a', tasks: 1 }],
+      plannedSeconds: 1,
+      ...run,
+    })),
+  };
+}
+
+function page(nodes: object[]): object {
+  return { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
