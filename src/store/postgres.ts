@@ -6,8 +6,7 @@
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
 import type { Move, Reservation, Start } from '../core/model.js';
-import type { EndCause, JobState } from '../core/states.js';
-import { isLive, isTerminal } from '../core/states.js';
+import { type EndCause, isTerminal, type JobState } from '../core/states.js';
 import { listColumn, plainColumn, storable, textColumn, textListColumn } from './columns.js';
 import type { Prisma, PrismaClient } from './generated/client.js';
 import {
@@ -705,7 +704,7 @@ export class PostgresStore implements Store {
       if (cancelled.length > 0) {
         const ids = plainColumn(cancelled.map(([id]) => id));
         await write(tx, controlSql.cancelJobs, ids, 'DEADLINE_PASSED', rules.now);
-        for (const [, state, siteId] of cancelled) if (isLive(state) || siteId !== null) touched.add(siteId);
+        for (const [, , siteId] of cancelled) touched.add(siteId);
       }
       if (recorded.length > 0) await write(tx, sweepSql.markMissed, plainColumn(recorded.map(([id]) => id)));
       return found.length;

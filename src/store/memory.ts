@@ -1,0 +1,831 @@
+/**
+ * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
+ * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
+ */
+import type {
+  Job,
+  Licence,
+  Machine,
+  Move,
+  Reservation,
+  Run,
+  Site,
+  SiteState,
+  Start,
+  UserClass,
+} from '../core/model.js';
+import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
+import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
+import type { EventKind, EventRow, OutputRow } from './rows.js';
+import { admitStart, type FreeResources, judgeReport, quotaFreesAt } from './rules.js';
+import {
+  type Applied,
+  type Assignment,
+  type AssignmentBatch,
+  type Cursor,
+  type GridChanges,
+  type GridImage,
+  type JobSelection,
+  type NewJob,
+  type OutputPiece,
+  type PlanContext,
+  type Policy,
+  PRESENCE_GAP_S,
+  type Pruned,
+  type ReportOutcome,
+  type ReportResult,
+  type Retention,
+  type RunReport,
+  type SelectionOutcome,
+  type StartOutcome,
+  type Store,
+  type Submission,
+  type SubmitResult,
+  type SweepOutcome,
+  type SweepRules,
+} from './store.js';
+
+export interface MemoryUser {
+  id: number;
+  class: UserClass;
+  quota: { limit: number; periodS: number } | null;
+}
+
+export interface MemoryMachine extends Omit<Machine, 'available'> {
+  name: string;
+  state: 'UP' | 'DRAINING' | 'DOWN';
+  silent: boolean;
+  heartbeatAt: number | null;
+  cpusUsed: number;
+  memoryUsedMb: number;
+  removed: boolean;
+}
+
+export interface MemoryJob extends NewJob {
+  id: number;
+  userId: number;
+  state: JobState;
+  seq: number;
+  siteId: number | null;
+  priority: number | null;
+  epoch: number;
+  cause: EndCause | null;
+  stopCause: EndCause | null;
+  message: string | null;
+  deadlineMissed: boolean;
+  submittedAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  exitCode: number | null;
+}
+
+export interface MemoryRun {
+  jobId: number;
+  epoch: number;
+  siteId: number;
+  allocations: { machineId: number; tasks: number }[];
+  licenceIds: number[];
+  assignedAt: number;
+  plannedS: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  cause: EndCause | null;
+}
+
+/** To the millisecond, as Postgres keeps times. */
+const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+
+export class MemoryStore implements Store {
+  readonly users = new Map<number, MemoryUser>();
+  readonly sites = new Map<number, Site & { removed: boolean }>();
+  readonly machines = new Map<number, MemoryMachine>();
+  readonly licences = new Map<number, Licence & { inUse: number; removed: boolean }>();
+  readonly jobs = new Map<number, MemoryJob>();
+  readonly runs = new Map<string, MemoryRun>();
+  readonly outputs = new Map<string, OutputRow>();
+  readonly events: EventRow[] = [];
+  readonly decisions: { jobId: number; kind: 'DISPATCH' | 'START' | 'TAKE_BACK'; policyVersion: number }[] =
+    [];
+  private policy: Policy = { version: 1, document: DEFAULT_POLICY };
+  private horizon = 0;
+  private margins: number[] = [];
+  private readonly held = new Map<number, Reservation>();
+  private readonly submissions: {
+    userId: number;
+    key: string | null;
+    hash: string;
+    jobIds: number[];
+    at: number;
+  }[] = [];
+  private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
+  private lastId = 0;
+  private lastEvent = 0;
+
+  constructor(private readonly options: { liveJobsMax?: number } = {}) {}
+
+  // Directory: what tests set up ----------------------------------------------------------------------------------------
+
+  addUser(userClass: UserClass = 'REGULAR', quota: MemoryUser['quota'] = null): number {
+    const id = this.users.size + 1;
+    this.users.set(id, { id, class: userClass, quota });
+    this.event('USER', id, null);
+    return id;
+  }
+
+  setUserClass(userId: number, userClass: UserClass): void {
+    this.user(userId).class = userClass;
+    this.event('USER', userId, null);
+  }
+
+  addSite(name: string, localPolicy: LocalPolicy | null = null): number {
+    const id = this.sites.size + 1;
+    this.sites.set(id, { id, name, state: 'UP', localPolicy, removed: false });
+    this.event('SITE', id, id);
+    return id;
+  }
+
+  setSiteState(siteId: number, state: SiteState): void {
+    (this.sites.get(siteId) as Site).state = state;
+    this.event('SITE', siteId, siteId);
+  }
+
+  addMachine(machine: Omit<Machine, 'id' | 'available'> & { name: string }): number {
+    const id = this.machines.size + 1;
+    const empty = {
+      state: 'UP',
+      silent: true,
+      heartbeatAt: null,
+      cpusUsed: 0,
+      memoryUsedMb: 0,
+      removed: false,
+    } as const;
+    this.machines.set(id, { ...machine, id, ...empty });
+    this.event('MACHINE', id, machine.siteId);
+    return id;
+  }
+
+  setMachineState(machineId: number, state: MemoryMachine['state']): void {
+    const machine = this.machines.get(machineId) as MemoryMachine;
+    machine.state = state;
+    this.event('MACHINE', machineId, machine.siteId);
+  }
+
+  addLicence(kind: string, copies: number, siteId: number | null): number {
+    const id = this.licences.size + 1;
+    this.licences.set(id, { id, kind, copies, siteId, inUse: 0, removed: false });
+    this.event('LICENCE', id, siteId);
+    return id;
+  }
+
+  setPolicy(policy: Policy): void {
+    this.policy = policy;
+    this.event('POLICY', policy.version, null);
+  }
+
+  // Out ---------------------------------------------------------------------------------------------------------------
+
+  async loadGrid(marginWindow: number): Promise<GridImage> {
+    const jobs = [...this.jobs.values()].filter((job) => job.endedAt === null);
+    return {
+      cursor: String(this.lastEvent),
+      ...this.directory(),
+      jobs: jobs.map((job) => ({
+        job: this.coreJob(job),
+        state: job.state,
+        siteId: job.siteId,
+        run: isLive(job.state) ? this.coreRun(job.id, job.epoch) : null,
+      })),
+      margins: this.margins.slice(-marginWindow),
+      reservations: await this.reservations(),
+    };
+  }
+
+  async changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'> {
+    if (Number(cursor) < this.horizon) return 'too-old';
+    const news = this.events.filter((event) => event.id > Number(cursor)).slice(0, limit);
+    const last = new Map<number, EventRow>();
+    const told = new Set<number>();
+    const margins: number[] = [];
+    for (const event of news) {
+      if (event.seq === null) continue;
+      last.delete(event.entityId);
+      last.set(event.entityId, event);
+      if (event.seq === 1 || event.kind === 'JOB_CHANGED') told.add(event.entityId);
+      const job = this.jobs.get(event.entityId);
+      if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
+        margins.push(job.deadline - job.estimateS - job.submittedAt);
+      }
+    }
+    const changed = (kinds: readonly EventKind[]) => news.filter((event) => kinds.includes(event.kind));
+    return {
+      cursor: String(news.at(-1)?.id ?? cursor),
+      jobs: [...last.values()].map(({ entityId: id, toState, siteId, epoch }) => {
+        const state = toState as JobState;
+        if (isTerminal(state)) return { id, position: null, job: null };
+        const job = this.jobs.get(id) as MemoryJob;
+        const priority = state === 'QUEUED' ? null : job.priority;
+        const run = isLive(state) ? this.coreRun(id, epoch as number) : null;
+        return {
+          id,
+          position: { state, siteId: state === 'QUEUED' ? null : siteId, priority, run },
+          job: told.has(id) ? { ...this.coreJob(job), priority } : null,
+        };
+      }),
+      margins,
+      userClasses: [...new Set(changed(['USER']).map((event) => event.entityId))].map((userId) => ({
+        userId,
+        userClass: this.user(userId).class,
+      })),
+      directory: changed(['SITE', 'MACHINE', 'LICENCE', 'POLICY']).length > 0 ? this.directory() : null,
+      more: news.length >= limit,
+    };
+  }
+
+  async reservations(): Promise<Reservation[]> {
+    const good = ({ jobId, siteId }: Reservation) => {
+      const job = this.jobs.get(jobId);
+      return job?.state === 'DISPATCHED' && job.siteId === siteId;
+    };
+    return [...this.held.values()].filter(good).sort((a, b) => a.siteId - b.siteId);
+  }
+
+  // In: submissions and plans -----------------------------------------------------------------------------------------
+
+  async submit(submission: Submission): Promise<SubmitResult> {
+    const { userId, idempotencyKey, payloadHash, jobs, now } = submission;
+    if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
+    const user = this.users.get(userId);
+    if (user === undefined)
+      throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
+    const known = this.submissions.find((one) => one.userId === userId && one.key === idempotencyKey);
+    if (idempotencyKey !== null && known !== undefined) {
+      if (known.hash !== payloadHash) return { kind: 'key-reused' };
+      return { kind: 'accepted', jobIds: known.jobIds, repeated: true };
+    }
+    if (user.quota !== null) {
+      const { limit, periodS } = user.quota;
+      const recent = this.submissions
+        .filter((one) => one.userId === userId && one.at > now - periodS)
+        .map((one) => [one.at, one.jobIds.length] as const)
+        .sort((a, b) => a[0] - b[0]);
+      const used = recent.reduce((sum, [, count]) => sum + count, 0);
+      if (used + jobs.length > limit) {
+        const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
+        return { kind: 'quota', limit, periodS, used, asked: jobs.length, freesAt };
+      }
+    }
+    const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
+    const limit = this.options.liveJobsMax ?? Infinity;
+    if (live + jobs.length > limit) return { kind: 'full', limit, live };
+    const jobIds = jobs.map((job) => this.insert(job, userId, ms(now)));
+    this.submissions.push({ userId, key: idempotencyKey, hash: payloadHash, jobIds, at: ms(now) });
+    return { kind: 'accepted', jobIds, repeated: false };
+  }
+
+  async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
+    const accepted: Move[] = [];
+    const refused: Applied['refused'] = [];
+    for (const move of moves) {
+      const job = this.jobs.get(move.jobId);
+      const site = this.sites.get(move.to);
+      const wanted = move.from === null ? 'QUEUED' : 'DISPATCHED';
+      const where = job?.state === wanted && job.siteId === move.from;
+      const twice = accepted.some((other) => other.jobId === move.jobId);
+      if (!where || twice || site?.state !== 'UP' || site.removed) {
+        refused.push({ jobId: move.jobId, why: 'it does not fit the truth' });
+      } else accepted.push(move);
+    }
+    for (const move of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
+      const job = this.jobs.get(move.jobId) as MemoryJob;
+      if (move.from === null && job.deadline !== null) {
+        this.margins.push(job.deadline - job.estimateS - job.submittedAt);
+      }
+      this.decisions.push({ jobId: job.id, kind: 'DISPATCH', policyVersion: context.policyVersion });
+      this.change(job, { state: 'DISPATCHED', siteId: move.to, priority: move.priority });
+    }
+    return { accepted: accepted.map((move) => move.jobId), refused };
+  }
+
+  async applyStarts(
+    siteId: number,
+    starts: readonly Start[],
+    reservation: Reservation | null,
+    context: PlanContext,
+  ): Promise<StartOutcome> {
+    const site = this.sites.get(siteId);
+    const up = site?.state === 'UP' && !site.removed;
+    const machines = [...this.machines.values()].filter(
+      (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
+    );
+    const pools = [...this.licences.values()].filter(
+      (pool) => !pool.removed && (pool.siteId ?? siteId) === siteId,
+    );
+    const free: FreeResources = {
+      machines: new Map(
+        machines.map(({ id, cpus, cpusUsed, memoryMb, memoryUsedMb }) => [
+          id,
+          { cpus: cpus - cpusUsed, memoryMb: memoryMb - memoryUsedMb },
+        ]),
+      ),
+      licences: new Map(pools.map((pool) => [pool.id, pool.copies - pool.inUse])),
+    };
+    const accepted: Start[] = [];
+    const refused: Applied['refused'] = [];
+    for (const start of starts) {
+      const named = accepted.some((other) => other.jobId === start.jobId);
+      const here = up && start.siteId === siteId && !named;
+      const why = here ? admitStart(start, this.jobs.get(start.jobId), free) : 'it does not fit the truth';
+      if (why === null) accepted.push(start);
+      else refused.push({ jobId: start.jobId, why });
+    }
+    for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
+      const job = this.jobs.get(start.jobId) as MemoryJob;
+      const epoch = job.epoch + 1;
+      this.runs.set(`${job.id}/${epoch}`, {
+        jobId: job.id,
+        epoch,
+        siteId,
+        allocations: start.allocations,
+        licenceIds: start.licenceIds,
+        assignedAt: ms(context.now),
+        plannedS: start.plannedDuration,
+        startedAt: null,
+        endedAt: null,
+        cause: null,
+      });
+      this.occupy(job, start, 1);
+      this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
+      this.change(job, { state: 'ASSIGNED', epoch, startedAt: null, exitCode: null, message: null });
+    }
+    if (reservation === null) this.held.delete(siteId);
+    else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
+    const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
+    return { accepted: accepted.map((start) => start.jobId), epochs, refused };
+  }
+
+  async takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]> {
+    const site = this.sites.get(siteId);
+    if (site === undefined || (site.state === 'UP' && !site.removed)) return [];
+    const found = [...this.jobs.values()].filter(
+      (job) => job.state === 'DISPATCHED' && job.siteId === siteId,
+    );
+    const jobs = found.slice(0, limit);
+    for (const job of jobs) {
+      this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
+      this.change(job, { state: 'QUEUED', siteId: null, priority: null });
+    }
+    return jobs.map((job) => job.id);
+  }
+
+  // In: agents --------------------------------------------------------------------------------------------------------
+
+  async reportRuns(
+    siteId: number,
+    reports: readonly RunReport[],
+    maxAttempts: number,
+  ): Promise<ReportOutcome> {
+    return this.report(siteId, reports, maxAttempts);
+  }
+
+  private report(siteId: number | null, reports: readonly RunReport[], maxAttempts: number): ReportOutcome {
+    const touched = new Set<number | null>();
+    const starts: (() => void)[] = [];
+    const ends: (() => void)[] = [];
+    const requeues: (() => void)[] = [];
+    // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
+    const views = new Map<number, MemoryJob>();
+    const results = reports.map((report): ReportResult => {
+      const job = this.jobs.get(report.jobId);
+      const run = this.runs.get(`${report.jobId}/${report.epoch}`);
+      if (job === undefined || run === undefined || (siteId !== null && run.siteId !== siteId))
+        return 'unknown-run';
+      const view = views.get(job.id) ?? { ...job };
+      views.set(job.id, view);
+      const { result, started, end } = judgeReport(view, report, maxAttempts);
+      if (result !== 'accepted') return result;
+      const at = ms(report.at);
+      if (started) {
+        run.startedAt = at;
+        if (view.state === 'ASSIGNED') {
+          view.state = 'RUNNING';
+          starts.push(() => this.change(job, { state: 'RUNNING', startedAt: at }));
+        }
+      }
+      this.keepOutput(report, 'STDOUT', report.stdout);
+      this.keepOutput(report, 'STDERR', report.stderr);
+      if (end === null) return result;
+      view.state = end.state;
+      view.cause = end.cause;
+      Object.assign(run, { endedAt: at, cause: report.cause });
+      this.occupy(job, run, -1);
+      touched.add(run.siteId);
+      const { message, exitCode } = report;
+      if (end.state === 'QUEUED') {
+        touched.add(null);
+        const back = { state: 'QUEUED', siteId: null, priority: null, startedAt: null, message } as const;
+        requeues.push(() => this.change(job, back));
+      } else {
+        const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
+        ends.push(() => this.change(job, { ...end, endedAt: at, exitCode, message, deadlineMissed }));
+      }
+      return result;
+    });
+    for (const step of [...starts, ...ends, ...requeues]) step();
+    return { results, touched: [...touched] };
+  }
+
+  async assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch> {
+    const complete = after === null || Number(after) < this.horizon;
+    if (complete) {
+      const live = [...this.jobs.values()].filter((job) => isLive(job.state) && job.siteId === siteId);
+      return {
+        cursor: String(this.lastEvent),
+        complete,
+        assignments: live.map((job) => this.assignment(job)),
+      };
+    }
+    const recent = this.events.filter((event) => event.id > Number(after));
+    const news = recent
+      .filter(
+        (event) =>
+          event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING'),
+      )
+      .slice(0, limit);
+    const end = news.length < limit ? recent.at(-1) : news.at(-1);
+    const ids = new Set<number>();
+    for (const { entityId } of news) {
+      ids.delete(entityId);
+      ids.add(entityId);
+    }
+    const jobs = [...ids].map((id) => this.jobs.get(id) as MemoryJob);
+    const live = jobs.filter((job) => isLive(job.state) && job.siteId === siteId);
+    return {
+      cursor: String(end?.id ?? after),
+      complete,
+      assignments: live.map((job) => this.assignment(job)),
+    };
+  }
+
+  async heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]> {
+    const back: number[] = [];
+    for (const id of [...machineIds].sort((a, b) => a - b)) {
+      const machine = this.machines.get(id);
+      if (machine === undefined || machine.siteId !== siteId || machine.removed) continue;
+      machine.heartbeatAt = Math.max(machine.heartbeatAt ?? -Infinity, ms(now));
+      if (!machine.silent) continue;
+      back.push(id);
+      machine.silent = false;
+      this.event('MACHINE', id, siteId);
+    }
+    return back;
+  }
+
+  // In: people --------------------------------------------------------------------------------------------------------
+
+  async cancel(
+    selection: JobSelection,
+    now: number,
+    cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
+  ): Promise<SelectionOutcome> {
+    const possible = (state: JobState) => !isTerminal(state) && state !== 'CANCELLING';
+    return this.act(selection, possible, (job) => this.stop(job, ms(now), cause));
+  }
+
+  async hold(selection: JobSelection): Promise<SelectionOutcome> {
+    const possible = (state: JobState) => state === 'QUEUED' || state === 'DISPATCHED';
+    return this.act(selection, possible, (job) => this.change(job, { state: 'HELD' }));
+  }
+
+  async release(selection: JobSelection): Promise<SelectionOutcome> {
+    const possible = (state: JobState) => state === 'HELD';
+    return this.act(selection, possible, (job) => {
+      const site = this.sites.get(job.siteId ?? 0);
+      const back = site?.state === 'UP' && !site.removed;
+      this.change(job, back ? { state: 'DISPATCHED' } : { state: 'QUEUED', siteId: null, priority: null });
+    });
+  }
+
+  async reprioritise(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
+    const possible = (state: JobState) => !isTerminal(state);
+    return this.act(selection, possible, (job) => this.change(job, { boost }));
+  }
+
+  private act(
+    selection: JobSelection,
+    possible: (state: JobState) => boolean,
+    change: (job: MemoryJob) => void,
+  ): SelectionOutcome {
+    const { ids, filter = {}, ownedBy, limit } = selection;
+    const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
+    const selected =
+      ids !== undefined
+        ? mine.filter((job) => ids.includes(job.id))
+        : mine.filter(
+            (job) =>
+              job.endedAt === null &&
+              (filter.states?.includes(job.state) ?? true) &&
+              (filter.siteId ?? job.siteId) === job.siteId &&
+              (filter.userId ?? job.userId) === job.userId &&
+              (filter.application ?? job.application) === job.application &&
+              (filter.groupName ?? job.groupName) === job.groupName,
+          );
+    if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
+    const states = new Map(selected.map((job) => [job.id, job.state]));
+    const changed = selected.filter((job) => possible(job.state));
+    const touched = [...new Set(changed.map((job) => job.siteId))];
+    for (const job of changed) change(job);
+    return {
+      changed: changed.map((job) => job.id),
+      unchanged: [...new Set(ids ?? states.keys())]
+        .map((jobId) => ({ jobId, state: states.get(jobId) ?? null }))
+        .filter(({ state }) => state === null || !possible(state)),
+      tooMany: false,
+      touched,
+    };
+  }
+
+  // Time --------------------------------------------------------------------------------------------------------------
+
+  async sweep(rules: SweepRules): Promise<SweepOutcome> {
+    const { now, limit, maxAttempts } = rules;
+    const touched = new Set<number | null>();
+    const outcome = { silentMachines: 0, lostRuns: 0, deadlinesMissed: 0, overLimit: 0 };
+    const end = (lost: readonly MemoryRun[], cause: EndCause) => {
+      const reports = lost.map((run) => serviceReport(run, now, cause));
+      const { results, touched: schedulers } = this.report(null, reports, maxAttempts);
+      for (const scheduler of schedulers) touched.add(scheduler);
+      return results.filter((result) => result === 'accepted').length;
+    };
+    const byJob = (a: MemoryRun, b: MemoryRun) => a.jobId - b.jobId;
+    const live = () => [...this.runs.values()].filter((run) => run.endedAt === null).sort(byJob);
+
+    const there = [...this.processes.values()].filter(
+      ({ kind, seenAt }) => kind === 'api' && seenAt >= now - PRESENCE_GAP_S,
+    );
+    if (there.length > 0) {
+      const present = Math.min(...there.map(({ since }) => since));
+      const silentFor = (machine: MemoryMachine) => now - Math.max(machine.heartbeatAt ?? -Infinity, present);
+      const inService = [...this.machines.values()].filter((machine) => !machine.removed);
+      const silent = inService.filter(
+        (machine) => !machine.silent && silentFor(machine) > rules.silentAfterS,
+      );
+      for (const machine of silent.slice(0, limit)) {
+        machine.silent = true;
+        this.event('MACHINE', machine.id, machine.siteId);
+        touched.add(machine.siteId).add(null);
+        outcome.silentMachines++;
+      }
+      const dead = new Set(
+        inService
+          .filter((machine) => machine.silent && silentFor(machine) > rules.lostAfterS)
+          .map(({ id }) => id),
+      );
+      const lost = live().filter((run) => run.allocations.some(({ machineId }) => dead.has(machineId)));
+      outcome.lostRuns = end(lost.slice(0, limit), 'LOST');
+    }
+    const over = live().filter((run) => {
+      const { runTimeLimitS } = this.jobs.get(run.jobId) as MemoryJob;
+      return (
+        run.startedAt !== null &&
+        runTimeLimitS !== null &&
+        run.startedAt < now - (runTimeLimitS + rules.runTimeGraceS)
+      );
+    });
+    outcome.overLimit = end(over.slice(0, limit), 'RUN_TIME_LIMIT');
+
+    const passed = [...this.jobs.values()]
+      .filter(
+        (job) => job.endedAt === null && !job.deadlineMissed && job.deadline !== null && job.deadline < now,
+      )
+      .sort((a, b) => (a.deadline as number) - (b.deadline as number))
+      .slice(0, limit)
+      .sort((a, b) => a.id - b.id);
+    for (const job of passed) {
+      if (rules.onDeadlinePassed === 'CANCEL' && job.state !== 'CANCELLING') {
+        touched.add(job.siteId);
+        this.stop(job, ms(now), 'DEADLINE_PASSED');
+      } else this.change(job, { deadlineMissed: true });
+    }
+    outcome.deadlinesMissed = passed.length;
+    return { ...outcome, touched: [...touched] };
+  }
+
+  async processSeen(id: string, kind: 'api' | 'worker', now: number): Promise<void> {
+    const known = this.processes.get(id);
+    const gone = known === undefined || known.seenAt < now - PRESENCE_GAP_S;
+    this.processes.set(id, { kind, since: gone ? now : known.since, seenAt: now });
+  }
+
+  async prune(retention: Retention): Promise<Pruned> {
+    const { eventsBefore, jobsEndedBefore, processesBefore, limit } = retention;
+    const young = this.events.slice(0, limit).findIndex((event) => event.at >= eventsBefore);
+    const events = this.events.splice(0, young < 0 ? limit : young);
+    this.horizon = Math.max(this.horizon, events.at(-1)?.id ?? 0);
+    const jobs = [...this.jobs.values()]
+      .filter((job) => job.endedAt !== null && job.endedAt < jobsEndedBefore)
+      .slice(0, limit);
+    for (const { id, epoch } of jobs) {
+      this.jobs.delete(id);
+      for (let e = 1; e <= epoch; e++) {
+        this.runs.delete(`${id}/${e}`);
+        for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
+      }
+    }
+    const old = this.submissions.filter(
+      ({ userId, at }) => at < jobsEndedBefore - (this.user(userId).quota?.periodS ?? 0),
+    );
+    for (const submission of old.slice(0, limit))
+      this.submissions.splice(this.submissions.indexOf(submission), 1);
+    for (const [id, { seenAt }] of this.processes) if (seenAt < processesBefore) this.processes.delete(id);
+    return {
+      events: events.length,
+      jobs: jobs.length,
+      more: Math.max(events.length, jobs.length, old.length) >= limit,
+    };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private user(id: number): MemoryUser {
+    const user = this.users.get(id);
+    if (user === undefined) throw new Error(`there is no user ${id}`);
+    return user;
+  }
+
+  private event(kind: EventKind, entityId: number, siteId: number | null, job: Partial<EventRow> = {}): void {
+    const empty = { seq: null, fromState: null, toState: null, userId: null, epoch: null, cause: null };
+    const at = Date.now() / 1000;
+    this.events.push({ id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job });
+  }
+
+  private insert(spec: NewJob, userId: number, at: number): number {
+    const id = ++this.lastId;
+    const state = spec.held ? 'HELD' : 'QUEUED';
+    this.jobs.set(id, {
+      ...spec,
+      licences: [...spec.licences].sort(),
+      deadline: spec.deadline === null ? null : ms(spec.deadline),
+      id,
+      userId,
+      state,
+      seq: 1,
+      siteId: null,
+      priority: null,
+      epoch: 0,
+      cause: null,
+      stopCause: null,
+      message: null,
+      deadlineMissed: false,
+      submittedAt: at,
+      startedAt: null,
+      endedAt: null,
+      exitCode: null,
+    });
+    this.event('JOB_STATE', id, null, { at, seq: 1, toState: state, userId });
+    return id;
+  }
+
+  /** The one place where a job changes: checked against the table of transitions, and told. */
+  private change(job: MemoryJob, change: Partial<MemoryJob>): void {
+    const { state: fromState, siteId } = job;
+    Object.assign(job, change);
+    job.seq++;
+    if (job.state !== fromState) assertTransition(fromState, job.state);
+    this.event(job.state === fromState ? 'JOB_CHANGED' : 'JOB_STATE', job.id, job.siteId ?? siteId, {
+      seq: job.seq,
+      fromState,
+      toState: job.state,
+      userId: job.userId,
+      epoch: job.epoch,
+      cause: job.cause,
+    });
+  }
+
+  private stop(job: MemoryJob, at: number, cause: EndCause): void {
+    const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
+    if (isLive(job.state)) this.change(job, { state: 'CANCELLING', stopCause: cause, deadlineMissed });
+    else this.change(job, { state: 'CANCELLED', stopCause: cause, cause, endedAt: at, deadlineMissed });
+  }
+
+  private occupy(
+    job: MemoryJob,
+    { allocations, licenceIds }: Pick<MemoryRun, 'allocations' | 'licenceIds'>,
+    sign: 1 | -1,
+  ): void {
+    for (const { machineId, tasks } of allocations) {
+      const machine = this.machines.get(machineId) as MemoryMachine;
+      machine.cpusUsed += sign * tasks * job.cpusPerTask;
+      machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
+    }
+    for (const id of licenceIds) (this.licences.get(id) as { inUse: number }).inUse += sign;
+  }
+
+  private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
+    const { jobId, epoch } = report;
+    if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
+  }
+
+  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
+    const inService = <T extends { removed: boolean }>(list: Iterable<T>) =>
+      [...list].filter((one) => !one.removed);
+    return {
+      policy: this.policy,
+      sites: inService(this.sites.values()).map(({ id, name, state, localPolicy }) => ({
+        id,
+        name,
+        state,
+        localPolicy,
+      })),
+      machines: inService(this.machines.values()).map(
+        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licences, state, silent }) => {
+          return {
+            id,
+            siteId,
+            cpus,
+            memoryMb,
+            benchmark,
+            os,
+            arch,
+            licences,
+            available: state === 'UP' && !silent,
+          };
+        },
+      ),
+      licences: inService(this.licences.values()).map(({ id, kind, copies, siteId }) => ({
+        id,
+        kind,
+        copies,
+        siteId,
+      })),
+    };
+  }
+
+  private coreJob(job: MemoryJob): Job {
+    return {
+      id: job.id,
+      userId: job.userId,
+      userClass: this.user(job.userId).class,
+      submit: job.submittedAt,
+      estimate: job.estimateS,
+      benchmark: job.benchmark,
+      deadline: job.deadline,
+      tasks: job.tasks,
+      cpusPerTask: job.cpusPerTask,
+      memoryMbPerTask: job.memoryMbPerTask,
+      licences: job.licences,
+      os: job.os,
+      arch: job.arch,
+      boost: job.boost,
+      priority: job.priority,
+      runTimeLimit: job.runTimeLimitS,
+    };
+  }
+
+  private coreRun(jobId: number, epoch: number): Run {
+    const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
+    const start = run.startedAt ?? run.assignedAt;
+    const { siteId, allocations, licenceIds, plannedS } = run;
+    return { jobId, siteId, epoch, allocations, licenceIds, start, plannedEnd: start + plannedS };
+  }
+
+  private assignment(job: MemoryJob): Assignment {
+    const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
+    const machines = run.allocations.map(({ machineId, tasks }) => {
+      const { name, benchmark } = this.machines.get(machineId) as MemoryMachine;
+      return { machineId, name, tasks, benchmark };
+    });
+    const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+    return {
+      jobId: job.id,
+      epoch: job.epoch,
+      state: job.state as Assignment['state'],
+      command: job.command,
+      args: job.args,
+      env: job.env,
+      workingDirectory: job.workingDirectory,
+      tasks: job.tasks,
+      cpusPerTask: job.cpusPerTask,
+      memoryMbPerTask: job.memoryMbPerTask,
+      licences: job.licences,
+      runTimeLimitS: job.runTimeLimitS,
+      arrayIndex: job.arrayIndex,
+      application: job.application,
+      machines,
+      plannedS: run.plannedS,
+      simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
+    };
+  }
+}
+
+function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
+  const nothing = {
+    exitCode: null,
+    signal: null,
+    message: null,
+    cpuS: null,
+    ioWaitS: null,
+    stdout: null,
+    stderr: null,
+  };
+  return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
+}

@@ -1,0 +1,850 @@
+/** What every store promises: the contract of src/store/store.ts as tests. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Mirror } from '../../src/store/mirror.js';
+import type { JobSelection, RunReport, SweepRules } from '../../src/store/store.js';
+import {
+  assigned,
+  context,
+  dispatched,
+  ended,
+  move,
+  newJob,
+  report,
+  reservation,
+  start,
+  submit,
+  T0,
+  type World,
+} from './world.js';
+
+const MAX_ATTEMPTS = 3;
+
+const rules = (now: number, change: Partial<SweepRules> = {}): SweepRules => ({
+  now,
+  silentAfterS: 60,
+  lostAfterS: 300,
+  runTimeGraceS: 30,
+  onDeadlinePassed: 'RECORD',
+  maxAttempts: MAX_ATTEMPTS,
+  limit: 1000,
+  ...change,
+});
+
+const byIds = (ids: number[], ownedBy: number | null = null): JobSelection => ({ ids, ownedBy, limit: 100 });
+
+export function describeStore(
+  name: string,
+  makeWorld: (options?: { liveJobsMax?: number }) => Promise<World>,
+): void {
+  describe(name, () => {
+    let world: World;
+    let store: World['store'];
+    let user: number;
+    let site: number;
+    let other: number;
+    let machine: number;
+    let second: number;
+    let elsewhere: number;
+
+    beforeEach(async () => {
+      world = await makeWorld();
+      store = world.store;
+      user = await world.addUser('ann');
+      site = await world.addSite('here');
+      other = await world.addSite('there');
+      machine = await world.addMachine(site, 'm1', 4);
+      second = await world.addMachine(site, 'm2', 4);
+      elsewhere = await world.addMachine(other, 'm1', 4);
+      await store.heartbeat(site, [machine, second], T0);
+      await store.heartbeat(other, [elsewhere], T0);
+    });
+
+    const states = async (ids: number[]) => {
+      const last = await Promise.all(ids.map((id) => world.events(id)));
+      return last.map((events) => events.at(-1)?.toState);
+    };
+    const path = async (id: number) => (await world.events(id)).map((event) => event.toState);
+    const nothingBroken = async () => expect(await world.breaches()).toEqual([]);
+
+    describe('submissions', () => {
+      it('gives ids in the order of the jobs, and holds them at the root', async () => {
+        const ids = await submit(world, user, [
+          newJob({ name: 'a' }),
+          newJob({ name: 'b', held: true }),
+          newJob(),
+        ]);
+        expect(ids).toEqual([...ids].sort((a, b) => a - b));
+        const { jobs } = await store.loadGrid(10);
+        expect(jobs.map(({ job, state, siteId }) => [job.id, state, siteId])).toEqual([
+          [ids[0], 'QUEUED', null],
+          [ids[1], 'HELD', null],
+          [ids[2], 'QUEUED', null],
+        ]);
+        await nothingBroken();
+      });
+
+      it('keeps what the scheduler must know of a job', async () => {
+        await submit(world, user, [
+          newJob({
+            tasks: 3,
+            cpusPerTask: 2,
+            memoryMbPerTask: 7,
+            licences: ['z', 'a'],
+            os: 'linux',
+            arch: 'x64',
+            boost: -3,
+          }),
+          newJob({ estimateS: 0.125, benchmark: 250.5, deadline: T0 + 1000.123, runTimeLimitS: 60 }),
+        ]);
+        const { jobs } = await store.loadGrid(10);
+        expect(jobs[0]!.job).toMatchObject({
+          userId: user,
+          userClass: 'REGULAR',
+          submit: T0,
+          tasks: 3,
+          cpusPerTask: 2,
+          memoryMbPerTask: 7,
+          licences: ['a', 'z'],
+          os: 'linux',
+          arch: 'x64',
+          boost: -3,
+          deadline: null,
+          priority: null,
+        });
+        expect(jobs[1]!.job).toMatchObject({
+          estimate: 0.125,
+          benchmark: 250.5,
+          deadline: T0 + 1000.123,
+          runTimeLimit: 60,
+        });
+      });
+
+      it('keeps any text: quotes, backslashes, braces, line ends, emptiness, other scripts', async () => {
+        const args = ['', ' ', '"', "'", '\\', '{a,b}', 'NULL', 'null', 'a\nb\tc', 'Ω ☃ 𝕏', '$1', '\\"'];
+        const env = { A: '"\\{}', B: '', ["Ω'"]: '\n' };
+        const [id] = await dispatched(world, user, site, [
+          newJob({ command: '/a "b" \\c', args, env, workingDirectory: '/x y' }),
+        ]);
+        await store.applyStarts(site, [start(id!, site, { [machine]: 1 })], null, context());
+        const { assignments } = await store.assignments(site, null, 10);
+        expect(assignments[0]).toMatchObject({ command: '/a "b" \\c', args, env, workingDirectory: '/x y' });
+      });
+
+      it('answers a repeated key with the same jobs, and refuses it with another payload', async () => {
+        const jobs = [newJob(), newJob()];
+        const once = { userId: user, idempotencyKey: 'k', payloadHash: 'h', jobs, now: T0 };
+        const first = await store.submit(once);
+        expect(first).toMatchObject({ kind: 'accepted', repeated: false });
+        expect(await store.submit({ ...once, now: T0 + 9 })).toEqual({ ...first, repeated: true });
+        expect(await store.submit({ ...once, payloadHash: 'other' })).toEqual({ kind: 'key-reused' });
+        const bob = await world.addUser('bob');
+        expect(await store.submit({ ...once, userId: bob })).toMatchObject({
+          kind: 'accepted',
+          repeated: false,
+        });
+        expect((await store.loadGrid(0)).jobs).toHaveLength(4);
+        await nothingBroken();
+      });
+
+      it('admits no more than the quota within a rolling period, and says when it would', async () => {
+        const limited = await world.addUser('carl', 'REGULAR', { limit: 5, periodS: 100 });
+        const send = (count: number, now: number) =>
+          store.submit({
+            userId: limited,
+            idempotencyKey: null,
+            payloadHash: '',
+            jobs: Array.from({ length: count }, () => newJob()),
+            now,
+          });
+        expect(await send(3, T0)).toMatchObject({ kind: 'accepted' });
+        expect(await send(2, T0 + 10)).toMatchObject({ kind: 'accepted' });
+        const quota = { kind: 'quota', limit: 5, periodS: 100, used: 5 };
+        expect(await send(1, T0 + 20)).toEqual({ ...quota, asked: 1, freesAt: T0 + 100 });
+        expect(await send(4, T0 + 20)).toEqual({ ...quota, asked: 4, freesAt: T0 + 110 });
+        expect(await send(6, T0 + 20)).toEqual({ ...quota, asked: 6, freesAt: null });
+        expect(await send(3, T0 + 100)).toMatchObject({ kind: 'accepted' });
+        await nothingBroken();
+      });
+
+      it('holds no more live jobs than it may', async () => {
+        world = await makeWorld({ liveJobsMax: 3 });
+        const ann = await world.addUser('ann');
+        await submit(world, ann, [newJob(), newJob()]);
+        const more = {
+          userId: ann,
+          idempotencyKey: null,
+          payloadHash: '',
+          jobs: [newJob(), newJob()],
+          now: T0,
+        };
+        expect(await world.store.submit(more)).toEqual({ kind: 'full', limit: 3, live: 2 });
+      });
+    });
+
+    describe('moves', () => {
+      it('gives jobs to sites, with priority and margin', async () => {
+        const [a, b] = await submit(world, user, [newJob({ deadline: T0 + 500 }), newJob()]);
+        const outcome = await store.applyMoves([move(a!, site, null, 7), move(b!, other)], context(T0 + 1));
+        expect(outcome).toEqual({ accepted: [a, b], refused: [] });
+        const grid = await store.loadGrid(10);
+        expect(grid.jobs.map(({ state, siteId, job }) => [state, siteId, job.priority])).toEqual([
+          ['DISPATCHED', site, 7],
+          ['DISPATCHED', other, 5],
+        ]);
+        expect(grid.margins).toEqual([400]);
+        await nothingBroken();
+      });
+
+      it('refuses, item by item, what does not fit the truth', async () => {
+        const [a, b, c] = await submit(world, user, [newJob(), newJob(), newJob({ held: true })]);
+        await world.setSiteState(other, 'DRAINING');
+        const moves = [move(a!, site), move(a!, site), move(b!, other), move(c!, site), move(999, site)];
+        const outcome = await store.applyMoves(moves, context());
+        expect(outcome.accepted).toEqual([a]);
+        expect(outcome.refused.map(({ jobId }) => jobId)).toEqual([a, b, c, 999]);
+        expect((await store.applyMoves([move(a!, site)], context())).refused).toHaveLength(1);
+        await nothingBroken();
+      });
+
+      it('moves a job from a site to another', async () => {
+        const [a] = await dispatched(world, user, site, [newJob({ deadline: T0 + 500 })]);
+        expect(await store.applyMoves([move(a!, other, other)], context())).toMatchObject({ accepted: [] });
+        expect(await store.applyMoves([move(a!, other, site)], context())).toMatchObject({ accepted: [a] });
+        const grid = await store.loadGrid(10);
+        expect(grid.jobs[0]).toMatchObject({ state: 'DISPATCHED', siteId: other });
+        expect(grid.margins).toEqual([400]);
+        await nothingBroken();
+      });
+
+      it('takes the queue of a site back that is not up, in portions', async () => {
+        const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        await store.hold(byIds([ids[2]!]));
+        expect(await store.takeBack(site, context(), 10)).toEqual([]);
+        await world.setSiteState(site, 'DRAINING');
+        expect(await store.takeBack(site, context(), 1)).toEqual([ids[0]]);
+        expect(await store.takeBack(site, context(), 10)).toEqual([ids[1]]);
+        expect(await states(ids)).toEqual(['QUEUED', 'QUEUED', 'HELD']);
+        expect((await store.loadGrid(0)).jobs[0]).toMatchObject({ siteId: null, job: { priority: null } });
+        // Released, it does not go back into a queue that is being emptied.
+        await store.release(byIds([ids[2]!]));
+        expect(await states([ids[2]!])).toEqual(['QUEUED']);
+        await nothingBroken();
+      });
+    });
+
+    describe('starts', () => {
+      it('makes runs with new epochs and takes machines', async () => {
+        const [a, b] = await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 2 }),
+          newJob({ tasks: 4 }),
+        ]);
+        const starts = [start(a!, site, { [machine]: 1 }), start(b!, site, { [machine]: 1, [second]: 3 })];
+        expect(await store.applyStarts(site, starts, null, context(T0 + 1))).toEqual({
+          accepted: [a, b],
+          epochs: [1, 1],
+          refused: [],
+        });
+        const { jobs } = await store.loadGrid(0);
+        expect(jobs[1]!.run).toEqual({
+          jobId: b,
+          siteId: site,
+          epoch: 1,
+          allocations: [
+            { machineId: machine, tasks: 1 },
+            { machineId: second, tasks: 3 },
+          ],
+          licenceIds: [],
+          start: T0 + 1,
+          plannedEnd: T0 + 101,
+        });
+        await nothingBroken();
+      });
+
+      it('never over-commits a machine, within a plan or across plans', async () => {
+        const ids = await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 3 }),
+          newJob({ cpusPerTask: 2 }),
+          newJob({ memoryMbPerTask: 999 }),
+          newJob({ memoryMbPerTask: 2 }),
+        ]);
+        const outcome = await store.applyStarts(
+          site,
+          ids.map((id) => start(id, site, { [machine]: 1 })),
+          null,
+          context(),
+        );
+        expect(outcome.accepted).toEqual([ids[0], ids[2]]);
+        expect(outcome.refused.map(({ why }) => why)).toEqual([
+          `machine ${machine} has 1 free CPUs`,
+          `machine ${machine} has 0 free CPUs`,
+        ]);
+        const again = await store.applyStarts(
+          site,
+          [start(ids[1]!, site, { [machine]: 1 })],
+          null,
+          context(),
+        );
+        expect(again.refused).toHaveLength(1);
+        expect(
+          (await store.applyStarts(site, [start(ids[3]!, site, { [second]: 1 })], null, context())).refused,
+        ).toEqual([]);
+        await nothingBroken();
+      });
+
+      it('never over-commits licences; the grid-wide pool is one for all sites', async () => {
+        const pool = await world.addLicence('cad', 2, null);
+        const own = await world.addLicence('cad', 1, site);
+        const jobs = Array.from({ length: 4 }, () => newJob({ licences: ['cad'] }));
+        const here = await dispatched(world, user, site, jobs);
+        const there = await dispatched(world, user, other, jobs);
+        const plan = (ids: number[], at: number, on: number, licences: number[]) =>
+          ids.map((id, i) => start(id, at, { [on]: 1 }, [licences[i]!]));
+        const first = await store.applyStarts(
+          site,
+          plan(here, site, machine, [own, own, pool, pool]),
+          null,
+          context(),
+        );
+        expect(first.accepted).toEqual([here[0], here[2], here[3]]);
+        const next = await store.applyStarts(
+          other,
+          plan(there, other, elsewhere, [pool, own, own, own]),
+          null,
+          context(),
+        );
+        expect(next.accepted).toEqual([]);
+        await store.reportRuns(site, [ended(here[2]!, 1)], MAX_ATTEMPTS);
+        const last = await store.applyStarts(
+          other,
+          plan(there, other, elsewhere, [pool, pool, pool, pool]),
+          null,
+          context(),
+        );
+        expect(last.accepted).toEqual([there[0]]);
+        await nothingBroken();
+      });
+
+      it('refuses jobs that are elsewhere, sites that are not up, machines that are not available', async () => {
+        const [a, b, c] = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        const silent = await world.addMachine(site, 'm3', 4);
+        const one = async (id: number, on: number, at = site) =>
+          (await store.applyStarts(at, [start(id, at, { [on]: 1 })], null, context())).refused[0]?.why;
+        expect(await one(a!, silent)).toBe(`machine ${silent} is not available`);
+        expect(await one(a!, elsewhere)).toBe(`machine ${elsewhere} is not available`);
+        expect(await one(a!, 999)).toBe('machine 999 is not available');
+        expect(await one(a!, elsewhere, other)).toBeDefined();
+        expect(await one(999, machine)).toBeDefined();
+        await world.setMachineState(machine, 'DRAINING');
+        expect(await one(a!, machine)).toBe(`machine ${machine} is not available`);
+        expect(await one(a!, second)).toBeUndefined();
+        expect(await one(a!, second)).toBeDefined();
+        await store.hold(byIds([b!]));
+        expect(await one(b!, second)).toBeDefined();
+        await world.setSiteState(site, 'DRAINING');
+        expect(await one(c!, second)).toBeDefined();
+        await nothingBroken();
+      });
+
+      it('refuses a start that does not place all tasks, or names a machine or a job twice', async () => {
+        const [a, b] = await dispatched(world, user, site, [newJob({ tasks: 2 }), newJob()]);
+        const twice = { ...start(a!, site, { [machine]: 1 }) };
+        twice.allocations = [twice.allocations[0]!, twice.allocations[0]!];
+        const plan = [
+          start(a!, site, { [machine]: 1 }),
+          twice,
+          start(b!, site, { [machine]: 1 }),
+          start(b!, site, { [second]: 1 }),
+        ];
+        const outcome = await store.applyStarts(site, plan, null, context());
+        expect(outcome.accepted).toEqual([b]);
+        expect(outcome.refused.map(({ jobId }) => jobId)).toEqual([a, a, b]);
+        await nothingBroken();
+      });
+
+      it("keeps a site's reservation until it changes or its job does not wait there", async () => {
+        const [a, b] = await dispatched(world, user, site, [newJob(), newJob()]);
+        const kept = reservation(site, a!, machine);
+        await store.applyStarts(site, [], kept, context());
+        expect(await store.reservations()).toEqual([kept]);
+        await store.applyStarts(site, [], kept, context());
+        await store.applyStarts(site, [], { ...kept, at: T0 + 60.5, licenceIds: [] }, context());
+        expect(await store.reservations()).toEqual([{ ...kept, at: T0 + 60.5 }]);
+        expect((await store.loadGrid(0)).reservations).toHaveLength(1);
+        await store.applyStarts(site, [start(a!, site, { [machine]: 1 })], kept, context());
+        expect(await store.reservations()).toEqual([]);
+        await store.applyStarts(site, [], reservation(site, b!, second), context());
+        expect(await store.reservations()).toHaveLength(1);
+        await store.applyStarts(site, [], null, context());
+        expect(await store.reservations()).toEqual([]);
+      });
+    });
+
+    describe('reports', () => {
+      const send = async (reports: RunReport[], at = site) =>
+        (await store.reportRuns(at, reports, MAX_ATTEMPTS)).results;
+
+      it('follows a run from its start to its end', async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob()]);
+        expect(await send([report(a!, 1)])).toEqual(['accepted']);
+        expect((await store.loadGrid(0)).jobs[0]!.run).toMatchObject({
+          start: T0 + 10,
+          plannedEnd: T0 + 110,
+        });
+        const outcome = await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
+        expect(outcome).toEqual({ results: ['accepted'], touched: [site] });
+        expect(await path(a!)).toEqual(['QUEUED', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'COMPLETED']);
+        expect((await store.loadGrid(0)).jobs).toEqual([]);
+        await nothingBroken();
+      });
+
+      it('tells both transitions when start and end come together, and one when only the end does', async () => {
+        const [a, b, c] = await assigned(world, user, site, machine, [newJob(), newJob(), newJob()]);
+        const all = [
+          report(a!, 1),
+          ended(a!, 1),
+          ended(b!, 1),
+          ended(c!, 1, { exitCode: null, cause: 'LAUNCH_FAILED' }),
+        ];
+        expect(await send(all)).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
+        expect((await path(a!)).slice(2)).toEqual(['ASSIGNED', 'RUNNING', 'COMPLETED']);
+        expect((await path(b!)).slice(2)).toEqual(['ASSIGNED', 'COMPLETED']);
+        expect((await path(c!)).slice(2)).toEqual(['ASSIGNED', 'FAILED']);
+        await nothingBroken();
+      });
+
+      it('makes FAILED of every other end, with its cause', async () => {
+        const causes = ['EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'LAUNCH_FAILED'] as const;
+        const ids = await assigned(
+          world,
+          user,
+          site,
+          machine,
+          causes.map(() => newJob()),
+        );
+        await send(ids.map((id, i) => ended(id, 1, { exitCode: 1, cause: causes[i]! })));
+        expect(await states(ids)).toEqual(causes.map(() => 'FAILED'));
+        expect(await Promise.all(ids.map(async (id) => (await world.events(id)).at(-1)!.cause))).toEqual([
+          ...causes,
+        ]);
+        await nothingBroken();
+      });
+
+      it('knows repeated, stale and unknown reports', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+        expect(await send([report(a!, 1), report(a!, 1)])).toEqual(['accepted', 'repeated']);
+        expect(await send([report(a!, 1), ended(a!, 1), ended(a!, 1), report(a!, 1)])).toEqual([
+          'repeated',
+          'accepted',
+          'repeated',
+          'repeated',
+        ]);
+        expect(await send([report(a!, 1), ended(a!, 1)])).toEqual(['repeated', 'repeated']);
+        expect(await send([report(b!, 2), ended(999, 1)])).toEqual(['unknown-run', 'unknown-run']);
+        expect(await send([report(b!, 1)], other)).toEqual(['unknown-run']);
+        expect(await states([a!, b!])).toEqual(['COMPLETED', 'ASSIGNED']);
+        await nothingBroken();
+      });
+
+      it('queues a lost or refused run again while it may, with a new epoch', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob({ restartable: false })]);
+        const lost = (id: number, epoch: number) =>
+          ended(id, epoch, { exitCode: null, cause: epoch === 2 ? 'REFUSED' : 'LOST', message: 'gone' });
+        const outcome = await store.reportRuns(site, [report(a!, 1), lost(a!, 1), lost(b!, 1)], MAX_ATTEMPTS);
+        expect(outcome).toEqual({ results: ['accepted', 'accepted', 'accepted'], touched: [site, null] });
+        expect(await states([a!, b!])).toEqual(['QUEUED', 'FAILED']);
+        for (const epoch of [2, 3]) {
+          await store.applyMoves([move(a!, site)], context());
+          const { epochs } = await store.applyStarts(
+            site,
+            [start(a!, site, { [machine]: 1 })],
+            null,
+            context(),
+          );
+          expect(epochs).toEqual([epoch]);
+          expect(await send([report(a!, epoch - 1), ended(a!, epoch - 1)])).toEqual([
+            'stale-epoch',
+            'stale-epoch',
+          ]);
+          expect(await send([lost(a!, epoch)])).toEqual(['accepted']);
+        }
+        // The third was its last attempt.
+        expect(await states([a!])).toEqual(['FAILED']);
+        await nothingBroken();
+      });
+
+      it('ends a run that is to be stopped as CANCELLED, unless it ended well', async () => {
+        const [a, b, c] = await assigned(world, user, site, machine, [newJob(), newJob(), newJob()]);
+        await send([report(a!, 1)]);
+        await store.cancel(byIds([a!, b!, c!]), T0 + 5, 'CANCELLED_BY_OPERATOR');
+        expect(await send([report(b!, 1)])).toEqual(['accepted']);
+        expect(await states([b!])).toEqual(['CANCELLING']);
+        await send([
+          ended(a!, 1, { exitCode: null, signal: 'SIGTERM', cause: 'SIGNALLED' }),
+          ended(b!, 1),
+          ended(c!, 1, { cause: 'LOST' }),
+        ]);
+        expect(await states([a!, b!, c!])).toEqual(['CANCELLED', 'COMPLETED', 'CANCELLED']);
+        expect((await world.events(a!)).at(-1)!.cause).toBe('CANCELLED_BY_OPERATOR');
+        await nothingBroken();
+      });
+
+      it('notes a deadline that was missed by the end', async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob({ deadline: T0 + 15 })]);
+        await send([ended(a!, 1)]);
+        expect((await store.sweep(rules(T0 + 30))).deadlinesMissed).toBe(0);
+      });
+    });
+
+    describe('assignments', () => {
+      it('begins with all live runs, and goes on with what is new', async () => {
+        const [a] = await assigned(world, user, site, machine, [
+          newJob({ simulatedRunS: 50, benchmark: 200, licences: [] }),
+        ]);
+        const all = await store.assignments(site, null, 1);
+        expect(all).toMatchObject({
+          complete: true,
+          assignments: [{ jobId: a, epoch: 1, state: 'ASSIGNED', plannedS: 100, simulatedS: 100 }],
+        });
+        expect(all.assignments[0]!.machines).toEqual([
+          { machineId: machine, name: 'm1', tasks: 1, benchmark: 100 },
+        ]);
+        const idle = await store.assignments(site, all.cursor, 10);
+        expect(idle).toEqual({ cursor: all.cursor, complete: false, assignments: [] });
+
+        const [b, c, d] = await assigned(world, user, site, second, [newJob(), newJob(), newJob()]);
+        await assigned(world, user, other, elsewhere, [newJob()]);
+        await store.reportRuns(site, [ended(c!, 1)], MAX_ATTEMPTS);
+        await store.cancel(byIds([a!]), T0, 'CANCELLED_BY_USER');
+        const first = await store.assignments(site, all.cursor, 3);
+        expect(first.assignments.map(({ jobId, state }) => [jobId, state])).toEqual([
+          [b, 'ASSIGNED'],
+          [d, 'ASSIGNED'],
+        ]);
+        const rest = await store.assignments(site, first.cursor, 3);
+        expect(rest.assignments.map(({ jobId, state }) => [jobId, state])).toEqual([[a, 'CANCELLING']]);
+        expect((await store.assignments(site, rest.cursor, 3)).assignments).toEqual([]);
+      });
+
+      it('gives the full list where the cursor is too old', async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob()]);
+        const { cursor } = await store.assignments(site, null, 10);
+        await submit(world, user, [newJob()]);
+        await store.prune({
+          eventsBefore: Date.now() / 1000 + 60,
+          jobsEndedBefore: 0,
+          processesBefore: 0,
+          limit: 1000,
+        });
+        expect(await store.assignments(site, cursor, 10)).toMatchObject({
+          complete: true,
+          assignments: [{ jobId: a }],
+        });
+      });
+    });
+
+    describe('actions', () => {
+      it('cancels what waits at once, and asks live runs to stop', async () => {
+        const [a] = await submit(world, user, [newJob()]);
+        const [b] = await submit(world, user, [newJob({ held: true })]);
+        const [c] = await dispatched(world, user, site, [newJob()]);
+        const [d] = await assigned(world, user, site, machine, [newJob()]);
+        const outcome = await store.cancel(byIds([a!, b!, c!, d!, 999]), T0 + 1, 'CANCELLED_BY_USER');
+        expect(outcome).toMatchObject({
+          changed: [a, b, c, d],
+          unchanged: [{ jobId: 999, state: null }],
+          tooMany: false,
+        });
+        expect(new Set(outcome.touched)).toEqual(new Set([null, site]));
+        expect(await states([a!, b!, c!, d!])).toEqual(['CANCELLED', 'CANCELLED', 'CANCELLED', 'CANCELLING']);
+        const again = await store.cancel(byIds([a!, d!]), T0 + 2, 'CANCELLED_BY_USER');
+        expect(again.unchanged).toEqual([
+          { jobId: a, state: 'CANCELLED' },
+          { jobId: d, state: 'CANCELLING' },
+        ]);
+        await nothingBroken();
+      });
+
+      it('holds and releases, each job where it was', async () => {
+        const [a] = await submit(world, user, [newJob()]);
+        const [b] = await dispatched(world, user, site, [newJob()]);
+        const [c] = await assigned(world, user, site, machine, [newJob()]);
+        expect((await store.hold(byIds([a!, b!, c!]))).changed).toEqual([a, b]);
+        expect((await store.loadGrid(0)).jobs.map(({ state, siteId }) => [state, siteId])).toEqual([
+          ['HELD', null],
+          ['HELD', site],
+          ['ASSIGNED', site],
+        ]);
+        expect((await store.release(byIds([a!, b!, c!]))).changed).toEqual([a, b]);
+        const { jobs } = await store.loadGrid(0);
+        expect(jobs.map(({ state, siteId, job }) => [state, siteId, job.priority])).toEqual([
+          ['QUEUED', null, null],
+          ['DISPATCHED', site, 5],
+          ['ASSIGNED', site, 5],
+        ]);
+        await nothingBroken();
+      });
+
+      it('sets the boost of jobs that have not ended', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+        await store.reportRuns(site, [ended(b!, 1)], MAX_ATTEMPTS);
+        expect((await store.reprioritise(byIds([a!, b!]), 50)).changed).toEqual([a]);
+        expect((await store.loadGrid(0)).jobs[0]!.job.boost).toBe(50);
+        expect((await world.events(a!)).at(-1)).toMatchObject({
+          kind: 'JOB_CHANGED',
+          fromState: 'ASSIGNED',
+          toState: 'ASSIGNED',
+        });
+        await nothingBroken();
+      });
+
+      it('selects by a filter, and touches nobody else', async () => {
+        const bob = await world.addUser('bob');
+        const mine = await submit(world, user, [
+          newJob({ application: 'x' }),
+          newJob({ groupName: 'g' }),
+          newJob(),
+        ]);
+        const his = await submit(world, bob, [newJob({ application: 'x' })]);
+        const hold = async (filter: JobSelection['filter'], ownedBy: number | null = null, limit = 100) =>
+          store.hold({ filter: filter!, ownedBy, limit });
+        expect((await hold({ application: 'x' }, user)).changed).toEqual([mine[0]]);
+        expect((await hold({ groupName: 'g' })).changed).toEqual([mine[1]]);
+        expect(await hold({ states: ['QUEUED'] }, null, 1)).toEqual({
+          changed: [],
+          unchanged: [],
+          tooMany: true,
+          touched: [],
+        });
+        expect((await hold({ userId: bob, states: ['QUEUED'] })).changed).toEqual(his);
+        expect((await hold({ siteId: site })).changed).toEqual([]);
+        expect((await hold({})).changed).toEqual([mine[2]]);
+        expect(await store.release(byIds(his, user))).toMatchObject({
+          changed: [],
+          unchanged: [{ jobId: his[0], state: null }],
+        });
+        await nothingBroken();
+      });
+    });
+
+    describe('time', () => {
+      it('uses no machine before its first heartbeat, nor one that has become silent', async () => {
+        const fresh = await world.addMachine(site, 'm3', 4);
+        const available = async () =>
+          (await store.loadGrid(0)).machines.filter((m) => m.available).map((m) => m.id);
+        expect(await available()).toEqual([machine, second, elsewhere]);
+        expect(await store.heartbeat(site, [fresh, elsewhere, 999], T0 + 1)).toEqual([fresh]);
+        await store.processSeen('api', 'api', T0);
+        await store.processSeen('api', 'api', T0 + 25);
+        await store.processSeen('api', 'api', T0 + 50);
+        await store.heartbeat(site, [machine], T0 + 50);
+        await store.processSeen('api', 'api', T0 + 75);
+        const outcome = await store.sweep(rules(T0 + 80));
+        expect(outcome.silentMachines).toBe(3);
+        expect(new Set(outcome.touched)).toEqual(new Set([site, other, null]));
+        expect(await available()).toEqual([machine]);
+        expect(await store.heartbeat(site, [machine, second], T0 + 81)).toEqual([second]);
+        await nothingBroken();
+      });
+
+      it('ends runs on machines that stay silent as LOST, and queues them again', async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob()]);
+        const [b] = await assigned(world, user, site, second, [newJob()]);
+        for (let t = 0; t <= 400; t += 20) {
+          await store.processSeen('api', 'api', T0 + t);
+          await store.heartbeat(site, [second], T0 + t);
+        }
+        await store.sweep(rules(T0 + 200));
+        expect(await states([a!])).toEqual(['ASSIGNED']);
+        const outcome = await store.sweep(rules(T0 + 400));
+        expect(outcome.lostRuns).toBe(1);
+        expect(outcome.touched).toContain(null);
+        expect(await states([a!, b!])).toEqual(['QUEUED', 'ASSIGNED']);
+        expect((await store.reportRuns(site, [report(a!, 1)], MAX_ATTEMPTS)).results).toEqual([
+          'stale-epoch',
+        ]);
+        await nothingBroken();
+      });
+
+      it("counts nobody's silence while there was no API to talk to", async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob()]);
+        // Nothing of the service is there.
+        expect(await store.sweep(rules(T0 + 1000))).toMatchObject({ silentMachines: 0, lostRuns: 0 });
+        // A worker is nobody that an agent talks to.
+        await store.processSeen('w', 'worker', T0 + 1000);
+        expect(await store.sweep(rules(T0 + 1000))).toMatchObject({ silentMachines: 0, lostRuns: 0 });
+        // The same process comes back after a gap: it counts from then on.
+        await store.processSeen('api', 'api', T0);
+        await store.processSeen('api', 'api', T0 + 1000);
+        expect(await store.sweep(rules(T0 + 1001))).toMatchObject({ silentMachines: 0, lostRuns: 0 });
+        expect(await states([a!])).toEqual(['ASSIGNED']);
+        await nothingBroken();
+      });
+
+      it('ends runs that exceed their limit, should nobody else', async () => {
+        const [a, b, c] = await assigned(world, user, site, machine, [
+          newJob({ runTimeLimitS: 60 }),
+          newJob({ runTimeLimitS: 600 }),
+          newJob(),
+        ]);
+        await store.reportRuns(site, [report(a!, 1), report(b!, 1), report(c!, 1)], MAX_ATTEMPTS);
+        expect((await store.sweep(rules(T0 + 99))).overLimit).toBe(0);
+        expect((await store.sweep(rules(T0 + 101))).overLimit).toBe(1);
+        expect(await states([a!, b!, c!])).toEqual(['FAILED', 'RUNNING', 'RUNNING']);
+        expect((await store.reportRuns(site, [report(a!, 1), ended(a!, 1)], MAX_ATTEMPTS)).results).toEqual([
+          'stale-epoch',
+          'repeated',
+        ]);
+        await nothingBroken();
+      });
+
+      it('records deadlines that pass, or cancels', async () => {
+        const deadline = T0 + 50;
+        const [a] = await submit(world, user, [newJob({ deadline })]);
+        const [b] = await assigned(world, user, site, machine, [newJob({ deadline })]);
+        expect((await store.sweep(rules(T0 + 49))).deadlinesMissed).toBe(0);
+        expect((await store.sweep(rules(T0 + 51))).deadlinesMissed).toBe(2);
+        expect((await store.sweep(rules(T0 + 52))).deadlinesMissed).toBe(0);
+        expect(await states([a!, b!])).toEqual(['QUEUED', 'ASSIGNED']);
+        const [c] = await submit(world, user, [newJob({ deadline })]);
+        const [d] = await assigned(world, user, site, machine, [newJob({ deadline })]);
+        expect((await store.sweep(rules(T0 + 60, { onDeadlinePassed: 'CANCEL' }))).deadlinesMissed).toBe(2);
+        expect(await states([c!, d!])).toEqual(['CANCELLED', 'CANCELLING']);
+        await store.reportRuns(site, [ended(d!, 1, { cause: 'SIGNALLED' })], MAX_ATTEMPTS);
+        expect((await world.events(d!)).at(-1)).toMatchObject({
+          toState: 'CANCELLED',
+          cause: 'DEADLINE_PASSED',
+        });
+        await nothingBroken();
+      });
+
+      it('forgets what is old, in portions, and tells who comes with an old cursor', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+        await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
+        const { cursor } = await store.loadGrid(0);
+        const all = { eventsBefore: Date.now() / 1000 + 60, jobsEndedBefore: T0 + 100, processesBefore: 0 };
+        const first = await store.prune({ ...all, limit: 5 });
+        expect(first).toEqual({ events: 5, jobs: 1, more: true });
+        for (let more = true; more; ) more = (await store.prune({ ...all, limit: 5 })).more;
+        expect(await store.changesSince('0', 10)).toBe('too-old');
+        expect(await store.changesSince(cursor, 10)).toMatchObject({ cursor, jobs: [], more: false });
+        const grid = await store.loadGrid(0);
+        expect(grid.cursor).toBe(cursor);
+        expect(grid.jobs.map(({ job }) => job.id)).toEqual([b]);
+        expect((await store.reportRuns(site, [ended(a!, 1), ended(b!, 1)], MAX_ATTEMPTS)).results).toEqual([
+          'unknown-run',
+          'accepted',
+        ]);
+      });
+    });
+
+    describe('changes', () => {
+      it('tells what happened since a cursor, folded for each job', async () => {
+        const { cursor } = await store.loadGrid(0);
+        const [a, b] = await submit(world, user, [newJob({ deadline: T0 + 300 }), newJob()]);
+        await store.applyMoves([move(a!, site)], context());
+        const changes = await store.changesSince(cursor, 100);
+        if (changes === 'too-old') throw new Error('the cursor is not old');
+        expect(changes).toMatchObject({ margins: [200], userClasses: [], directory: null, more: false });
+        expect(
+          changes.jobs.map(({ id, position, job }) => [id, position?.state, position?.siteId, job?.id]),
+        ).toEqual([
+          [b, 'QUEUED', null, b],
+          [a, 'DISPATCHED', site, a],
+        ]);
+        // Later it does not describe them again.
+        await store.applyStarts(site, [start(a!, site, { [machine]: 1 })], null, context());
+        const next = await store.changesSince(changes.cursor, 100);
+        expect(next).toMatchObject({
+          jobs: [{ id: a, position: { state: 'ASSIGNED', run: { epoch: 1 } }, job: null }],
+        });
+        await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
+        expect(await store.changesSince(changes.cursor, 100)).toMatchObject({
+          jobs: [{ id: a, position: null, job: null }],
+        });
+      });
+
+      it('is exact at its cursor even when the truth is further', async () => {
+        const { cursor } = await store.loadGrid(0);
+        const [a] = await submit(world, user, [newJob()]);
+        await store.applyMoves([move(a!, site)], context());
+        await store.applyStarts(site, [start(a!, site, { [machine]: 1 })], null, context());
+        const seen: unknown[] = [];
+        let at = cursor;
+        for (let more = true; more; ) {
+          const changes = await store.changesSince(at, 1);
+          if (changes === 'too-old') throw new Error('the cursor is not old');
+          ({ cursor: at, more } = changes);
+          for (const { position } of changes.jobs)
+            seen.push([position?.state, position?.siteId, position?.run?.epoch]);
+        }
+        expect(seen).toEqual([
+          ['QUEUED', null, undefined],
+          ['DISPATCHED', site, undefined],
+          ['ASSIGNED', site, 1],
+        ]);
+      });
+
+      it('tells of the directory, the policy and the classes of users', async () => {
+        const { cursor } = await store.loadGrid(0);
+        await world.newPolicy();
+        await world.setUserClass(user, 'GOLD');
+        await world.setSiteState(other, 'DOWN');
+        await world.setMachineState(second, 'DRAINING');
+        const changes = await store.changesSince(cursor, 100);
+        expect(changes).toMatchObject({
+          jobs: [],
+          userClasses: [{ userId: user, userClass: 'GOLD' }],
+          directory: {
+            policy: { version: 2, document: { seed: 2 } },
+            sites: [{ state: 'UP' }, { state: 'DOWN' }],
+            machines: [{ available: true }, { available: false }, { available: true }],
+          },
+        });
+      });
+
+      it('keeps a mirror in step', async () => {
+        const mirror = new Mirror(store, { batch: 3, reservations: true });
+        await mirror.sync();
+        const [a, b, c] = await dispatched(world, user, site, [
+          newJob({ deadline: T0 + 300 }),
+          newJob(),
+          newJob(),
+        ]);
+        const [d] = await submit(world, user, [newJob()]);
+        await store.applyStarts(
+          site,
+          [start(a!, site, { [machine]: 1 })],
+          reservation(site, b!, machine),
+          context(),
+        );
+        await store.hold(byIds([c!]));
+        await world.setUserClass(user, 'GOLD');
+        await mirror.sync();
+        expect(mirror.grid.placeOf(a!)).toEqual({ at: 'RUNNING', siteId: site, plannedEnd: T0 + 100 });
+        expect(mirror.grid.placeOf(b!)).toEqual({ at: 'QUEUE', siteId: site });
+        expect(mirror.grid.placeOf(c!)).toBeNull();
+        expect(mirror.grid.placeOf(d!)).toEqual({ at: 'ROOT' });
+        expect(mirror.grid.job(d!)!.userClass).toBe('GOLD');
+        expect(mirror.grid.lastMargins(10)).toEqual([200]);
+        expect(mirror.grid.siteEntry(site).reservation).toMatchObject({ jobId: b });
+        await store.reportRuns(site, [report(a!, 1), ended(a!, 1)], MAX_ATTEMPTS);
+        await store.release(byIds([c!]));
+        await world.newPolicy();
+        await mirror.sync();
+        expect(mirror.grid.placeOf(a!)).toBeNull();
+        expect(mirror.grid.placeOf(c!)).toEqual({ at: 'QUEUE', siteId: site });
+        expect(mirror.policy.version).toBe(2);
+        // Behind what is kept it loads again.
+        await submit(world, user, [newJob()]);
+        await store.prune({
+          eventsBefore: Date.now() / 1000 + 60,
+          jobsEndedBefore: 0,
+          processesBefore: 0,
+          limit: 1000,
+        });
+        await mirror.sync();
+        expect(mirror.grid.root.length).toBe(2);
+      });
+    });
+  });
+}

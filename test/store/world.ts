@@ -1,0 +1,272 @@
+/** One small grid to test stores in, over whichever store: ids are the same on all of them. */
+import { expect } from 'vitest';
+import type { Reservation, Start, UserClass } from '../../src/core/model.js';
+import { DEFAULT_POLICY } from '../../src/core/policy.js';
+import { Directory } from '../../src/store/directory.js';
+import { MemoryStore } from '../../src/store/memory.js';
+import { type Database, openDatabase } from '../../src/store/pool.js';
+import { PostgresStore } from '../../src/store/postgres.js';
+import type { EventRow } from '../../src/store/rows.js';
+import * as rows from '../../src/store/sql/rows.js';
+import { read, write } from '../../src/store/statement.js';
+import type { NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
+import type { TestDatabase } from '../support/database.js';
+import { checkPromises } from '../support/promises.js';
+
+/** A store, and what tests do beside it. */
+export interface World {
+  store: Store;
+  addUser(name: string, userClass?: UserClass, quota?: { limit: number; periodS: number }): Promise<number>;
+  setUserClass(userId: number, userClass: UserClass): Promise<void>;
+  addSite(name: string): Promise<number>;
+  setSiteState(siteId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
+  addMachine(
+    siteId: number,
+    name: string,
+    cpus: number,
+    memoryMb?: number,
+    licences?: number[],
+  ): Promise<number>;
+  setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
+  addLicence(kind: string, copies: number, siteId: number | null): Promise<number>;
+  newPolicy(): Promise<void>;
+  /** Of a job, in order. */
+  events(
+    jobId: number,
+  ): Promise<Pick<EventRow, 'kind' | 'seq' | 'fromState' | 'toState' | 'epoch' | 'cause'>[]>;
+  /** What of the promises is broken. */
+  breaches(): Promise<unknown[]>;
+}
+
+export const T0 = 1_700_000_000;
+
+export const context = (now = T0): PlanContext => ({ policyVersion: 1, cycle: 'cycle-1', now });
+
+export function newJob(change: Partial<NewJob> = {}): NewJob {
+  return {
+    name: null,
+    application: 'app',
+    groupName: null,
+    arrayIndex: null,
+    command: 'true',
+    args: [],
+    env: {},
+    workingDirectory: null,
+    tasks: 1,
+    cpusPerTask: 1,
+    memoryMbPerTask: 0,
+    licences: [],
+    os: null,
+    arch: null,
+    estimateS: 100,
+    benchmark: 100,
+    runTimeLimitS: null,
+    deadline: null,
+    inputMb: 0,
+    outputMb: 0,
+    restartable: true,
+    simulatedRunS: null,
+    boost: 0,
+    held: false,
+    ...change,
+  };
+}
+
+export function report(jobId: number, epoch: number, change: Partial<RunReport> = {}): RunReport {
+  const empty = {
+    exitCode: null,
+    signal: null,
+    cause: null,
+    message: null,
+    cpuS: null,
+    ioWaitS: null,
+    stdout: null,
+    stderr: null,
+  };
+  return { jobId, epoch, phase: 'STARTED', at: T0 + 10, ...empty, ...change };
+}
+
+export const ended = (jobId: number, epoch: number, change: Partial<RunReport> = {}): RunReport =>
+  report(jobId, epoch, { phase: 'ENDED', at: T0 + 20, exitCode: 0, cause: 'EXITED_ZERO', ...change });
+
+export function start(
+  jobId: number,
+  siteId: number,
+  machines: Record<number, number>,
+  licenceIds: number[] = [],
+): Start {
+  return {
+    jobId,
+    siteId,
+    allocations: Object.entries(machines).map(([id, tasks]) => ({ machineId: Number(id), tasks })),
+    licenceIds,
+    plannedDuration: 100,
+    reason: 'HEAD',
+    explanation: { queued: 1, order: 'ARRIVAL', orderValue: 0, terms: null, reservation: null },
+  };
+}
+
+/** Submits jobs of one user. */
+export async function submit(world: World, userId: number, jobs: NewJob[], now = T0): Promise<number[]> {
+  const result = await world.store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs, now });
+  if (result.kind !== 'accepted')
+    throw new Error(`the submission was not accepted: ${JSON.stringify(result)}`);
+  return result.jobIds;
+}
+
+const explanation = { sites: [], terms: {}, candidates: [], ineligible: {}, level: 0, priorityTerms: null };
+
+export const move = (jobId: number, to: number, from: number | null = null, priority = 5) =>
+  ({ jobId, from, to, priority, reason: 'IDLE_SITE', explanation }) as const;
+
+/** Submits jobs and gives them to a site. */
+export async function dispatched(
+  world: World,
+  userId: number,
+  siteId: number,
+  jobs: NewJob[],
+): Promise<number[]> {
+  const ids = await submit(world, userId, jobs);
+  const outcome = await world.store.applyMoves(
+    ids.map((id) => move(id, siteId)),
+    context(),
+  );
+  expect(outcome.refused).toEqual([]);
+  return ids;
+}
+
+/** And starts them on a machine. */
+export async function assigned(
+  world: World,
+  userId: number,
+  siteId: number,
+  machineId: number,
+  jobs: NewJob[],
+): Promise<number[]> {
+  const ids = await dispatched(world, userId, siteId, jobs);
+  const starts = ids.map((id, i) => start(id, siteId, { [machineId]: jobs[i]!.tasks }));
+  const outcome = await world.store.applyStarts(siteId, starts, null, context());
+  expect(outcome.refused).toEqual([]);
+  return ids;
+}
+
+export const reservation = (
+  siteId: number,
+  jobId: number,
+  machineId: number,
+  change: Partial<Reservation> = {},
+): Reservation => ({
+  siteId,
+  jobId,
+  at: T0 + 50,
+  allocations: [{ machineId, tasks: 1 }],
+  licenceIds: [],
+  madeAt: T0,
+  ...change,
+});
+
+// -----------------------------------------------------------------------------------------------------------------------
+
+export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
+  const store = new MemoryStore(options);
+  return {
+    store,
+    addUser: async (_name, userClass, quota) => store.addUser(userClass, quota ?? null),
+    setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
+    addSite: async (name) => store.addSite(name),
+    setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licences = []) =>
+      store.addMachine({ siteId, name, cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licences }),
+    setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
+    addLicence: async (kind, copies, siteId) => store.addLicence(kind, copies, siteId),
+    newPolicy: async () => store.setPolicy({ version: 2, document: { ...DEFAULT_POLICY, seed: 2 } }),
+    events: async (jobId) => store.events.filter((event) => event.seq !== null && event.entityId === jobId),
+    breaches: async () => {
+      const live = [...store.runs.values()].filter((run) => run.endedAt === null);
+      const used = (machineId: number) =>
+        live.reduce((sum, run) => {
+          const tasks = run.allocations.find((allocation) => allocation.machineId === machineId)?.tasks ?? 0;
+          return sum + tasks * store.jobs.get(run.jobId)!.cpusPerTask;
+        }, 0);
+      return [...store.machines.values()].filter(
+        (machine) => machine.cpusUsed !== used(machine.id) || machine.cpusUsed > machine.cpus,
+      );
+    },
+  };
+}
+
+const actor = { userId: null, requestId: null };
+
+/** Empties the database: ids begin with 1 again. */
+export async function postgresWorld(
+  database: Database,
+  pool: TestDatabase['pool'],
+  options: { liveJobsMax?: number } = {},
+): Promise<World> {
+  const { prisma } = database;
+  await write(
+    prisma,
+    `TRUNCATE users, policies, sites, licences, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
+       reservations, decisions, events RESTART IDENTITY`,
+  );
+  await write(prisma, 'UPDATE events_horizon SET id = 0');
+  await write(
+    prisma,
+    `INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`,
+    JSON.stringify(DEFAULT_POLICY),
+  );
+  const directory = new Directory(prisma);
+  const done = async <T>(change: ReturnType<Directory['registerSite']> | Promise<unknown>): Promise<T> => {
+    const result = (await change) as { kind: string; value: T; message?: string };
+    if (result.kind !== 'done') throw new Error(result.message);
+    return result.value;
+  };
+  return {
+    store: new PostgresStore(prisma, options),
+    addUser: async (name, userClass = 'REGULAR', quota) => {
+      const user = { name, class: userClass, role: 'USER', quotaShare: 1 } as const;
+      const { id } = await done<{ id: number }>(directory.registerUser(user, actor));
+      if (quota) await done(directory.setQuota(id, { submission: quota }, actor));
+      return id;
+    },
+    setUserClass: (userId, userClass) => done(directory.updateUser(userId, { class: userClass }, actor)),
+    addSite: async (name) => {
+      const site = { name, latitude: null, longitude: null, localPolicy: null };
+      return (await done<{ id: number }>(directory.registerSite(site, actor))).id;
+    },
+    setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenceIds = []) => {
+      const machine = { siteId, name, cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenceIds };
+      return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;
+    },
+    setMachineState: (machineId, state) => done(directory.updateMachine(machineId, { state }, actor)),
+    addLicence: async (kind, copies, siteId) =>
+      (await done<{ id: number }>(directory.registerLicence({ kind, copies, siteId }, actor))).id,
+    newPolicy: () =>
+      done(
+        directory.addPolicy(
+          { document: { ...DEFAULT_POLICY, seed: 2 }, expectedVersion: 1, reason: 'test' },
+          actor,
+        ),
+      ),
+    events: (jobId) =>
+      read(
+        prisma,
+        rows.listOf(
+          rows.eventRow,
+          'SELECT * FROM events WHERE entity_id = $1::bigint AND seq IS NOT NULL ORDER BY seq',
+        ),
+        jobId,
+      ),
+    breaches: () => checkPromises(pool),
+  };
+}
+
+export const openTestDatabase = (url: string, poolSize = 6): Database =>
+  openDatabase({
+    url,
+    poolSize,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 60_000,
+    applicationName: 'switchyard-test',
+  });

@@ -1,0 +1,106 @@
+/**
+ * The promises of DESIGN.md as questions to the database: each answers with what breaks it, so a good database answers none of them.
+ * For any moment, also in the middle of a stream of jobs or after a crash: what is asked holds for every committed state.
+ */
+import type pg from 'pg';
+
+export interface Breach {
+  promise: string;
+  /** The first few of what breaks it. */
+  rows: unknown[];
+}
+
+const promises: Record<string, string> = {
+  '1: a job is held by one scheduler, or has ended with a cause': `
+    SELECT id, state, site_id, cause FROM jobs
+     WHERE (state IN ('COMPLETED', 'FAILED', 'CANCELLED')) <> (ended_at IS NOT NULL) OR (ended_at IS NULL) <> (cause IS NULL)
+        OR state = 'QUEUED' AND site_id IS NOT NULL
+        OR state IN ('DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING') AND site_id IS NULL`,
+  '1: every job of an accepted submission is there, in no other submission': `
+    SELECT s.id, u.job_id, count(*) FROM submissions s, unnest(s.job_ids) AS u (job_id)
+      LEFT JOIN jobs j ON j.id = u.job_id WHERE s.job_count <> cardinality(s.job_ids) OR j.id IS NULL OR j.user_id <> s.user_id
+     GROUP BY 1, 2
+    UNION ALL
+    SELECT min(s.id), u.job_id, count(*) FROM submissions s, unnest(s.job_ids) AS u (job_id) GROUP BY 2 HAVING count(*) > 1`,
+  '1: a job ends once': `
+    SELECT entity_id, count(*) FROM events WHERE to_state IN ('COMPLETED', 'FAILED', 'CANCELLED') AND kind = 'JOB_STATE'
+     GROUP BY 1 HAVING count(*) > 1`,
+  '2: a job has one live run where its state says so, that of its epoch, and else none': `
+    SELECT j.id, j.state, j.epoch, array_agg(r.epoch) FROM jobs j LEFT JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL
+     GROUP BY j.id
+    HAVING count(r.epoch) <> CASE WHEN j.state IN ('ASSIGNED', 'RUNNING', 'CANCELLING') THEN 1 ELSE 0 END
+        OR max(r.epoch) <> j.epoch OR bool_or(r.site_id <> j.site_id)`,
+  '2: epochs count the runs of a job': `
+    SELECT j.id, j.epoch, count(r.epoch), max(r.epoch) FROM jobs j LEFT JOIN runs r ON r.job_id = j.id
+     GROUP BY j.id HAVING count(r.epoch) <> j.epoch OR coalesce(max(r.epoch), 0) <> j.epoch`,
+  '2: a run places all tasks of its job on machines of its site': `
+    SELECT r.job_id, r.epoch FROM runs r JOIN jobs j ON j.id = r.job_id
+     WHERE j.tasks <> (SELECT sum(t) FROM unnest(r.machine_tasks) t)
+        OR EXISTS (SELECT 1 FROM unnest(r.machine_ids) AS u (id) LEFT JOIN machines m USING (id) WHERE m.site_id IS DISTINCT FROM r.site_id)`,
+  '3: what machines count as used is what live runs hold, and there is as much': `
+    SELECT m.id, m.cpus, m.cpus_used, t.cpus AS held, m.memory_used_mb, t.memory_mb AS held_mb FROM machines m
+      LEFT JOIN (SELECT u.id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+                   FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+     WHERE m.cpus_used <> coalesce(t.cpus, 0) OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
+        OR m.cpus_used > m.cpus OR m.memory_used_mb > m.memory_mb OR (m.removed_at IS NOT NULL AND m.cpus_used > 0)`,
+  '3: what licences count as used is what live runs hold, and there is as much': `
+    SELECT l.id, l.copies, l.in_use, t.n AS held FROM licences l
+      LEFT JOIN (SELECT u.id, count(*) AS n FROM runs r, unnest(r.licence_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+     WHERE l.in_use <> coalesce(t.n, 0) OR l.in_use > l.copies`,
+  '3: a live run holds one licence of each kind that its job asks for': `
+    SELECT r.job_id, j.licences FROM runs r JOIN jobs j ON j.id = r.job_id
+     WHERE j.licences <> ARRAY(SELECT l.kind FROM unnest(r.licence_ids) AS u (id) JOIN licences l USING (id) ORDER BY l.kind COLLATE "C")`,
+  '3: no submission exceeds its quota': `
+    SELECT s.id, u.submission_limit FROM submissions s JOIN users u ON u.id = s.user_id
+     WHERE u.submission_limit < (SELECT sum(e.job_count) FROM submissions e
+       WHERE e.user_id = s.user_id AND e.at <= s.at AND e.at > s.at - make_interval(secs => u.submission_period_s))`,
+  '3: the counts of jobs are right': `
+    SELECT * FROM (SELECT coalesce(site_id, 0) AS site_id, state, count(*) AS n FROM jobs WHERE ended_at IS NULL GROUP BY 1, 2) j
+      FULL JOIN job_counts c USING (site_id, state) WHERE coalesce(j.n, 0) <> coalesce(c.jobs, 0)`,
+  "4: a job's events are numbered without a gap, in the order of their ids, up to the job's own number": `
+    SELECT e.entity_id, count(*), min(e.seq), max(e.seq), j.seq FROM events e JOIN jobs j ON j.id = e.entity_id WHERE e.seq IS NOT NULL
+     GROUP BY e.entity_id, j.seq
+    HAVING max(e.seq) <> j.seq OR count(*) <> max(e.seq) - min(e.seq) + 1
+        OR (min(e.seq) > 1 AND (SELECT id FROM events_horizon) = 0)
+        OR array_agg(e.seq ORDER BY e.id) <> array_agg(e.seq ORDER BY e.seq)`,
+  '4: every job has events': `
+    SELECT id FROM jobs j WHERE (SELECT id FROM events_horizon) = 0
+       AND NOT EXISTS (SELECT 1 FROM events e WHERE e.entity_id = j.id AND e.seq IS NOT NULL)`,
+  '4: each event begins in the state in which the one before ended, by a legal transition; the last tells where the job is': `
+    SELECT e.entity_id, e.seq, e.before, e.from_state, e.to_state, j.state FROM (
+      SELECT *, lag(to_state) OVER w AS before, lag(seq) OVER w AS seq_before, seq = max(seq) OVER (PARTITION BY entity_id) AS last
+        FROM events WHERE seq IS NOT NULL WINDOW w AS (PARTITION BY entity_id ORDER BY seq)) e
+      JOIN jobs j ON j.id = e.entity_id
+      LEFT JOIN job_transitions t ON t.from_state = e.from_state AND t.to_state = e.to_state
+     WHERE (e.seq = 1) <> (e.from_state IS NULL)
+        OR e.seq_before IS NOT NULL AND e.before <> e.from_state
+        OR e.kind = 'JOB_STATE' AND e.seq > 1 AND t.to_state IS NULL
+        OR e.kind = 'JOB_CHANGED' AND e.from_state <> e.to_state
+        OR e.last AND e.to_state <> j.state`,
+  '7: every run was decided': `
+    SELECT r.job_id, count(*) AS runs FROM runs r GROUP BY 1
+    HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = r.job_id AND d.kind = 'START')`,
+  '7: every dispatch was decided': `
+    SELECT e.entity_id FROM events e WHERE e.from_state = 'QUEUED' AND e.to_state = 'DISPATCHED' AND (SELECT id FROM events_horizon) = 0
+     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind = 'DISPATCH' AND d.from_site_id IS NULL)`,
+  '7: every decision cites a policy that there is': `
+    SELECT d.id, d.policy_version FROM decisions d LEFT JOIN policies p ON p.version = d.policy_version WHERE p.version IS NULL`,
+};
+
+/** What of the promises is broken in this database now: nothing, if all is well. */
+export async function checkPromises(db: Pick<pg.Pool, 'connect'>): Promise<Breach[]> {
+  const client = await db.connect();
+  try {
+    // One instant for all of them.
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const breaches: Breach[] = [];
+    for (const [promise, question] of Object.entries(promises)) {
+      const { rows } = await client.query(`SELECT * FROM (${question}) q LIMIT 5`);
+      if (rows.length > 0) breaches.push({ promise, rows });
+    }
+    await client.query('COMMIT');
+    return breaches;
+  } finally {
+    client.release();
+  }
+}
