@@ -147,11 +147,9 @@ export class Transport {
 
 function serviceError({ message, extensions }: GraphqlError, status: number): ServiceError {
   const afterS = extensions?.retryAfterSeconds;
-  return new ServiceError(
-    message,
-    extensions?.code ?? `HTTP_${status}`,
-    typeof afterS === 'number' ? afterS * 1000 : null,
-  );
+  // A body that is too large was refused before anybody looked for a better code.
+  const code = status === 413 ? 'HTTP_413' : (extensions?.code ?? `HTTP_${status}`);
+  return new ServiceError(message, code, typeof afterS === 'number' ? afterS * 1000 : null);
 }
 
 function parse(text: string): { data?: unknown; errors?: GraphqlError[] } | null {
