@@ -60,7 +60,8 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     schema,
     introspection: config.introspection,
     hideSchemaDetailsFromClientErrors: !config.introspection,
-    csrfPrevention: true,
+    // Browsers ask first (preflight) before they send any of these from another site; without one a request is refused.
+    csrfPrevention: { requestHeaders: ['authorization', 'apollo-require-preflight', 'x-apollo-operation-name'] },
     persistedQueries: false,
     includeStacktraceInErrorResponses: false,
     stopOnTerminationSignals: false,

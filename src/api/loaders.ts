@@ -26,10 +26,10 @@ export interface OutputKey {
 
 export interface Loaders {
   /** Objects that another object names: they exist, or the load fails. */
-  site(id: number): Promise<SiteRow>;
-  machine(id: number): Promise<MachineRow>;
-  user(id: number): Promise<UserRow>;
-  job(id: number): Promise<JobRow>;
+  site(id: number): SiteRow | Promise<SiteRow>;
+  machine(id: number): MachineRow | Promise<MachineRow>;
+  user(id: number): UserRow | Promise<UserRow>;
+  job(id: number): JobRow | Promise<JobRow>;
   licences(ids: readonly number[]): Promise<LicenceRow[]>;
   /** Those that still exist, in the order of the ids. */
   jobs(ids: readonly number[]): Promise<JobRow[]>;
@@ -52,6 +52,7 @@ export interface Loaders {
 
 export function createLoaders(queries: Queries, now: () => number): Loaders {
   const all: DataLoader<never, unknown, never>[] = [];
+  const shared: Map<number, unknown>[] = [];
   const loader = <K, V, C = K>(
     batch: DataLoader.BatchLoadFn<K, V>,
     options: DataLoader.Options<K, V, C> = {},
@@ -115,11 +116,32 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     { cacheKeyFn: ({ jobId, epoch, stream }) => `${jobId}/${epoch}/${stream}`, maxBatchSize: 10 },
   );
 
+  /**
+   * What another row refers to; it can only be missing when retention removed it a moment ago. Known ones are answered at
+   * once, without a promise: GraphQL takes several times as long over an object that it has to wait for.
+   */
+  const existing = <V>(of: DataLoader<number, V | null>, type: string) => {
+    const known = new Map<number, V | Promise<V>>();
+    shared.push(known);
+    return (id: number): V | Promise<V> => {
+      const row = known.get(id);
+      if (row !== undefined) return row;
+      const asked = of.load(id).then((found) => {
+        if (found === null) throw new ApiError('NOT_FOUND', `${type}_${id} has been removed meanwhile`);
+        // Unless everything has been forgotten meanwhile.
+        if (known.get(id) === asked) known.set(id, found);
+        return found;
+      });
+      known.set(id, asked);
+      return asked;
+    };
+  };
+
   return {
-    site: (id) => existing(sites, id, 'site'),
-    machine: (id) => existing(machines, id, 'machine'),
-    user: (id) => existing(users, id, 'user'),
-    job: (id) => existing(jobs, id, 'job'),
+    site: existing(sites, 'site'),
+    machine: existing(machines, 'machine'),
+    user: existing(users, 'user'),
+    job: existing(jobs, 'job'),
     licences: (ids) => several(licences, ids),
     jobs: (ids) => several(jobs, ids),
     findJob: (id) => jobs.load(id),
@@ -136,15 +158,9 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     quotaUsed: ({ userId }) => quotas.load(userId),
     clear() {
       for (const one of all) one.clearAll();
+      for (const one of shared) one.clear();
     },
   };
-}
-
-/** What another row refers to; it can only be missing when retention removed it a moment ago. */
-async function existing<V>(loader: DataLoader<number, V | null>, id: number, type: string): Promise<V> {
-  const row = await loader.load(id);
-  if (row === null) throw new ApiError('NOT_FOUND', `${type}_${id} has been removed meanwhile`);
-  return row;
 }
 
 /** One promise for the lot: thousands of ids are asked for at once. */

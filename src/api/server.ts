@@ -64,6 +64,8 @@ type Phase =
 
 /** How long a look at the database may take before the service counts as not ready. */
 const READY_MS = 3_000;
+/** Well below the gap after which a process counts as gone (store.ts, PRESENCE_GAP_S). */
+const PRESENCE_MS = 5_000;
 /** Of a client's own request id, what is taken over. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 /** How old what subscriptions know of sites and users may be. */
@@ -93,6 +95,14 @@ export function createApi(parts: ApiParts): Api {
       }
     },
   });
+
+  // Agents' silence is only counted while there is an API to talk to: say that there is one.
+  const processId = `api-${newRequestId()}`;
+  const sayPresent = (): Promise<void> =>
+    parts.store
+      .processSeen(processId, 'api', now())
+      .catch((error: unknown) => log.warn({ err: error }, 'could not say that the API is there'));
+  let presence: NodeJS.Timeout | null = null;
 
   // One for all subscriptions: an event that reaches a thousand of them asks for its site once.
   const sharedLoaders = createLoaders(queries, now);
@@ -182,6 +192,8 @@ export function createApi(parts: ApiParts): Api {
       phase = { is: 'listening', apollo, sockets };
       server.listen(config.port, config.host);
       await once(server, 'listening');
+      await sayPresent();
+      presence = setInterval(sayPresent, PRESENCE_MS);
       return `http://${hostInUrl(config.host)}:${portOf(server.address())}${GRAPHQL_PATH}`;
     },
     get port() {
@@ -192,6 +204,7 @@ export function createApi(parts: ApiParts): Api {
       const { apollo, sockets } = phase;
       phase = { is: 'closing' };
       clearInterval(forgetShared);
+      if (presence) clearInterval(presence);
       await sockets.close();
       // Its plugin closes the server, waits for the requests in hand, and then cuts off what is left.
       await apollo.stop();

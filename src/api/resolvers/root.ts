@@ -1,10 +1,12 @@
 /** Query, Mutation and Subscription: each field is one call of the service that has its name. */
+import type { JobRow } from '../../store/rows.js';
 import { jobColumns } from '../columns.js';
 import type {
   MutationResolvers,
   QueryResolvers,
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
+import type { Loaders } from '../loaders.js';
 
 export const Query: Required<QueryResolvers> = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
@@ -14,7 +16,12 @@ export const Query: Required<QueryResolvers> = {
     services.grid.machines(viewer, site ?? null, page),
   licences: (_, page, { services, viewer }) => services.grid.licences(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
-  jobs: (_, options, { services, viewer }, info) => services.jobs.jobs(viewer, options, jobColumns(info)),
+  jobs: async (_, options, { services, viewer, loaders }, info) => {
+    const columns = jobColumns(info);
+    const page = await services.jobs.jobs(viewer, options, columns);
+    await preload(page.nodes, columns, loaders);
+    return page;
+  },
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
   job: (_, { id }, { services, viewer }) => services.jobs.job(viewer, id),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
@@ -27,6 +34,16 @@ export const Query: Required<QueryResolvers> = {
     services.explain.placement(viewer, job ?? null, spec ?? null),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
 };
+
+/** Loads what all jobs of a page name, so that none of them has to wait for it. */
+async function preload(jobs: readonly JobRow[], columns: readonly (keyof JobRow)[], loaders: Loaders): Promise<void> {
+  const users = columns.includes('userId') ? new Set(jobs.map((job) => job.userId)) : [];
+  const sites = columns.includes('siteId') ? new Set(jobs.map((job) => job.siteId)) : [];
+  await Promise.all([
+    ...[...users].map((id) => loaders.user(id)),
+    ...[...sites].map((id) => (id === null ? null : loaders.site(id))),
+  ]);
+}
 
 export const Mutation: Required<MutationResolvers> = {
   submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
