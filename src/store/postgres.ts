@@ -217,17 +217,21 @@ export class PostgresStore implements Store {
         plainColumn(moves.map((move) => move.from)),
       );
       const usable = new Set(up);
-      const whyNot = new Map(elsewhere.map(([id, state, siteId]) => [id, whereabouts(state, siteId)]));
+      const whyNot = new Map(elsewhere.map(([place, state, site]) => [place, whereabouts(state, site)]));
+      const named = new Set<number>();
       const accepted: Move[] = [];
       const refused: Applied['refused'] = [];
-      for (const move of moves) {
-        const why = whyNot.get(move.jobId) ?? (usable.has(move.to) ? null : `site ${move.to} is not up`);
+      moves.forEach((move, place) => {
+        const why =
+          whyNot.get(place) ??
+          (usable.has(move.to) ? null : `site ${move.to} is not up`) ??
+          (named.has(move.jobId) ? 'the plan names it twice' : null);
         if (why !== null) refused.push({ jobId: move.jobId, why });
         else {
           accepted.push(move);
-          whyNot.set(move.jobId, 'the plan names it twice');
+          named.add(move.jobId);
         }
-      }
+      });
       if (accepted.length > 0) {
         const ids = plainColumn(accepted.map((move) => move.jobId));
         const to = plainColumn(accepted.map((move) => move.to));

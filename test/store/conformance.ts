@@ -121,7 +121,7 @@ export function describeStore(
 
       it('keeps any text: quotes, backslashes, braces, line ends, emptiness, other scripts', async () => {
         const args = ['', ' ', '"', "'", '\\', '{a,b}', 'NULL', 'null', 'a\nb\tc', 'Ω ☃ 𝕏', '$1', '\\"'];
-        const env = { A: '"\\{}', B: '', ["Ω'"]: '\n' };
+        const env = { A: '"\\{}', B: '', "Ω'": '\n' };
         const [id] = await dispatched(world, user, site, [
           newJob({ command: '/a "b" \\c', args, env, workingDirectory: '/x y' }),
         ]);

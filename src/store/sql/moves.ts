@@ -2,7 +2,7 @@
  * Locks the sites (so that none can be drained meanwhile) and the jobs in the order of ids, and answers only what does not
  * fit: ten thousand moves that all fit cost one short answer.
  * $1: sites; $2: jobs; $3: where the plan saw each (null: the root), aligned with $2.
- * Answers [ids of sites that are UP, [[job, its state or null, its site], …] that are elsewhere].
+ * Answers [ids of sites that are UP, [[which item, the job's state or null, its site], …] where the job is elsewhere].
  */
 export const lockMoves = `
 WITH site AS MATERIALIZED (
@@ -12,8 +12,8 @@ WITH site AS MATERIALIZED (
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(id), '[]') FROM site),
-  (SELECT coalesce(json_agg(json_build_array(m.id, job.state, job.site_id)), '[]')
-     FROM unnest($2::bigint[], $3::integer[]) AS m (id, from_site) LEFT JOIN job USING (id)
+  (SELECT coalesce(json_agg(json_build_array(m.place - 1, job.state, job.site_id)), '[]')
+     FROM unnest($2::bigint[], $3::integer[]) WITH ORDINALITY AS m (id, from_site, place) LEFT JOIN job USING (id)
     WHERE job.state IS DISTINCT FROM CASE WHEN m.from_site IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state
        OR job.site_id IS DISTINCT FROM m.from_site))::text AS v`;
 
