@@ -1,0 +1,125 @@
+/** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Agent } from '../../src/agent/client.js';
+import { createEngine, type Engine } from '../../src/engine/index.js';
+import { createMetrics } from '../../src/platform/metrics.js';
+import { Mirror } from '../../src/store/mirror.js';
+import { withApi } from '../api/support/api.js';
+import { quietLog } from '../engine/support.js';
+import { openRunner, PATIENCE_MS } from './support.js';
+
+const api = withApi();
+let engine: Engine;
+let forward: NodeJS.Timeout;
+let site = '';
+let agentKey = '';
+
+beforeAll(async () => {
+  const { store } = api.parts;
+  engine = createEngine({
+    store,
+    mirror: new Mirror(store),
+    queueConnection: { kind: 'postgres', url: api.db.url },
+    log: quietLog,
+    metrics: createMetrics(),
+  });
+  await engine.start();
+  forward = setInterval(() => {
+    if (api.wakes.length > 0) void engine.wake(api.wakes.splice(0));
+  }, 10);
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "here" }) { id } }',
+  );
+  site = registerSite.id;
+  await api.must(
+    'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 16, memoryMb: 1000 }) { id } }',
+    {
+      site,
+    },
+  );
+  agentKey = (await api.user('AGENT', 'agent', site)).key;
+});
+afterAll(async () => {
+  clearInterval(forward);
+  await engine?.stop();
+});
+
+interface JobAnswer {
+  id: string;
+  state: string;
+  cause: string | null;
+  exitCode: number | null;
+  epoch: number;
+}
+
+async function submit(jobs: object[]): Promise<string[]> {
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+    { jobs },
+  );
+  expect(submitJobs.errors).toEqual([]);
+  return submitJobs.jobIds;
+}
+
+async function jobsWhen(ids: string[], ready: (jobs: JobAnswer[]) => boolean): Promise<JobAnswer[]> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const { jobs } = await api.must<{ jobs: { nodes: JobAnswer[] } }>(
+      'query ($ids: [ID!]!) { jobs(filter: { ids: $ids }, first: 1000) { nodes { id state cause exitCode epoch } } }',
+      { ids },
+    );
+    if (ready(jobs.nodes)) return jobs.nodes;
+    if (Date.now() > deadline)
+      throw new Error(`waited in vain; the jobs are ${JSON.stringify(jobs.nodes.slice(0, 5))}…`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const ended = (jobs: JobAnswer[]): boolean =>
+  jobs.every(({ state }) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state));
+
+it('500 real processes: each job ends as its process did', async () => {
+  const agent = new Agent({
+    url: api.url,
+    key: agentKey,
+    site: 'here',
+    runner: await openRunner(),
+    log: quietLog,
+  });
+  agent.start();
+  const ids = await submit(
+    Array.from({ length: 500 }, (_, i) => ({
+      command: 'sh',
+      arguments: ['-c', `echo ${i}; exit ${i % 4}`],
+      estimateSeconds: 1,
+    })),
+  );
+  const jobs = await jobsWhen(ids, ended);
+  expect(jobs).toHaveLength(500);
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  for (const [i, id] of ids.entries()) {
+    const exitCode = i % 4;
+    const [state, cause] = exitCode === 0 ? ['COMPLETED', 'EXITED_ZERO'] : ['FAILED', 'EXITED_NONZERO'];
+    expect(byId.get(id)).toEqual({ id, state, cause, exitCode, epoch: 1 });
+  }
+  const { job } = await api.must<{ job: object }>(
+    'query ($id: ID!) { job(id: $id) { output { text bytes truncated } runs { epoch exitCode cpuSeconds } } }',
+    { id: ids[499] },
+  );
+  expect(job).toEqual({
+    output: { text: '499\n', bytes: 4, truncated: false },
+    runs: [{ epoch: 1, exitCode: 3, cpuSeconds: expect.any(Number) }],
+  });
+
+  // Cancelled while it runs, and one that there is no program for.
+  const [sleeper, missing] = await submit([
+    { command: 'sleep', arguments: ['1000'] },
+    { command: 'no-such-command' },
+  ]);
+  await jobsWhen([sleeper!], ([running]) => running?.state === 'RUNNING');
+  await api.must('mutation ($id: ID!) { cancelJobs(selection: { ids: [$id] }) { jobIds } }', { id: sleeper });
+  const [cancelled, failed] = await jobsWhen([sleeper!, missing!], ended);
+  expect(cancelled).toMatchObject({ state: 'CANCELLED', cause: 'CANCELLED_BY_OPERATOR' });
+  expect(failed).toMatchObject({ state: 'FAILED', cause: 'LAUNCH_FAILED', exitCode: null });
+  await agent.stop();
+});
