@@ -10,9 +10,10 @@ import {
   isScalarType,
   parse,
 } from 'graphql';
+import { packagePath } from '../platform/paths.js';
 
-/** Where the contract lies, seen from src/api and from dist/api. */
-export const SCHEMA_FILE = new URL('../../schema.graphql', import.meta.url);
+/** Where the contract lies. */
+const SCHEMA_FILE = packagePath('schema.graphql');
 
 type FieldResolvers = Readonly<Record<string, unknown>>;
 
