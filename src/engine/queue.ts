@@ -36,8 +36,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
  * How long a cycle remains a dead worker's: until then nobody else runs its scheduler. It is renewed every half of it, so
  * only a thread that stands still for longer loses it; cycle.ts says why none does.
  */
-const LOCK_MS = 10_000;
-const STALLED_CHECK_MS = 2_500;
+const LOCK_MS = 5_000;
+const STALLED_CHECK_MS = 2_000;
 
 const SENDER = {
   // BullMQ's own stream of events is read by nobody here.

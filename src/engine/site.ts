@@ -56,8 +56,8 @@ export async function runSite(
     grid.setReservation(siteId, plan.reservation);
     const others = shared ? whoMayUseLicences(grid, entry, before, holders) : [];
     if (others.length > 0) await tools.wake(others);
-    const reservationMatters = shared && !sameClaim(before, plan.reservation);
-    if (plan.starts.length === 0 && !reservationMatters) return;
+    // A reservation that only moved in time need not be kept: nobody decides by another site's instant alone.
+    if (plan.starts.length === 0 && sameClaim(before, plan.reservation)) return;
 
     // 4. Apply. What the truth refuses stays in the queue.
     const outcome = await cycle.phase('apply', () =>
