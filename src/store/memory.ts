@@ -327,7 +327,7 @@ export class MemoryStore implements Store {
           { cpus: cpus - cpusUsed, memoryMb: memoryMb - memoryUsedMb },
         ]),
       ),
-      licences: new Map(pools.map((pool) => [pool.id, pool.copies - pool.inUse])),
+      licences: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
     };
     const accepted: Start[] = [];
     const refused: Applied['refused'] = [];

@@ -270,10 +270,10 @@ export class PostgresStore implements Store {
   ): Promise<StartOutcome> {
     const apply = async (tx: Transaction): Promise<StartOutcome> => {
       const [up, found] = await read<
-        [boolean, [number, JobState, number | null, number, number, number, number][]]
+        [boolean, [number, JobState, number | null, number, number, number, number, string[]][]]
       >(tx, startsSql.lockStarts, siteId, plainColumn(starts.map((start) => start.jobId)));
       const [machines, licences, reserved] = await read<
-        [[number, number, number][], [number, number][], ReservationArray | null]
+        [[number, number, number][], [number, string, number][], ReservationArray | null]
       >(
         tx,
         startsSql.lockResources,
@@ -282,14 +282,14 @@ export class PostgresStore implements Store {
         plainColumn([...new Set(starts.flatMap((start) => start.licenceIds))]),
       );
       const jobs = new Map(
-        found.map(([id, state, at, epoch, tasks, cpusPerTask, memoryMbPerTask]) => [
+        found.map(([id, state, at, epoch, tasks, cpusPerTask, memoryMbPerTask, kinds]) => [
           id,
-          { state, siteId: at, epoch, tasks, cpusPerTask, memoryMbPerTask },
+          { state, siteId: at, epoch, tasks, cpusPerTask, memoryMbPerTask, licences: kinds },
         ]),
       );
       const free: FreeResources = {
         machines: new Map(machines.map(([id, cpus, memoryMb]) => [id, { cpus, memoryMb }])),
-        licences: new Map(licences),
+        licences: new Map(licences.map(([id, kind, copies]) => [id, { kind, copies }])),
       };
       const accepted: Start[] = [];
       const epochs: number[] = [];

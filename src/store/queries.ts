@@ -124,7 +124,8 @@ export class Queries {
 
   /** Decisions before a decision (null: from the newest), newest first. */
   latestDecisions(beforeId: number | null, limit: number): Promise<DecisionRow[]> {
-    const query = 'SELECT * FROM decisions WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
+    const query =
+      'SELECT * FROM decisions WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
     return this.list(rows.decisionRow, query, beforeId, limit);
   }
 

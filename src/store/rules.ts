@@ -70,12 +70,14 @@ export interface StartedJob {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
+  /** Kinds, sorted. */
+  licences: readonly string[];
 }
 
 /** What is free now at a site. `admitStart` takes from it what it admits. */
 export interface FreeResources {
   machines: Map<number, { cpus: number; memoryMb: number }>;
-  licences: Map<number, number>;
+  licences: Map<number, { kind: string; copies: number }>;
 }
 
 /** Why the start can not be carried out; null: it can, and what it needs has been taken from `free`. */
@@ -96,8 +98,13 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (machine.memoryMb < tasks * job.memoryMbPerTask)
       return `machine ${machineId} has ${machine.memoryMb} MB free`;
   }
+  const kinds = start.licenceIds.map((id) => free.licences.get(id)?.kind ?? '').sort();
+  if (kinds.join() !== job.licences.join()) {
+    return `licences ${start.licenceIds.join(', ') || '(none)'} are not one of each kind: ${job.licences.join(', ') || '(none)'}`;
+  }
   for (const licenceId of start.licenceIds) {
-    if ((free.licences.get(licenceId) ?? 0) < 1) return `licence ${licenceId} has no free copy`;
+    if ((free.licences.get(licenceId) as { copies: number }).copies < 1)
+      return `licence ${licenceId} has no free copy`;
   }
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId) as { cpus: number; memoryMb: number };
@@ -105,7 +112,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     machine.memoryMb -= tasks * job.memoryMbPerTask;
   }
   for (const licenceId of start.licenceIds) {
-    free.licences.set(licenceId, (free.licences.get(licenceId) as number) - 1);
+    (free.licences.get(licenceId) as { copies: number }).copies--;
   }
   return null;
 }

@@ -321,6 +321,13 @@ export function describeStore(
           context(),
         );
         expect(last.accepted).toEqual([there[0]]);
+        // Nor a job with other kinds than it asks for.
+        await store.reportRuns(site, [ended(here[0]!, 1)], MAX_ATTEMPTS);
+        const none = [
+          start(here[1]!, site, { [machine]: 1 }),
+          start(here[1]!, site, { [machine]: 1 }, [own, pool]),
+        ];
+        expect((await store.applyStarts(site, none, null, context())).accepted).toEqual([]);
         await nothingBroken();
       });
 

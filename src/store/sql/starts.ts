@@ -1,34 +1,34 @@
 /**
  * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids.
- * $1: site; $2: jobs. Answers [the site is UP, [[job, state, site, epoch, cpus per task, memory per task, ended machines…], …]].
+ * $1: site; $2: jobs. Answers [the site is UP, [[job, state, site, epoch, tasks, CPUs per task, memory per task, licence kinds], …]].
  */
 export const lockStarts = `
 WITH site AS MATERIALIZED (
   SELECT state FROM sites WHERE id = $1::integer AND removed_at IS NULL FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task FROM jobs
+  SELECT id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task, licences FROM jobs
    WHERE id = ANY ($2::bigint[]) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
   coalesce((SELECT state = 'UP' FROM site), false),
-  (SELECT coalesce(json_agg(json_build_array(id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task)), '[]') FROM job))::text AS v`;
+  (SELECT coalesce(json_agg(json_build_array(id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task, licences)), '[]') FROM job))::text AS v`;
 
 /**
  * Locks machines, then licences, each in the order of ids, and tells what is free of them. Behind the jobs' locks.
  * $1: site; $2: machines; $3: licences. What is not usable by the site is not in the answer.
- * Answers [[[machine, free CPUs, free memory], …], [[licence, free copies], …], the site's reservation or null].
+ * Answers [[[machine, free CPUs, free memory], …], [[licence, kind, free copies], …], the site's reservation or null].
  */
 export const lockResources = `
 WITH machine AS MATERIALIZED (
   SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb FROM machines
    WHERE id = ANY ($2::integer[]) AND site_id = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
 ), licence AS MATERIALIZED (
-  SELECT id, copies, in_use FROM licences
+  SELECT id, kind, copies, in_use FROM licences
    WHERE id = ANY ($3::integer[]) AND coalesce(site_id, $1::integer) = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb)), '[]') FROM machine WHERE state = 'UP' AND NOT silent),
-  (SELECT coalesce(json_agg(json_build_array(id, copies - in_use)), '[]') FROM licence),
+  (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM licence),
   (SELECT json_build_array(site_id, job_id, extract(epoch FROM at)::float8, machine_ids, machine_tasks, licence_ids,
       extract(epoch FROM made_at)::float8) FROM reservations WHERE site_id = $1::integer))::text AS v`;
 

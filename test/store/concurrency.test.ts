@@ -1,0 +1,275 @@
+/** What must hold when many connections work at once. The order of events is left to chance: each test checks the outcome. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Mirror } from '../../src/store/mirror.js';
+import type { Database } from '../../src/store/pool.js';
+import type { Store } from '../../src/store/store.js';
+import { withDatabase } from '../support/database.js';
+import {
+  assigned,
+  context,
+  dispatched,
+  ended,
+  move,
+  newJob,
+  openTestDatabase,
+  postgresWorld,
+  report,
+  start,
+  submit,
+  T0,
+  type World,
+} from './world.js';
+
+const test = withDatabase();
+let database: Database;
+let world: World;
+let store: Store;
+let user: number;
+let site: number;
+let machines: number[];
+beforeAll(() => {
+  database = openTestDatabase(test.url, 16);
+});
+afterAll(async () => {
+  await database.close();
+  // Not one: everybody takes locks in the same order. (Deadlocks would be retried, and so be seen nowhere else.)
+  const { rows } = await test.pool.query(
+    `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`,
+  );
+  expect(rows).toEqual([{ deadlocks: '0' }]);
+});
+beforeEach(async () => {
+  world = await postgresWorld(database, test.pool);
+  store = world.store;
+  user = await world.addUser('ann');
+  site = await world.addSite('here');
+  machines = [];
+  for (let i = 0; i < 4; i++) machines.push(await world.addMachine(site, `m${i}`, 8));
+  await store.heartbeat(site, machines, T0);
+});
+
+const times = <T>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i));
+
+it('plans for the same machines never over-commit them, and take all there is', async () => {
+  const pool = await world.addLicence('cad', 10, null);
+  const ids = await dispatched(
+    world,
+    user,
+    site,
+    times(60, () => newJob({ licences: ['cad'] })),
+  );
+  // Twelve plans of five, each with the machines in another order.
+  const outcomes = await Promise.all(
+    times(12, (i) =>
+      store.applyStarts(
+        site,
+        ids.slice(i * 5, i * 5 + 5).map((id, n) => start(id, site, { [machines[(i + n) % 4]!]: 1 }, [pool])),
+        null,
+        context(),
+      ),
+    ),
+  );
+  expect(outcomes.flatMap((outcome) => outcome.accepted)).toHaveLength(10);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('the same plan twice at once is carried out once', async () => {
+  const ids = await dispatched(
+    world,
+    user,
+    site,
+    times(20, () => newJob()),
+  );
+  const starts = ids.map((id, n) => start(id, site, { [machines[n % 4]!]: 1 }));
+  const outcomes = await Promise.all(times(4, () => store.applyStarts(site, starts, null, context())));
+  expect(outcomes.map((outcome) => outcome.accepted.length).sort()).toEqual([0, 0, 0, 20]);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('the same reports at once are accepted once', async () => {
+  const ids = await assigned(
+    world,
+    user,
+    site,
+    machines[0]!,
+    times(8, () => newJob()),
+  );
+  const reports = ids.flatMap((id) => [report(id, 1), ended(id, 1)]);
+  const outcomes = await Promise.all(
+    times(4, (i) =>
+      store.reportRuns(site, i % 2 ? reports : [...reports].sort((a, b) => b.jobId - a.jobId), 3),
+    ),
+  );
+  const accepted = outcomes.flatMap((outcome) => outcome.results).filter((result) => result === 'accepted');
+  expect(accepted).toHaveLength(16);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('a key is used once, and a quota is kept, however many ask at once', async () => {
+  const jobs = times(3, () => newJob());
+  const keyed = await Promise.all(
+    times(10, () => store.submit({ userId: user, idempotencyKey: 'k', payloadHash: 'h', jobs, now: T0 })),
+  );
+  expect(keyed.filter((result) => result.kind === 'accepted' && !result.repeated)).toHaveLength(1);
+  expect(new Set(keyed.map((result) => result.kind === 'accepted' && result.jobIds.join())).size).toBe(1);
+  const limited = await world.addUser('bob', 'REGULAR', { limit: 10, periodS: 60 });
+  const sent = await Promise.all(
+    times(10, () => store.submit({ userId: limited, idempotencyKey: null, payloadHash: '', jobs, now: T0 })),
+  );
+  expect(sent.filter((result) => result.kind === 'accepted')).toHaveLength(3);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('nothing goes to a site, or starts there, after the event of its draining', async () => {
+  const queued = await submit(
+    world,
+    user,
+    times(60, () => newJob()),
+  );
+  const waiting = await dispatched(
+    world,
+    user,
+    site,
+    times(20, () => newJob()),
+  );
+  await Promise.all([
+    ...times(12, (i) =>
+      store.applyMoves(
+        queued.slice(i * 5, i * 5 + 5).map((id) => move(id, site)),
+        context(),
+      ),
+    ),
+    ...times(10, (i) =>
+      store.applyStarts(
+        site,
+        waiting.slice(i * 2, i * 2 + 2).map((id) => start(id, site, { [machines[i % 4]!]: 1 })),
+        null,
+        context(),
+      ),
+    ),
+    world.setSiteState(site, 'DRAINING'),
+  ]);
+  const { rows } = await test.pool.query(
+    `SELECT * FROM events WHERE site_id = $1 AND to_state IN ('DISPATCHED', 'ASSIGNED')
+        AND id > (SELECT max(id) FROM events WHERE kind = 'SITE')`,
+    [site],
+  );
+  expect(rows).toEqual([]);
+  await store.takeBack(site, context(), 1000);
+  expect((await store.loadGrid(0)).jobs.filter(({ state }) => state === 'DISPATCHED')).toEqual([]);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('readers by cursor see every event once and in order, while many write; a mirror stays in step', async () => {
+  let writing = true;
+  const ids = times(40, () => 0);
+  const seen: number[] = [];
+  const read = async () => {
+    let cursor = '0';
+    for (;;) {
+      const last = !writing;
+      const { rows } = await test.pool.query<{ id: string }>(
+        'SELECT id FROM events WHERE id > $1 ORDER BY id LIMIT 50',
+        [cursor],
+      );
+      for (const { id } of rows) seen.push(Number(id));
+      cursor = rows.at(-1)?.id ?? cursor;
+      if (last && rows.length === 0) return;
+    }
+  };
+  const mirror = new Mirror(store, { batch: 20 });
+  const follow = async () => {
+    for (let last = false; ; last = !writing) {
+      await mirror.sync();
+      if (last) return;
+    }
+  };
+  const write = async (writer: number) => {
+    for (let round = 0; round < 5; round++) {
+      const jobs = await submit(
+        world,
+        user,
+        times(6, () => newJob({ deadline: T0 + 900 })),
+      );
+      ids.push(...jobs);
+      await store.applyMoves(
+        jobs.map((id) => move(id, site)),
+        context(),
+      );
+      await store.cancel({ ids: [jobs[0]!], ownedBy: null, limit: 10 }, T0, 'CANCELLED_BY_USER');
+      const starts = jobs.map((id, n) => start(id, site, { [machines[(writer + n) % 4]!]: 1 }));
+      const { accepted } = await store.applyStarts(site, starts, null, context());
+      await store.heartbeat(site, [...machines].reverse(), T0 + round);
+      await store.reportRuns(
+        site,
+        accepted.flatMap((id) => [report(id, 1), ended(id, 1, { cause: id % 3 ? 'EXITED_ZERO' : 'LOST' })]),
+        3,
+      );
+      if (writer === 0) await world.setMachineState(machines[round % 4]!, round % 2 ? 'UP' : 'DRAINING');
+    }
+  };
+  const readers = [read(), follow()];
+  await Promise.all(times(6, write));
+  writing = false;
+  await Promise.all(readers);
+  const { rows } = await test.pool.query<{ id: string }>('SELECT id FROM events ORDER BY id');
+  expect(seen).toEqual(rows.map((row) => Number(row.id)));
+  expect(await world.breaches()).toEqual([]);
+
+  const fresh = new Mirror(store);
+  await fresh.sync();
+  const places = (of: Mirror) => ids.map((id) => of.grid.placeOf(id));
+  expect(places(mirror)).toEqual(places(fresh));
+  expect(mirror.grid.lastMargins(1000)).toEqual(fresh.grid.lastMargins(1000));
+});
+
+it('sweeps, heartbeats, actions and reports together break nothing', async () => {
+  const ids = await dispatched(
+    world,
+    user,
+    site,
+    times(30, () => newJob({ deadline: T0 + 30, runTimeLimitS: 5 })),
+  );
+  await store.applyStarts(
+    site,
+    ids.map((id, n) => start(id, site, { [machines[n % 4]!]: 1 })),
+    null,
+    context(),
+  );
+  const rules = {
+    now: T0 + 100,
+    silentAfterS: 10,
+    lostAfterS: 20,
+    runTimeGraceS: 1,
+    onDeadlinePassed: 'CANCEL',
+    maxAttempts: 3,
+    limit: 100,
+  } as const;
+  await store.processSeen('api', 'api', T0 + 75);
+  await store.processSeen('api', 'api', T0 + 100);
+  await Promise.all([
+    ...times(4, () => store.sweep(rules)),
+    ...times(4, (i) => store.heartbeat(site, i % 2 ? machines : [...machines].reverse(), T0 + 100)),
+    ...times(6, (i) =>
+      store.reportRuns(
+        site,
+        ids.slice(i * 5, i * 5 + 5).map((id) => report(id, 1)),
+        3,
+      ),
+    ),
+    ...times(6, (i) =>
+      store.reportRuns(
+        site,
+        ids
+          .slice(i * 5, i * 5 + 5)
+          .reverse()
+          .map((id) => ended(id, 1)),
+        3,
+      ),
+    ),
+    store.cancel({ filter: { siteId: site }, ownedBy: null, limit: 100 }, T0 + 100, 'CANCELLED_BY_OPERATOR'),
+    store.reprioritise({ filter: {}, ownedBy: null, limit: 100 }, 7),
+  ]);
+  expect(await world.breaches()).toEqual([]);
+});

@@ -1,0 +1,154 @@
+/** What the database itself refuses, whoever writes to it, and that it speaks the core's language. */
+import type pg from 'pg';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { endCauses, jobStates, transitions } from '../../src/core/states.js';
+import { withDatabase } from '../support/database.js';
+
+const test = withDatabase();
+
+const labels = async (type: string) =>
+  (
+    await test.pool.query<{ label: string }>(`SELECT unnest(enum_range(NULL::${type}))::text AS label`)
+  ).rows.map((row) => row.label);
+
+describe('the core and the schema', () => {
+  it('have the same states, causes and transitions', async () => {
+    expect((await labels('job_state')).sort()).toEqual([...jobStates].sort());
+    expect((await labels('end_cause')).sort()).toEqual([...endCauses].sort());
+    const { rows } = await test.pool.query<{ t: string }>(
+      `SELECT from_state || ' ' || to_state AS t FROM job_transitions`,
+    );
+    const { NONE: _, ...legal } = transitions;
+    const wanted = Object.entries(legal).flatMap(([from, to]) =>
+      Object.keys(to).map((state) => `${from} ${state}`),
+    );
+    expect(rows.map((row) => row.t).sort()).toEqual(wanted.sort());
+  });
+
+  it('index nothing that changes while a job lives, so that its transitions touch no index', async () => {
+    const { rows } = await test.pool.query<{ indexdef: string }>(
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'jobs'`,
+    );
+    const changing =
+      /\b(state|site_id|seq|priority|epoch|boost|dispatched_at|started_at|message|stop_cause)\b/;
+    expect(
+      rows
+        .map((row) => row.indexdef)
+        .filter((definition) => changing.test(definition.replace(/^.* ON public\.jobs/, ''))),
+    ).toEqual([]);
+  });
+});
+
+describe('the database refuses', () => {
+  let client: pg.Pool;
+  beforeAll(async () => {
+    client = test.pool;
+    await client.query(`
+      INSERT INTO users (name) VALUES ('ann');
+      INSERT INTO policies (version, document, reason) VALUES (1, '{}', 'test');
+      INSERT INTO sites (name) VALUES ('here');
+      INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch) VALUES (1, 'm1', 2, 100, 100, 'linux', 'x64');
+      INSERT INTO licences (kind, copies) VALUES ('cad', 1);
+      INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
+        SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 4);
+      UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 4;`);
+  });
+
+  const run = (job: number, epoch: number, change: Record<string, string> = {}) => {
+    const values: Record<string, string> = {
+      job_id: String(job),
+      epoch: String(epoch),
+      site_id: '1',
+      machine_ids: `'{1}'`,
+      machine_tasks: `'{1}'`,
+      cpus_per_task: '1',
+      memory_mb_per_task: '0',
+      policy_version: '1',
+      assigned_at: 'now()',
+      planned_s: '1',
+      ...change,
+    };
+    return `INSERT INTO runs (${Object.keys(values).join(', ')}) VALUES (${Object.values(values).join(', ')})`;
+  };
+  const refused = (statements: string) =>
+    client.query(`BEGIN; ${statements}; COMMIT`).then(
+      () => null,
+      async (error: pg.DatabaseError) => {
+        return error.constraint ?? error.message;
+      },
+    );
+
+  it.each([
+    [
+      'an illegal transition',
+      `UPDATE jobs SET state = 'RUNNING', site_id = 1, seq = seq + 1 WHERE id = 4`,
+      'jobs_legal_transition',
+    ],
+    [
+      'a change that is not counted, so that its event would be lost',
+      `UPDATE jobs SET boost = 1 WHERE id = 4`,
+      'jobs_legal_transition',
+    ],
+    [
+      'a job held by nobody',
+      `UPDATE jobs SET state = 'DISPATCHED', seq = seq + 1 WHERE id = 4`,
+      'jobs_held_by_one',
+    ],
+    [
+      'an end without a cause',
+      `UPDATE jobs SET state = 'FAILED', ended_at = now(), seq = seq + 1 WHERE id = 4`,
+      'jobs_end_has_cause',
+    ],
+    [
+      'an end without an instant',
+      `UPDATE jobs SET state = 'FAILED', cause = 'LOST', seq = seq + 1 WHERE id = 4`,
+      'jobs_end_has_cause',
+    ],
+    ['two live runs of a job', `${run(1, 1)}; ${run(1, 2)}`, 'runs_live'],
+    [
+      'a run that ends twice',
+      `${run(1, 1)}; UPDATE runs SET ended_at = now(), cause = 'LOST'; UPDATE runs SET cause = 'SIGNALLED'`,
+      'runs_end_once',
+    ],
+    ['more CPUs than there are', run(1, 1, { cpus_per_task: '3' }), 'machines_cpus_never_over_committed'],
+    [
+      'more CPUs than are left',
+      `${run(1, 1, { cpus_per_task: '2' })}; ${run(2, 1)}`,
+      'machines_cpus_never_over_committed',
+    ],
+    [
+      'more memory than there is',
+      run(1, 1, { memory_mb_per_task: '101' }),
+      'machines_memory_never_over_committed',
+    ],
+    [
+      'more licences than there are',
+      `${run(1, 1, { licence_ids: `'{1}'` })}; ${run(2, 1, { licence_ids: `'{1}'` })}`,
+      'licences_never_over_committed',
+    ],
+    [
+      'a machine smaller than what is used of it',
+      `${run(1, 1, { cpus_per_task: '2' })}; UPDATE machines SET cpus = 1`,
+      'machines_cpus_never_over_committed',
+    ],
+    [
+      'two pools of one kind in one place',
+      `INSERT INTO licences (kind, copies) VALUES ('cad', 3)`,
+      'licences_kind',
+    ],
+    ['a policy that changes', `UPDATE policies SET reason = 'other'`, 'policies is append-only'],
+    ['a policy that goes', `DELETE FROM policies`, 'policies is append-only'],
+    ['an audit entry that changes', `UPDATE audits SET reason = 'other'`, 'audits is append-only'],
+  ])('%s', async (_, statements, constraint) => {
+    expect(await refused(statements)).toBe(constraint);
+  });
+
+  it('nothing that is legal', async () => {
+    expect(
+      await refused(`${run(3, 1, { cpus_per_task: '2', licence_ids: `'{1}'` })};
+      UPDATE jobs SET state = 'ASSIGNED', epoch = 1, seq = seq + 1 WHERE id = 3`),
+    ).toBeNull();
+    const { rows } = await client.query(`SELECT cpus_used, in_use FROM machines, licences`);
+    expect(rows).toEqual([{ cpus_used: 2, in_use: 1 }]);
+  });
+});
