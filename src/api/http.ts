@@ -61,7 +61,9 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     introspection: config.introspection,
     hideSchemaDetailsFromClientErrors: !config.introspection,
     // Browsers ask first (preflight) before they send any of these from another site; without one a request is refused.
-    csrfPrevention: { requestHeaders: ['authorization', 'apollo-require-preflight', 'x-apollo-operation-name'] },
+    csrfPrevention: {
+      requestHeaders: ['authorization', 'apollo-require-preflight', 'x-apollo-operation-name'],
+    },
     persistedQueries: false,
     includeStacktraceInErrorResponses: false,
     stopOnTerminationSignals: false,

@@ -31,14 +31,18 @@ import { type ApiError, refusedRequest } from './errors.js';
 
 /** What a list of objects without `first` is taken to hold. */
 const LIST_FACTOR = 10;
-/** Cost of fields that do more than read. */
+/**
+ * Cost of fields that do more than read a row that is looked up together with others: statements of their own, texts that
+ * may be large, or a scheduler's walk along a whole queue.
+ */
 const FIELD_COST: Readonly<Record<string, number>> = {
-  'Query.placement': 100,
+  'Query.placement': 400,
+  'Job.whyWaiting': 400,
+  'Job.output': 200,
+  'Job.decisions': 50,
+  'Job.events': 50,
+  'User.apiKeys': 10,
   'Query.jobCount': 50,
-  'Job.whyWaiting': 5,
-  'Job.output': 5,
-  'Job.decisions': 2,
-  'Job.events': 2,
 };
 
 export interface Measure {

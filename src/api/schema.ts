@@ -13,7 +13,7 @@ import {
 import { packagePath } from '../platform/paths.js';
 
 /** Where the contract lies. */
-const SCHEMA_FILE = packagePath('schema.graphql');
+export const SCHEMA_FILE = packagePath('schema.graphql');
 
 type FieldResolvers = Readonly<Record<string, unknown>>;
 

@@ -258,7 +258,7 @@ export type ApiKey = Node & {
   name: Scalars['String']['output'];
   /** Its first characters, to recognise it by. */
   prefix: Scalars['String']['output'];
-  /** Limits an AGENT's key to this site. */
+  /** The one site that an AGENT's key is for. */
   site?: Maybe<Site>;
   /** When it was made. */
   createdAt: Scalars['DateTime']['output'];
@@ -638,7 +638,7 @@ export type AuditEntry = {
   user?: Maybe<User>;
   /** What was done: the mutation's name. */
   action: Scalars['String']['output'];
-  /** To what: a global id. */
+  /** To what: a global id, or `jobs` for several. */
   target: Scalars['String']['output'];
   /** Why. */
   reason?: Maybe<Scalars['String']['output']>;
@@ -1104,7 +1104,7 @@ export type SubmitJobsPayload = {
 export type JobSelection = {
   /** These. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Those that match and have not ended. */
+  /** Those that match by `states`, `site`, `user`, `application` and `group`, and have not ended. */
   filter?: InputMaybe<JobFilter>;
 };
 
@@ -1262,7 +1262,7 @@ export type CreateApiKeyInput = {
   user?: InputMaybe<Scalars['ID']['input']>;
   /** What it is for. */
   name: Scalars['String']['input'];
-  /** Limit an AGENT's key to this site. */
+  /** The site that an AGENT's key is for: required for an AGENT, refused for others. */
   site?: InputMaybe<Scalars['ID']['input']>;
   /** When it ceases to be accepted. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
@@ -1687,7 +1687,7 @@ export type AssignmentBatch = {
 /** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
 export type Subscription = {
   __typename?: 'Subscription';
-  /** News of jobs that match; behind `after`, or from now on. */
+  /** News of jobs that match; behind `after`, or from now on. A job is told of as it is when the news is read. */
   jobUpdated: JobUpdate;
   /** News of a site, or of all. */
   siteUpdated: SiteUpdate;

@@ -2,6 +2,8 @@
  * The resolvers of the schema. Those of Query, Mutation and Subscription hand over to the services, which check who may;
  * the others turn rows into fields.
  */
+import type { GraphQLFieldResolver } from 'graphql';
+import type { Context } from '../context.js';
 import type { Resolvers } from '../generated/resolvers-types.js';
 import { DateTime, Json } from '../scalars.js';
 import * as events from './events.js';
@@ -16,10 +18,24 @@ export const resolvers: Resolvers = {
   ...jobs,
   ...people,
   Query,
-  Mutation,
+  Mutation: startingAfresh(Mutation),
   Subscription,
   // The service says with each object what it is.
   Node: { __resolveType: (node) => (node as unknown as { __typename: 'Job' }).__typename },
   DateTime,
   JSON: Json,
 };
+
+/** The mutations of one request run one after another: what was looked up for the answer of one may not serve the next. */
+function startingAfresh<T extends object>(mutations: T): T {
+  const resolvers = Object.entries(mutations as Record<string, GraphQLFieldResolver<unknown, Context>>);
+  return Object.fromEntries(
+    resolvers.map(([name, resolve]): [string, GraphQLFieldResolver<unknown, Context>] => [
+      name,
+      (source, values, context, info) => {
+        context.loaders.clear();
+        return resolve(source, values, context, info);
+      },
+    ]),
+  ) as T;
+}

@@ -36,7 +36,11 @@ export const Query: Required<QueryResolvers> = {
 };
 
 /** Loads what all jobs of a page name, so that none of them has to wait for it. */
-async function preload(jobs: readonly JobRow[], columns: readonly (keyof JobRow)[], loaders: Loaders): Promise<void> {
+async function preload(
+  jobs: readonly JobRow[],
+  columns: readonly (keyof JobRow)[],
+  loaders: Loaders,
+): Promise<void> {
   const users = columns.includes('userId') ? new Set(jobs.map((job) => job.userId)) : [];
   const sites = columns.includes('siteId') ? new Set(jobs.map((job) => job.siteId)) : [];
   await Promise.all([
@@ -47,11 +51,14 @@ async function preload(jobs: readonly JobRow[], columns: readonly (keyof JobRow)
 
 export const Mutation: Required<MutationResolvers> = {
   submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
-  cancelJobs: (_, { selection }, { services, viewer }) => services.jobs.cancelJobs(viewer, selection),
-  holdJobs: (_, { selection }, { services, viewer }) => services.jobs.holdJobs(viewer, selection),
-  releaseJobs: (_, { selection }, { services, viewer }) => services.jobs.releaseJobs(viewer, selection),
-  reprioritiseJobs: (_, { selection, boost }, { services, viewer }) =>
-    services.jobs.reprioritiseJobs(viewer, selection, boost),
+  cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
+    services.jobs.cancelJobs(viewer, selection, requestId),
+  holdJobs: (_, { selection }, { services, viewer, requestId }) =>
+    services.jobs.holdJobs(viewer, selection, requestId),
+  releaseJobs: (_, { selection }, { services, viewer, requestId }) =>
+    services.jobs.releaseJobs(viewer, selection, requestId),
+  reprioritiseJobs: (_, { selection, boost }, { services, viewer, requestId }) =>
+    services.jobs.reprioritiseJobs(viewer, selection, boost, requestId),
 
   registerSite: (_, { input }, { services, viewer, requestId }) =>
     services.grid.registerSite(viewer, input, requestId),

@@ -25,7 +25,7 @@ import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { type Fault, newJob } from './job-input.js';
-import type { ServiceParts } from './parts.js';
+import { actor, type ServiceParts } from './parts.js';
 
 /** Faults of a submission that are reported; the first ones say what is wrong. */
 const FAULTS_MAX = 1_000;
@@ -98,7 +98,7 @@ export function createJobsService(parts: ServiceParts) {
   }
 
   /** A selection as the store takes it. */
-  async function select(viewer: Viewer, { ids, filter }: JobSelection): Promise<StoreSelection> {
+  function select(viewer: Viewer, { ids, filter }: JobSelection): StoreSelection {
     const base = { ownedBy: ownerOnly(viewer), limit: limits.jobsMax };
     if ((ids ?? null) !== null && (filter ?? null) !== null)
       throw badInput('selection', 'ids and filter', 'one of the two');
@@ -115,28 +115,37 @@ export function createJobsService(parts: ServiceParts) {
     return { ...base, filter: selectionFilter(filter) };
   }
 
-  /** Runs an action and turns its outcome into the payload. */
+  /** Runs an action and turns its outcome into the payload. What operators do to jobs is in the audit log. */
   async function act(
+    name: 'cancelJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritiseJobs',
     viewer: Viewer,
+    requestId: string,
     selection: JobSelection,
     action: (selection: StoreSelection) => Promise<SelectionOutcome>,
-    cannot: string,
   ): Promise<JobsPayloadModel> {
-    const outcome = await action(await select(viewer, selection));
+    const outcome = await action(select(viewer, selection));
     if (outcome.tooMany) {
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `selection.filter: more than ${limits.jobsMax} jobs match; accepted: up to ${limits.jobsMax}; nothing was done`,
+        `selection.filter: more jobs match than one action may touch; accepted: up to ${limits.jobsMax}; nothing was done`,
       );
     }
     if (outcome.touched.length > 0) parts.wake(outcome.touched.map((site) => site ?? 'root'));
+    const ids = outcome.changed;
+    if (ids.length > 0 && handlesAll(viewer)) {
+      const target = ids.length === 1 ? globalId('job', ids[0] as number) : 'jobs';
+      await parts.directory.audit(actor(viewer, requestId), name, target, null, {
+        jobs: ids.length,
+        selection,
+      });
+    }
     return {
-      ids: outcome.changed,
+      ids,
       unchanged: outcome.unchanged.map(({ jobId, state }) => {
         const id = globalId('job', jobId);
         return state === null
           ? { id, code: 'NOT_FOUND' as const, message: notFound('job', id).message }
-          : { id, code: 'CONFLICT' as const, message: `${id} is ${state}: ${cannot}` };
+          : { id, code: 'CONFLICT' as const, message: `${id} is ${state}: ${CANNOT[name]}` };
       }),
     };
   }
@@ -226,24 +235,24 @@ export function createJobsService(parts: ServiceParts) {
   return {
     ...guarded({
       submitJobs,
-      cancelJobs: (viewer: Viewer, selection: JobSelection) =>
-        act(
-          viewer,
-          selection,
-          (selected) =>
-            store.cancel(selected, now(), handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER'),
-          'it cannot be cancelled (any more)',
-        ),
-      holdJobs: (viewer: Viewer, selection: JobSelection) =>
-        act(viewer, selection, (selected) => store.hold(selected), 'only jobs that wait can be held'),
-      releaseJobs: (viewer: Viewer, selection: JobSelection) =>
-        act(viewer, selection, (selected) => store.release(selected), 'only held jobs can be released'),
-      reprioritiseJobs(viewer: Viewer, selection: JobSelection, boost: number) {
+      cancelJobs(viewer: Viewer, selection: JobSelection, requestId: string) {
+        const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
+        return act('cancelJobs', viewer, requestId, selection, (selected) =>
+          store.cancel(selected, now(), cause),
+        );
+      },
+      holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
+        act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),
+      releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
+        act('releaseJobs', viewer, requestId, selection, (selected) => store.release(selected)),
+      reprioritiseJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
         within('boost', boost, -BOOST_MAX, BOOST_MAX);
         if (boost > 0 && !handlesAll(viewer)) {
           throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${BOOST_MAX} to 0`);
         }
-        return act(viewer, selection, (selected) => store.reprioritise(selected, boost), 'it has ended');
+        return act('reprioritiseJobs', viewer, requestId, selection, (selected) =>
+          store.reprioritise(selected, boost),
+        );
       },
 
       jobs,
@@ -286,6 +295,14 @@ export function createJobsService(parts: ServiceParts) {
     },
   };
 }
+
+/** Why jobs that were named stayed as they were. */
+const CANNOT = {
+  cancelJobs: 'it has ended, or is being cancelled already',
+  holdJobs: 'only jobs that wait can be held',
+  releaseJobs: 'only held jobs can be released',
+  reprioritiseJobs: 'it has ended',
+} as const;
 
 const ORDERS = { SUBMITTED_AT: 'SUBMITTED', ENDED_AT: 'ENDED', DEADLINE: 'DEADLINE' } as const;
 /** What each order compares beside the id. */

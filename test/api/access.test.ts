@@ -1,0 +1,234 @@
+import { readFileSync } from 'node:fs';
+import {
+  buildSchema,
+  type GraphQLArgument,
+  type GraphQLInputType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+} from 'graphql';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { SCHEMA_FILE } from '../../src/api/schema.js';
+import { rules } from '../../src/api/services/access.js';
+import type { UserRole } from '../../src/store/rows.js';
+import { unique, withApi } from './support/api.js';
+
+const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
+const api = withApi();
+const roles: UserRole[] = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'];
+const keys = {} as Record<UserRole, string>;
+let siteId = '';
+
+beforeAll(async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "matrix" }) { id } }',
+  );
+  siteId = registerSite.id;
+  for (const role of roles) {
+    keys[role] = (
+      await api.user(role, unique(role.toLowerCase()), role === 'AGENT' ? siteId : undefined)
+    ).key;
+  }
+});
+
+/** A value that the type accepts, naming objects that do not exist. */
+function sample(type: GraphQLInputType): unknown {
+  if (isNonNullType(type)) return sample(type.ofType);
+  if (isListType(type)) return [sample(type.ofType)];
+  if (isInputObjectType(type)) {
+    const required = Object.values(type.getFields()).filter(
+      (field) => isNonNullType(field.type) && field.defaultValue === undefined,
+    );
+    return Object.fromEntries(required.map((field) => [field.name, sample(field.type)]));
+  }
+  if (isEnumType(type)) return type.getValues()[0]?.name;
+  const values: Record<string, unknown> = {
+    ID: 'job_999999999',
+    String: 'x',
+    Int: 1,
+    Float: 1,
+    Boolean: true,
+    DateTime: '2026-01-01T00:00:00Z',
+    JSON: {},
+  };
+  return values[type.name];
+}
+
+function operation(
+  type: 'query' | 'mutation',
+  name: string,
+  args: readonly GraphQLArgument[],
+  leaf: boolean,
+): { query: string; variables: object } {
+  const required = args.filter(
+    (argument) => isNonNullType(argument.type) && argument.defaultValue === undefined,
+  );
+  const declared = required.map((argument) => `$${argument.name}: ${argument.type}`).join(', ');
+  const passed = required.map((argument) => `${argument.name}: $${argument.name}`).join(', ');
+  const query = `${type}${declared && ` (${declared})`} { ${name}${passed && `(${passed})`} ${leaf ? '' : '{ __typename }'} }`;
+  return {
+    query,
+    variables: Object.fromEntries(required.map((argument) => [argument.name, sample(argument.type)])),
+  };
+}
+
+describe('who may do what: each query and mutation with each role', () => {
+  for (const [type, root] of [
+    ['query', schema.getQueryType()],
+    ['mutation', schema.getMutationType()],
+  ] as const) {
+    for (const field of Object.values(root?.getFields() ?? {})) {
+      for (const role of roles) {
+        const allowed = rules[field.name as keyof typeof rules]?.includes(role) ?? false;
+        test(`${role} ${allowed ? 'may' : 'may not'} ask for ${type} ${field.name}`, async () => {
+          const { query, variables } = operation(
+            type,
+            field.name,
+            field.args,
+            isLeafType(getNamedType(field.type)),
+          );
+          const { errors } = await api.ask(query, variables, keys[role]);
+          const code = errors?.[0]?.extensions.code;
+          if (!allowed) expect(code).toBe('FORBIDDEN');
+          // Beyond the rule it may fail over what is asked for, but never unexpectedly.
+          else
+            expect(['INTERNAL_SERVER_ERROR', 'UNAUTHENTICATED', 'GRAPHQL_VALIDATION_FAILED']).not.toContain(
+              code,
+            );
+          if (allowed && !errors) expect(code).toBeUndefined();
+        });
+      }
+    }
+  }
+
+  test('nobody gets anything without a good key', async () => {
+    for (const key of [null, 'wrong', `${keys.ADMIN}x`, 'swy_0000000000_nothing']) {
+      const answer = await api.ask('{ viewer { id } }', {}, key);
+      expect(answer).toMatchObject({ status: 401, errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+      expect(answer.data).toBeUndefined();
+    }
+    const introspection = await api.ask('{ __schema { queryType { name } } }', {}, null);
+    expect(introspection.status).toBe(401);
+  });
+});
+
+describe('whose objects', () => {
+  test('a USER sees and touches their own jobs only, an OPERATOR all', async () => {
+    const [one, other] = [await api.user('USER', unique('u')), await api.user('USER', unique('u'))];
+    const submit =
+      'mutation { submitJobs(input: { jobs: [{ command: "true", environment: [{ name: "A", value: "b" }] }] }) { jobIds } }';
+    const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(submit, {}, one.key);
+    const [id] = submitJobs.jobIds;
+    const look = `{
+      job(id: "${id}") { id environment }
+      node(id: "${id}") { id }
+      jobs { nodes { id } }
+      mine: jobs(filter: { user: "${one.id}" }) { nodes { id } }
+      jobCount
+    }`;
+    expect(await api.must(look, {}, one.key)).toEqual({
+      job: { id, environment: { A: 'b' } },
+      node: { id },
+      jobs: { nodes: [{ id }] },
+      mine: { nodes: [{ id }] },
+      jobCount: 1,
+    });
+    const nothing = { job: null, node: null, jobs: { nodes: [] }, mine: { nodes: [] }, jobCount: 0 };
+    expect(await api.must(look, {}, other.key)).toEqual(nothing);
+    expect(await api.must(look, {}, keys.OPERATOR)).toMatchObject({ job: { id }, mine: { nodes: [{ id }] } });
+
+    const cancel = `mutation { cancelJobs(selection: { ids: ["${id}"] }) { jobIds unchanged { id code } } }`;
+    expect(await api.must(cancel, {}, other.key)).toEqual({
+      cancelJobs: { jobIds: [], unchanged: [{ id, code: 'NOT_FOUND' }] },
+    });
+    const all = 'mutation { cancelJobs(selection: { filter: {} }) { jobIds } }';
+    expect(await api.must(all, {}, other.key)).toEqual({ cancelJobs: { jobIds: [] } });
+    for (const query of [
+      `{ decisions(job: "${id}") { nodes { id } } }`,
+      `{ placement(job: "${id}") { reason } }`,
+    ]) {
+      expect((await api.ask(query, {}, other.key)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+    }
+    expect(
+      (await api.ask('{ decisions { nodes { id } } }', {}, other.key)).errors?.[0]?.extensions.code,
+    ).toBe('FORBIDDEN');
+
+    const events = '{ events(after: "0", first: 5000) { nodes { kind objectId } } }';
+    type Events = { events: { nodes: { kind: string; objectId: string }[] } };
+    const seen = (await api.must<Events>(events, {}, other.key)).events.nodes;
+    expect(seen.some((event) => event.kind === 'SITE')).toBe(true);
+    expect(
+      seen.filter(
+        (event) => event.kind.startsWith('JOB') || (event.kind === 'USER' && event.objectId !== other.id),
+      ),
+    ).toEqual([]);
+    expect((await api.must<Events>(events, {}, one.key)).events.nodes).toContainEqual({
+      kind: 'JOB_STATE',
+      objectId: id,
+    });
+
+    expect(await api.must(cancel, {}, keys.OPERATOR)).toMatchObject({ cancelJobs: { jobIds: [id] } });
+    expect(await api.must(`{ job(id: "${id}") { state cause } }`)).toEqual({
+      job: { state: 'CANCELLED', cause: 'CANCELLED_BY_OPERATOR' },
+    });
+    const { audit } = await api.must<{ audit: { nodes: object[] } }>(
+      '{ audit(first: 1) { nodes { action target user { name } } } }',
+    );
+    expect(audit.nodes).toMatchObject([{ action: 'cancelJobs', target: id }]);
+  });
+
+  test('an AGENT sees its own site and machines only, and acts there only', async () => {
+    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+      'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+    );
+    const machines = `mutation { registerMachines(inputs: [
+      { site: "${siteId}", name: "a", cpus: 1, memoryMb: 1 }, { site: "${registerSite.id}", name: "b", cpus: 1, memoryMb: 1 }]) { id } }`;
+    const { registerMachines } = await api.must<{ registerMachines: { id: string }[] }>(machines);
+    const [own, foreign] = registerMachines;
+    const look = `{ sites { nodes { id } } machines { nodes { id } } all: machines(site: "${registerSite.id}") { nodes { id } }
+      own: node(id: "${own?.id}") { id } foreign: node(id: "${foreign?.id}") { id } site: node(id: "${registerSite.id}") { id } }`;
+    expect(await api.must(look, {}, keys.AGENT)).toEqual({
+      sites: { nodes: [{ id: siteId }] },
+      machines: { nodes: [own] },
+      all: { nodes: [] },
+      own,
+      foreign: null,
+      site: null,
+    });
+    for (const action of [
+      `mutation { heartbeat(site: "${registerSite.id}", machines: []) }`,
+      `mutation { reportRuns(site: "${registerSite.id}", reports: []) { results } }`,
+    ]) {
+      expect((await api.ask(action, {}, keys.AGENT)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+    }
+    expect(
+      await api.must(`mutation { heartbeat(site: "${siteId}", machines: ["${own?.id}"]) }`, {}, keys.AGENT),
+    ).toEqual({ heartbeat: true });
+  });
+
+  test('people see themselves, and keys of their own', async () => {
+    const [one, other] = [await api.user('USER', unique('u')), await api.user('OPERATOR', unique('u'))];
+    const own = await api.must<{ viewer: { apiKeys: object[] } }>(
+      '{ viewer { id apiKeys { id prefix } } }',
+      {},
+      one.key,
+    );
+    expect(own.viewer.apiKeys).toMatchObject([{ id: one.keyId }]);
+    expect(
+      (await api.ask(`{ node(id: "${one.id}") { ... on User { apiKeys { id } } } }`, {}, other.key))
+        .errors?.[0]?.extensions.code,
+    ).toBe('FORBIDDEN');
+    expect(await api.must(`{ node(id: "${other.id}") { id } }`, {}, one.key)).toEqual({ node: null });
+    expect(await api.must(`{ node(id: "${one.keyId}") { id } }`, {}, other.key)).toEqual({ node: null });
+    const revoke = `mutation { revokeApiKey(apiKey: "${one.keyId}") { revokedAt } }`;
+    expect((await api.ask(revoke, {}, other.key)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+    const forAnother = `mutation { createApiKey(input: { user: "${one.id}", name: "x" }) { secret } }`;
+    expect((await api.ask(forAnother, {}, other.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+    expect((await api.ask(revoke, {}, one.key)).errors).toBeUndefined();
+    expect((await api.ask('{ viewer { id } }', {}, one.key)).status).toBe(401);
+  });
+});

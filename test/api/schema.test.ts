@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import {
+  buildSchema,
+  type GraphQLEnumType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isObjectType,
+  isScalarType,
+} from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { resolvers } from '../../src/api/resolvers/index.js';
+import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
+import { rules } from '../../src/api/services/access.js';
+import { endCauses, jobStates } from '../../src/core/states.js';
+
+const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
+const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'));
+
+describe('the schema', () => {
+  test('describes every type, field, argument and value', () => {
+    const silent: string[] = [];
+    const builtIn = new Set(['ID', 'String', 'Int', 'Float', 'Boolean']);
+    for (const type of types) {
+      const rootType = type === schema.getQueryType();
+      if (!type.description && !(isScalarType(type) && builtIn.has(type.name)) && !rootType)
+        silent.push(type.name);
+      if (isEnumType(type))
+        silent.push(
+          ...type
+            .getValues()
+            .filter((v) => !v.description)
+            .map((v) => `${type.name}.${v.name}`),
+        );
+      if (isObjectType(type) || isInterfaceType(type) || isInputObjectType(type)) {
+        for (const field of Object.values(type.getFields())) {
+          if (!field.description) silent.push(`${type.name}.${field.name}`);
+          if (!('args' in field)) continue;
+          for (const argument of field.args) {
+            if (!argument.description) silent.push(`${type.name}.${field.name}(${argument.name})`);
+          }
+        }
+      }
+    }
+    expect(silent).toEqual([]);
+  });
+
+  test('has the states and causes of the core', () => {
+    const values = (name: string): string[] =>
+      (schema.getType(name) as GraphQLEnumType).getValues().map((v) => v.name);
+    expect(values('JobState').sort()).toEqual([...jobStates].sort());
+    expect(values('EndCause').sort()).toEqual([...endCauses].sort());
+  });
+
+  test('has a rule for each field of Query, Mutation and Subscription, and no other', () => {
+    const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(
+      (type) => Object.keys(type?.getFields() ?? {}),
+    );
+    expect(Object.keys(rules).sort()).toEqual(fields.sort());
+    expect(new Set(fields).size).toBe(fields.length);
+  });
+
+  test('takes no resolver for what it does not have', () => {
+    expect(() => createSchema({ Job: { colour: () => 'red' } })).toThrow(/Job\.colour/);
+    expect(() => createSchema({ Planet: {} })).toThrow(/Planet/);
+    expect(createSchema(resolvers).getQueryType()?.getFields().jobs?.resolve).toBeTypeOf('function');
+  });
+
+  test('has given rise to the committed types', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/codegen.mjs', '--check'], {
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+});
