@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { createLogger } from '../src/platform/log.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 import { RawPostgres } from './rawPostgres.js';
 
@@ -26,21 +28,27 @@ class Service {
   private readonly children: ChildProcess[] = [];
   private constructor(
     private readonly home: string,
+    readonly postgres: EmbeddedPostgres,
     readonly url: string,
     private readonly env: NodeJS.ProcessEnv,
   ) {}
 
   static async start(): Promise<Service> {
     const home = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
+    const postgres = await startEmbeddedPostgres({
+      home,
+      log: createLogger({ level: 'warn', process: 'bench' }),
+    });
     const port = await freePort();
     const env = {
       ...process.env,
-      SWITCHYARD_HOME: home,
+      SWITCHYARD_HOME: join(home, 'serve'),
+      DATABASE_URL: postgres.url,
       PORT: String(port),
       LOG_LEVEL: 'warn',
       RATE_LIMIT_PER_MINUTE: '1000000',
     };
-    const service = new Service(home, `http://127.0.0.1:${port}/graphql`, env);
+    const service = new Service(home, postgres, `http://127.0.0.1:${port}/graphql`, env);
     service.run(['serve'], env);
     for (let tries = 0; ; tries++) {
       const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
@@ -59,19 +67,12 @@ class Service {
     );
   }
 
-  get databaseUrl(): string {
-    return spawnSync(process.execPath, [MAIN, 'database-url'], {
-      env: this.env,
-      encoding: 'utf8',
-    }).stdout.trim();
-  }
-
   async query<T>(query: string, variables: object = {}): Promise<T> {
     const response = await fetch(this.url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        authorization: `Bearer ${readFileSync(join(this.home, 'admin.key'), 'utf8').trim()}`,
+        authorization: `Bearer ${readFileSync(join(this.home, 'serve', 'admin.key'), 'utf8').trim()}`,
       },
       body: JSON.stringify({ query, variables }),
     });
@@ -162,6 +163,7 @@ class Service {
       child.kill('SIGTERM');
       await Promise.race([ended, sleep(15_000).then(() => child.kill('SIGKILL'))]);
     }
+    await this.postgres.stop();
     rmSync(this.home, { recursive: true, force: true });
   }
 }
@@ -182,7 +184,7 @@ export const serviceBench: Bench = {
   async run(only) {
     const results: Measured[] = [];
     const service = await Service.start();
-    const raw = await RawPostgres.open(service.databaseUrl);
+    const raw = await RawPostgres.open(service.postgres.url);
     try {
       if (only('lives')) {
         await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
