@@ -1,16 +1,36 @@
+import { runKey } from './runner.js';
+
 /** How many jobs' latest runs are remembered. */
 const MAX_JOBS = 100_000;
 
+/** What an assignment is to the agent that gets it. */
+export type Standing =
+  /** Never seen: it may be started. */
+  | 'new'
+  /** An earlier run of the job, or one whose end is on its way to the service. */
+  | 'past'
+  /** The service has acknowledged its end and speaks of it as live. */
+  | 'acknowledged';
+
 /**
- * The latest run of each job that came to the agent, so that a late repetition of an assignment starts nothing. Bounded:
- * what is that old is not repeated any more, because the service sends only live runs.
+ * The latest run of each job that came to the agent, so that no run is started twice. Bounded: what is that old is not
+ * repeated any more, because the service sends only live runs.
  */
 export class KnownRuns {
   private readonly epochs = new Map<string, number>();
+  /** Runs whose end has not been acknowledged. */
+  private readonly ending = new Set<string>();
 
   /** Whether this run, or a later one of the job, has been seen. */
   has(jobId: string, epoch: number): boolean {
     return (this.epochs.get(jobId) ?? 0) >= epoch;
+  }
+
+  /** @param live whether the run goes on here */
+  standing(jobId: string, epoch: number, live: boolean): Standing {
+    if (!this.has(jobId, epoch)) return 'new';
+    const latest = this.epochs.get(jobId) === epoch;
+    return latest && !live && !this.ending.has(runKey(jobId, epoch)) ? 'acknowledged' : 'past';
   }
 
   add(jobId: string, epoch: number): void {
@@ -19,4 +39,17 @@ export class KnownRuns {
     this.epochs.set(jobId, latest);
     if (this.epochs.size > MAX_JOBS) this.epochs.delete(this.epochs.keys().next().value!);
   }
+
+  /** The run's end is reported from now on. */
+  reported(jobId: string, epoch: number): void {
+    this.ending.add(runKey(jobId, epoch));
+  }
+
+  /** The service has the run's end. */
+  acknowledged(jobId: string, epoch: number): void {
+    this.ending.delete(runKey(jobId, epoch));
+  }
 }
+
+/** Said of a run that stands as `acknowledged`: a service that was restored from a copy learns that it will not end. */
+export const ENDED_BEFORE = 'this run has ended before, and the service has forgotten it';

@@ -1,4 +1,4 @@
-import { KnownRuns } from './known.js';
+import { ENDED_BEFORE, KnownRuns } from './known.js';
 import {
   type Assignment,
   type EndedReport,
@@ -34,7 +34,7 @@ export class SimulatedRunner implements Runner {
   private readonly known = new KnownRuns();
   private readonly ends = new EndHeap();
   private readonly speed: number;
-  private pending: RunReport[] = [];
+  private readonly pending: RunReport[] = [];
   private lastSeq = 0;
   private timer: NodeJS.Timeout | null = null;
   private timerAtMs = Number.POSITIVE_INFINITY;
@@ -50,8 +50,12 @@ export class SimulatedRunner implements Runner {
 
   start(assignment: Assignment): void {
     const { jobId, epoch, runTimeLimitS } = assignment;
-    if (this.known.has(jobId, epoch)) return;
+    const standing = this.known.standing(jobId, epoch, this.live.has(runKey(jobId, epoch)));
     this.known.add(jobId, epoch);
+    if (standing === 'acknowledged') {
+      this.reportEnd(jobId, epoch, Date.now(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
+    }
+    if (standing !== 'new') return;
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
     const startedAtMs = Date.now();
@@ -99,7 +103,8 @@ export class SimulatedRunner implements Runner {
 
   acknowledge(seq: number): void {
     const kept = this.pending.findIndex((report) => report.seq > seq);
-    this.pending = kept < 0 ? [] : this.pending.slice(kept);
+    const gone = this.pending.splice(0, kept < 0 ? this.pending.length : kept);
+    for (const { phase, jobId, epoch } of gone) if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
   }
 
   close(): void {
@@ -142,8 +147,10 @@ export class SimulatedRunner implements Runner {
     epoch: number,
     atMs: number,
     end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
+    message: string | null = null,
   ): void {
-    const unmeasured = { message: null, cpuSeconds: null, ioWaitSeconds: null, stdout: null, stderr: null };
+    this.known.reported(jobId, epoch);
+    const unmeasured = { message, cpuSeconds: null, ioWaitSeconds: null, stdout: null, stderr: null };
     this.report({ seq: 0, jobId, epoch, phase: 'ENDED', atMs, ...end, ...unmeasured });
   }
 

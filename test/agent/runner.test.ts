@@ -346,6 +346,26 @@ describe('asked twice', () => {
     await until(() => ends(runner).length === 2, 'the second run');
   });
 
+  it('tells a service that has forgotten an end, as one restored from a copy would, and runs nothing again', async () => {
+    const stateDir = temporaryDirectory();
+    const dir = temporaryDirectory();
+    const run = script('job_1', `echo x >> ${dir}/runs`);
+    const first = await openRunner({ stateDir });
+    first.acknowledge((await complete(first, run)).seq);
+    first.start(run);
+    expect(endOf(first, 'job_1')).toMatchObject({
+      cause: 'LOST',
+      message: expect.stringContaining('ended before'),
+    });
+    first.acknowledge(3);
+    first.close();
+    const second = await openRunner({ stateDir });
+    second.start(run);
+    expect(endOf(second, 'job_1')).toMatchObject({ cause: 'LOST' });
+    await complete(second, script('job_2', ''));
+    expect(readFileSync(join(dir, 'runs'), 'utf8')).toBe('x\n');
+  });
+
   it('reports a run that the service believes to go on, and it has never seen, as lost', async () => {
     const runner = await openRunner();
     runner.resume(script('job_1', ''));

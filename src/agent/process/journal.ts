@@ -79,11 +79,13 @@ export class Journal {
     return this.pending.slice(this.head, this.head + limit);
   }
 
-  /** Forgets the reports up to `seq`. */
-  acknowledge(seq: number): void {
-    if (seq <= this.acknowledged) return;
+  /** Forgets the reports up to `seq`, and answers with them. */
+  acknowledge(seq: number): RunReport[] {
+    if (seq <= this.acknowledged) return [];
+    const first = this.head;
     this.acknowledged = Math.min(seq, this.lastSeq);
     while (this.head < this.pending.length && this.pending[this.head]!.seq <= seq) this.head++;
+    const gone = this.pending.slice(first, this.head);
     // Cut away in large pieces: a queue that is long because the service was away would be copied at every step.
     if (this.head > 1000 || this.head === this.pending.length) {
       this.pending.splice(0, this.head);
@@ -92,6 +94,7 @@ export class Journal {
     // One system call of constant width: kill -9 leaves the old number or the new one.
     writeSync(this.ackFd, String(this.acknowledged).padStart(ACK_DIGITS), 0);
     this.removeSegments();
+    return gone;
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
-import { KnownRuns } from '../known.js';
+import { ENDED_BEFORE, KnownRuns } from '../known.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -83,7 +83,6 @@ export class ProcessRunner implements Runner {
   private readonly bySlot = new Map<Slot, LiveProcessRun>();
   private readonly waiting = new Map<string, Assignment>();
   private readonly idle: Slot[] = [];
-  private readonly known = new KnownRuns();
   private readonly programs = new ProgramFinder();
   private readonly ioWait = accountsIoWait();
   private nextIoWaitMs = 0;
@@ -98,6 +97,7 @@ export class ProcessRunner implements Runner {
     private readonly id: string,
     private readonly lock: LockFile,
     private readonly journal: Journal,
+    private readonly known: KnownRuns,
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
     this.timer = setInterval(() => this.poll(), POLL_MS);
@@ -113,30 +113,27 @@ export class ProcessRunner implements Runner {
     const stateDir = resolve(options.stateDir);
     mkdirSync(join(stateDir, 'slots'), { recursive: true, mode: 0o700 });
     const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
-    const known: RunReport[] = [];
-    const journal = new Journal(join(stateDir, 'reports'), (report) => known.push(report));
-    const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, {
+    const known = new KnownRuns();
+    const journal = new Journal(join(stateDir, 'reports'), ({ jobId, epoch }) => known.add(jobId, epoch));
+    const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
       baseEnv: { PATH: '/usr/local/bin:/usr/bin:/bin' },
       outputLimitBytes: 256 << 10,
       maxRuns: 1024,
       ...options,
     });
-    runner.recover(known);
+    runner.recover();
     return runner;
   }
 
   start(assignment: Assignment): void {
-    const { jobId, epoch } = assignment;
-    if (this.known.has(jobId, epoch)) return;
-    this.known.add(jobId, epoch);
-    if (this.live.size >= this.options.maxRuns) this.waiting.set(runKey(jobId, epoch), assignment);
-    else this.launch(assignment);
+    if (!this.isNew(assignment)) return;
+    if (this.live.size < this.options.maxRuns) this.launch(assignment);
+    else this.waiting.set(runKey(assignment.jobId, assignment.epoch), assignment);
   }
 
   resume(assignment: Assignment): void {
+    if (!this.isNew(assignment)) return;
     const { jobId, epoch } = assignment;
-    if (this.known.has(jobId, epoch)) return;
-    this.known.add(jobId, epoch);
     this.reportEnd(jobId, epoch, { cause: 'LOST', message: 'the agent knows nothing of this run' });
   }
 
@@ -180,7 +177,9 @@ export class ProcessRunner implements Runner {
   }
 
   acknowledge(seq: number): void {
-    this.journal.acknowledge(seq);
+    for (const { phase, jobId, epoch } of this.journal.acknowledge(seq)) {
+      if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
+    }
   }
 
   /** Lets go without stopping any run: they go on, and the next agent finds them. */
@@ -192,6 +191,15 @@ export class ProcessRunner implements Runner {
     for (const run of this.live.values()) run.slot.close();
     this.journal.close();
     this.lock.release();
+  }
+
+  /** Whether a run has never been seen here. From now on it has been. */
+  private isNew({ jobId, epoch }: Assignment): boolean {
+    const key = runKey(jobId, epoch);
+    const standing = this.known.standing(jobId, epoch, this.live.has(key) || this.waiting.has(key));
+    this.known.add(jobId, epoch);
+    if (standing === 'acknowledged') this.reportEnd(jobId, epoch, { cause: 'LOST', message: ENDED_BEFORE });
+    return standing === 'new';
   }
 
   private launch(assignment: Assignment): void {
@@ -402,11 +410,11 @@ export class ProcessRunner implements Runner {
     else if (!lives) this.endLost(run);
   }
 
-  private recover(found: readonly RunReport[]): void {
+  private recover(): void {
     const ended = new Set<string>();
     const started = new Set<string>();
-    for (const { jobId, epoch, phase } of found) {
-      this.known.add(jobId, epoch);
+    for (const { jobId, epoch, phase } of this.journal.list(Number.POSITIVE_INFINITY)) {
+      if (phase === 'ENDED') this.known.reported(jobId, epoch);
       (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
     }
     for (const name of readdirSync(this.stateDir)) {
@@ -437,6 +445,7 @@ export class ProcessRunner implements Runner {
 
   private reportEnd(jobId: string, epoch: number, end: End, atMs = Date.now()): void {
     const nothing = { exitCode: null, signal: null, message: null, cpuSeconds: null, ioWaitSeconds: null };
+    this.known.reported(jobId, epoch);
     this.report({ phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end });
   }
 
