@@ -7,6 +7,7 @@
  * What a grid answers depends on its content only, never on the order in which the content came.
  */
 import { PriorityLoad } from './dispatch/load.js';
+import type { Promises } from './local/conservative.js';
 import { JobQueue } from './local/queue.js';
 import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
@@ -31,6 +32,8 @@ export interface SiteEntry {
   readonly requests: Map<string, number>;
   /** What the last cycle reserved. */
   reservation: Reservation | null;
+  /** What it promised, under a policy that does. */
+  promises: Promises | null;
 }
 
 /** Where a job is: at the root (no site), in a site's queue, or running there. */
@@ -84,6 +87,7 @@ export class Grid {
       load: new PriorityLoad(),
       requests: new Map(),
       reservation: null,
+      promises: null,
     };
     this.siteById.set(site.id, entry);
     this.sites.push(entry);
@@ -291,6 +295,11 @@ export class Grid {
       `the reservation is not one of site ${siteId}`,
     );
     this.siteEntry(siteId).reservation = reservation;
+  }
+
+  /** Keeps what a cycle of the site promised, for its next cycle; without them it promises anew. */
+  keepPromises(siteId: number, promises: Promises | null): void {
+    this.siteEntry(siteId).promises = promises;
   }
 
   // ---- the window of margins ----

@@ -30,12 +30,43 @@ const flexible = z
     path: ['weights', 'deadlineMin'],
     error: 'must not be above deadlineMax',
   });
-const easy = z.strictObject({ kind: z.literal('easy') });
+const easy = z.strictObject({
+  kind: z.literal('easy'),
+  /** In which order jobs behind the reservation are tried; by arrival unless said otherwise. */
+  backfill: z.enum(['ARRIVAL', 'SHORTEST', 'LONGEST', 'NARROWEST', 'WIDEST']).optional(),
+});
 const fcfs = z.strictObject({ kind: z.literal('fcfs') });
 
+/** Seconds after which a waiting job is overtaken no more; null: never, and large jobs may starve. */
+const ageBoundS = z
+  .number()
+  .min(1)
+  .max(86_400 * 365)
+  .nullable()
+  .default(86_400);
+const sjf = z.strictObject({ kind: z.literal('sjf'), ageBoundS });
+const firstFit = z.strictObject({ kind: z.literal('first-fit'), ageBoundS });
+
+/** Conservative backfilling. `depth`: how many jobs of the queue have a promise, at most. */
+const conservative = z.strictObject({
+  kind: z.literal('conservative'),
+  depth: z.int().min(1).max(100_000).default(1000),
+});
+/** Backfilling beside reservations for the first so many jobs that do not fit. */
+const hybrid = z.strictObject({ kind: z.literal('hybrid'), reservations: z.int().min(1).max(1000) });
+
 /** How a site orders its queue and fills its machines. */
-export const localPolicySchema = z.discriminatedUnion('kind', [flexible, easy, fcfs]);
+export const localPolicySchema = z.discriminatedUnion('kind', [
+  flexible,
+  easy,
+  fcfs,
+  sjf,
+  firstFit,
+  conservative,
+  hybrid,
+]);
 export type LocalPolicy = z.infer<typeof localPolicySchema>;
+export type BackfillOrder = NonNullable<z.infer<typeof easy>['backfill']>;
 export type LocalWeights = z.infer<typeof localWeights>;
 
 const twoLevel = z

@@ -13,6 +13,7 @@ export const ReasonCode = {
   HEAD: 'HEAD',
   BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
   BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
+  FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
   // Why a job waits at the root.
   NO_SITE_UP: 'NO_SITE_UP',
   NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
@@ -49,6 +50,7 @@ const sentences: Record<ReasonCode, string> = {
   BACKFILLED_BEFORE_RESERVATION:
     'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
   BACKFILLED_BESIDE_RESERVATION: 'It fitted beside what is reserved for job {reservedJob}.',
+  FITTED_OUT_OF_TURN: 'It fitted, and under this policy jobs ahead of it do not hold it back.',
   NO_SITE_UP: 'No site is up.',
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, draining, or has its machines unavailable.',
   NEVER_FITS_CPUS: 'No site has machines with enough CPUs for {tasks} tasks of {cpusPerTask} CPUs.',
@@ -82,6 +84,7 @@ const starting: ReadonlySet<ReasonCode> = new Set([
   ReasonCode.HEAD,
   ReasonCode.BACKFILLED_BEFORE_RESERVATION,
   ReasonCode.BACKFILLED_BESIDE_RESERVATION,
+  ReasonCode.FITTED_OUT_OF_TURN,
 ]);
 
 /** True for the reasons of a move. */

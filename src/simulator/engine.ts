@@ -70,13 +70,19 @@ interface Kinds {
   change: number;
   /** The end of a run that takes just as long as planned. */
   plannedEnd: number;
+  /**
+   * The end of any other. With a negative payload, -1 - site: the turn, among the ends, of a planned end that was taken
+   * out of the way.
+   */
   end: number;
   submit: number;
+  /** A promise comes due. */
+  wake: number;
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
-  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2 },
-  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3 },
+  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, wake: 3 },
+  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, wake: 4 },
 };
 
 /** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
@@ -98,6 +104,9 @@ class Simulation {
   private readonly runs: (Run | null)[];
   private readonly ending: Float64Array;
   private readonly epochs: Int32Array;
+  /** Sites at which runs have ended since their last cycle, and when each is to be woken next. */
+  private readonly released = new Set<number>();
+  private readonly wakeAt = new Map<number, number>();
   /** Sites whose scheduler must look again. */
   private readonly concerned = new Set<number>();
   private rootConcerned = false;
@@ -149,7 +158,12 @@ class Simulation {
       this.expectSubmission(payload + 1);
       this.submit(this.jobs[payload] as SimJob);
     } else if (kind === this.kinds.end || kind === this.kinds.plannedEnd) {
-      if (this.ending[payload] === sequence) this.end(payload);
+      if (payload < 0) {
+        this.released.add(-1 - payload);
+        this.concerned.add(-1 - payload);
+      } else if (this.ending[payload] === sequence) this.end(payload);
+    } else if (kind === this.kinds.wake) {
+      this.concerned.add(payload);
     } else this.change(this.changes[payload] as Change);
   }
 
@@ -177,6 +191,9 @@ class Simulation {
     this.runs[index] = null;
     this.ending[index] = -1;
     this.concerned.add(run.siteId);
+    if (this.options.eventOrder === 'batch' || this.events.kind !== this.kinds.plannedEnd) {
+      this.released.add(run.siteId);
+    }
     if (run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
     this.rootConcerned = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
@@ -253,7 +270,9 @@ class Simulation {
         policyVersion: 1,
         maxStarts: PLAN_MAX,
         countWaiting: false,
+        compress: this.released.has(siteId),
       });
+      for (const sink of this.sinks) sink.planned?.(plan, now);
       for (const start of plan.starts) {
         const index = start.jobId - 1;
         const epoch = (this.epochs[index] as number) + 1;
@@ -271,6 +290,12 @@ class Simulation {
         this.begin(index, run, start.plannedDuration);
       }
       grid.setReservation(siteId, plan.reservation);
+      grid.keepPromises(siteId, plan.promises);
+      if (plan.wakeAt !== Infinity && plan.wakeAt !== this.wakeAt.get(siteId)) {
+        this.wakeAt.set(siteId, plan.wakeAt);
+        this.events.push(plan.wakeAt, this.kinds.wake, siteId);
+      }
+      this.released.delete(siteId);
       if (plan.starts.length > 0) this.rootConcerned = true;
       if (!plan.truncated) return;
     }
@@ -283,8 +308,11 @@ class Simulation {
     const duration =
       seconds === job.job.estimate ? plannedDuration : (seconds * plannedDuration) / job.job.estimate;
     this.runs[index] = run;
-    const kind = duration === plannedDuration ? this.kinds.plannedEnd : this.kinds.end;
-    this.ending[index] = this.events.push(this.now + duration, kind, index);
+    const { events, kinds } = this;
+    if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
+      this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);
+      events.push(this.now + duration, kinds.end, -1 - run.siteId);
+    } else this.ending[index] = events.push(this.now + duration, kinds.end, index);
     for (const sink of this.sinks) sink.started?.(job, index, run);
   }
 }

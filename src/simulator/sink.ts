@@ -2,7 +2,7 @@
  * Where the results of a simulation go. The engine tells a sink of each start and each end when they happen, in order;
  * a sink writes, counts or keeps.
  */
-import type { Run } from '../core/index.js';
+import type { Run, SitePlan } from '../core/index.js';
 import type { SimJob } from './workload.js';
 
 /** How a run ended. */
@@ -11,6 +11,8 @@ export type RunEnd = 'COMPLETED' | 'KILLED_AT_LIMIT' | 'LOST';
 export interface Sink {
   /** `index` is the job's position in the workload. */
   started?(job: SimJob, index: number, run: Run): void;
+  /** A site's scheduler has planned; told before its starts. */
+  planned?(plan: SitePlan, at: number): void;
   ended?(job: SimJob, index: number, run: Run, at: number, how: RunEnd): void;
 }
 

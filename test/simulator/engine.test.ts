@@ -3,15 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Machine } from '../../src/core/index.js';
+import type { Machine, SitePlan } from '../../src/core/index.js';
 import { type EventOrder, runSimulation, type World } from '../../src/simulator/engine.js';
 import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
-import { policyNamed } from '../../src/simulator/policies.js';
+import { policyNamed, policyNames } from '../../src/simulator/policies.js';
 import { intervalSet, Processors } from '../../src/simulator/processors.js';
+import { prepare } from '../../src/simulator/simulate.js';
 import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { quantile, summarize } from '../../src/simulator/statistics.js';
+import { parseSwf } from '../../src/simulator/swf.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { simJobs } from './support/jobs.js';
 
@@ -222,22 +224,135 @@ describe('properties', () => {
         .map(({ more, ...job }) => ({ ...job, estimate: job.runS + more, limitS: job.runS + more })),
     );
 
-  it.each(['fcfs', 'easy'])('%s: never over-commits, and everything ends', (policy) => {
+  const orders = fc.constantFrom<EventOrder>('batch', 'per-event');
+  const everyPolicy = policyNames.map((name) => name.replace('-N', '-3'));
+
+  it.each(everyPolicy)('%s: never over-commits, and everything ends', (policy) => {
     fc.assert(
-      fc.property(anyJobs, fc.constantFrom<EventOrder>('batch', 'per-event'), (given, order) => {
+      fc.property(anyJobs, orders, (given, order) => {
         const jobs = jobsOf(given);
         const { starts, ends } = run(one(8), jobs, policy, order);
         jobs.forEach(({ job, runS }, i) => {
           expect(starts[i]).toBeGreaterThanOrEqual(job.submit);
           expect((ends[i] as number) - (starts[i] as number)).toBe(runS);
-          const used = jobs.reduce((sum, other, k) => {
-            const runsThen =
-              (starts[k] as number) <= (starts[i] as number) && (ends[k] as number) > (starts[i] as number);
-            return sum + (runsThen ? other.job.cpusPerTask : 0);
-          }, 0);
-          expect(used).toBeLessThanOrEqual(8);
+          expect(usedAt(jobs, starts, ends, starts[i] as number)).toBeLessThanOrEqual(8);
         });
       }),
     );
   });
+
+  it.each(everyPolicy)('%s: leaves nothing idle that the first of the queue could use', (policy) => {
+    fc.assert(
+      fc.property(anyJobs, (given) => {
+        const jobs = jobsOf(given.map((job) => ({ ...job, more: 0 })));
+        const { starts, ends } = run(one(8), jobs, policy);
+        // Work is conserved with exact estimates: at every end something starts if all that wait would fit.
+        for (const at of ends as number[]) {
+          const waiting = jobs.filter(({ job }, i) => job.submit <= at && (starts[i] as number) > at);
+          const free = 8 - usedAt(jobs, starts, ends, at);
+          const least = Math.max(0, ...waiting.map(({ job }) => job.cpusPerTask));
+          if (waiting.length > 0) expect(free).toBeLessThan(least);
+        }
+      }),
+    );
+  });
+
+  it('easy never delays the first of the queue beyond what the estimates promised it', () => {
+    fc.assert(
+      fc.property(anyJobs, (given) => {
+        const jobs = jobsOf(given);
+        const promised = new Map<number, number>();
+        const late: number[] = [];
+        observe(one(8), jobs, 'easy', (plan, now) => {
+          for (const { jobId } of plan.starts) if (now > (promised.get(jobId) ?? Infinity)) late.push(jobId);
+          const { reservation } = plan;
+          if (reservation && !promised.has(reservation.jobId))
+            promised.set(reservation.jobId, reservation.at);
+        });
+        expect(late).toEqual([]);
+      }),
+    );
+  });
+
+  it('conservative starts no job later than first promised', () => {
+    fc.assert(
+      fc.property(anyJobs, orders, (given, order) => {
+        const jobs = jobsOf(given);
+        const promised = new Map<number, number>();
+        const late: number[] = [];
+        observe(
+          one(8),
+          jobs,
+          'conservative',
+          (plan, now) => {
+            for (const { jobId } of plan.starts)
+              if (now > (promised.get(jobId) ?? Infinity)) late.push(jobId);
+            for (const [jobId, { at }] of plan.promises?.byJob ?? [])
+              if (!promised.has(jobId)) promised.set(jobId, at);
+          },
+          order,
+        );
+        expect(late).toEqual([]);
+      }),
+    );
+  });
+
+  it('one reservation is EASY', () => {
+    fc.assert(
+      fc.property(anyJobs, orders, (given, order) => {
+        const jobs = jobsOf(given);
+        expect(run(one(8), jobs, 'hybrid-1', order).starts).toEqual(run(one(8), jobs, 'easy', order).starts);
+      }),
+    );
+  });
+
+  it.each(everyPolicy)('%s: the order of lines of different submission times does not matter', (policy) => {
+    fc.assert(
+      fc.property(anyJobs, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (given, keys) => {
+        const distinct = given.map((job, i) => ({ ...job, submit: 2 * i }));
+        const lines = distinct.map(({ submit, runS, more, cpusPerTask }, i) => {
+          return `${i + 1} ${submit} -1 ${runS} ${cpusPerTask} -1 -1 ${cpusPerTask} ${runS + more} -1 1 1 1 1 1 1 -1 -1`;
+        });
+        const shuffled = lines
+          .map((line) => ({ line, key: keys.next().value as number }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ line }) => line);
+        const startsOf = (text: string[]) => {
+          const { world, workload } = prepare(parseSwf(text.join('\n')), null, {
+            processors: 8,
+            estimate: 'requested',
+            missingEstimate: 'drop',
+            overrun: 'kill',
+          });
+          return run(world, workload.jobs, policy).starts;
+        };
+        expect(startsOf(shuffled)).toEqual(startsOf(lines));
+      }),
+      { numRuns: 30 },
+    );
+  });
 });
+
+/** CPUs in use just after an instant. */
+function usedAt(
+  jobs: readonly SimJob[],
+  starts: readonly number[],
+  ends: readonly number[],
+  at: number,
+): number {
+  return jobs.reduce((sum, { job }, i) => {
+    const runs = (starts[i] as number) <= at && (ends[i] as number) > at;
+    return sum + (runs ? job.cpusPerTask : 0);
+  }, 0);
+}
+
+/** Runs the jobs and shows each plan. */
+function observe(
+  world: World,
+  jobs: readonly SimJob[],
+  policy: string,
+  planned: (plan: SitePlan, now: number) => void,
+  eventOrder: EventOrder = 'batch',
+): void {
+  runSimulation(world, jobs, { policy: policyNamed(policy, 1), eventOrder }, [{ planned }]);
+}

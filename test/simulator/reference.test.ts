@@ -48,6 +48,27 @@ const references: {
     orders: ['per-event'],
   },
   {
+    schedule: 'KTH-SP2.EASY-SJBF.event',
+    trace: 'KTH-SP2',
+    processors: 100,
+    policy: 'easy-sjbf',
+    orders: ['per-event'],
+  },
+  {
+    schedule: 'KTH-SP2.CONS.event',
+    trace: 'KTH-SP2',
+    processors: 100,
+    policy: 'conservative',
+    orders: ['per-event'],
+  },
+  {
+    schedule: 'SDSC-SP2-5k.CONS.event',
+    trace: 'SDSC-SP2-first4961',
+    processors: 128,
+    policy: 'conservative',
+    orders: ['per-event'],
+  },
+  {
     schedule: 'NASA-iPSC.FCFS',
     trace: 'NASA-iPSC',
     processors: 128,

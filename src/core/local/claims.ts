@@ -33,6 +33,11 @@ export class Claims {
     }
   }
 
+  /** The claims of other sites. */
+  get others(): readonly Claim[] {
+    return this.foreign;
+  }
+
   /** This site's own reservation, which every later start of the cycle respects. */
   setOwn(claim: Claim): void {
     this.own = claim;

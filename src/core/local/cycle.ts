@@ -9,6 +9,7 @@ import type { Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { allocationsOf } from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
+import type { Promises } from './conservative.js';
 import { type PassStart, SitePass } from './pass.js';
 import { localScheduler } from './policies.js';
 import type { Walk } from './walk.js';
@@ -22,6 +23,11 @@ export interface SiteContext {
   maxStarts: number;
   /** Count the waiting jobs by reason; true unless said otherwise. A simulator that wants only starts saves the time. */
   countWaiting?: boolean;
+  /**
+   * Whether runs have ended since the last cycle, so that conservative promises may move up; true unless said otherwise,
+   * which costs time and is never wrong.
+   */
+  compress?: boolean;
 }
 
 export interface SitePlan {
@@ -31,6 +37,10 @@ export interface SitePlan {
   starts: Start[];
   /** What later starts must not delay; null: nothing waits for room, or the policy does not reserve. */
   reservation: Reservation | null;
+  /** With a policy that promises: to be given to `Grid.keepPromises`, for the next cycle to honour. */
+  promises: Promises | null;
+  /** A promise comes due then: the cycle should run again, if nothing else makes it run. Infinity: none. */
+  wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
   truncated: boolean;
@@ -45,6 +55,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     policyVersion,
     starts: [],
     reservation: null,
+    promises: null,
+    wakeAt: Infinity,
     waitingByReason: {},
     truncated: false,
   };
@@ -54,12 +66,14 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
       queue.length;
     return plan;
   }
-  const pass = new SitePass(grid, entry, context.now, context.maxStarts);
+  const pass = new SitePass(grid, entry, context.now, context.maxStarts, context.compress);
   try {
     const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
     const walk = scheduler.walk(pass);
     scheduler.decide(pass, walk);
     plan.reservation = pass.reservation;
+    plan.promises = pass.promises;
+    plan.wakeAt = pass.wakeAt;
     plan.truncated = pass.full && pass.starts.length < queue.length;
     for (const start of pass.starts) plan.starts.push(startOf(pass, walk, start));
     if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);

@@ -22,6 +22,7 @@ import {
 } from '../resources/site-resources.js';
 import { type Hold, Timeline } from '../resources/timeline.js';
 import { Claims } from './claims.js';
+import type { Promises } from './conservative.js';
 
 export interface PassStart {
   slot: number;
@@ -39,6 +40,9 @@ let stamps = 0;
 export class SitePass {
   readonly starts: PassStart[] = [];
   reservation: Reservation | null = null;
+  /** What a policy that promises has promised, and when the next of it comes due. */
+  promises: Promises | null = null;
+  wakeAt = Infinity;
   private claimsIfAsked: Claims | null = null;
   private mostFreeCpusIfAsked = -1;
   private readonly stamp = ++stamps;
@@ -48,6 +52,8 @@ export class SitePass {
     readonly entry: SiteEntry,
     readonly now: number,
     private readonly maxStarts: number,
+    /** Runs have ended since the last cycle: promises may move up. */
+    readonly compress = true,
   ) {}
 
   /** CPUs free on the machine with the most of them, when the pass began: a quick refusal for whole classes. */
@@ -210,9 +216,12 @@ export class SitePass {
     const pools = this.poolsNow(able, end, null);
     if (pools === null) return false;
     if (!before) charge(this.requirement(slot), placement);
-    const reason = before
-      ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
-      : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    const reason =
+      this.reservation === null
+        ? ReasonCode.FITTED_OUT_OF_TURN
+        : before
+          ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
+          : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
     this.enter(slot, placement, duration, pools, reason);
     return true;
   }
@@ -259,7 +268,8 @@ export class SitePass {
     }
   }
 
-  private enter(
+  /** Starts the job there, whether or not the rules of `start` and `backfill` would; the room must be free. */
+  enter(
     slot: number,
     placement: Placement,
     duration: number,
@@ -312,8 +322,15 @@ export class SitePass {
     return this.entry.queue.requirements[slot] as Requirement;
   }
 
-  private work(slot: number): number {
+  /** Planned duration on a machine of power 1. */
+  work(slot: number): number {
     return this.entry.queue.works[slot] as number;
+  }
+
+  /** CPUs of all its tasks. */
+  cpus(slot: number): number {
+    const { tasks, cpusPerTask } = this.requirement(slot);
+    return tasks * cpusPerTask;
   }
 }
 

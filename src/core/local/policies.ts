@@ -3,8 +3,11 @@
  *
  * To add one: a member of `localPolicySchema` in ../policy.ts and an entry in `localPolicies`.
  */
-import type { LocalPolicy, Policy } from '../policy.js';
+import type { BackfillOrder, LocalPolicy, Policy } from '../policy.js';
+import { conservative, hybrid } from './conservative.js';
+import { KeyedWalk } from './keyed-walk.js';
 import type { SitePass } from './pass.js';
+import type { JobQueue } from './queue.js';
 import { OwnPriorityWalk, SortedWalk, type Walk } from './walk.js';
 
 export interface LocalScheduler {
@@ -20,7 +23,31 @@ export function localScheduler(local: LocalPolicy, policy: Policy): LocalSchedul
     case 'fcfs':
       return { walk: arrival, decide: headsOnly };
     case 'easy':
-      return { walk: arrival, decide: backfilling };
+      return {
+        walk: arrival,
+        decide: (pass, walk) => backfilling(pass, walk, local.backfill),
+      };
+    case 'sjf':
+      return {
+        walk: ({ entry, now }) =>
+          new KeyedWalk(entry.queue, shortestFirst(entry.queue, now, local.ageBoundS)),
+        decide: headsOnly,
+      };
+    case 'first-fit':
+      return {
+        walk: arrival,
+        decide: (pass, walk) => firstFit(pass, walk, local.ageBoundS),
+      };
+    case 'conservative':
+      return {
+        walk: arrival,
+        decide: (pass, walk) => conservative(pass, walk, local.depth),
+      };
+    case 'hybrid':
+      return {
+        walk: arrival,
+        decide: (pass, walk) => hybrid(pass, walk, local.reservations),
+      };
     case 'flexible': {
       const { mode } = policy.dispatch;
       if (mode === 'NONE') return { walk: arrival, decide: backfilling };
@@ -56,14 +83,50 @@ function headsOnly(pass: SitePass, walk: Walk): void {
  * EASY backfilling in the walk's order (Flexible Backfilling of Pasquali et al. when that is a priority): heads start while
  * they fit; the first that does not gets a reservation; later ones start only if they cannot delay it.
  */
-function backfilling(pass: SitePass, walk: Walk): void {
+function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
   const blocked = startHeads(pass, walk);
   if (blocked === -1) return;
   pass.reserve(blocked);
   if (pass.full || pass.exhausted) return;
   walk.keepOnly((slot) => pass.mightStart(slot));
-  for (let slot = walk.next(); slot !== -1; slot = walk.next()) {
+  const candidates =
+    order === 'ARRIVAL' ? walk : new KeyedWalk(pass.entry.queue, backfillKeys[order](pass), walk);
+  for (let slot = candidates.next(); slot !== -1; slot = candidates.next()) {
     if (pass.backfill(slot) && (pass.full || pass.exhausted)) return;
+  }
+}
+
+/** Keys by which candidates for backfilling are tried, least first. */
+const backfillKeys: Record<
+  Exclude<BackfillOrder, 'ARRIVAL'>,
+  (pass: SitePass) => (slot: number) => number
+> = {
+  SHORTEST: (pass) => (slot) => pass.work(slot),
+  LONGEST: (pass) => (slot) => -pass.work(slot),
+  NARROWEST: (pass) => (slot) => pass.cpus(slot),
+  WIDEST: (pass) => (slot) => -pass.cpus(slot),
+};
+
+/** Shortest estimate first; before them, by arrival, those that have waited too long. */
+function shortestFirst(queue: JobQueue, now: number, ageBoundS: number | null): (slot: number) => number {
+  return (slot) => (isAged(queue, slot, now, ageBoundS) ? -1 : (queue.works[slot] as number));
+}
+
+const isAged = (queue: JobQueue, slot: number, now: number, ageBoundS: number | null): boolean =>
+  ageBoundS !== null && now - (queue.submits[slot] as number) > ageBoundS;
+
+/**
+ * First Fit: in order of arrival, everything starts that fits. The first job that does not and has waited too long gets a
+ * reservation, and the rule of EASY holds behind it.
+ */
+function firstFit(pass: SitePass, walk: Walk, ageBoundS: number | null): void {
+  const { queue } = pass.entry;
+  for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
+    const aged = pass.reservation === null && isAged(queue, slot, pass.now, ageBoundS);
+    if (aged) {
+      if (pass.start(slot) === 'BLOCKED') pass.reserve(slot);
+    } else pass.backfill(slot);
+    if (pass.exhausted && ageBoundS === null) return;
   }
 }
 
