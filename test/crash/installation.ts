@@ -1,0 +1,217 @@
+/**
+ * The service as it runs in earnest: a Postgres, perhaps a Redis, api, workers and agents as processes of their own, each
+ * of which may be killed at any moment and is started again, as a container's supervisor would.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DEFAULT_POLICY } from '../../src/core/index.js';
+import { packagePath } from '../../src/platform/paths.js';
+import { type Change, Directory } from '../../src/store/directory.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
+import { migrate } from '../../src/store/migrate.js';
+import { type Database, openDatabase } from '../../src/store/pool.js';
+import { freePort } from '../support/ports.js';
+import type { RedisServer } from '../support/redis.js';
+
+const PROGRAM = packagePath('bin', 'switchyard.js');
+const SERVICE = { userId: null, requestId: null };
+/** Of one process's log, for the message of a failure. */
+const LOG_KEPT = 4_000;
+
+/** A process that is started again whenever it ends, until stopped. */
+class Supervised {
+  starts = 0;
+  log = '';
+  private child: ChildProcess | null = null;
+  private stopping = false;
+  private readonly running: Promise<void>;
+
+  constructor(
+    readonly name: string,
+    private readonly args: readonly string[],
+    private readonly env: Record<string, string>,
+  ) {
+    this.running = this.run();
+  }
+
+  kill(): void {
+    this.child?.kill('SIGKILL');
+  }
+
+  /** An orderly end. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.child?.kill('SIGTERM');
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopping) {
+      this.starts++;
+      const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...this.env };
+      const child = spawn(process.execPath, [PROGRAM, ...this.args], { env, stdio: 'pipe' });
+      this.child = child;
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.setEncoding('utf8').on('data', (text: string) => {
+          this.log = (this.log + text).slice(-LOG_KEPT);
+        });
+      }
+      await new Promise((resolve) => child.once('close', resolve));
+      if (!this.stopping) await sleep(200);
+    }
+  }
+}
+
+export class Installation {
+  readonly ledger: string;
+  private readonly processes: Supervised[] = [];
+
+  private constructor(
+    private readonly dir: string,
+    readonly postgres: EmbeddedPostgres,
+    readonly database: Database,
+    private readonly redis: RedisServer | null,
+    private readonly port: number,
+    private readonly keys: { admin: string; real: string; simulated: string },
+  ) {
+    this.ledger = join(dir, 'ledger');
+  }
+
+  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. */
+  static async open(redis: RedisServer | null): Promise<Installation> {
+    const dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-'));
+    // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
+    const postgres = await startEmbeddedPostgres({ home: join(dir, 'postgres'), settings: { fsync: 'off' } });
+    await migrate(postgres.url);
+    const database = openDatabase({
+      url: postgres.url,
+      poolSize: 4,
+      connectTimeoutMs: 10_000,
+      statementTimeoutMs: 30_000,
+      applicationName: 'crash test',
+    });
+    const keys = await install(new Directory(database.prisma));
+    const installation = new Installation(dir, postgres, database, redis, await freePort(), keys);
+    installation.launch();
+    return installation;
+  }
+
+  /** What can be killed, by name. */
+  get victims(): Map<string, () => void | Promise<void>> {
+    const victims = new Map<string, () => void | Promise<void>>();
+    for (const process of this.processes) victims.set(process.name, () => process.kill());
+    // The embedded server's keeper starts it again.
+    victims.set('postgres', () => void process.kill(this.postgres.pid, 'SIGKILL'));
+    const { redis } = this;
+    if (redis !== null) victims.set('redis', () => redis.restart());
+    return victims;
+  }
+
+  /** One GraphQL request with the administrator's key. Throws when there is no good answer within 10 s. */
+  async ask<T>(query: string, variables: object): Promise<T> {
+    const response = await fetch(`http://127.0.0.1:${this.port}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${this.keys.admin}` },
+      body: JSON.stringify({ query, variables }),
+      signal: AbortSignal.timeout(10_000),
+    });
+    const answer = (await response.json()) as { data?: T; errors?: { message: string }[] };
+    if (answer.errors !== undefined || answer.data === undefined)
+      throw new Error(JSON.stringify(answer.errors));
+    return answer.data;
+  }
+
+  /** Rows of the truth, asked again while the server is away. */
+  async rows<T>(sql: string, ...parameters: unknown[]): Promise<T[]> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return (await this.database.pool.query(sql, parameters)).rows as T[];
+      } catch (error) {
+        if (attempt === 100) throw error;
+        await sleep(100);
+      }
+    }
+  }
+
+  /** What real processes wrote: `job epoch` a line, once for each launch. */
+  launches(): string[] {
+    return readFileSync(this.ledger, 'utf8').split('\n').filter(Boolean);
+  }
+
+  /** The ends of all logs. */
+  get logs(): string {
+    return this.processes
+      .map(({ name, starts, log }) => `== ${name}, started ${starts} times\n${log}`)
+      .join('\n');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.processes.map((process) => process.stop()));
+    await this.database.close();
+    await this.postgres.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  private launch(): void {
+    const common = {
+      DATABASE_URL: this.postgres.url,
+      ...(this.redis && { REDIS_URL: this.redis.url }),
+      LOG_LEVEL: 'warn',
+      HOST: '127.0.0.1',
+      PORT: String(this.port),
+    };
+    const url = `http://127.0.0.1:${this.port}/graphql`;
+    const start = (name: string, args: string[], env: Record<string, string>) => {
+      const home = join(this.dir, name);
+      mkdirSync(home, { recursive: true });
+      this.processes.push(new Supervised(name, args, { SWITCHYARD_HOME: home, ...env }));
+    };
+    start('api', ['api'], common);
+    start('worker-1', ['worker'], common);
+    start('worker-2', ['worker'], common);
+    const agent = (key: string) => ({ SWITCHYARD_URL: url, SWITCHYARD_KEY: key, LOG_LEVEL: 'warn' });
+    start('agent-real', ['agent', '--site', 'real'], agent(this.keys.real));
+    start(
+      'agent-simulated',
+      ['agent', '--site', 'simulated', '--simulate', '--speed', '100'],
+      agent(this.keys.simulated),
+    );
+  }
+}
+
+/** The sites, their agents' keys and the administrator's; wake-ups that are lost cost two seconds at the most. */
+async function install(directory: Directory): Promise<{ admin: string; real: string; simulated: string }> {
+  const { adminId } = await directory.bootstrap();
+  const document = { ...DEFAULT_POLICY, timers: { ...DEFAULT_POLICY.timers, cycleS: 2 } };
+  done(await directory.addPolicy({ document, expectedVersion: 1, reason: 'crash test' }, SERVICE));
+  const keyOf = async (userId: number, siteId: number | null) =>
+    done(await directory.createApiKey({ userId, name: 'crash test', siteId, expiresAt: null }, SERVICE))
+      .secret;
+  const siteWith = async (name: string, machines: number, os: string) => {
+    const { id: siteId } = done(
+      await directory.registerSite({ name, latitude: null, longitude: null, localPolicy: null }, SERVICE),
+    );
+    const shape = { siteId, cpus: 8, memoryMb: 8_000, benchmark: 100, os, arch: 'any', licenceIds: [] };
+    done(
+      await directory.registerMachines(
+        Array.from({ length: machines }, (_, i) => ({ ...shape, name: `m${i}` })),
+        SERVICE,
+      ),
+    );
+    const user = { name: `agent-${name}`, class: 'REGULAR' as const, role: 'AGENT' as const, quotaShare: 1 };
+    return keyOf(done(await directory.registerUser(user, SERVICE)).id, siteId);
+  };
+  return {
+    admin: await keyOf(adminId, null),
+    real: await siteWith('real', 1, 'real'),
+    simulated: await siteWith('simulated', 4, 'simulated'),
+  };
+}
+
+function done<T>(change: Change<T>): T {
+  if (change.kind === 'refused') throw new Error(change.message);
+  return change.value;
+}
