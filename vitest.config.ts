@@ -12,7 +12,5 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
-    // The numbers for the last line of .ci/run.
-    reporters: ['default', ['json', { outputFile: '.test-results/results.json' }]],
   },
 });
