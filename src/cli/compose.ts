@@ -12,6 +12,7 @@ import { Mirror } from '../store/mirror.js';
 import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
+import { healthPart } from './health.js';
 
 /** What every process has. */
 export interface ProcessContext {
@@ -56,9 +57,18 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
   };
 }
 
-/** The parts of a process with these roles, in the order in which they start. */
-export function serviceParts(process: ProcessContext, roles: Roles, stores: Stores): Part[] {
-  const { config, log, metrics } = process;
+/**
+ * The parts of a process with these roles, in the order in which they start.
+ *
+ * @param onListening told the address of the GraphQL endpoint
+ */
+export function serviceParts(
+  context: ProcessContext,
+  roles: Roles,
+  stores: Stores,
+  onListening: (url: string) => void = () => {},
+): Part[] {
+  const { config, log, metrics } = context;
   const { url, database, store, directory, queries } = stores;
   const queueConnection: QueueConnection = config.redisUrl
     ? { kind: 'redis', url: config.redisUrl }
@@ -80,24 +90,27 @@ export function serviceParts(process: ProcessContext, roles: Roles, stores: Stor
       })
     : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
-  const wake = (engine ?? waker!).wake;
 
-  const parts: Part[] = [{ name: 'database', stop: () => database.close() }];
-  if (roles.api) {
-    const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed, trying again');
-    const feed = new EventFeed(queries, { url, onError });
-    const ready = async (): Promise<void> => {
-      const missing = await pendingMigrations((sql) => database.prisma.$queryRawUnsafe(sql));
-      if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
-    };
-    const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
-    parts.push(
-      { name: 'events', start: () => feed.start(), stop: () => feed.stop() },
-      { name: 'queue', stop: () => waker?.close() },
-      { name: 'api', start: async () => void (await api.listen()), stop: () => api.close() },
-    );
-  }
-  // Behind the API: requests in hand may still wake it while the API closes.
-  if (engine) parts.splice(1, 0, { name: 'engine', start: () => engine.start(), stop: () => engine.stop() });
-  return parts;
+  const parts: Part[] = [
+    { name: 'database', stop: () => database.close() },
+    // Before the API, so that it stops behind it: requests in hand may still wake somebody.
+    engine
+      ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
+      : { name: 'queue', stop: () => waker?.close() },
+  ];
+  if (!roles.api) return config.metricsPort > 0 ? [...parts, healthPart(context)] : parts;
+
+  const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed, trying again');
+  const feed = new EventFeed(queries, { url, onError });
+  const ready = async (): Promise<void> => {
+    const missing = await pendingMigrations((sql) => database.prisma.$queryRawUnsafe(sql));
+    if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
+  };
+  const { wake } = (engine ?? waker)!;
+  const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
+  return [
+    ...parts,
+    { name: 'events', start: () => feed.start(), stop: () => feed.stop() },
+    { name: 'api', start: async () => onListening(await api.listen()), stop: () => api.close() },
+  ];
 }

@@ -3,6 +3,7 @@ import { isTerminal, type JobState } from '../core/states.js';
 import type { Client } from './client.js';
 import { note } from './command.js';
 import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
+import { CliError, ExitCode } from './errors.js';
 
 /** What a line about a job needs. */
 export interface JobLine {
@@ -49,6 +50,14 @@ export async function latestCursor(client: Client): Promise<string> {
   return (await client.request<{ latestCursor: string }>(LATEST_CURSOR)).latestCursor;
 }
 
+/** The error for a job that is not there. */
+export function noSuchJob(id: string): CliError {
+  return new CliError(
+    `there is no job ${id}, or not one that this key may see (NOT_FOUND)`,
+    ExitCode.NOT_FOUND,
+  );
+}
+
 /** Jobs by id, in no particular order; unknown ids are left out. */
 export async function jobsById(client: Client, ids: readonly string[]): Promise<JobLine[]> {
   const jobs: JobLine[] = [];
@@ -61,6 +70,7 @@ export async function jobsById(client: Client, ids: readonly string[]): Promise<
 
 /**
  * Waits until these jobs have ended and gives how they did. Ends earlier when `signal` is aborted, with those that had.
+ * Throws NOT_FOUND for a job that is not there.
  *
  * @param onUpdate told of every job's state when the wait begins, and of every update
  */
@@ -77,7 +87,13 @@ export async function awaitEnds(
     if (isTerminal(job.state) && pending.delete(job.id)) ended.set(job.id, job);
   };
   const look = async (): Promise<void> => {
-    for (const job of await jobsById(client, [...pending])) take(job, null);
+    const asked = [...pending];
+    const jobs = await jobsById(client, asked);
+    if (jobs.length < asked.length) {
+      const there = new Set(jobs.map(({ id }) => id));
+      throw noSuchJob(asked.find((id) => !there.has(id))!);
+    }
+    for (const job of jobs) take(job, null);
   };
 
   const after = await latestCursor(client);

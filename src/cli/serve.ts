@@ -2,6 +2,8 @@
  * `switchyard serve`: everything in one process. On a small machine the exchange between processes would cost more than
  * it gains, and one Ctrl-C ends all in order. The agent speaks GraphQL over HTTP here too, as it does elsewhere.
  */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { type Config, VARIABLES } from '../platform/config.js';
@@ -25,15 +27,17 @@ export interface ServeOptions {
 }
 
 /** The parts of the process, in the order in which they start. */
-export function serveParts(process: ProcessContext, { demoSpeed }: ServeOptions): Part[] {
-  const { config, log } = process;
+export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions): Part[] {
+  const { config, log } = context;
   const { home } = config;
-  const url = ownUrl(config);
+  let url = '';
   let databaseUrl = '';
   let embedded: EmbeddedPostgres | null = null;
   let service: Lifecycle | null = null;
 
   const parts: Part[] = [
+    // The API finds out by itself, but only after a database has been made.
+    { name: 'port', start: () => assertPortFree(config) },
     {
       name: 'postgres',
       async start() {
@@ -46,9 +50,11 @@ export function serveParts(process: ProcessContext, { demoSpeed }: ServeOptions)
       name: 'service',
       async start() {
         await migrate(databaseUrl);
-        const stores = openStores(process, databaseUrl, 'serve');
+        const stores = openStores(context, databaseUrl, 'serve');
         service = new Lifecycle(
-          serviceParts(process, { api: true, worker: true }, stores),
+          serviceParts(context, { api: true, worker: true }, stores, (address) => {
+            url = address.replace('127.0.0.1', 'localhost');
+          }),
           config.shutdownTimeoutS * 1000,
           log,
         );
@@ -79,18 +85,21 @@ export function serveParts(process: ProcessContext, { demoSpeed }: ServeOptions)
   return parts;
 }
 
-/** Where this process reaches its own API. */
-function ownUrl({ host, port }: Config): string {
-  const name = host === '0.0.0.0' || host === '::' || host === '127.0.0.1' ? 'localhost' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/graphql`;
+/** Throws EADDRINUSE when somebody listens there already. */
+async function assertPortFree({ host, port }: Config): Promise<void> {
+  const server = createServer().listen(port, host);
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
 }
 
 function greeting(config: Config, url: string, demoSpeed: number | null): string {
   const home = relative('', config.home) || '.';
   // What the other terminal has to know when it is not as by default.
-  const port = config.port === Number(VARIABLES.port.default) ? '' : `PORT=${config.port} `;
+  const usual = url === `http://localhost:${VARIABLES.port.default}/graphql`;
+  const address = usual ? '' : `SWITCHYARD_URL=${url} `;
   const where = home === VARIABLES.home.default ? '' : `SWITCHYARD_HOME=${home} `;
-  const switchyard = `  ${port}${where}npx switchyard`;
+  const switchyard = `  ${address}${where}npx switchyard`;
   const local = demoSpeed === null ? '' : '--os linux ';
   return [
     `Switchyard runs at ${url}`,

@@ -158,6 +158,7 @@ export const VARIABLES = {
     64,
     'Scheduling cycles that one worker process has under way at once.',
   ),
+  metricsPort: whole('METRICS_PORT', 0, 0, 65_535, "Port of a worker's /healthz and /metrics; 0: none."),
   shutdownTimeoutS: whole(
     'SHUTDOWN_TIMEOUT_S',
     20,

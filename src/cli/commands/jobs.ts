@@ -15,8 +15,8 @@ import {
   RELEASE,
   REPRIORITISE,
 } from '../documents.js';
-import { CliError, ExitCode } from '../errors.js';
-import type { JobLine } from '../follow.js';
+import { ExitCode } from '../errors.js';
+import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
 import { parseId, parseNumber, parseWord } from '../parse.js';
@@ -106,14 +106,6 @@ export function addJobs(program: Command): void {
   });
 }
 
-/** The error for a job that is not there. */
-export function noSuchJob(id: string): CliError {
-  return new CliError(
-    `there is no job ${id}, or not one that this key may see (NOT_FOUND)`,
-    ExitCode.NOT_FOUND,
-  );
-}
-
 interface JobsPayload {
   jobIds: string[];
   unchanged: { id: string; code: string; message: string }[];
@@ -142,7 +134,8 @@ function addAction(
 function report(payload: JobsPayload, verb: string, json: boolean): void {
   if (json) printJson(payload);
   else print(`${count(payload.jobIds.length, 'job')} ${verb}`);
-  for (const { id, code, message } of payload.unchanged) note(`error: ${id}: ${message} (${code})`);
+  for (const { id, code, message } of payload.unchanged)
+    note(`error: ${message.includes(id) ? '' : `${id}: `}${message} (${code})`);
   if (payload.unchanged.length === 0) return;
   const allMissing =
     payload.jobIds.length === 0 && payload.unchanged.every(({ code }) => code === 'NOT_FOUND');

@@ -19,7 +19,7 @@ export function addServices(program: Command): void {
         ? parseNumber('--demo-speed', options.demoSpeed, { min: 0.001, max: 1e6 })
         : null;
       const { serveParts } = await import('../serve.js');
-      await run('serve', (process) => serveParts(process, { demoSpeed }));
+      await run('serve', (context) => serveParts(context, { demoSpeed }));
     });
   program
     .command('api')
@@ -35,9 +35,9 @@ export function addServices(program: Command): void {
 
 async function runService(name: string, roles: { api: boolean; worker: boolean }): Promise<void> {
   const { openStores, serviceParts } = await import('../compose.js');
-  await run(name, (process) => {
-    const stores = openStores(process, databaseUrl(process.config, name), name);
-    return serviceParts(process, roles, stores);
+  await run(name, (context) => {
+    const stores = openStores(context, databaseUrl(context.config, name), name);
+    return serviceParts(context, roles, stores);
   });
 }
 
@@ -113,15 +113,23 @@ async function processContext(name: string): Promise<ProcessContext> {
     import('../../platform/metrics.js'),
   ]);
   const config = loadConfig();
-  return { config, log: createLogger({ level: config.logLevel, process: name }), metrics: createMetrics() };
+  // A person sits in front of `serve` and reads what it prints: of the log, only what is wrong.
+  const level = name === 'serve' && config.logLevel === 'info' ? 'warn' : config.logLevel;
+  return { config, log: createLogger({ level, process: name }), metrics: createMetrics() };
 }
 
 /** Runs the parts until a signal, and makes the outcome the exit code. */
-async function run(name: string, parts: (process: ProcessContext) => Part[]): Promise<void> {
+async function run(name: string, parts: (context: ProcessContext) => Part[]): Promise<void> {
   const context = await processContext(name);
   const { config, log } = context;
   const lifecycle = new Lifecycle(parts(context), config.shutdownTimeoutS * 1000, log);
-  const exitCode = await runUntilSignal(lifecycle);
+  let exitCode: number;
+  try {
+    exitCode = await runUntilSignal(lifecycle);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new CliError(`port ${config.port} is in use: stop what uses it, or set PORT`);
+  }
   process.exitCode = exitCode;
   // What did not stop in time may keep the process alive for ever.
   setTimeout(() => process.exit(exitCode), 1000).unref();

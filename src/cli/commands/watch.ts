@@ -9,7 +9,7 @@ import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor } fro
 import { printable } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
 import { parseId, parseNumber } from '../parse.js';
-import { noSuchJob, whatRuns } from './jobs.js';
+import { whatRuns } from './jobs.js';
 
 interface WatchOptions extends FilterOptions {
   after?: string;
@@ -44,13 +44,7 @@ async function watchThese(ids: readonly string[], options: WatchOptions, json: b
   const client = connect();
   const wanted = ids.map((id) => parseId('job', id));
   const signal = options.once ? AbortSignal.abort() : interruption();
-  const seen = new Set<string>();
-  const ended = await awaitEnds(client, wanted, signal, (job, update) => {
-    seen.add(job.id);
-    tell(job, update, json);
-  });
-  const missing = wanted.find((id) => !seen.has(id));
-  if (missing) throw noSuchJob(missing);
+  const ended = await awaitEnds(client, wanted, signal, (job, update) => tell(job, update, json));
   if ([...ended.values()].some(({ state }) => state !== 'COMPLETED')) process.exitCode = ExitCode.FAILED;
 }
 
@@ -111,8 +105,8 @@ function tell(job: JobLine, update: JobUpdate | null, json: boolean): void {
   const ended =
     isTerminal(state) && job.cause ? ` ${job.cause}${job.exitCode ? ` ${job.exitCode}` : ''}` : '';
   const changed = update && !update.event?.toState ? ' (changed)' : '';
-  const site = job.site ? ` at ${printable(job.site.name)}` : '';
+  const site = job.site ? `at ${printable(job.site.name)}` : '';
   print(
-    `${at.slice(11, 19)}  ${job.id.padEnd(10)} ${state.padEnd(10)}${ended}${changed}${site}  ${printable(whatRuns(job))}`,
+    `${at.slice(11, 19)}  ${job.id.padEnd(10)} ${(state + ended + changed).padEnd(24)} ${site.padEnd(14)} ${printable(whatRuns(job))}`,
   );
 }

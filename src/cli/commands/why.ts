@@ -5,10 +5,10 @@ import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { PLACEMENT, WHY } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
+import { noSuchJob } from '../follow.js';
 import { printable, short, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions } from '../job-options.js';
 import { parseId } from '../parse.js';
-import { noSuchJob } from './jobs.js';
 
 interface Candidate {
   site: { id: string; name: string };
@@ -47,7 +47,7 @@ interface Why {
 
 interface Placement {
   policyVersion: number;
-  priority: number;
+  priority: number | null;
   startsAt: string | null;
   reason: string | null;
   site: { name: string } | null;
@@ -134,10 +134,15 @@ function describePlacement(placement: Placement): string {
     ? `would go to ${placement.site.name}; ${starts}`
     : `no site can take it: ${placement.reason ?? 'unknown'}`;
   return [
-    `${printable(head)} (priority ${placement.priority}, policy ${placement.policyVersion})`,
+    `${printable(head)} (priority ${placement.priority ?? 'none'}, policy ${placement.policyVersion})`,
     '',
     candidateTable(placement.candidates),
   ].join('\n');
+}
+
+/** For a cell: a number without a long tail; what is not there is null. */
+function rounded(value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(6)) : (value ?? null);
 }
 
 /** Candidates, the chosen ones first, a column for each term. */
@@ -149,7 +154,7 @@ function candidateTable(candidates: readonly Candidate[]): string {
     ranked.map((one) => [
       one.rank ?? '-',
       one.site.name,
-      ...terms.map((term) => (one.terms?.[term] === undefined ? null : short(one.terms[term]))),
+      ...terms.map((term) => rounded(one.terms?.[term])),
       one.eligible ? '' : one.reason,
     ]),
   );

@@ -1,0 +1,448 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/ports.js';
+import { endAll, launch, run, type Service, serve, until } from './service.js';
+
+interface Job {
+  id: string;
+  state: string;
+  cause: string | null;
+  exitCode: number | null;
+  site: { name: string } | null;
+  epoch: number;
+  [field: string]: unknown;
+}
+
+const home = mkdtempSync(join(tmpdir(), 'switchyard-cli-'));
+const keyFile = join(home, 'admin.key');
+let service: Service;
+
+beforeAll(async () => {
+  service = await serve(home);
+});
+afterAll(async () => {
+  await endAll();
+  rmSync(home, { recursive: true, force: true });
+});
+
+describe('a fresh service', () => {
+  it('has an administrator’s key that only its owner can read, and this machine as a site', async () => {
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    const sites = await service.json<{ name: string; state: string; cpus: number }[]>('sites');
+    expect(sites).toMatchObject([{ name: 'local', state: 'UP' }]);
+    const machines = await service.json<{ cpus: number; os: string; architecture: string }[]>('machines');
+    expect(machines).toMatchObject([
+      { cpus: sites[0]!.cpus, os: process.platform, architecture: process.arch },
+    ]);
+  });
+
+  it('says nothing but what to do next', () => {
+    expect(service.process.output.stderr).toBe('');
+    expect(service.process.output.stdout).toContain("submit -- sh -c 'echo hello'");
+  });
+
+  it('runs what is submitted, and tells of it', async () => {
+    const submitted = await service.cli('submit', '--', 'sh', '-c', 'echo hello; echo trouble >&2');
+    expect(submitted).toMatchObject({ code: 0, stdout: expect.stringMatching(/^job_\d+\n$/) });
+    const id = submitted.stdout.trim();
+
+    const watched = await service.cli('watch', id);
+    expect(watched.code).toBe(0);
+    expect(watched.stdout).toMatch(new RegExp(`${id} +COMPLETED EXITED_ZERO +at local +sh -c`));
+
+    const job = await service.json<Job>('job', id);
+    expect(job).toMatchObject({
+      id,
+      state: 'COMPLETED',
+      cause: 'EXITED_ZERO',
+      exitCode: 0,
+      site: { name: 'local' },
+      epoch: 1,
+    });
+    expect(await service.cli('job', '--output', id)).toEqual({
+      code: 0,
+      stdout: 'hello\n',
+      stderr: 'trouble\n',
+    });
+
+    const why = await service.cli('why', id);
+    expect(why.stdout).toContain('DISPATCH the root → local');
+    expect(why.stdout).toContain('(IDLE_SITE; policy 1, cycle dispatch-');
+    expect(why.stdout).toMatch(/START at local: .* \(HEAD; policy 1/);
+  });
+
+  it('submits every field that a job has', async () => {
+    const [job] = await service.json<Job[]>(
+      'submit',
+      '--name',
+      'n',
+      '--application',
+      'a',
+      '--group',
+      'g',
+      '--tasks',
+      '1',
+      '--cpus',
+      '1',
+      '--memory-mb',
+      '1',
+      '--os',
+      process.platform,
+      '--arch',
+      process.arch,
+      '--estimate',
+      '10m',
+      '--benchmark',
+      '50',
+      '--deadline',
+      '2999-01-01T00:00:00Z',
+      '--limit',
+      '1h',
+      '--input-mb',
+      '2',
+      '--output-mb',
+      '3',
+      '--env',
+      'GREETING=good day',
+      '--dir',
+      '/',
+      '--no-restart',
+      '--boost',
+      '5',
+      '--hold',
+      '--',
+      'sh',
+      '-c',
+      'echo $GREETING; pwd',
+    );
+    expect(job).toMatchObject({
+      state: 'HELD',
+      name: 'n',
+      application: 'a',
+      group: 'g',
+      memoryMbPerTask: 1,
+      os: process.platform,
+      architecture: process.arch,
+      estimateSeconds: 600,
+      referenceBenchmark: 50,
+      deadline: '2999-01-01T00:00:00.000Z',
+      runTimeLimitSeconds: 3600,
+      inputMb: 2,
+      outputMb: 3,
+      environment: { GREETING: 'good day' },
+      workingDirectory: '/',
+      restartable: false,
+      boost: 5,
+      command: 'sh',
+      arguments: ['-c', 'echo $GREETING; pwd'],
+    });
+    expect((await service.json<{ whyWaiting: { code: string } }>('why', job!.id)).whyWaiting.code).toBe(
+      'HELD',
+    );
+    expect((await service.cli('release', job!.id)).stdout).toBe('1 job changed\n');
+    expect((await service.cli('watch', job!.id)).code).toBe(0);
+    expect((await service.cli('job', '--stdout', job!.id)).stdout).toBe('good day\n/\n');
+  });
+
+  it('--wait ends with the job’s exit code, --output prints what it wrote', async () => {
+    expect((await service.cli('submit', '--wait', '--', 'sh', '-c', 'exit 7')).code).toBe(7);
+    const done = await service.cli('submit', '--output', '--', 'sh', '-c', 'echo out');
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^job_\d+\nout\n$/) });
+    const missing = await service.cli('submit', '--wait', '--json', '--', 'no-such-program');
+    expect(JSON.parse(missing.stdout)).toMatchObject([{ state: 'FAILED', cause: 'LAUNCH_FAILED' }]);
+    expect(missing.code).not.toBe(0);
+  });
+
+  it('arrays, files and standard input', async () => {
+    const array = await service.json<Job[]>(
+      'submit',
+      '--array',
+      '1-3',
+      '--group',
+      'array',
+      '--',
+      'sh',
+      '-c',
+      'exit $SWITCHYARD_ARRAY_INDEX',
+    );
+    expect(array.map((job) => job.arrayIndex)).toEqual([1, 2, 3]);
+    expect((await service.cli('watch', ...array.map((job) => job.id))).code).toBe(1);
+    const ended = await service.json<Job[]>('jobs', '--group', 'array', '--oldest-first');
+    expect(ended.map((job) => [job.state, job.exitCode])).toEqual([
+      ['FAILED', 1],
+      ['FAILED', 2],
+      ['FAILED', 3],
+    ]);
+
+    const file = join(home, 'jobs.json');
+    writeFileSync(file, JSON.stringify([{ command: 'true', name: 'mine' }, { command: 'true' }]));
+    const fromFile = await service.json<Job[]>('submit', '--file', file, '--name', 'by default');
+    expect(fromFile.map((job) => job.name)).toEqual(['mine', 'by default']);
+    const env = { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home };
+    const piped = await run(['submit', '--json', '--file', '-'], env, '{"command": "true"}');
+    expect(JSON.parse(piped.stdout)).toHaveLength(1);
+  });
+
+  it('a repeated submission with the same idempotency key gives the same jobs', async () => {
+    const [first] = await service.json<Job[]>('submit', '--idempotency-key', 'once', '--', 'true');
+    const [again] = await service.json<Job[]>('submit', '--idempotency-key', 'once', '--', 'true');
+    expect(again!.id).toBe(first!.id);
+    const other = await service.cli('submit', '--idempotency-key', 'once', '--', 'false');
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain('(IDEMPOTENCY_KEY_REUSED)');
+  });
+
+  it('cancels, also by conditions', async () => {
+    const [job] = await service.json<Job[]>('submit', '--group', 'long', '--', 'sleep', '600');
+    await until(
+      () => service.json<Job>('job', job!.id),
+      ({ state }) => state === 'RUNNING',
+    );
+    expect((await service.cli('cancel', '--group', 'long')).stdout).toBe('1 job changed\n');
+    expect((await service.cli('watch', job!.id)).code).toBe(1);
+    expect(await service.json<Job>('job', job!.id)).toMatchObject({ state: 'CANCELLED' });
+    const twice = await service.cli('cancel', job!.id);
+    expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('(CONFLICT)') });
+  });
+
+  it('a dry run says where a job would go, and what stands in its way', async () => {
+    expect((await service.cli('placement', '--', 'x')).stdout).toContain('would go to local; would start');
+    expect((await service.cli('placement', '--cpus', '100000', '--', 'x')).stdout).toContain(
+      'no site can take it: NEVER_FITS_CPUS',
+    );
+    const [waiting] = await service.json<Job[]>('submit', '--os', 'plan9', '--', 'x');
+    await until(
+      () => service.cli('why', waiting!.id),
+      ({ stdout }) => stdout.includes('NEVER_FITS_PLATFORM'),
+    );
+    await service.cli('cancel', waiting!.id);
+  });
+
+  it('weights are changed with a reason, cited by decisions, and reverted', async () => {
+    const changed = await service.cli(
+      'weights',
+      'set',
+      'dispatch.deadline=2',
+      'aging=0.5',
+      '--reason',
+      'a test',
+    );
+    expect(changed.stdout).toMatch(/^policy version 2 .*: a test\n/);
+    expect(await service.json('weights')).toMatchObject({
+      version: 2,
+      dispatch: { deadline: 2 },
+      local: { aging: 0.5 },
+    });
+    const id = (await service.cli('submit', '--wait', '--', 'true')).stdout.trim();
+    expect((await service.cli('why', id)).stdout).toContain('policy 2');
+    const stale = await service.cli(
+      'weights',
+      'set',
+      'aging=1',
+      '--reason',
+      'late',
+      '--expected-version',
+      '1',
+    );
+    expect(stale).toMatchObject({ code: 1, stderr: expect.stringContaining('(VERSION_CONFLICT)') });
+    expect((await service.cli('policy', 'revert', '1', '--reason', 'enough')).stdout).toMatch(
+      /^policy version 3 .*restores version 1: enough\n/,
+    );
+    expect(await service.json<{ version: number }[]>('policy', 'history')).toMatchObject([
+      { version: 3 },
+      { version: 2 },
+      { version: 1 },
+    ]);
+  });
+
+  it('drains and undrains', async () => {
+    expect((await service.cli('drain', 'local')).stdout).toContain('local is DRAINING');
+    const [job] = await service.json<Job[]>('submit', '--', 'true');
+    await until(
+      () => service.cli('why', job!.id),
+      ({ stdout }) => stdout.includes('NO_SITE_UP'),
+    );
+    expect((await service.cli('undrain', 'local')).stdout).toBe('local is UP\n');
+    expect((await service.cli('watch', job!.id)).code).toBe(0);
+  });
+
+  it('users have keys, roles and quotas', async () => {
+    await service.json('users', 'add', 'ann', '--class', 'gold');
+    const key = (await service.cli('keys', 'add', 'laptop', '--user', 'ann')).stdout.trim();
+    const ann = (...args: string[]) => run(args, { SWITCHYARD_URL: service.url, SWITCHYARD_KEY: key });
+    expect((await ann('submit', '--', 'true')).code).toBe(0);
+    expect(JSON.parse((await ann('jobs', '--json')).stdout)).toHaveLength(1);
+    expect(await ann('drain', 'local')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('(FORBIDDEN)'),
+    });
+    await service.json('quota', 'ann', '--limit', '2', '--period', '1h', '--reason', 'a test');
+    expect((await ann('submit', '--array', '1-2', '--', 'true')).stderr).toContain('(QUOTA_EXCEEDED)');
+    const [listed] = await service.json<{ id: string }[]>('keys', '--user', 'ann');
+    await service.json('keys', 'revoke', listed!.id);
+    await until(
+      () => ann('jobs'),
+      ({ code }) => code === 4,
+    );
+  });
+
+  it('pages through jobs', async () => {
+    await service.json('submit', '--array', '1-25', '--group', 'pages', '--hold', '--', 'true');
+    const seen: string[] = [];
+    for (let after: string[] = []; ; ) {
+      const page = await service.cli('jobs', '--json', '--group', 'pages', '--first', '10', ...after);
+      seen.push(...JSON.parse(page.stdout).map((job: Job) => job.id));
+      const more = /more: --after (\S+)/.exec(page.stderr);
+      if (!more) break;
+      after = ['--after', more[1]!];
+    }
+    expect(new Set(seen).size).toBe(25);
+    expect(seen).toHaveLength(25);
+    expect((await service.cli('jobs', '--group', 'pages', '--count')).stdout).toBe('25\n');
+    expect((await service.json<Job[]>('jobs', '--group', 'pages', '--all')).length).toBe(25);
+    await service.cli('cancel', '--group', 'pages');
+  });
+
+  it('watch tells of all jobs as they come, in JSON a line each, and continues behind a cursor', async () => {
+    const watch = launch(['watch', '--json', '--recent', '0'], {
+      SWITCHYARD_URL: service.url,
+      SWITCHYARD_HOME: home,
+    });
+    await until(
+      async () => {
+        await service.cli('submit', '--', 'true');
+        return watch.output.stdout;
+      },
+      (stdout) => stdout.includes('COMPLETED'),
+    );
+    const updates = (await watch.end('SIGINT')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const [first] = updates;
+    const resumed = launch(['watch', '--json', '--after', first.cursor], {
+      SWITCHYARD_URL: service.url,
+      SWITCHYARD_HOME: home,
+    });
+    await resumed.printed(new RegExp(`"cursor":"${updates.at(-1).cursor}"`));
+    const again = (await resumed.end('SIGINT')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(again.slice(0, updates.length - 1).map(({ cursor }) => cursor)).toEqual(
+      updates.slice(1).map(({ cursor }) => cursor),
+    );
+  });
+});
+
+describe('errors are one clear line and an exit code', () => {
+  it.each([
+    [2, ['submit', '--cpus', '0', '--', 'true'], '--cpus: "0" is not accepted: a whole number from 1'],
+    [2, ['submit'], 'what is to be run?'],
+    [2, ['submit', '--dir', 'relative', '--', 'true'], 'workingDirectory'],
+    [2, ['cancel'], 'which jobs?'],
+    [2, ['nonsense'], "unknown command 'nonsense'"],
+    [2, ['job', 'x'], 'an id such as job_17'],
+    [5, ['job', '999999'], 'there is no job job_999999'],
+    [5, ['watch', '999999'], 'there is no job job_999999'],
+    [5, ['drain', 'nowhere'], 'there is no site "nowhere"; there are local (NOT_FOUND)'],
+    [2, ['conformance', '/nonexistent.json'], 'ENOENT'],
+    [2, ['replay', '/nonexistent.swf'], 'ENOENT'],
+    [2, ['api'], 'DATABASE_URL'],
+  ])('%i: %j', async (code, args, message) => {
+    const outcome = await service.cli(...args);
+    expect(outcome.stderr).toContain(message);
+    expect(outcome.code).toBe(code);
+    expect(outcome.stderr.trim().split('\n').length).toBeLessThanOrEqual(2);
+    expect(outcome.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('3: no service; 4: no key, a wrong key', async () => {
+    const nobody = await run(['jobs'], {
+      SWITCHYARD_URL: `http://127.0.0.1:${await freePort()}/graphql`,
+      SWITCHYARD_KEY: 'x',
+    });
+    expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('nothing answers at') });
+    const elsewhere = join(home, 'elsewhere');
+    expect(await run(['jobs'], { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: elsewhere })).toMatchObject({
+      code: 4,
+      stderr: `error: no API key: set SWITCHYARD_KEY (there is none in ${elsewhere}/admin.key) (UNAUTHENTICATED)\n`,
+    });
+    expect(await run(['jobs'], { SWITCHYARD_URL: service.url, SWITCHYARD_KEY: 'wrong' })).toMatchObject({
+      code: 4,
+    });
+  });
+
+  it('a second service in the same home, or on the same port, says why it does not start', async () => {
+    const second = await run(['serve'], { SWITCHYARD_HOME: home, PORT: '0' });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`in use by the running process ${service.process.pid}`);
+    const { port } = new URL(service.url);
+    const other = await run(['serve'], { SWITCHYARD_HOME: join(home, 'other'), PORT: port });
+    expect(other).toMatchObject({
+      code: 1,
+      stderr: `error: port ${port} is in use: stop what uses it, or set PORT\n`,
+    });
+  });
+});
+
+describe('a restart', () => {
+  it('keeps everything, jobs that run among it', async () => {
+    const before = await service.json<Job[]>('jobs', '--all');
+    const key = readFileSync(keyFile, 'utf8');
+    const [long] = await service.json<Job[]>('submit', '--', 'sh', '-c', 'sleep 3; echo survived');
+    await until(
+      () => service.json<Job>('job', long!.id),
+      ({ state }) => state === 'RUNNING',
+    );
+    expect((await service.process.end('SIGINT')).code).toBe(0);
+
+    service = await serve(home);
+    expect(readFileSync(keyFile, 'utf8')).toBe(key);
+    const after = await service.json<Job[]>('jobs', '--all');
+    expect(after.slice(1).map(({ id, state }) => [id, state])).toEqual(
+      before.map(({ id, state }) => [id, state]),
+    );
+    expect((await service.cli('watch', long!.id)).code).toBe(0);
+    expect(await service.json<Job>('job', long!.id)).toMatchObject({ state: 'COMPLETED', epoch: 1 });
+    expect((await service.cli('job', '--stdout', long!.id)).stdout).toBe('survived\n');
+  });
+
+  it('after kill -9 goes on as if nothing had happened', async () => {
+    const jobs = await service.json<Job[]>(
+      'submit',
+      '--array',
+      '1-30',
+      '--group',
+      'killed',
+      '--',
+      'sh',
+      '-c',
+      'sleep 0.3; echo $SWITCHYARD_ARRAY_INDEX',
+    );
+    await until(
+      () => service.json<Job[]>('jobs', '--group', 'killed', '--state', 'COMPLETED'),
+      (done) => done.length > 2,
+    );
+    await service.process.end('SIGKILL');
+
+    service = await serve(home);
+    expect((await service.cli('watch', ...jobs.map(({ id }) => id))).code).toBe(0);
+    for (const job of await service.json<Job[]>('jobs', '--group', 'killed', '--all')) {
+      expect(job).toMatchObject({ state: 'COMPLETED', epoch: 1, exitCode: 0 });
+      expect((await service.cli('job', '--stdout', job.id)).stdout).toBe(`${job.arrayIndex}\n`);
+    }
+  });
+
+  it('makes a new key when the old one’s file is lost, and the old one is refused', async () => {
+    const lost = readFileSync(keyFile, 'utf8').trim();
+    await service.process.end('SIGTERM');
+    rmSync(keyFile);
+    service = await serve(home);
+    expect(readFileSync(keyFile, 'utf8').trim()).not.toBe(lost);
+    expect((await service.cli('jobs')).code).toBe(0);
+    expect((await run(['jobs'], { SWITCHYARD_URL: service.url, SWITCHYARD_KEY: lost })).code).toBe(4);
+  });
+});
