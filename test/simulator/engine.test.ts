@@ -297,6 +297,68 @@ describe('properties', () => {
     );
   });
 
+  it.each(['easy', 'conservative', 'hybrid-2', 'easy-sjbf', 'first-fit', 'sjf'])(
+    '%s: on machines and licences of any kind, everything that can run ends',
+    (policy) => {
+      const machine = fc.record({
+        cpus: fc.integer({ min: 4, max: 6 }),
+        memoryMb: fc.integer({ min: 8, max: 12 }),
+        benchmark: fc.constantFrom(1, 2),
+        down: fc.option(fc.integer({ min: 1, max: 60 })),
+      });
+      const shape = fc.record({
+        submit: fc.integer({ min: 0, max: 40 }),
+        runS: fc.integer({ min: 1, max: 20 }),
+        outruns: fc.boolean(),
+        tasks: fc.constantFrom(1, 1, 2, 3),
+        cpusPerTask: fc.integer({ min: 1, max: 2 }),
+        memoryMbPerTask: fc.integer({ min: 0, max: 4 }),
+        licences: fc.constantFrom([], [], ['a'], ['b'], ['a', 'b']),
+        siteId: fc.constantFrom(1, 2, null),
+      });
+      const given = fc.record({
+        machines: fc.array(machine, { minLength: 4, maxLength: 6 }),
+        shapes: fc.array(shape, { maxLength: 30 }),
+      });
+      fc.assert(
+        fc.property(given, orders, ({ machines, shapes }, order) => {
+          const base = countedWorld([
+            { id: 1, name: 'a', processors: 1 },
+            { id: 2, name: 'b', processors: 1 },
+          ]);
+          const all = machines.map(({ down: _, ...some }, i): Machine => {
+            const siteId = 1 + (i % 2);
+            return { ...(base.machines[0] as Machine), id: i + 1, siteId, licences: [1, 2], ...some };
+          });
+          const changes = machines.flatMap(({ down }, i) => {
+            if (down === null) return [];
+            const machine = all[i] as Machine;
+            return [
+              { at: down, machine: { ...machine, available: false }, losesRuns: i % 3 === 0 },
+              { at: down + 15, machine },
+            ];
+          });
+          const licences = [
+            { id: 1, kind: 'a', copies: 1, siteId: null },
+            { id: 2, kind: 'b', copies: 2, siteId: null },
+          ];
+          const jobs = simJobs(
+            [...shapes]
+              .sort((a, b) => a.submit - b.submit)
+              .map(({ outruns, runS, ...job }) => ({
+                ...job,
+                runS,
+                estimate: outruns ? runS / 2 : runS * 2,
+              })),
+          );
+          // The grid throws where a run would over-commit.
+          const { outcome } = run({ ...base, machines: all, licences, changes }, jobs, policy, order);
+          expect(outcome.waiting).toBe(0);
+        }),
+      );
+    },
+  );
+
   it('one reservation is EASY', () => {
     fc.assert(
       fc.property(anyJobs, orders, (given, order) => {

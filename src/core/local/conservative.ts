@@ -91,7 +91,8 @@ export function hybrid(pass: SitePass, walk: Walk, reservations: number): void {
   const { now } = pass;
   const profile = profileOf(pass);
   let made = 0;
-  for (let slot = walk.next(); slot !== -1 && !pass.full && !pass.exhausted; slot = walk.next()) {
+  for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
+    if (made >= reservations && pass.exhausted) return;
     const one = promise(slot, pass, profile, made < reservations ? Infinity : now, now);
     if (one === null) continue;
     if (one.at <= now && hasRoomNow(one.holding)) {

@@ -30,6 +30,12 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       { kind: 'easy' },
       { kind: 'easy' },
       { kind: 'fcfs' },
+      { kind: 'easy', backfill: 'SHORTEST' },
+      { kind: 'sjf', ageBoundS: 20 },
+      { kind: 'first-fit', ageBoundS: 20 },
+      { kind: 'conservative', depth: 5 },
+      { kind: 'conservative', depth: 100 },
+      { kind: 'hybrid', reservations: 2 },
     ),
     seed: fc.nat(1000),
   })
@@ -245,7 +251,9 @@ export class World {
   /** Every plan that could be made now. */
   plans(grid = this.grid): unknown[] {
     const context = { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 100 };
-    return [dispatchCycle(grid, context), ...this.sites.map(({ id }) => this.plan(id, grid))];
+    // Promises are a note of the scheduler to itself, in terms of its own structures.
+    const plans = this.sites.map(({ id }) => ({ ...this.plan(id, grid), promises: null }));
+    return [dispatchCycle(grid, context), ...plans];
   }
 
   /** A grid with the same content, put in in the order that `shuffle` gives. */
