@@ -1,0 +1,384 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DEFAULT_POLICY } from '../../src/core/policy.js';
+import { type Actor, type Change, Directory } from '../../src/store/directory.js';
+import type { Database } from '../../src/store/pool.js';
+import { Queries } from '../../src/store/queries.js';
+import { withDatabase } from '../support/database.js';
+import {
+  assigned,
+  context,
+  dispatched,
+  ended,
+  newJob,
+  openTestDatabase,
+  postgresWorld,
+  start,
+  T0,
+  type World,
+} from './world.js';
+
+const test = withDatabase();
+let database: Database;
+let directory: Directory;
+let queries: Queries;
+let world: World;
+let actor: Actor;
+let user: number;
+let site: number;
+let machine: number;
+beforeAll(() => {
+  database = openTestDatabase(test.url);
+  directory = new Directory(database.prisma);
+  queries = new Queries(database.prisma);
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  world = await postgresWorld(database, test.pool);
+  const { adminId } = await directory.bootstrap();
+  actor = { userId: adminId, requestId: 'request-1', reason: 'because' };
+  user = await world.addUser('ann');
+  site = await world.addSite('here');
+  machine = await world.addMachine(site, 'm1', 4);
+  await world.store.heartbeat(site, [machine], T0);
+});
+
+const done = async <T>(change: Promise<Change<T>>): Promise<T> => {
+  const result = await change;
+  if (result.kind === 'refused') throw new Error(result.message);
+  return result.value;
+};
+const refusal = async (change: Promise<Change<unknown>>): Promise<string> => {
+  const result = await change;
+  return result.kind === 'refused' ? `${result.code}: ${result.message}` : 'done';
+};
+
+describe('installation', () => {
+  it('is done once, whoever tries and however often', async () => {
+    const other = await test.another();
+    const fresh = openTestDatabase(other.url);
+    const installations = await Promise.all([1, 2, 3].map(() => new Directory(fresh.prisma).bootstrap()));
+    expect(new Set(installations.map(({ adminId }) => adminId)).size).toBe(1);
+    const there = new Queries(fresh.prisma);
+    expect(await there.policy()).toMatchObject({ version: 1, document: DEFAULT_POLICY });
+    expect(await there.users('', 10)).toMatchObject([{ name: 'admin', role: 'ADMIN', active: true }]);
+    await fresh.close();
+  });
+});
+
+describe('sites', () => {
+  it('are registered, changed and noted in the audit log', async () => {
+    const place = { latitude: 43.7, longitude: 10.4, localPolicy: { kind: 'easy' } as const };
+    const made = await done(directory.registerSite({ name: 'pisa', ...place }, actor));
+    expect(made).toMatchObject({ name: 'pisa', state: 'UP', ...place, removedAt: null });
+    const changed = await done(directory.updateSite(made.id, { localPolicy: null, latitude: 1 }, actor));
+    expect(changed).toMatchObject({ name: 'pisa', latitude: 1, longitude: 10.4, localPolicy: null });
+    expect(await queries.audits(null, 2)).toMatchObject([
+      {
+        action: 'updateSite',
+        target: `site_${made.id}`,
+        before: made,
+        after: changed,
+        userId: actor.userId,
+        reason: 'because',
+      },
+      { action: 'registerSite', before: null, after: made },
+    ]);
+    const drained = await done(
+      directory.updateSite(made.id, { state: 'DRAINING' }, { ...actor, action: 'drainSite' }),
+    );
+    expect(drained.state).toBe('DRAINING');
+    expect((await queries.audits(null, 1))[0]!.action).toBe('drainSite');
+  });
+
+  it('have unique names while they are in service', async () => {
+    const again = () =>
+      directory.registerSite({ name: 'here', latitude: null, longitude: null, localPolicy: null }, actor);
+    expect(await refusal(again())).toBe('CONFLICT: a site in service is called here');
+    const other = await world.addSite('other');
+    expect(await refusal(directory.updateSite(other, { name: 'here' }, actor))).toBe(
+      'CONFLICT: a site in service is called here',
+    );
+    await done(directory.updateSite(site, { state: 'DOWN' }, actor));
+    await done(directory.removeSite(site, T0, actor));
+    expect(await refusal(again())).toBe('done');
+    expect(await refusal(directory.updateSite(site, { state: 'UP' }, actor))).toBe(
+      `NOT_FOUND: site ${site} is not in service any more`,
+    );
+    expect(await refusal(directory.updateSite(999, { state: 'UP' }, actor))).toBe(
+      'NOT_FOUND: there is no site 999',
+    );
+  });
+
+  it('leave service only when nothing is left to do there, and take machines and licences along', async () => {
+    const licence = await world.addLicence('cad', 1, site);
+    const [queued] = await dispatched(world, user, site, [newJob()]);
+    const [live] = await assigned(world, user, site, machine, [newJob()]);
+    const remove = () => refusal(directory.removeSite(site, T0, actor));
+    expect(await remove()).toBe('CONFLICT: site here is UP; drain it first');
+    await world.setSiteState(site, 'DRAINING');
+    expect(await remove()).toBe('CONFLICT: site here still has 2 jobs; wait until it is drained');
+    await world.store.takeBack(site, context(), 10);
+    expect(await remove()).toBe('CONFLICT: site here still has 1 jobs; wait until it is drained');
+    await world.store.reportRuns(site, [ended(live!, 1)], 3);
+    expect(await remove()).toBe('done');
+    const grid = await world.store.loadGrid(0);
+    expect(grid).toMatchObject({
+      sites: [],
+      machines: [],
+      licences: [],
+      jobs: [{ job: { id: queued }, state: 'QUEUED' }],
+    });
+    expect(await queries.sitesByIds([site])).toMatchObject([{ removedAt: T0 }]);
+    expect(await queries.licencesByIds([licence])).toMatchObject([{ removedAt: T0 }]);
+    expect(await world.breaches()).toEqual([]);
+  });
+});
+
+describe('machines', () => {
+  const spec = (name: string, change: object = {}) => ({
+    siteId: site,
+    name,
+    cpus: 2,
+    memoryMb: 10,
+    benchmark: 50,
+    os: 'linux',
+    arch: 'arm64',
+    licenceIds: [],
+    ...change,
+  });
+
+  it('are registered all or none, in the order given', async () => {
+    const other = await world.addSite('other');
+    const made = await done(
+      directory.registerMachines(
+        [spec('b', { siteId: other }), spec('a'), spec('m1', { siteId: other })],
+        actor,
+      ),
+    );
+    expect(made.map(({ siteId, name }) => [siteId, name])).toEqual([
+      [other, 'b'],
+      [site, 'a'],
+      [other, 'm1'],
+    ]);
+    expect(made[1]).toMatchObject({
+      state: 'UP',
+      silent: true,
+      cpusUsed: 0,
+      heartbeatAt: null,
+      arch: 'arm64',
+    });
+    expect(await refusal(directory.registerMachines([spec('c'), spec('m1')], actor))).toBe(
+      'CONFLICT: a machine of this name is in service at the site',
+    );
+    expect(await refusal(directory.registerMachines([spec('c'), spec('c')], actor))).toBe(
+      'CONFLICT: two of the machines have one name at one site',
+    );
+    expect(await refusal(directory.registerMachines([spec('c', { siteId: 999 })], actor))).toBe(
+      'NOT_FOUND: there is no site 999',
+    );
+    expect(await refusal(directory.registerMachines([spec('c', { licenceIds: [999] })], actor))).toBe(
+      `CONFLICT: licence 999 is not in service at site ${site}`,
+    );
+    expect((await queries.machines(null, null, 100)).map(({ name }) => name)).toEqual(['a', 'm1', 'b', 'm1']);
+  });
+
+  it('can run only licences of the grid or of their site', async () => {
+    const grid = await world.addLicence('cad', 1, null);
+    const own = await world.addLicence('cad', 1, site);
+    const foreign = await world.addLicence('cad', 1, await world.addSite('other'));
+    expect(
+      (await done(directory.updateMachine(machine, { licenceIds: [own, grid] }, actor))).licenceIds,
+    ).toEqual([own, grid]);
+    expect(await refusal(directory.updateMachine(machine, { licenceIds: [foreign] }, actor))).toBe(
+      `CONFLICT: licence ${foreign} is not in service at site ${site}`,
+    );
+  });
+
+  it('shrink no further than what jobs hold, and leave only empty', async () => {
+    const [job] = await assigned(world, user, site, machine, [
+      newJob({ cpusPerTask: 3, memoryMbPerTask: 200 }),
+    ]);
+    expect(await refusal(directory.updateMachine(machine, { cpus: 2 }, actor))).toBe(
+      'CONFLICT: jobs hold 3 CPUs of machine m1; cpus: 2 is less',
+    );
+    expect(await refusal(directory.updateMachine(machine, { memoryMb: 199 }, actor))).toBe(
+      'CONFLICT: jobs hold 200 MB of machine m1; memoryMb: 199 is less',
+    );
+    expect(
+      await done(directory.updateMachine(machine, { cpus: 3, memoryMb: 200, state: 'DRAINING' }, actor)),
+    ).toMatchObject({ cpus: 3, state: 'DRAINING' });
+    expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
+      'CONFLICT: jobs hold 3 CPUs of machine m1; drain it first',
+    );
+    await world.store.reportRuns(site, [ended(job!, 1)], 3);
+    expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe('done');
+    expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
+      `NOT_FOUND: machine ${machine} is not in service any more`,
+    );
+    expect((await world.store.loadGrid(0)).machines).toEqual([]);
+  });
+});
+
+describe('licences', () => {
+  it('keep as many copies as are in use, and leave only unused', async () => {
+    const pool = await world.addLicence('cad', 3, null);
+    await done(directory.updateMachine(machine, { licenceIds: [pool] }, actor));
+    const [job] = await dispatched(world, user, site, [newJob({ licences: ['cad'] })]);
+    await world.store.applyStarts(site, [start(job!, site, { [machine]: 1 }, [pool])], null, context());
+    expect(await refusal(directory.updateLicence(pool, { copies: 0 }, actor))).toBe(
+      'CONFLICT: 1 copies of cad are in use; copies: 0 is less',
+    );
+    expect(await done(directory.updateLicence(pool, { copies: 1 }, actor))).toMatchObject({
+      copies: 1,
+      inUse: 1,
+    });
+    expect(await refusal(directory.removeLicence(pool, T0, actor))).toBe(
+      'CONFLICT: 1 copies of cad are in use',
+    );
+    await world.store.reportRuns(site, [ended(job!, 1)], 3);
+    await done(directory.removeLicence(pool, T0, actor));
+    expect((await queries.machinesByIds([machine]))[0]!.licenceIds).toEqual([]);
+    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
+      'done',
+    );
+    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
+      'CONFLICT: there is a pool of cad there already',
+    );
+    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: site }, actor))).toBe(
+      'done',
+    );
+  });
+});
+
+describe('users and keys', () => {
+  it('have unique names, and one active administrator at least', async () => {
+    expect(
+      await refusal(
+        directory.registerUser({ name: 'ann', class: 'GOLD', role: 'USER', quotaShare: 1 }, actor),
+      ),
+    ).toBe('CONFLICT: a user is called ann');
+    const admin = actor.userId!;
+    expect(await refusal(directory.updateUser(admin, { role: 'USER' }, actor))).toBe(
+      'CONFLICT: admin is the last active administrator',
+    );
+    expect(await refusal(directory.updateUser(admin, { active: false }, actor))).toBe(
+      'CONFLICT: admin is the last active administrator',
+    );
+    await done(directory.updateUser(user, { role: 'ADMIN', class: 'SILVER' }, actor));
+    const both = await Promise.all([
+      directory.updateUser(admin, { role: 'USER' }, actor),
+      directory.updateUser(user, { role: 'USER' }, actor),
+    ]);
+    expect(both.map(({ kind }) => kind).sort()).toEqual(['done', 'refused']);
+    expect(await refusal(directory.updateUser(999, { active: false }, actor))).toBe(
+      'NOT_FOUND: there is no user 999',
+    );
+  });
+
+  it('have quotas, whose use is counted', async () => {
+    expect(
+      await done(directory.setQuota(user, { quotaShare: 2.5, submission: { limit: 5, periodS: 60 } }, actor)),
+    ).toMatchObject({ quotaShare: 2.5, submissionLimit: 5, submissionPeriodS: 60 });
+    await world.store.submit({
+      userId: user,
+      idempotencyKey: null,
+      payloadHash: '',
+      jobs: [newJob(), newJob()],
+      now: T0,
+    });
+    expect([...(await queries.quotaUsed([user, actor.userId!], T0 + 59))]).toEqual([[user, 2]]);
+    expect([...(await queries.quotaUsed([user], T0 + 61))]).toEqual([[user, 0]]);
+    expect(await done(directory.setQuota(user, { submission: null }, actor))).toMatchObject({
+      quotaShare: 2.5,
+      submissionLimit: null,
+    });
+  });
+
+  it('find the holder of a key by its secret, which is stored nowhere', async () => {
+    const { apiKey, secret } = await done(
+      directory.createApiKey({ userId: user, name: 'laptop', siteId: null, expiresAt: T0 + 100 }, actor),
+    );
+    expect(secret.startsWith(`${apiKey.prefix}_`)).toBe(true);
+    const holder = {
+      keyId: apiKey.id,
+      userId: user,
+      role: 'USER',
+      siteId: null,
+      expiresAtMs: (T0 + 100) * 1000,
+    };
+    expect(await directory.findKey(secret, T0)).toEqual(holder);
+    expect(await queries.apiKeysOfUsers([user])).toEqual([{ ...apiKey, lastUsedAt: T0 }]);
+    const { rows } = await test.pool.query(
+      `SELECT to_jsonb(k)::text AS stored FROM api_keys k UNION ALL SELECT to_jsonb(a)::text FROM audits a`,
+    );
+    for (const { stored } of rows) expect(stored).not.toContain(secret.slice(apiKey.prefix.length));
+    for (const wrong of [
+      '',
+      'swy',
+      'swy_',
+      apiKey.prefix,
+      `${secret}x`,
+      secret.slice(0, -1),
+      `${apiKey.prefix}_${'A'.repeat(43)}`,
+      "' OR 1=1",
+    ]) {
+      expect(await directory.findKey(wrong, T0)).toBeNull();
+    }
+  });
+
+  it('refuse keys that are expired or revoked, of inactive users and of sites that are gone', async () => {
+    const make = async (siteId: number | null) =>
+      done(directory.createApiKey({ userId: user, name: 'k', siteId, expiresAt: T0 + 100 }, actor));
+    const { apiKey, secret } = await make(null);
+    expect(await directory.findKey(secret, T0 + 100)).toBeNull();
+    const revoked = await done(directory.revokeApiKey(apiKey.id, T0 + 5, actor));
+    expect(revoked.revokedAt).toBe(T0 + 5);
+    expect((await done(directory.revokeApiKey(apiKey.id, T0 + 9, actor))).revokedAt).toBe(T0 + 5);
+    expect(await directory.findKey(secret, T0 + 6)).toBeNull();
+    const ofSite = await make(site);
+    expect(await directory.findKey(ofSite.secret, T0)).toMatchObject({ siteId: site });
+    await world.setSiteState(site, 'DOWN');
+    expect(await directory.findKey(ofSite.secret, T0)).toMatchObject({ siteId: site });
+    await done(directory.removeSite(site, T0, actor));
+    expect(await directory.findKey(ofSite.secret, T0)).toBeNull();
+    const last = await make(null);
+    await done(directory.updateUser(user, { active: false }, actor));
+    expect(await directory.findKey(last.secret, T0)).toBeNull();
+    expect(
+      await refusal(directory.createApiKey({ userId: 999, name: 'k', siteId: null, expiresAt: null }, actor)),
+    ).toBe('NOT_FOUND: there is no user 999');
+  });
+});
+
+describe('policies', () => {
+  it('are added behind the version that is in force, one at a time', async () => {
+    const add = (expectedVersion: number, seed: number) =>
+      directory.addPolicy(
+        { document: { ...DEFAULT_POLICY, seed }, expectedVersion, reason: `seed ${seed}` },
+        actor,
+      );
+    expect(await refusal(add(0, 5))).toBe('VERSION_CONFLICT: the policy is at version 1; expectedVersion: 0');
+    expect(await done(add(1, 5))).toMatchObject({
+      version: 2,
+      document: { seed: 5 },
+      reason: 'seed 5',
+      authorId: actor.userId,
+      revertsTo: null,
+    });
+    const raced = await Promise.all([add(2, 6), add(2, 7), add(2, 8)]);
+    expect(raced.map((result) => (result.kind === 'refused' ? result.code : 'done')).sort()).toEqual([
+      'VERSION_CONFLICT',
+      'VERSION_CONFLICT',
+      'done',
+    ]);
+    const back = { document: DEFAULT_POLICY, expectedVersion: 3, reason: 'back', revertsTo: 1 };
+    expect(await done(directory.addPolicy(back, { ...actor, action: 'revertPolicy' }))).toMatchObject({
+      version: 4,
+      revertsTo: 1,
+    });
+    expect((await queries.policies(null, 2)).map(({ version }) => version)).toEqual([4, 3]);
+    expect((await queries.policies(3, 9)).map(({ version }) => version)).toEqual([2, 1]);
+    expect(await queries.policy(2)).toMatchObject({ version: 2 });
+    expect(await queries.policy(9)).toBeNull();
+  });
+});
