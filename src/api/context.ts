@@ -10,6 +10,6 @@ export interface Context {
   requestId: string;
   log: Logger;
   services: Services;
-  /** Batches and remembers look-ups: of this request, or for a moment those of all subscriptions. */
+  /** Batches and remembers look-ups of this request; of a subscription, those of the update that is being answered. */
   loaders: Loaders;
 }

@@ -39,7 +39,7 @@ export interface HttpParts {
   authenticator: Authenticator;
   consume(viewer: Viewer): Promise<void>;
   consumeStranger(address: string): Promise<void>;
-  createContext(viewer: Viewer, requestId: string, lasting: boolean): Context;
+  createContext(viewer: Viewer, requestId: string): Context;
   metrics: ApiMetrics;
   toClient(error: unknown, context: { requestId: string }): GraphQLFormattedError;
 }
@@ -118,7 +118,7 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     expressMiddleware(apollo, {
       async context({ req }) {
         try {
-          return parts.createContext(await viewerOf(req), req.requestId, false);
+          return parts.createContext(await viewerOf(req), req.requestId);
         } catch (error) {
           const known = error instanceof GraphQLError ? error : wrapped(error);
           remember(known, req.requestId);
@@ -195,13 +195,19 @@ interface HttpHead {
 const accepts = (accept: string | undefined): boolean =>
   accept?.includes('application/graphql-response+json') ?? false;
 
-/** Refuses operations that ask for too much, before anything of them runs. */
+/** Refuses operations that ask for too much, or that HTTP cannot answer, before anything of them runs. */
 function complexity(schema: GraphQLSchema, config: ApiConfig): ApolloServerPlugin<Context> {
   return {
     async requestDidStart(): Promise<GraphQLRequestListener<Context>> {
       return {
         async didResolveOperation({ document, operation, request }) {
           if (!operation) return;
+          if (operation.operation === 'subscription') {
+            const extensions = { code: 'BAD_REQUEST', http: { status: 400 } };
+            throw new GraphQLError('subscriptions need a WebSocket: graphql-ws on this very address', {
+              extensions,
+            });
+          }
           const error = tooComplex(
             measure(schema, document, operation, request.variables ?? {}),
             config.limits,

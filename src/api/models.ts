@@ -1,7 +1,8 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
 import type { Allocation } from '../core/model.js';
 import type * as rows from '../store/rows.js';
-import type { Candidate } from './generated/resolvers-types.js';
+import type { Candidate, ErrorCode } from './generated/resolvers-types.js';
+import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
 export type MachineModel = rows.MachineRow;
@@ -57,7 +58,7 @@ export interface SubmitJobsPayloadModel {
   errors: readonly {
     index: number;
     field: string;
-    code: import('./generated/resolvers-types.js').ErrorCode;
+    code: ErrorCode;
     message: string;
   }[];
 }
@@ -67,14 +68,18 @@ export interface JobsPayloadModel {
   unchanged: readonly { id: string; code: 'NOT_FOUND' | 'CONFLICT'; message: string }[];
 }
 
-export interface JobUpdateModel {
+interface UpdateModel {
   cursor: string;
+  /** null: a resync is required. */
   event: EventModel | null;
+  /** For what the update refers to: shared by all subscribers to the same news. */
+  loaders: Loaders | null;
+}
+
+export interface JobUpdateModel extends UpdateModel {
   job: JobModel | null;
 }
 
-export interface SiteUpdateModel {
-  cursor: string;
-  event: EventModel | null;
+export interface SiteUpdateModel extends UpdateModel {
   siteId: number | null;
 }

@@ -68,8 +68,6 @@ const READY_MS = 3_000;
 const PRESENCE_MS = 5_000;
 /** Of a client's own request id, what is taken over. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
-/** How old what subscriptions know of sites and users may be. */
-const SHARED_LOADERS_MS = 500;
 
 export function createApi(parts: ApiParts): Api {
   const { config, log, metrics, queries } = parts;
@@ -104,17 +102,12 @@ export function createApi(parts: ApiParts): Api {
       .catch((error: unknown) => log.warn({ err: error }, 'could not say that the API is there'));
   let presence: NodeJS.Timeout | null = null;
 
-  // One for all subscriptions: an event that reaches a thousand of them asks for its site once.
-  const sharedLoaders = createLoaders(queries, now);
-  const forgetShared = setInterval(() => sharedLoaders.clear(), SHARED_LOADERS_MS);
-  forgetShared.unref();
-
-  const createContext = (viewer: Viewer, requestId: string, lasting: boolean): Context => ({
+  const createContext = (viewer: Viewer, requestId: string): Context => ({
     viewer,
     requestId,
     log: log.child({ requestId, keyId: viewer.keyId }),
     services,
-    loaders: lasting ? sharedLoaders : createLoaders(queries, now),
+    loaders: createLoaders(queries, now),
   });
 
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
@@ -203,7 +196,6 @@ export function createApi(parts: ApiParts): Api {
       if (phase.is !== 'listening') return;
       const { apollo, sockets } = phase;
       phase = { is: 'closing' };
-      clearInterval(forgetShared);
       if (presence) clearInterval(presence);
       await sockets.close();
       // Its plugin closes the server, waits for the requests in hand, and then cuts off what is left.

@@ -54,7 +54,7 @@ export interface WebSocketParts {
   consume(viewer: Viewer): Promise<void>;
   /** Throws RATE_LIMITED when an address has offered too many bad keys. */
   consumeStranger(address: string): Promise<void>;
-  createContext(viewer: Viewer, requestId: string, lasting: boolean): Context;
+  createContext(viewer: Viewer, requestId: string): Context;
   /** Masks and logs; see `outward`. */
   toClient(error: unknown, context: { requestId: string }): ReturnType<typeof outward>['formatted'];
   newRequestId(): string;
@@ -144,14 +144,12 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
           await parts.consume(connection.viewer);
           const document = prepare(payload.query, payload.operationName, payload.variables ?? {});
           if (!('kind' in document)) return document;
-          const operation = getOperationAST(document, payload.operationName);
-          const lasting = operation?.operation === 'subscription';
           return {
             schema: parts.schema,
             document,
             operationName: payload.operationName ?? null,
             variableValues: payload.variables ?? null,
-            contextValue: parts.createContext(connection.viewer, parts.newRequestId(), lasting),
+            contextValue: parts.createContext(connection.viewer, parts.newRequestId()),
           };
         } catch (error) {
           return [asGraphQLError(error)];

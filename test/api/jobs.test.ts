@@ -331,7 +331,7 @@ describe('pages', () => {
     const ids: string[] = [];
     let cursor: string | null = null;
     for (let pages = 0; pages < 200; pages++) {
-      const where = backward ? { last: size, before: cursor } : { first: size, after: cursor };
+      const where: object = backward ? { last: size, before: cursor } : { first: size, after: cursor };
       const { jobs }: Page = await api.must<Page>(PAGE, { filter, orderBy, ...where });
       const found = jobs.nodes.map((job) => job.id);
       if (backward) ids.unshift(...found);

@@ -1,9 +1,11 @@
 /** Query, Mutation and Subscription: each field is one call of the service that has its name. */
 import type { JobRow } from '../../store/rows.js';
 import { jobColumns } from '../columns.js';
+import type { Context } from '../context.js';
 import type {
   MutationResolvers,
   QueryResolvers,
+  ResolversTypes,
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
@@ -110,23 +112,26 @@ export const Mutation: Required<MutationResolvers> = {
   }),
 };
 
-/** An update is already what its field answers. */
-const asIs = <T>(update: T): T => update;
+/** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */
+function answer<T extends { loaders: Loaders | null }>(update: T, _: unknown, context: Context): T {
+  context.loaders = update.loaders ?? context.loaders;
+  return update;
+}
 
 export const Subscription: Required<SubscriptionResolvers> = {
   jobUpdated: {
     subscribe: (_, { filter, after }, { services, viewer }) =>
       services.subscriptions.jobUpdated(viewer, filter ?? null, after ?? null),
-    resolve: asIs,
+    resolve: answer,
   },
   siteUpdated: {
     subscribe: (_, { site, after }, { services, viewer }) =>
       services.subscriptions.siteUpdated(viewer, site ?? null, after ?? null),
-    resolve: asIs,
+    resolve: answer,
   },
   assignments: {
     subscribe: (_, { site, after }, { services, viewer }) =>
       services.subscriptions.assignments(viewer, site, after ?? null),
-    resolve: asIs,
+    resolve: (batch: ResolversTypes['AssignmentBatch']) => batch,
   },
 };

@@ -17,6 +17,7 @@ import type {
   JobFilter,
 } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
+import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SiteUpdateModel } from '../models.js';
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
@@ -29,6 +30,18 @@ const ASSIGNMENTS_MAX = 2_000;
 
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
+
+  // What the updates of a batch refer to is looked up once for all subscribers, and never earlier than the batch was read:
+  // an update may not show a site as it was before its own event. The batch of the ring is known by its `jobs`.
+  const looked = new WeakMap<FeedBatch['jobs'], Loaders>();
+  function loadersOf(batch: FeedBatch): Loaders {
+    let loaders = looked.get(batch.jobs);
+    if (!loaders) {
+      loaders = createLoaders(queries, parts.now);
+      looked.set(batch.jobs, loaders);
+    }
+    return loaders;
+  }
 
   /** Where a subscriber begins: behind its cursor, or now. */
   async function begin(after: string | null): Promise<string> {
@@ -89,17 +102,18 @@ export function createSubscriptionsService(parts: ServiceParts) {
         if (events.length === 0) return [];
         const jobs = await batch.jobs();
         const found: JobUpdateModel[] = [];
+        const loaders = loadersOf(batch);
         for (const event of events) {
           const job = jobs.get(event.entityId);
           if (job && maySeeJob(viewer, job) && ofJob(event, job))
-            found.push({ cursor: String(event.id), event, job });
+            found.push({ cursor: String(event.id), event, job, loaders });
         }
         return found;
       };
       return updates(
         await begin(after),
         pick,
-        (cursor): JobUpdateModel => ({ cursor, event: null, job: null }),
+        (cursor): JobUpdateModel => ({ cursor, event: null, job: null, loaders: null }),
       );
     },
 
@@ -111,17 +125,18 @@ export function createSubscriptionsService(parts: ServiceParts) {
       }
       const pick = (batch: FeedBatch): SiteUpdateModel[] => {
         const found: SiteUpdateModel[] = [];
+        const loaders = loadersOf(batch);
         for (const event of batch.events) {
           if (event.seq !== null || event.siteId === null || (only !== null && event.siteId !== only))
             continue;
-          found.push({ cursor: String(event.id), event, siteId: event.siteId });
+          found.push({ cursor: String(event.id), event, siteId: event.siteId, loaders });
         }
         return found;
       };
       return updates(
         await begin(after),
         pick,
-        (cursor): SiteUpdateModel => ({ cursor, event: null, siteId: null }),
+        (cursor): SiteUpdateModel => ({ cursor, event: null, siteId: null, loaders: null }),
       );
     },
 
