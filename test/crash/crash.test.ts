@@ -143,7 +143,7 @@ async function trouble(
   // Everything at least once, if there is time; then by chance.
   const order = shuffle(names, random);
   for (let i = 0; Date.now() < until; i++) {
-    await sleep(300 + random.next() * 1_200);
+    await sleep(500 + random.next() * 2_000);
     const name = order[i] ?? (names[Math.floor(random.next() * names.length)] as string);
     faults.push(name);
     await victims.get(name)?.();
