@@ -230,7 +230,12 @@ export class ProcessRunner implements Runner {
       this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
       slot.launch();
     } catch (error) {
-      if (slot) this.idle.push(slot);
+      if (slot) {
+        // It may have been recorded before the disk was full, say. Its lane was not told.
+        this.live.delete(key);
+        this.bySlot.delete(slot);
+        this.idle.push(slot);
+      }
       const message = error instanceof Error ? error.message : String(error);
       this.reportEnd(jobId, epoch, { cause: 'LAUNCH_FAILED', message });
     }
