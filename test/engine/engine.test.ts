@@ -27,21 +27,143 @@ async function openWorld(database: TestDatabase, shape: Parameters<typeof World.
   return world;
 }
 
+const queueOf = (world: World): QueueConnection => ({ kind: 'postgres', url: world.url });
+
 describe('with the queue on Postgres', () => {
   const database = withDatabase();
-  suite(database, (world) => ({ kind: 'postgres', url: world.url }));
+  suite(database, queueOf);
 
   test('goes on when the queue has lost everything', async () => {
     const world = await openWorld(database, {
       sites: THREE_SITES,
       policy: testPolicy({ timers: { cycleS: 1 } }),
     });
-    await stream(world, { kind: 'postgres', url: world.url }, async () => {
+    await stream(world, queueOf(world), async () => {
       await world.database.pool.query(
         'TRUNCATE bullmq.job, bullmq.dedup, bullmq.dedup_next, bullmq.scheduler CASCADE',
       );
     });
   });
+});
+
+describe('whatever the queue is on', () => {
+  const database = withDatabase();
+
+  test('a policy acts from the next cycle on, and decisions cite it', async () => {
+    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+    const { wake } = await world.engine(queueOf(world));
+    for (const { name } of THREE_SITES) world.agent(name, wake);
+    const before = await world.submit(mixedJobs(20, 0));
+    await wake(['root']);
+    await until('the first have ended', async () => (await world.live()) === 0);
+
+    const heavier = testPolicy({ dispatch: { weights: { deadline: 3, licenses: 1, user: 2 } } });
+    await world.setPolicy(2, heavier);
+    const after = await world.submit(mixedJobs(20, 0).map((job) => ({ ...job, deadline: 1 })));
+    await wake(['root']);
+    await until('the others have ended', async () => (await world.live()) === 0);
+    const cited = async (ids: number[]) =>
+      (
+        await world.database.pool.query(
+          'SELECT DISTINCT policy_version AS version FROM decisions WHERE job_id = ANY($1)',
+          [ids],
+        )
+      ).rows.map(({ version }) => version);
+    expect(await cited(before)).toEqual([2]);
+    expect(await cited(after)).toEqual([3]);
+    // A deadline long passed: the highest value of its term, 10, times its weight.
+    const { rows } = await world.database.pool.query(
+      'SELECT DISTINCT priority FROM jobs WHERE id = ANY($1)',
+      [after],
+    );
+    expect(rows).toEqual([{ priority: 30 }]);
+    expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
+  test('a drained site gives its queue back and starts nothing more', async () => {
+    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+    const { wake } = await world.engine(queueOf(world));
+    const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 200 }));
+    await world.submit(mixedJobs(80, 0));
+    await wake(['root']);
+    const big = world.siteId('big');
+    await until('the site has a queue and runs', async () => {
+      const { rows } = await world.database.pool.query(
+        `SELECT count(*) FILTER (WHERE state = 'DISPATCHED')::int AS queued, count(*) FILTER (WHERE state = 'RUNNING')::int AS running FROM jobs WHERE site_id = $1`,
+        [big],
+      );
+      return rows[0].queued > 0 && rows[0].running > 0;
+    });
+    await world.directory.updateSite(big, { state: 'DRAINING' }, { userId: null, requestId: null });
+    await wake(['root', big]);
+    await until('all have ended', async () => (await world.live()) === 0);
+    await expectAllCompleted(world, 80);
+    const { rows } = await world.database.pool.query(
+      `SELECT count(*)::int AS n FROM decisions WHERE kind = 'TAKE_BACK' AND from_site_id = $1`,
+      [big],
+    );
+    expect(rows[0].n).toBeGreaterThan(0);
+    for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
+  });
+
+  test('grid-wide licences are shared by sites without waiting for the slow timer', async () => {
+    const world = await openWorld(database, {
+      sites: [
+        { name: 'a', machines: [{ cpus: 4, licences: ['sim'] }] },
+        { name: 'b', machines: [{ cpus: 4, licences: ['sim'] }] },
+      ],
+      gridLicences: [{ kind: 'sim', copies: 2 }],
+      policy: testPolicy(),
+    });
+    const { wake } = await world.engine(queueOf(world));
+    for (const name of ['a', 'b']) world.agent(name, wake, { runMs: 20 });
+    await world.submit(mixedJobs(40, 0).map((job) => ({ ...job, tasks: 1, licences: ['sim'] })));
+    await wake(['root']);
+    await until('all have ended', async () => (await world.live()) === 0);
+    await expectAllCompleted(world, 40);
+    const { rows } = await world.database.pool.query(
+      'SELECT count(DISTINCT site_id)::int AS sites FROM runs',
+    );
+    expect(rows[0].sites).toBe(2);
+  });
+
+  test('runs on a silent machine are lost and start elsewhere with a new epoch', async () => {
+    const world = await openWorld(database, {
+      sites: [
+        { name: 'a', machines: [{ cpus: 4 }] },
+        { name: 'b', machines: [{ cpus: 4 }] },
+      ],
+      policy: testPolicy({ timers: { agentSilentS: 1, lostAfterS: 2 } }),
+    });
+    const { wake } = await world.engine(queueOf(world));
+    const gone = world.agent('a', wake, { runMs: 3_600_000 });
+    const other = world.agent('b', wake);
+    const [jobId] = await world.submit([{}]);
+    await wake(['root']);
+    await until('it runs at the first site', () => gone.launched.size === 1);
+    await gone.stop();
+    await until('it has ended', async () => (await world.live()) === 0);
+    expect(other.launched.get(jobId as number)).toBe(1);
+    const { rows } = await world.database.pool.query(
+      'SELECT epoch, site_id, cause FROM runs WHERE job_id = $1 ORDER BY epoch',
+      [jobId],
+    );
+    expect(rows).toEqual([
+      { epoch: 1, site_id: world.siteId('a'), cause: 'LOST' },
+      { epoch: 2, site_id: world.siteId('b'), cause: 'EXITED_ZERO' },
+    ]);
+    await expectAllCompleted(world, 1);
+  });
+
+  for (const mode of ['LS', 'NONE'] as const) {
+    test(`mode ${mode} runs a stream too`, async () => {
+      const world = await openWorld(database, {
+        sites: THREE_SITES,
+        policy: testPolicy({ dispatch: { mode }, ...(mode === 'NONE' && { local: { kind: 'easy' } }) }),
+      });
+      await stream(world, queueOf(world));
+    });
+  }
 });
 
 describeWithRedis('with the queue on Redis', (redis) => {
@@ -81,8 +203,8 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
       'SELECT kind, count(DISTINCT job_id)::int AS jobs, min(policy_version) AS low, max(policy_version) AS high FROM decisions GROUP BY 1 ORDER BY 1',
     );
     expect(rows).toEqual([
-      { kind: 'DISPATCH', jobs: 400, low: 2, high: 2 },
-      { kind: 'START', jobs: 400, low: 2, high: 2 },
+      { kind: 'DISPATCH', jobs: 200, low: 2, high: 2 },
+      { kind: 'START', jobs: 200, low: 2, high: 2 },
     ]);
   });
 
@@ -104,135 +226,19 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
     await until('all have ended', async () => (await world.live()) === 0);
     await expectAllCompleted(world, 40);
   });
-
-  test('a policy acts from the next cycle on, and decisions cite it', async () => {
-    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
-    const { wake } = await world.engine(connection(world));
-    for (const { name } of THREE_SITES) world.agent(name, wake);
-    const before = await world.submit(mixedJobs(20, 0));
-    await wake(['root']);
-    await until('the first have ended', async () => (await world.live()) === 0);
-
-    const heavier = testPolicy({ dispatch: { weights: { deadline: 3, licenses: 1, user: 2 } } });
-    await world.setPolicy(2, heavier);
-    const after = await world.submit(mixedJobs(20, 0).map((job) => ({ ...job, deadline: 1 })));
-    await wake(['root']);
-    await until('the others have ended', async () => (await world.live()) === 0);
-    const cited = async (ids: number[]) =>
-      (
-        await world.database.pool.query(
-          'SELECT DISTINCT policy_version AS version FROM decisions WHERE job_id = ANY($1)',
-          [ids],
-        )
-      ).rows.map(({ version }) => version);
-    expect(await cited(before)).toEqual([2]);
-    expect(await cited(after)).toEqual([3]);
-    // A deadline long passed: the highest value of its term, 10, times its weight.
-    const { rows } = await world.database.pool.query(
-      'SELECT DISTINCT priority FROM jobs WHERE id = ANY($1)',
-      [after],
-    );
-    expect(rows).toEqual([{ priority: 30 }]);
-    expect(await checkPromises(world.database.pool)).toEqual([]);
-  });
-
-  test('a drained site gives its queue back and starts nothing more', async () => {
-    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
-    const { wake } = await world.engine(connection(world));
-    const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 200 }));
-    await world.submit(mixedJobs(80, 0));
-    await wake(['root']);
-    const big = world.siteId('big');
-    await until('the site has a queue and runs', async () => {
-      const { rows } = await world.database.pool.query(
-        `SELECT count(*) FILTER (WHERE state = 'DISPATCHED')::int AS queued, count(*) FILTER (WHERE state = 'RUNNING')::int AS running FROM jobs WHERE site_id = $1`,
-        [big],
-      );
-      return rows[0].queued > 0 && rows[0].running > 0;
-    });
-    await world.directory.updateSite(big, { state: 'DRAINING' }, { userId: null, requestId: null });
-    await wake(['root', big]);
-    await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 80);
-    const { rows } = await world.database.pool.query(
-      `SELECT count(*)::int AS n FROM decisions WHERE kind = 'TAKE_BACK' AND from_site_id = $1`,
-      [big],
-    );
-    expect(rows[0].n).toBeGreaterThan(0);
-    for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
-  });
-
-  test('grid-wide licences are shared by sites without waiting for the slow timer', async () => {
-    const world = await openWorld(database, {
-      sites: [
-        { name: 'a', machines: [{ cpus: 4, licences: ['sim'] }] },
-        { name: 'b', machines: [{ cpus: 4, licences: ['sim'] }] },
-      ],
-      gridLicences: [{ kind: 'sim', copies: 2 }],
-      policy: testPolicy(),
-    });
-    const { wake } = await world.engine(connection(world));
-    for (const name of ['a', 'b']) world.agent(name, wake, { runMs: 20 });
-    await world.submit(mixedJobs(40, 0).map((job) => ({ ...job, tasks: 1, licences: ['sim'] })));
-    await wake(['root']);
-    await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 40);
-    const { rows } = await world.database.pool.query(
-      'SELECT count(DISTINCT site_id)::int AS sites FROM runs',
-    );
-    expect(rows[0].sites).toBe(2);
-  });
-
-  test('runs on a silent machine are lost and start elsewhere with a new epoch', async () => {
-    const world = await openWorld(database, {
-      sites: [
-        { name: 'a', machines: [{ cpus: 4 }] },
-        { name: 'b', machines: [{ cpus: 4 }] },
-      ],
-      policy: testPolicy({ timers: { agentSilentS: 1, lostAfterS: 2 } }),
-    });
-    const { wake } = await world.engine(connection(world));
-    const gone = world.agent('a', wake, { runMs: 3_600_000 });
-    const other = world.agent('b', wake);
-    const [jobId] = await world.submit([{}]);
-    await wake(['root']);
-    await until('it runs at the first site', () => gone.launched.size === 1);
-    await gone.stop();
-    await until('it has ended', async () => (await world.live()) === 0);
-    expect(other.launched.get(jobId as number)).toBe(1);
-    const { rows } = await world.database.pool.query(
-      'SELECT epoch, site_id, cause FROM runs WHERE job_id = $1 ORDER BY epoch',
-      [jobId],
-    );
-    expect(rows).toEqual([
-      { epoch: 1, site_id: world.siteId('a'), cause: 'LOST' },
-      { epoch: 2, site_id: world.siteId('b'), cause: 'EXITED_ZERO' },
-    ]);
-    await expectAllCompleted(world, 1);
-  });
-
-  for (const mode of ['LS', 'NONE'] as const) {
-    test(`mode ${mode} runs a stream too`, async () => {
-      const world = await openWorld(database, {
-        sites: THREE_SITES,
-        policy: testPolicy({ dispatch: { mode }, ...(mode === 'NONE' && { local: { kind: 'easy' } }) }),
-      });
-      await stream(world, connection(world));
-    });
-  }
 }
 
-/** 400 jobs in 20 submissions; `trouble` comes in the middle. All must end, each promise kept. */
+/** 200 jobs in 20 submissions; `trouble` comes in the middle. All must end, each promise kept. */
 async function stream(world: World, connection: QueueConnection, trouble = async () => {}): Promise<void> {
   const { wake } = await world.engine(connection);
   const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 5 }));
   for (let i = 0; i < 20; i++) {
-    await world.submit(mixedJobs(20, i));
+    await world.submit(mixedJobs(10, i));
     await wake(['root']);
     if (i === 10) await trouble();
   }
   await until('all have ended', async () => (await world.live()) === 0);
-  await expectAllCompleted(world, 400);
+  await expectAllCompleted(world, 200);
   for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
 }
 
