@@ -213,7 +213,7 @@ export const serviceBench: Bench = {
         );
       }
       if (only('process-lives')) {
-        await service.addSite('processes', 1, 64, []);
+        await service.addSite('processes', 1, 256, []);
         const job = { command: 'true', os: 'processes', estimateSeconds: 1 };
         await service.lives(500, 250, 500, job);
         const result = await sideBySide(
@@ -224,8 +224,8 @@ export const serviceBench: Bench = {
             what: 'the same with a real process each (`true`); against bare fork and exec',
           },
           3,
-          () => service.lives(3_000, 250, 1_500, job),
-          () => forkAndExec(3_000),
+          () => service.lives(4_000, 250, 2_000, job),
+          () => forkAndExec(4_000),
         );
         // The aim is relative: half of what the machine can fork and exec in this run.
         results.push({ ...result, aim: result.baseline / 2 });
