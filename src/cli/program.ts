@@ -7,6 +7,7 @@ import { addPeople } from './commands/people.js';
 import { addPolicy } from './commands/policy.js';
 import { addReplay } from './commands/replay.js';
 import { addServices } from './commands/services.js';
+import { addSimulate } from './commands/simulate.js';
 import { addSubmit } from './commands/submit.js';
 import { addWatch } from './commands/watch.js';
 import { addWhy } from './commands/why.js';
@@ -36,5 +37,6 @@ export function buildProgram(): Command {
   addPolicy(program);
   addReplay(program);
   addConformance(program);
+  addSimulate(program);
   return program;
 }

@@ -1,0 +1,217 @@
+/** `switchyard simulate` and `trace`: the schedulers over recorded workloads, without a service. */
+import type { Command } from 'commander';
+import { fetchTrace } from '../../simulator/fetch.js';
+import { policyNamed, policyNames } from '../../simulator/policies.js';
+import { type Simulated, type SimulateOptions, simulate } from '../../simulator/simulate.js';
+import type { Distribution } from '../../simulator/statistics.js';
+import { readSwf } from '../../simulator/swf.js';
+import { traceInfo } from '../../simulator/trace-info.js';
+import { addCommand, note, print, printJson, wantsJson } from '../command.js';
+import { CliError, usage } from '../errors.js';
+import { count, duration, short, table } from '../format.js';
+import { parseNumber } from '../parse.js';
+import { type Progress, progress } from '../progress.js';
+
+export interface WorkloadFlags {
+  trace: string;
+  processors?: string;
+  sites?: string;
+  estimate: string;
+  missingEstimate: string;
+  overrun: string;
+  eventOrder: string;
+  seed: string;
+}
+
+interface SimulateFlags extends WorkloadFlags {
+  policy: string;
+  out?: string;
+  events?: string;
+  summary?: string;
+}
+
+export function addSimulate(program: Command): void {
+  const command = workloadOptions(
+    addCommand(program, 'simulate', 'run a trace through a scheduling policy, without a service'),
+  )
+    .option('--policy <name>', `policy of the sites: ${policyNames.join(', ')}`, 'easy')
+    .option('--out <file>', "write a row for each job, in the columns of Batsim's jobs.csv")
+    .option('--events <file>', 'write starts and ends as JSON lines')
+    .option('--summary <file>', 'write the summary as JSON');
+  command.addHelpText(
+    'after',
+    '\nExample: switchyard simulate --trace KTH-SP2.swf.gz --processors 100 --policy easy --out jobs.csv --summary kth.json',
+  );
+  command.action(async (flags: SimulateFlags) => {
+    const result = await run(flags);
+    if (wantsJson(command)) return printJson(result);
+    print(describe(result));
+  });
+  addTrace(program);
+}
+
+/** The options that say what is simulated; `compare` has them too. */
+export function workloadOptions(command: Command): Command {
+  return command
+    .requiredOption('--trace <file>', 'trace in the Standard Workload Format, gzipped or not')
+    .option(
+      '--processors <n>',
+      'processors of the machine; wider jobs are left out (default: MaxProcs of the trace)',
+    )
+    .option(
+      '--sites <file>',
+      "CSV with columns site and capacity: each job runs at the site of its partition's number",
+    )
+    .option('--estimate <what>', 'what the scheduler believes: requested or actual', 'requested')
+    .option(
+      '--missing-estimate <what>',
+      'drop jobs without a requested time, or take their run time: drop or run',
+      'drop',
+    )
+    .option(
+      '--overrun <what>',
+      'at its requested time a job is killed, or may continue: kill or continue',
+      'kill',
+    )
+    .option(
+      '--event-order <order>',
+      'at one instant: all events, then one cycle (batch), or a cycle each (per-event)',
+      'batch',
+    )
+    .option('--seed <n>', 'seed of every draw', '1');
+}
+
+/** The options of a simulation without files, checked. */
+export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOptions {
+  const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
+  if (flags.sites !== undefined && flags.processors !== undefined) {
+    throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
+  }
+  return {
+    trace: flags.trace,
+    processors:
+      flags.processors === undefined
+        ? null
+        : parseNumber('--processors', flags.processors, { min: 1, max: 1e7, integer: true }),
+    policy: named(policy, seed),
+    estimate: word('--estimate', flags.estimate, ['requested', 'actual'] as const),
+    missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
+    overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
+    eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
+    sites: flags.sites ?? null,
+    out: null,
+    events: null,
+    summary: null,
+  };
+}
+
+async function run(flags: SimulateFlags): Promise<Simulated> {
+  let bar: Progress | undefined;
+  try {
+    return await simulate({
+      ...workloadOf(flags, flags.policy),
+      out: flags.out ?? null,
+      events: flags.events ?? null,
+      summary: flags.summary ?? null,
+      onProgress: (ended, jobs) => {
+        bar ??= progress('simulated', jobs);
+        bar.update(ended);
+      },
+    });
+  } catch (error) {
+    throw failure(error);
+  } finally {
+    bar?.stop();
+  }
+}
+
+/** What a person can do something about is a line, not a stack. */
+export function failure(error: unknown): CliError {
+  return error instanceof CliError
+    ? error
+    : new CliError(error instanceof Error ? error.message : String(error));
+}
+
+function named(policy: string, seed: number): SimulateOptions['policy'] {
+  try {
+    return policyNamed(policy, seed);
+  } catch {
+    throw usage('--policy', policy, policyNames.join(', '));
+  }
+}
+
+function word<T extends string>(field: string, value: string, words: readonly T[]): T {
+  const found = words.find((one) => one === value);
+  if (found === undefined) throw usage(field, value, words.join(', '));
+  return found;
+}
+
+const MEASURES = ['wait', 'turnaround', 'slowdown', 'boundedSlowdown'] as const;
+
+function describe(result: Simulated): string {
+  const { dropped, malformed } = result;
+  const rows = MEASURES.map((name) => [
+    name,
+    ...cells(result[name], name.toLowerCase().includes('slowdown')),
+  ]);
+  const left = Object.entries(dropped).filter(([, jobs]) => jobs > 0);
+  return [
+    `${count(result.jobs, 'job')} of ${result.trace} on ${count(result.processors, 'processor')} at ${count(result.sites, 'site')}, policy ${result.local.kind}`,
+    `makespan ${duration(result.makespan)}, utilisation ${(100 * result.utilisation).toFixed(2)} %`,
+    table(['', 'mean', 'median', 'p95', 'max'], rows),
+    ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),
+    ...(result.waiting > 0 ? [`${count(result.waiting, 'job')} that nothing could run`] : []),
+    ...(left.length > 0 ? [`left out: ${left.map(([why, jobs]) => `${jobs} ${why}`).join(', ')}`] : []),
+    ...(malformed.count > 0
+      ? [
+          `${count(malformed.count, 'malformed line')}, the first is line ${malformed.first[0]?.line}: ${malformed.first[0]?.why}`,
+        ]
+      : []),
+  ].join('\n');
+}
+
+function cells({ mean, median, p95, max }: Distribution, plain: boolean): string[] {
+  return [mean, median, p95, max].map((value) => (plain ? short(value) : duration(value)));
+}
+
+function addTrace(program: Command): void {
+  const trace = program.command('trace').description('look at a trace, or fetch one');
+  const info = addCommand(trace, 'info <file>', 'what a trace in the Standard Workload Format contains');
+  info.action(async (file: string) => {
+    const read = await readSwf(file).catch((error: unknown) => {
+      throw failure(error);
+    });
+    const found = traceInfo(read);
+    for (const { line, why } of read.malformed.slice(0, 10)) note(`line ${line}: ${why}`);
+    if (wantsJson(info)) return printJson(found);
+    const { header, processors, run, requestedTime, interArrival, load, ...numbers } = found;
+    for (const [key, value] of Object.entries(header)) print(`${key}: ${value.replaceAll('\n', '\n    ')}`);
+    print('');
+    for (const [name, value] of Object.entries(numbers)) print(`${name}: ${value}`);
+    print(`load: ${load === null ? '-' : load.toFixed(4)}`);
+    print('');
+    print(
+      table(
+        ['', 'mean', 'median', 'p95', 'max'],
+        [
+          ['processors', ...cells(processors, true)],
+          ['run', ...cells(run, false)],
+          ['requestedTime', ...cells(requestedTime, false)],
+          ['interArrival', ...cells(interArrival, false)],
+        ],
+      ),
+    );
+  });
+  const fetch = addCommand(
+    trace,
+    'fetch <name>',
+    'fetch a trace from the Parallel Workloads Archive (needs internet access)',
+  ).option('--dir <folder>', 'where to put it', '.');
+  fetch.action(async (name: string, { dir }: { dir: string }) => {
+    const path = await fetchTrace(name, dir).catch((error: unknown) => {
+      throw failure(error);
+    });
+    if (wantsJson(fetch)) printJson({ path });
+    else print(path);
+  });
+}
