@@ -1,8 +1,5 @@
 /** Agents as parts of a process. */
-import { Agent } from '../agent/client.js';
-import { ProcessRunner } from '../agent/process/runner.js';
-import type { Runner } from '../agent/runner.js';
-import { SimulatedRunner } from '../agent/simulated.js';
+import { Agent, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
 import { type Config, inheritedEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';

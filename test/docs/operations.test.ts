@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY } from '../../src/core/policy.js';
+import { DEFAULT_POLICY, localPolicySchema } from '../../src/core/policy.js';
 import { LIMIT_VARIABLES, VARIABLES } from '../../src/platform/config.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { tableUnder } from './markdown.js';
@@ -20,6 +20,15 @@ describe('docs/operations.md', () => {
     expect(tableUnder(operations, 'Policy').map(([field, value]) => [field, value])).toEqual(
       leaves(DEFAULT_POLICY),
     );
+  });
+
+  it('has every local policy', () => {
+    const kinds = localPolicySchema.options.map((option) => option.shape.kind.value);
+    expect(
+      tableUnder(operations, 'Local policies')
+        .map(([kind]) => kind)
+        .sort(),
+    ).toEqual(kinds.sort());
   });
 
   it('has every metric', async () => {
