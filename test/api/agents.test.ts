@@ -1,0 +1,293 @@
+import { beforeAll, expect, test } from 'vitest';
+import { type Json, unique, withApi } from './support/api.js';
+import { schedule } from './support/schedule.js';
+
+const api = withApi();
+let site = '';
+let siteNumber = 0;
+let machine = '';
+let agent = '';
+
+beforeAll(async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "s" }) { id } }',
+  );
+  site = registerSite.id;
+  siteNumber = Number(site.split('_')[1]);
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { id } }`,
+  );
+  machine = registerMachine.id;
+  agent = (await api.user('AGENT', 'agent', site)).key;
+});
+
+const submit = async (jobs: object[]): Promise<string[]> => {
+  const query = 'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }';
+  return (await api.must<{ submitJobs: { jobIds: string[] } }>(query, { input: { jobs } })).submitJobs.jobIds;
+};
+const report = async (reports: object[], key = agent): Promise<string[]> => {
+  const query =
+    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }';
+  return (await api.must<{ reportRuns: { results: string[] } }>(query, { site, reports }, key)).reportRuns
+    .results;
+};
+const heartbeat = () =>
+  api.must(`mutation { heartbeat(site: "${site}", machines: ["${machine}"]) }`, {}, agent);
+const now = () => new Date().toISOString();
+
+interface Batch {
+  cursor: string;
+  complete: boolean;
+  assignments: ({ job: string; epoch: number; action: string } & Json)[];
+}
+const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete assignments {
+  job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licences runTimeLimitSeconds
+  arrayIndex application plannedSeconds simulatedSeconds machines { machine name tasks } } } }`;
+function assignments(after?: string) {
+  const batches: Batch[] = [];
+  const stop = api.subscriber(agent).subscribe<{ assignments: Batch }>(
+    { query: ASSIGNMENTS, variables: { site, after } },
+    {
+      next: ({ data }) => void (data && batches.push(data.assignments)),
+      error: () => {},
+      complete: () => {},
+    },
+  );
+  return { batches, all: () => batches.flatMap((batch) => batch.assignments), stop };
+}
+
+test('a machine counts from its first heartbeat, and whoever waits for it is woken', async () => {
+  const look = `{ node(id: "${machine}") { ... on Machine { silent heartbeatAt site { agentSeenAt } } } }`;
+  expect(await api.must(look)).toEqual({
+    node: { silent: true, heartbeatAt: null, site: { agentSeenAt: null } },
+  });
+  api.wakes.length = 0;
+  await heartbeat();
+  expect(api.wakes.sort()).toEqual([siteNumber, 'root']);
+  expect(await api.must(look)).toMatchObject({
+    node: { silent: false, heartbeatAt: expect.any(String), site: { agentSeenAt: expect.any(String) } },
+  });
+  api.wakes.length = 0;
+  await heartbeat();
+  expect(api.wakes).toEqual([]);
+});
+
+test("a run's whole life: assigned, told, started, ended, shown with its outputs and decisions", async () => {
+  await heartbeat();
+  const told = assignments();
+  await expect.poll(() => told.batches.length).toBe(1);
+  expect(told.batches[0]).toMatchObject({ complete: true, assignments: [] });
+  const [id] = await submit([
+    {
+      command: 'sh',
+      arguments: ['-c', 'x'],
+      environment: [{ name: 'A', value: '1' }],
+      estimateSeconds: 60,
+      simulatedRunSeconds: 5,
+      arrayIndex: 2,
+    },
+  ]);
+  await schedule(api.parts);
+  await expect.poll(() => told.all()).toHaveLength(1);
+  expect(told.all()[0]).toMatchObject({
+    job: id,
+    epoch: 1,
+    action: 'START',
+    command: 'sh',
+    arguments: ['-c', 'x'],
+    environment: { A: '1' },
+    machines: [{ machine, name: 'm', tasks: 1 }],
+    plannedSeconds: 60,
+    simulatedSeconds: 5,
+    arrayIndex: 2,
+  });
+  const started = { job: id, epoch: 1, phase: 'STARTED', at: now() };
+  expect(await report([started])).toEqual(['ACCEPTED']);
+  expect(await report([started])).toEqual(['REPEATED']);
+  const site = `{ sites { nodes { queuedJobs runningJobs cpus cpusUsed } } }`;
+  expect(await api.must(site)).toEqual({
+    sites: { nodes: [{ queuedJobs: 0, runningJobs: 1, cpus: 64, cpusUsed: 1 }] },
+  });
+  const resumed = assignments('0');
+  await expect.poll(() => resumed.all()).toMatchObject([{ job: id, action: 'CONTINUE' }]);
+
+  api.wakes.length = 0;
+  const ended = {
+    ...{
+      job: id,
+      epoch: 1,
+      phase: 'ENDED',
+      at: now(),
+      exitCode: 0,
+      cause: 'EXITED_ZERO',
+      cpuSeconds: 1.5,
+      ioWaitSeconds: 0,
+    },
+    stdout: { text: 'hello\n', bytes: 6 },
+    stderr: { text: 'nul \u0000 here', bytes: 1e10, truncated: true },
+  };
+  expect(await report([ended])).toEqual(['ACCEPTED']);
+  expect(api.wakes).toContain(siteNumber);
+  expect(await report([ended, { ...ended, epoch: 2 }, { ...started, job: 'job_99999999' }])).toEqual([
+    'REPEATED',
+    'UNKNOWN_RUN',
+    'UNKNOWN_RUN',
+  ]);
+  const { job } = await api.must<{
+    job: Json;
+  }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
+    stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
+    runs { epoch site { name } allocations { machine { name } tasks } licences { id } policyVersion exitCode cause cpuSeconds ioWaitSeconds plannedSeconds }
+    decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms } job { id } } }
+    events { nodes { sequence fromState toState } } } }`);
+  expect(job).toMatchObject({
+    ...{ state: 'COMPLETED', exitCode: 0, cause: 'EXITED_ZERO', epoch: 1, none: null },
+    stdout: { text: 'hello\n', bytes: 6, truncated: false },
+    stderr: { text: 'nul \ufffd here', bytes: 1e10, truncated: true },
+    runs: [
+      {
+        epoch: 1,
+        site: { name: 's' },
+        allocations: [{ machine: { name: 'm' }, tasks: 1 }],
+        policyVersion: 1,
+        cause: 'EXITED_ZERO',
+        cpuSeconds: 1.5,
+        ioWaitSeconds: 0,
+      },
+    ],
+    decisions: {
+      nodes: [
+        {
+          kind: 'DISPATCH',
+          site: { name: 's' },
+          from: null,
+          candidates: [{ site: { name: 's' }, eligible: true, rank: 1 }],
+          job: { id },
+        },
+        { kind: 'START', reason: 'HEAD', site: { name: 's' }, candidates: [] },
+      ],
+    },
+  });
+  const { nodes } = job.events as { nodes: { toState: string }[] };
+  expect(nodes.map(({ toState }) => toState)).toEqual([
+    'QUEUED',
+    'DISPATCHED',
+    'ASSIGNED',
+    'RUNNING',
+    'COMPLETED',
+  ]);
+});
+
+test('a cancelled run is told to stop, and ends as cancelled', async () => {
+  await heartbeat();
+  const told = assignments();
+  const [id] = (await submit([{ command: 'sleep' }])) as [string];
+  await schedule(api.parts);
+  await expect.poll(() => told.all()).toMatchObject([{ job: id, action: 'START' }]);
+  await report([{ job: id, epoch: 1, phase: 'STARTED', at: now() }]);
+  await api.must(`mutation { cancelJobs(selection: { ids: ["${id}"] }) { jobIds } }`);
+  await expect.poll(() => told.all().at(-1)).toMatchObject({ job: id, epoch: 1, action: 'STOP' });
+  await report([{ job: id, epoch: 1, phase: 'ENDED', at: now(), signal: 'SIGTERM', cause: 'SIGNALLED' }]);
+  expect(await api.must(`{ job(id: "${id}") { state runs { signal cause } } }`)).toMatchObject({
+    job: { state: 'CANCELLED', runs: [{ signal: 'SIGTERM' }] },
+  });
+});
+
+test('nothing is missed between two subscriptions, and a cursor that is too old gets the whole list', async () => {
+  await heartbeat();
+  const first = assignments();
+  await expect.poll(() => first.batches.length).toBe(1);
+  first.stop();
+  const ids = await submit(Array.from({ length: 5 }, () => ({ command: 'x' })));
+  await schedule(api.parts);
+  const second = assignments(first.batches[0]?.cursor);
+  await expect
+    .poll(() =>
+      second
+        .all()
+        .map(({ job }) => job)
+        .sort(),
+    )
+    .toEqual([...ids].sort());
+  expect(second.batches.some((batch) => batch.complete)).toBe(false);
+  const latest = await api.must<{ latestCursor: string }>('{ latestCursor }');
+  await api.db.pool.query('UPDATE events_horizon SET id = $1', [latest.latestCursor]);
+  const third = assignments('1');
+  await expect.poll(() => third.batches.length).toBe(1);
+  expect(third.batches[0]?.complete).toBe(true);
+  expect(
+    third
+      .all()
+      .map(({ job }) => job)
+      .sort(),
+  ).toEqual([...ids].sort());
+  await report(
+    ids.map((job) => ({ job, epoch: 1, phase: 'ENDED', at: now(), exitCode: 1, cause: 'EXITED_NONZERO' })),
+  );
+});
+
+test('a thousand reports in one request', async () => {
+  await heartbeat();
+  const ids: string[] = [];
+  for (let i = 0; i < 8; i++) {
+    const some = await submit(Array.from({ length: 64 }, () => ({ command: 'x' })));
+    await schedule(api.parts);
+    ids.push(...some);
+    if (i < 7)
+      await report(
+        some.map((job) => ({ job, epoch: 1, phase: 'ENDED', at: now(), exitCode: 0, cause: 'EXITED_ZERO' })),
+      );
+  }
+  const last = ids.slice(-64);
+  const both = last.flatMap((job) => [
+    { job, epoch: 1, phase: 'STARTED', at: now() },
+    { job, epoch: 1, phase: 'ENDED', at: now(), exitCode: 0, cause: 'EXITED_ZERO' },
+  ]);
+  const old = ids
+    .slice(0, 448)
+    .map((job) => ({ job, epoch: 1, phase: 'ENDED', at: now(), exitCode: 0, cause: 'EXITED_ZERO' }));
+  const results = await report([...both, ...old, ...old.slice(0, 1_000 - both.length - old.length)]);
+  expect(results).toHaveLength(1_000);
+  expect(new Set(results.slice(0, 128))).toEqual(new Set(['ACCEPTED']));
+  expect(new Set(results.slice(128))).toEqual(new Set(['REPEATED']));
+  const { errors } = await api.ask(
+    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
+    { site, reports: [...both, ...old, ...old] },
+    agent,
+  );
+  expect(errors?.[0]?.extensions.code).toBe('LIMIT_EXCEEDED');
+});
+
+test('reports that say nothing clear are refused, with the field', async () => {
+  const codes = async (more: object) => {
+    const { errors } = await api.ask(
+      'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
+      { site, reports: [{ job: 'job_1', epoch: 1, phase: 'ENDED', at: now(), cause: 'LOST', ...more }] },
+      agent,
+    );
+    return errors?.[0]?.message ?? 'accepted';
+  };
+  expect(await codes({ cause: null })).toContain('reports[0].cause');
+  expect(await codes({ job: 'site_1' })).toContain('reports[0].job');
+  expect(await codes({ epoch: 0 })).toContain('reports[0].epoch');
+  expect(await codes({ signal: '9' })).toContain('reports[0].signal');
+  expect(await codes({ cpuSeconds: -1 })).toContain('reports[0].cpuSeconds');
+  expect(await codes({ stdout: { text: '', bytes: -1 } })).toContain('reports[0].stdout.bytes');
+});
+
+test("an agent's key is for one site, and only an agent's is", async () => {
+  const { registerUser } = await api.must<{ registerUser: { id: string } }>(
+    'mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }',
+    { name: unique('agent') },
+  );
+  const make = async (input: object) =>
+    (
+      await api.ask('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }', {
+        input: { name: 'x', ...input },
+      })
+    ).errors?.[0]?.extensions;
+  expect(await make({ user: registerUser.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'site' });
+  expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'site' });
+  expect(await make({ user: registerUser.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await make({ user: registerUser.id, site })).toBeUndefined();
+});
