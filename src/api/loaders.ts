@@ -2,6 +2,7 @@
 import DataLoader from 'dataloader';
 import type { Queries } from '../store/queries.js';
 import type {
+  ApiKeyRow,
   JobRow,
   LicenceRow,
   MachineRow,
@@ -43,6 +44,7 @@ export interface Loaders {
   output(key: OutputKey): Promise<OutputRow | null>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
   licencesOfSite(siteId: number): Promise<LicenceRow[]>;
+  apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
   reservation(siteId: number): Promise<ReservationModel | null>;
   quotaUsed(quota: SubmissionQuotaModel): Promise<number>;
@@ -89,6 +91,10 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
   const licencesOfSites = grouped<LicenceRow>(
     (ids) => queries.licencesOfSites(ids),
     (licence) => licence.siteId ?? 0,
+  );
+  const keysOfUsers = grouped<ApiKeyRow>(
+    (ids) => queries.apiKeysOfUsers(ids),
+    (key) => key.userId,
   );
   const statistics = loader<number, SiteStats>(async (ids) => {
     const found = new Map((await queries.siteStats(ids)).map((row) => [row.siteId, row]));
@@ -153,6 +159,7 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     output: (key) => outputs.load(key),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     licencesOfSite: (siteId) => licencesOfSites.load(siteId),
+    apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),
     reservation: (siteId) => reservations.load(siteId),
     quotaUsed: ({ userId }) => quotas.load(userId),

@@ -418,6 +418,34 @@ describe('pages', () => {
     ).toEqual({ jobCount: 2 });
   });
 
+  test('a page costs a few statements, however many jobs it has and whatever they refer to', async () => {
+    const group = unique('statements');
+    await submit(Array.from({ length: 50 }, () => ({ command: 'x', group })));
+    const { queries } = api.parts;
+    const names = Object.getOwnPropertyNames(Object.getPrototypeOf(queries)).filter((name) =>
+      /^[a-z]/.test(name),
+    );
+    const asked: string[] = [];
+    const own = queries as unknown as Record<string, (...values: unknown[]) => unknown>;
+    for (const name of names.filter((one) => !['constructor', 'list', 'run'].includes(one))) {
+      const original = own[name]?.bind(queries);
+      own[name] = (...values) => {
+        asked.push(name);
+        return original?.(...values);
+      };
+    }
+    try {
+      const query = `query ($group: String) { jobs(first: 50, filter: { group: $group }) { edges { cursor node { id state application
+        user { name class submissionQuota { used } apiKeys { id } } site { name machines { id } queuedJobs cpus reservation { at } }
+        runs { epoch } } } pageInfo { endCursor } } }`;
+      await api.must(query, { group });
+      // The viewer's key is looked up too, now and then, but not through here.
+      expect(asked.sort()).toEqual(['apiKeysOfUsers', 'jobs', 'usersByIds']);
+    } finally {
+      for (const name of names) delete own[name];
+    }
+  });
+
   test('sizes and cursors that are not acceptable', async () => {
     const codes = async (variables: object) => (await refused(PAGE, variables)).code;
     expect(await codes({ first: -1 })).toBe('BAD_USER_INPUT');

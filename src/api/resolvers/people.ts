@@ -15,7 +15,10 @@ export const User: UserResolvers = {
     submissionLimit === null || submissionPeriodS === null
       ? null
       : { userId: id, limit: submissionLimit, periodS: submissionPeriodS },
-  apiKeys: (user, _, { services, viewer }) => services.people.keysOf(viewer, user.id),
+  apiKeys: (user, _, { services, viewer, loaders }) => {
+    services.people.checkKeysOf(viewer, user.id);
+    return loaders.apiKeysOfUser(user.id);
+  },
 };
 
 export const SubmissionQuota: SubmissionQuotaResolvers = {

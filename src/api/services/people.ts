@@ -124,12 +124,10 @@ export function createPeopleService(parts: ServiceParts) {
       },
     }),
 
-    /** A user's keys: their own, or anybody's to an ADMIN. Throws FORBIDDEN. */
-    keysOf(viewer: Viewer, userId: number): Promise<ApiKeyRow[]> {
-      if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
-        throw new ApiError('FORBIDDEN', "another user's keys need an ADMIN");
-      }
-      return queries.apiKeysOfUsers([userId]);
+    /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
+    checkKeysOf(viewer: Viewer, userId: number): void {
+      if (userId === viewer.userId || viewer.role === 'ADMIN') return;
+      throw new ApiError('FORBIDDEN', "another user's keys need an ADMIN");
     },
   };
 }
