@@ -74,7 +74,9 @@ export function createEngine(parts: {
   let presence: NodeJS.Timeout | null = null;
 
   async function perform(task: CycleTask, waitedMs: number): Promise<void> {
-    metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
+    // Nobody asks for the sweep: it repeats itself.
+    if (task.kind !== 'sweep')
+      metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
     const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
     try {
       if (task.kind === 'dispatch') await runDispatch(cycle, tools);

@@ -1,4 +1,7 @@
-/** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, old data. */
+/** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, stranded jobs, old data. */
+import type { Grid } from '../core/index.js';
+import { eligibilityOf } from '../core/resources/eligibility.js';
+import type { Requirement } from '../core/resources/requirements.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
 import type { Scheduler } from './ports.js';
@@ -53,21 +56,34 @@ export class Sweeper {
     for (const [name, count] of Object.entries(swept)) if (typeof count === 'number') cycle.add(name, count);
     if (swept.touched.length > 0) await this.tools.wake(swept.touched.map((id) => id ?? 'root'));
 
-    // 2. Wake-ups that were lost, and what only the passing of time changes (a reservation's instant comes, a deadline
-    //    draws near): whoever holds waiting jobs looks again. Exact timers for those instants would be more machinery for
-    //    nothing: a start that no event announces is late by `cycleS` at the most.
     if (now - this.wokenAt >= timers.cycleS) {
       this.wokenAt = now;
+      // 2. Jobs in the queue of a site whose machines for them have gone or fallen silent: another may run them.
+      await cycle.phase('return', () => this.returnStranded(cycle, now));
+
+      // 3. Wake-ups that were lost, and what only the passing of time changes (a reservation's instant comes, a deadline
+      //    draws near): whoever holds waiting jobs looks again. Exact timers for those instants would be more machinery
+      //    for nothing: a start that no event announces is late by `cycleS` at the most.
       await this.tools.wake(waitingSchedulers(mirror.grid));
     }
 
-    // 3. How much there is of everything.
+    // 4. How much there is of everything.
     this.measure();
 
-    // 4. What is older than it is kept.
+    // 5. What is older than it is kept.
     if (now - this.prunedAt >= PRUNE_EVERY_S) {
       const more = await cycle.phase('prune', () => this.prune(store, now));
       if (!more) this.prunedAt = now;
+    }
+  }
+
+  private async returnStranded(cycle: Cycle, now: number): Promise<void> {
+    const { store, mirror, limits } = this.tools;
+    const context = cycle.context(mirror.policy.version, now);
+    for (const { siteId, reason, jobIds } of strandedJobs(mirror.grid, limits.maxTakenBack)) {
+      const returned = await store.returnJobs(siteId, jobIds, reason, context);
+      cycle.add('returned', returned.length);
+      if (returned.length > 0) await this.tools.wake(['root']);
     }
   }
 
@@ -98,8 +114,38 @@ export class Sweeper {
   }
 }
 
+/**
+ * Jobs in queues of sites that are up but can no longer run them, while another site could: by site and reason, at most
+ * `limit` in all. Dispatch would not choose their site again as it is now, so they do not come back in a circle; where no
+ * site could take them they stay, and keep their place.
+ */
+export function strandedJobs(
+  grid: Grid,
+  limit: number,
+): { siteId: number; reason: string; jobIds: number[] }[] {
+  const groups: { siteId: number; reason: string; jobIds: number[] }[] = [];
+  let left = limit;
+  for (const { site, queue } of grid.sites) {
+    if (site.state !== 'UP') continue;
+    const bySiteReason = new Map<string, number[]>();
+    for (const slot of queue.window()) {
+      const requirement = queue.requirements[slot] as Requirement;
+      const { ineligible, siteIds } = eligibilityOf(requirement, grid.sites, grid.topology);
+      const reason = ineligible[site.id];
+      if (reason === undefined || siteIds.length === 0) continue;
+      if (left-- === 0) break;
+      const jobIds = bySiteReason.get(reason) ?? [];
+      bySiteReason.set(reason, jobIds);
+      jobIds.push(queue.ids[slot] as number);
+    }
+    for (const [reason, jobIds] of bySiteReason) groups.push({ siteId: site.id, reason, jobIds });
+    if (left <= 0) break;
+  }
+  return groups;
+}
+
 /** Schedulers that hold jobs which wait. */
-export function waitingSchedulers(grid: CycleTools['mirror']['grid']): Scheduler[] {
+export function waitingSchedulers(grid: Grid): Scheduler[] {
   const waiting: Scheduler[] = grid.root.length > 0 ? ['root'] : [];
   for (const { site, queue } of grid.sites) if (queue.length > 0) waiting.push(site.id);
   return waiting;

@@ -15,7 +15,7 @@ export interface Metrics {
   wakeSeconds: Histogram<'scheduler'>;
   /** Wake-ups that could not be queued; the slow timer makes up for them. */
   wakeFailures: Counter;
-  /** Jobs that have not ended. state: as in the core's table of states. */
+  /** Jobs in the schedulers' hands. state: QUEUED (at the root), DISPATCHED (in a site's queue), LIVE (with a live run). */
   jobs: Gauge<'state'>;
   /** Wake-ups in the queue. state: waiting, active or delayed. */
   queueDepth: Gauge<'queue' | 'state'>;
@@ -67,7 +67,11 @@ export function createMetrics(): Metrics {
       'scheduler',
     ]),
     wakeFailures: counter('switchyard_wake_failures_total', 'Wake-ups that could not be queued.'),
-    jobs: gauge('switchyard_jobs', 'Jobs that have not ended, by state.', ['state']),
+    jobs: gauge(
+      'switchyard_jobs',
+      'Jobs at the root (QUEUED), in queues of sites (DISPATCHED) and with live runs (LIVE).',
+      ['state'],
+    ),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),
     refusals: counter('switchyard_refusals_total', 'Items of plans that no longer fitted the truth.', [

@@ -369,7 +369,23 @@ export class MemoryStore implements Store {
     const found = [...this.jobs.values()].filter(
       (job) => job.state === 'DISPATCHED' && job.siteId === siteId,
     );
-    const jobs = found.slice(0, limit);
+    return this.giveBack(found.slice(0, limit), context);
+  }
+
+  async returnJobs(
+    siteId: number,
+    jobIds: readonly number[],
+    _reason: string,
+    context: PlanContext,
+  ): Promise<number[]> {
+    const named = new Set(jobIds);
+    const found = [...this.jobs.values()].filter(
+      (job) => named.has(job.id) && job.state === 'DISPATCHED' && job.siteId === siteId,
+    );
+    return this.giveBack(found, context);
+  }
+
+  private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
     for (const job of jobs) {
       this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
       this.change(job, { state: 'QUEUED', siteId: null, priority: null });

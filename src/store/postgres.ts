@@ -381,6 +381,24 @@ export class PostgresStore implements Store {
     });
   }
 
+  returnJobs(
+    siteId: number,
+    jobIds: readonly number[],
+    reason: string,
+    context: PlanContext,
+  ): Promise<number[]> {
+    if (jobIds.length === 0) return Promise.resolve([]);
+    return inTransaction(this.prisma, async (tx) => {
+      const found = await read<number[]>(tx, movesSql.lockReturn, siteId, plainColumn(jobIds));
+      if (found.length === 0) return [];
+      const ids = plainColumn(found);
+      const { now, policyVersion, cycle } = context;
+      await write(tx, movesSql.insertTakeBackDecisions, now, policyVersion, cycle, ids, siteId, reason);
+      await write(tx, movesSql.takeBackJobs, ids);
+      return found;
+    });
+  }
+
   // In: agents --------------------------------------------------------------------------------------------------------
 
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome> {

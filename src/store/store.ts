@@ -305,6 +305,16 @@ export interface Store {
   ): Promise<StartOutcome>;
   /** DISPATCHED at a site → QUEUED at the root (the site drains or is down). */
   takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]>;
+  /**
+   * DISPATCHED at the site → QUEUED at the root: of these jobs, which the site can no longer run for this reason (a reason
+   * code), those that are still in its queue. Answers with them, in the order of ids.
+   */
+  returnJobs(
+    siteId: number,
+    jobIds: readonly number[],
+    reason: string,
+    context: PlanContext,
+  ): Promise<number[]>;
   /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
   /** Live runs of a site after a cursor; without one, or with one that is too old, all of them (`complete`). */

@@ -127,6 +127,29 @@ describe('whatever the queue is on', () => {
     expect(rows[0].sites).toBe(2);
   });
 
+  test('jobs queued at a site that fell silent go to another', async () => {
+    const world = await openWorld(database, {
+      sites: [
+        { name: 'a', machines: [{ cpus: 1 }] },
+        { name: 'b', machines: [{ cpus: 1 }] },
+      ],
+      policy: testPolicy({ timers: { agentSilentS: 1, lostAfterS: 86_400, cycleS: 1 } }),
+    });
+    const { wake } = await world.engine(queueOf(world));
+    const gone = world.agent('a', wake, { runMs: 3_600_000 });
+    world.agent('b', wake);
+    await world.submit(Array.from({ length: 20 }, () => ({})));
+    await wake(['root']);
+    await until('one runs at the first site', () => gone.launched.size === 1);
+    await gone.stop();
+    await until('all others have ended', async () => (await world.live()) === 1);
+    const { rows } = await world.database.pool.query(
+      `SELECT DISTINCT reason FROM decisions WHERE kind = 'TAKE_BACK'`,
+    );
+    expect(rows).toEqual([{ reason: 'NO_MACHINE_NOW' }]);
+    expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
   test('runs on a silent machine are lost and start elsewhere with a new epoch', async () => {
     const world = await openWorld(database, {
       sites: [

@@ -216,6 +216,17 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes single jobs back that their site can no longer run', async () => {
+        const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        await store.cancel(byIds([ids[1]!]), T0, 'CANCELLED_BY_USER');
+        expect(await store.returnJobs(other, ids, 'NO_MACHINE_NOW', context())).toEqual([]);
+        expect(await store.returnJobs(site, [ids[1]!, ids[0]!], 'NO_MACHINE_NOW', context())).toEqual([
+          ids[0],
+        ]);
+        expect(await states(ids)).toEqual(['QUEUED', 'CANCELLED', 'DISPATCHED']);
+        await nothingBroken();
+      });
+
       it('takes the queue of a site back that is not up, in portions', async () => {
         const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         await store.hold(byIds([ids[2]!]));

@@ -52,6 +52,14 @@ WITH site AS MATERIALIZED (
 )
 SELECT json_build_array((SELECT state FROM site), (SELECT coalesce(json_agg(id ORDER BY id), '[]') FROM job))::text AS v`;
 
+/** $1: site; $2: jobs. Locks those of them that are in the queue of the site, in the order of ids. Answers with their ids. */
+export const lockReturn = `
+WITH job AS MATERIALIZED (
+  SELECT id FROM jobs WHERE id = ANY ($2::bigint[]) AND state = 'DISPATCHED' AND site_id = $1::integer
+   ORDER BY id FOR NO KEY UPDATE
+)
+SELECT coalesce(json_agg(id ORDER BY id), '[]')::text AS v FROM job`;
+
 /** $1: now; $2: policy version; $3: cycle; $4: jobs; $5: the site; $6: reason. */
 export const insertTakeBackDecisions = `
 INSERT INTO decisions (job_id, at, kind, reason, policy_version, cycle, from_site_id, detail)
