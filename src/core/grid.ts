@@ -236,16 +236,17 @@ export class Grid {
   /** A job queued at the site has taken machines and licences. Throws where they are not free. */
   startRun(run: Run): void {
     const entry = this.jobById.get(run.jobId);
-    check(entry !== undefined, `job ${run.jobId} is not in the grid`);
-    check(entry.run === null, `job ${run.jobId} has a live run`);
-    check(entry.site?.site.id === run.siteId, `job ${run.jobId} is not in the queue of site ${run.siteId}`);
+    if (entry === undefined) fail(`job ${run.jobId} is not in the grid`);
+    if (entry.run !== null) fail(`job ${run.jobId} has a live run`);
+    if (entry.site?.site.id !== run.siteId)
+      fail(`job ${run.jobId} is not in the queue of site ${run.siteId}`);
     const state = this.runState(run, entry.requirement);
     for (let i = 0; i < state.machines.length; i++) {
       const machine = state.machines[i] as MachineState;
       const free =
         machine.freeCpus >= (state.cpus[i] as number) &&
         machine.freeMemoryMb >= (state.memoryMb[i] as number);
-      check(free, `machine ${machine.machine.id} has no room for job ${run.jobId}`);
+      if (!free) fail(`machine ${machine.machine.id} has no room for job ${run.jobId}`);
     }
     for (const pool of state.licences) {
       check(
@@ -255,6 +256,15 @@ export class Grid {
     }
     this.leaveQueue(entry);
     this.begin(entry, entry.site, state);
+  }
+
+  /** A start that a cycle has entered in the site's resources becomes a run: what `siteCycle` does for `accept`. */
+  adoptRun(run: Run, state: RunState): void {
+    const entry = this.jobById.get(run.jobId);
+    if (entry === undefined) fail(`job ${run.jobId} is not in the grid`);
+    this.leaveQueue(entry);
+    state.run = run;
+    entry.run = state;
   }
 
   /**
@@ -273,7 +283,7 @@ export class Grid {
   /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
   endRun(jobId: number): void {
     const entry = this.jobById.get(jobId);
-    check(entry !== undefined && entry.run !== null && entry.site !== null, `job ${jobId} has no live run`);
+    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     vacate(entry.run);
     entry.site.resources.removeRun(entry.run);
     this.forget(entry);
@@ -290,10 +300,8 @@ export class Grid {
 
   /** Keeps what a cycle of the site reserved; null: nothing. Other sites respect it where it takes grid-wide licences. */
   setReservation(siteId: number, reservation: Reservation | null): void {
-    check(
-      reservation === null || reservation.siteId === siteId,
-      `the reservation is not one of site ${siteId}`,
-    );
+    if (reservation !== null && reservation.siteId !== siteId)
+      fail(`the reservation is not one of site ${siteId}`);
     this.siteEntry(siteId).reservation = reservation;
   }
 
@@ -335,7 +343,7 @@ export class Grid {
   /** Throws when there is no such site. */
   siteEntry(siteId: number): SiteEntry {
     const entry = this.siteById.get(siteId);
-    check(entry !== undefined, `site ${siteId} is not in the grid`);
+    if (entry === undefined) fail(`site ${siteId} is not in the grid`);
     return entry;
   }
 
@@ -401,28 +409,30 @@ export class Grid {
   }
 
   private runState(run: Run, requirement: Requirement): RunState {
+    // Arrays of their final size: one that grows from nothing takes room for 17, and a simulation makes millions.
+    const { length } = run.allocations;
     const state: RunState = {
       run,
       jobId: run.jobId,
       end: run.plannedEnd,
-      machines: [],
-      cpus: [],
-      memoryMb: [],
-      licences: [],
+      machines: new Array(length),
+      cpus: new Array(length),
+      memoryMb: new Array(length),
+      licences: run.licenceIds.length === 0 ? NO_POOLS : new Array(run.licenceIds.length),
     };
-    for (const { machineId, tasks } of run.allocations) {
+    for (let i = 0; i < length; i++) {
+      const { machineId, tasks } = run.allocations[i] as Allocation;
       const machine = this.machineById.get(machineId);
-      check(machine !== undefined, `machine ${machineId} is not in the grid`);
-      check(machine.machine.siteId === run.siteId, `machine ${machineId} is not at site ${run.siteId}`);
-      check(
-        !state.machines.includes(machine),
-        `machine ${machineId} is named twice by the run of job ${run.jobId}`,
-      );
-      state.machines.push(machine);
-      state.cpus.push(tasks * requirement.cpusPerTask);
-      state.memoryMb.push(tasks * requirement.memoryMbPerTask);
+      if (machine === undefined) fail(`machine ${machineId} is not in the grid`);
+      if (machine.machine.siteId !== run.siteId) fail(`machine ${machineId} is not at site ${run.siteId}`);
+      if (length > 1 && state.machines.includes(machine))
+        fail(`machine ${machineId} is named twice by the run of job ${run.jobId}`);
+      state.machines[i] = machine;
+      state.cpus[i] = tasks * requirement.cpusPerTask;
+      state.memoryMb[i] = tasks * requirement.memoryMbPerTask;
     }
-    for (const licenceId of run.licenceIds) {
+    for (let i = 0; i < run.licenceIds.length; i++) {
+      const licenceId = run.licenceIds[i] as number;
       const pool = this.licenceById.get(licenceId);
       check(pool !== undefined, `licence ${licenceId} is not in the grid`);
       const { siteId } = pool.licence;
@@ -430,7 +440,7 @@ export class Grid {
         siteId === null || siteId === run.siteId,
         `licence ${licenceId} is not usable at site ${run.siteId}`,
       );
-      state.licences.push(pool);
+      state.licences[i] = pool;
     }
     return state;
   }
@@ -453,6 +463,13 @@ export class Grid {
     this.topology++;
     for (const { resources } of this.sites) resources.changed();
   }
+}
+
+const NO_POOLS: LicenceState[] = [];
+
+/** In the paths that every job takes: `check` would make its message each time. */
+function fail(message: string): never {
+  throw new Error(message);
 }
 
 function check(condition: boolean, message: string): asserts condition {

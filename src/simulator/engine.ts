@@ -20,6 +20,8 @@ import {
   type Policy,
   type Run,
   type Site,
+  type SiteEntry,
+  type Start,
   siteCycle,
 } from '../core/index.js';
 import { EventQueue } from './event-queue.js';
@@ -95,6 +97,17 @@ export function runSimulation(
   return new Simulation(world, jobs, options, sinks).run();
 }
 
+/** What the engine notes of a site. */
+interface SiteState {
+  readonly id: number;
+  readonly entry: SiteEntry;
+  concerned: boolean;
+  /** Runs have ended since its last cycle. */
+  released: boolean;
+  /** When it is to be woken next. */
+  wakeAt: number;
+}
+
 class Simulation {
   private readonly grid = new Grid();
   private readonly events = new EventQueue();
@@ -104,11 +117,9 @@ class Simulation {
   private readonly runs: (Run | null)[];
   private readonly ending: Float64Array;
   private readonly epochs: Int32Array;
-  /** Sites at which runs have ended since their last cycle, and when each is to be woken next. */
-  private readonly released = new Set<number>();
-  private readonly wakeAt = new Map<number, number>();
-  /** Sites whose scheduler must look again. */
-  private readonly concerned = new Set<number>();
+  private readonly sites = new Map<number, SiteState>();
+  /** Sites whose scheduler must look again, in the order in which they came to be concerned. */
+  private concerned: SiteState[] = [];
   private rootConcerned = false;
   private readonly gridWide = new Set<number>();
   private now = 0;
@@ -126,7 +137,7 @@ class Simulation {
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
-    for (const site of world.sites) this.grid.setSite(site);
+    for (const site of world.sites) this.setSite(site);
     for (const licence of world.licences) this.setLicence(licence);
     for (const machine of world.machines) this.grid.setMachine(machine);
   }
@@ -159,11 +170,12 @@ class Simulation {
       this.submit(this.jobs[payload] as SimJob);
     } else if (kind === this.kinds.end || kind === this.kinds.plannedEnd) {
       if (payload < 0) {
-        this.released.add(-1 - payload);
-        this.concerned.add(-1 - payload);
+        const site = this.site(-1 - payload);
+        site.released = true;
+        this.concern(site);
       } else if (this.ending[payload] === sequence) this.end(payload);
     } else if (kind === this.kinds.wake) {
-      this.concerned.add(payload);
+      this.concern(this.site(payload));
     } else this.change(this.changes[payload] as Change);
   }
 
@@ -173,7 +185,7 @@ class Simulation {
       this.rootConcerned = true;
     } else {
       this.grid.placeAtSite(job, siteId);
-      this.concerned.add(siteId);
+      this.concern(this.site(siteId));
     }
   }
 
@@ -190,17 +202,17 @@ class Simulation {
     this.grid.endRun(job.job.id);
     this.runs[index] = null;
     this.ending[index] = -1;
-    this.concerned.add(run.siteId);
-    if (this.options.eventOrder === 'batch' || this.events.kind !== this.kinds.plannedEnd) {
-      this.released.add(run.siteId);
-    }
-    if (run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
+    const site = this.site(run.siteId);
+    this.concern(site);
+    if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
+      site.released = true;
+    if (run.licenceIds.length > 0 && run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
     this.rootConcerned = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
   }
 
   private change({ site, machine, licence, losesRuns }: Change): void {
-    if (site !== undefined) this.grid.setSite(site);
+    if (site !== undefined) this.setSite(site);
     if (licence !== undefined) this.setLicence(licence);
     if (machine !== undefined) {
       this.grid.setMachine(machine);
@@ -217,13 +229,32 @@ class Simulation {
     });
   }
 
+  private setSite(site: Site): void {
+    this.grid.setSite(site);
+    if (this.sites.has(site.id)) return;
+    const entry = this.grid.siteEntry(site.id);
+    this.sites.set(site.id, { id: site.id, entry, concerned: false, released: false, wakeAt: Infinity });
+  }
+
+  private site(siteId: number): SiteState {
+    const site = this.sites.get(siteId);
+    if (site === undefined) throw new Error(`site ${siteId} is not in the world`);
+    return site;
+  }
+
+  private concern(site: SiteState): void {
+    if (site.concerned) return;
+    site.concerned = true;
+    this.concerned.push(site);
+  }
+
   private setLicence(licence: Licence): void {
     this.grid.setLicence(licence);
     if (licence.siteId === null) this.gridWide.add(licence.id);
   }
 
   private allConcerned(): void {
-    for (const { site } of this.grid.sites) this.concerned.add(site.id);
+    for (const { site } of this.grid.sites) this.concern(this.site(site.id));
     this.rootConcerned = true;
   }
 
@@ -231,10 +262,12 @@ class Simulation {
   private schedule(): void {
     do {
       if (this.rootConcerned) this.dispatch();
-      for (const siteId of this.concerned) {
-        this.concerned.delete(siteId);
-        this.startAt(siteId);
+      for (let i = 0; i < this.concerned.length; i++) {
+        const site = this.concerned[i] as SiteState;
+        site.concerned = false;
+        this.startAt(site);
       }
+      this.concerned.length = 0;
     } while (this.rootConcerned && this.grid.root.length > 0);
     this.rootConcerned = false;
   }
@@ -254,60 +287,68 @@ class Simulation {
       for (const { jobId, to, priority } of plan.moves) {
         const { job } = this.jobs[jobId - 1] as SimJob;
         grid.placeAtSite({ ...job, priority }, to);
-        this.concerned.add(to);
+        this.concern(this.site(to));
       }
       if (!plan.truncated) return;
     }
   }
 
-  private startAt(siteId: number): void {
+  private startAt(site: SiteState): void {
     const { grid, now } = this;
+    const { id, entry } = site;
+    const { released } = site;
+    site.released = false;
+    if (entry.queue.length === 0 && entry.reservation === null && entry.promises === null) return;
     for (;;) {
       this.cycles++;
-      const plan = siteCycle(grid, siteId, {
+      const plan = siteCycle(grid, id, {
         now,
         policy: this.options.policy,
         policyVersion: 1,
         maxStarts: PLAN_MAX,
         countWaiting: false,
-        compress: this.released.has(siteId),
+        compress: released,
+        accept: this.accept,
       });
       for (const sink of this.sinks) sink.planned?.(plan, now);
-      for (const start of plan.starts) {
-        const index = start.jobId - 1;
-        const epoch = (this.epochs[index] as number) + 1;
-        this.epochs[index] = epoch;
-        const run: Run = {
-          jobId: start.jobId,
-          siteId,
-          epoch,
-          allocations: start.allocations,
-          licenceIds: start.licenceIds,
-          start: now,
-          plannedEnd: now + start.plannedDuration,
-        };
-        grid.startRun(run);
-        this.begin(index, run, start.plannedDuration);
+      for (const start of plan.starts) this.begin(start);
+      grid.setReservation(id, plan.reservation);
+      grid.keepPromises(id, plan.promises);
+      if (plan.wakeAt !== Infinity && plan.wakeAt !== site.wakeAt) {
+        site.wakeAt = plan.wakeAt;
+        this.events.push(plan.wakeAt, this.kinds.wake, id);
       }
-      grid.setReservation(siteId, plan.reservation);
-      grid.keepPromises(siteId, plan.promises);
-      if (plan.wakeAt !== Infinity && plan.wakeAt !== this.wakeAt.get(siteId)) {
-        this.wakeAt.set(siteId, plan.wakeAt);
-        this.events.push(plan.wakeAt, this.kinds.wake, siteId);
-      }
-      this.released.delete(siteId);
       if (plan.starts.length > 0) this.rootConcerned = true;
       if (!plan.truncated) return;
     }
   }
 
-  private begin(index: number, run: Run, plannedDuration: number): void {
+  private readonly accept = ({ jobId, siteId, allocations, licenceIds, plannedDuration }: Start): Run => {
+    const epoch = (this.epochs[jobId - 1] as number) + 1;
+    this.epochs[jobId - 1] = epoch;
+    const { now } = this;
+    const run = {
+      jobId,
+      siteId,
+      epoch,
+      allocations,
+      licenceIds,
+      start: now,
+      plannedEnd: now + plannedDuration,
+    };
+    this.runs[jobId - 1] = run;
+    return run;
+  };
+
+  private begin({ jobId, plannedDuration }: Start): void {
+    const index = jobId - 1;
     const job = this.jobs[index] as SimJob;
-    const seconds = job.limitS !== null && job.runS > job.limitS ? job.limitS : job.runS;
+    const run = this.runs[index] as Run;
+    const { runS, limitS } = job;
+    const seconds = limitS !== null && runS > limitS ? limitS : runS;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
     const duration =
       seconds === job.job.estimate ? plannedDuration : (seconds * plannedDuration) / job.job.estimate;
-    this.runs[index] = run;
     const { events, kinds } = this;
     if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
       this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);

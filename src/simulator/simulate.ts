@@ -7,8 +7,8 @@ import { BatsimCsv, JsonLines } from './files.js';
 import { MemorySink, type Sink } from './sink.js';
 import { countedWorld, readSites } from './sites.js';
 import { type Summary, summarize } from './statistics.js';
-import { readSwf, type SwfTrace } from './swf.js';
-import { cleanTrace, type Dropped, type EstimateSource, type Workload } from './workload.js';
+import { type SwfScan, type SwfTrace, scanSwf } from './swf.js';
+import { Cleaning, type Dropped, type EstimateSource, type Workload } from './workload.js';
 
 export interface SimulateOptions {
   /** Path of a trace in the Standard Workload Format, gzipped or not. */
@@ -50,9 +50,8 @@ export interface Simulated extends Summary {
 
 /** Runs a trace. Throws what reading and writing the files throws, and on options that do not go together. */
 export async function simulate(options: SimulateOptions): Promise<Simulated> {
-  const trace = await readSwf(options.trace);
   const sites = options.sites === null ? null : await readSites(options.sites);
-  const { world, workload } = prepare(trace, sites, options);
+  const { scan, world, workload } = await load(options.trace, sites, options);
   const { jobs } = workload;
   const times = new MemorySink(jobs.length);
   const sinks: Sink[] = [times];
@@ -81,38 +80,65 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     killed: workload.killed,
     waiting: outcome.waiting,
     dropped: workload.dropped,
-    malformed: { count: trace.malformedCount, first: trace.malformed },
+    malformed: { count: scan.malformedCount, first: scan.malformed },
   };
   if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
   return simulated;
 }
 
-/** The machines and the cleaned jobs of a trace. */
+type Cleaned = Pick<SimulateOptions, 'processors' | 'estimate' | 'missingEstimate' | 'overrun'>;
+type Sites = Awaited<ReturnType<typeof readSites>>;
+
+/** Reads a trace; its machines and its cleaned jobs. */
+export async function load(
+  path: string,
+  sites: Sites | null,
+  options: Cleaned,
+): Promise<{ scan: SwfScan; world: World; workload: Workload }> {
+  let preparation: Preparation | null = null as Preparation | null;
+  const scan = await scanSwf(path, (job, header) => {
+    preparation ??= new Preparation(header, sites, options);
+    preparation.cleaning.take(job);
+  });
+  const { world, cleaning } = preparation ?? new Preparation(scan.header, sites, options);
+  return { scan, world, workload: cleaning.workload() };
+}
+
+/** The machines and the cleaned jobs of a trace that has been read. */
 export function prepare(
   trace: SwfTrace,
-  sites: Awaited<ReturnType<typeof readSites>> | null,
-  options: Pick<SimulateOptions, 'processors' | 'estimate' | 'missingEstimate' | 'overrun'>,
+  sites: Sites | null,
+  options: Cleaned,
 ): { world: World; workload: Workload } {
-  if (sites === null) {
-    const processors = options.processors ?? Number(trace.header.get('MaxProcs'));
-    if (!(Number.isInteger(processors) && processors >= 1)) {
-      throw new Error(
-        'processors: the header of the trace does not say MaxProcs; accepted is a whole number from 1',
-      );
+  const { world, cleaning } = new Preparation(trace.header, sites, options);
+  for (const job of trace.jobs) cleaning.take(job);
+  return { world, workload: cleaning.workload() };
+}
+
+/** What the header, the file of sites and the options say of the machines, and the cleaning for these. */
+class Preparation {
+  readonly world: World;
+  readonly cleaning: Cleaning;
+
+  constructor(header: SwfScan['header'], sites: Sites | null, options: Cleaned) {
+    if (sites === null) {
+      const processors = options.processors ?? Number(header.get('MaxProcs'));
+      if (!(Number.isInteger(processors) && processors >= 1)) {
+        throw new Error(
+          'processors: the header of the trace does not say MaxProcs; accepted is a whole number from 1',
+        );
+      }
+      this.world = countedWorld([{ id: 1, name: 'machine', processors }]);
+      this.cleaning = new Cleaning({ ...options, processorsOf: () => processors });
+      return;
     }
-    return {
-      world: countedWorld([{ id: 1, name: 'machine', processors }]),
-      workload: cleanTrace(trace.jobs, { ...options, processorsOf: () => processors }),
-    };
-  }
-  if (options.processors !== null) throw new Error('processors: not accepted together with sites');
-  const byId = new Map(sites.map((site) => [site.id, site]));
-  return {
-    world: countedWorld(sites),
-    workload: cleanTrace(trace.jobs, {
+    if (options.processors !== null) throw new Error('processors: not accepted together with sites');
+    const byId = new Map(sites.map((site) => [site.id, site]));
+    this.world = countedWorld(sites);
+    this.cleaning = new Cleaning({
       ...options,
       siteOf: ({ partition }) => (byId.has(partition) ? partition : null),
       processorsOf: (site) => byId.get(site)?.processors ?? 0,
-    }),
-  };
+    });
+  }
 }

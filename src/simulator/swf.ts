@@ -54,7 +54,25 @@ const MAX_BYTES = 1024 ** 3;
 
 /** Reads a trace, gzipped or not. Throws what reading the file or unpacking it throws, and on more than 1 GiB. */
 export async function readSwf(path: string): Promise<SwfTrace> {
-  return parseBytes(unpacked(await readFile(path)));
+  const jobs: SwfJob[] = [];
+  const scan = await scanSwf(path, (job) => {
+    jobs.push({ ...job });
+  });
+  return { ...scan, jobs };
+}
+
+/** What is known of a trace besides its jobs. */
+export type SwfScan = Omit<SwfTrace, 'jobs'>;
+
+/**
+ * Reads a trace and shows each of its jobs, with the header so far, without keeping them: the job is the same object each
+ * time, filled anew. Throws as {@link readSwf}.
+ */
+export async function scanSwf(
+  path: string,
+  visit: (job: Readonly<SwfJob>, header: SwfScan['header']) => void,
+): Promise<SwfScan> {
+  return scan(unpacked(await readFile(path)), visit);
 }
 
 /** The content of a file that may be gzipped. Throws on more than 1 GiB of it. */
@@ -65,12 +83,17 @@ export function unpacked(bytes: Buffer): Buffer {
 
 /** Parses the text of a trace. */
 export function parseSwf(text: string): SwfTrace {
-  return parseBytes(Buffer.from(text, 'utf8'));
+  const jobs: SwfJob[] = [];
+  const found = scan(Buffer.from(text, 'utf8'), (job) => {
+    jobs.push({ ...job });
+  });
+  return { ...found, jobs };
 }
 
-function parseBytes(bytes: Buffer): SwfTrace {
+function scan(bytes: Buffer, visit: (job: SwfJob, header: SwfScan['header']) => void): SwfScan {
   const header = new Map<string, string>();
-  const trace: SwfTrace = { header, jobs: [], malformed: [], malformedCount: 0 };
+  const trace: SwfScan = { header, malformed: [], malformedCount: 0 };
+  const job = jobOf(new Int32Array(FIELDS));
   const fields = new FieldReader(bytes);
   let key: string | null = null;
   let line = 0;
@@ -78,7 +101,8 @@ function parseBytes(bytes: Buffer): SwfTrace {
     line++;
     const next = fields.readLine(begin);
     if (next !== -1) {
-      trace.jobs.push(fields.whole ? jobOf(fields.integers) : jobOf(fields.numbers));
+      fill(job, fields.whole ? fields.integers : fields.numbers);
+      visit(job, header);
       begin = next;
       continue;
     }
@@ -90,12 +114,9 @@ function parseBytes(bytes: Buffer): SwfTrace {
       key = readHeader(content.slice(1), key, header);
       continue;
     }
-    const job = readJob(content);
-    if (typeof job !== 'string') {
-      trace.jobs.push(job);
-    } else if (trace.malformedCount++ < MALFORMED_KEPT) {
-      trace.malformed.push({ line, why: job });
-    }
+    const read = readJob(content);
+    if (typeof read !== 'string') visit(read, header);
+    else if (trace.malformedCount++ < MALFORMED_KEPT) trace.malformed.push({ line, why: read });
   }
   return trace;
 }
@@ -181,6 +202,27 @@ function readJob(content: string): SwfJob | string {
   const bad = numbers.findIndex((number) => !Number.isFinite(number));
   if (bad >= 0) return `field ${bad + 1} is "${words[bad]}", a number is needed`;
   return jobOf(numbers);
+}
+
+function fill(job: SwfJob, fields: ArrayLike<number>): void {
+  job.id = fields[0] as number;
+  job.submit = fields[1] as number;
+  job.wait = fields[2] as number;
+  job.run = fields[3] as number;
+  job.allocatedProcessors = fields[4] as number;
+  job.averageCpu = fields[5] as number;
+  job.usedMemoryKb = fields[6] as number;
+  job.requestedProcessors = fields[7] as number;
+  job.requestedTime = fields[8] as number;
+  job.requestedMemoryKb = fields[9] as number;
+  job.status = fields[10] as number;
+  job.user = fields[11] as number;
+  job.group = fields[12] as number;
+  job.executable = fields[13] as number;
+  job.queue = fields[14] as number;
+  job.partition = fields[15] as number;
+  job.precedingJob = fields[16] as number;
+  job.thinkTime = fields[17] as number;
 }
 
 function jobOf(fields: ArrayLike<number>): SwfJob {

@@ -52,47 +52,58 @@ export interface Workload {
   killed: number;
 }
 
-/**
- * Cleans a trace, in this order: a job of no known site goes; one wider than the machine (its width is what it asked for if positive, else what it
- * got; one with neither goes too), then one that did not run, one without an estimate, one submitted before time 0. A
- * processor of the trace is a CPU; a job's processors are one task, on one machine.
- */
+/** Cleans a trace; see {@link Cleaning}. */
 export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): Workload {
-  const dropped: Dropped = {
+  const cleaning = new Cleaning(options);
+  for (const job of trace) cleaning.take(job);
+  return cleaning.workload();
+}
+
+/**
+ * Cleans a trace job by job, in this order: a job of no known site goes; one wider than the machine (its width is what it
+ * asked for if positive, else what it got; one with neither goes too); one that did not run; one without an estimate;
+ * one submitted before time 0. A processor of the trace is a CPU; a job's processors are one task, on one machine.
+ */
+export class Cleaning {
+  private readonly jobs: SimJob[] = [];
+  private readonly dropped: Dropped = {
+    noSite: 0,
     tooWide: 0,
     noWidth: 0,
     noRunTime: 0,
     noEstimate: 0,
     negativeSubmit: 0,
-    noSite: 0,
   };
-  const jobs: SimJob[] = [];
-  let killed = 0;
-  let sorted = true;
-  let before = Number.NEGATIVE_INFINITY;
-  for (const swf of trace) {
+  private killed = 0;
+  private sorted = true;
+  private lastSubmit = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly options: CleaningOptions) {}
+
+  take(swf: Readonly<SwfJob>): void {
+    const { options, dropped } = this;
+    const { run, submit, requestedTime } = swf;
     const cpus = swf.requestedProcessors > 0 ? swf.requestedProcessors : swf.allocatedProcessors;
-    const limit =
-      swf.requestedTime > 0 ? swf.requestedTime : options.missingEstimate === 'run' ? swf.run : -1;
+    const limit = requestedTime > 0 ? requestedTime : options.missingEstimate === 'run' ? run : -1;
     const siteId = options.siteOf === undefined ? 1 : options.siteOf(swf);
     if (siteId === null) dropped.noSite++;
     else if (cpus > options.processorsOf(siteId)) dropped.tooWide++;
     else if (!(cpus >= 1)) dropped.noWidth++;
-    else if (!(swf.run > 0)) dropped.noRunTime++;
+    else if (!(run > 0)) dropped.noRunTime++;
     else if (!(limit > 0)) dropped.noEstimate++;
-    else if (swf.submit < 0) dropped.negativeSubmit++;
+    else if (submit < 0) dropped.negativeSubmit++;
     else {
-      if (swf.submit < before) sorted = false;
-      before = swf.submit;
+      if (submit < this.lastSubmit) this.sorted = false;
+      this.lastSubmit = submit;
       const kill = options.overrun === 'kill';
-      if (kill && swf.run > limit) killed++;
-      const actual = kill ? Math.min(swf.run, limit) : swf.run;
-      jobs.push({
+      if (kill && run > limit) this.killed++;
+      const actual = kill ? Math.min(run, limit) : run;
+      this.jobs.push({
         job: {
-          id: jobs.length + 1,
+          id: this.jobs.length + 1,
           userId: swf.user,
           userClass: 'REGULAR',
-          submit: swf.submit,
+          submit,
           estimate: options.estimate === 'actual' ? actual : limit,
           benchmark: 1,
           deadline: null,
@@ -107,14 +118,17 @@ export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): 
           runTimeLimit: null,
         },
         sourceId: swf.id,
-        runS: swf.run,
+        runS: run,
         limitS: kill ? limit : null,
         siteId,
       });
     }
   }
-  if (!sorted) inOrder(jobs);
-  return { jobs, dropped, killed };
+
+  workload(): Workload {
+    const { jobs, dropped, killed } = this;
+    return { jobs: this.sorted ? jobs : inOrder(jobs), dropped, killed };
+  }
 }
 
 const NO_LICENCES: readonly string[] = [];

@@ -9,6 +9,7 @@
  * Hybrid: promises are made afresh in each cycle, to the first N jobs that do not fit; with N = 1 this is EASY.
  */
 import { ReasonCode } from '../reasons.js';
+import { whyNeverFits } from '../resources/eligibility.js';
 import { allocationsOf } from '../resources/placement.js';
 import { type Holding, holdingOf, type Opening, Profile } from '../resources/profile.js';
 import type { Requirement } from '../resources/requirements.js';
@@ -37,43 +38,52 @@ export function conservative(pass: SitePass, walk: Walk, depth: number): void {
   const { entry, grid, now } = pass;
   const profile = profileOf(pass);
   const before = entry.promises?.topology === grid.topology ? entry.promises.byJob : null;
-  const promised = new Map<number, Promised>();
   const slots: number[] = [];
-  for (let slot = walk.next(); slot !== -1 && slots.length < depth; slot = walk.next()) slots.push(slot);
+  for (let slot = walk.next(); slot !== -1 && slots.length < depth; slot = walk.next()) {
+    // Nobody waits behind a job that waits for a machine or a licence to come back.
+    const requirement = entry.queue.requirements[slot] as Requirement;
+    if (whyNeverFits(requirement, entry.resources.able(requirement.signature)) === null) slots.push(slot);
+  }
+  const promised = new Array<Promised | null>(slots.length).fill(null);
   if (before !== null) {
-    for (const slot of slots) {
-      const kept = stillGood(before.get(entry.queue.ids[slot] as number), slot, pass, profile);
-      if (kept === null) continue;
-      profile.take(kept.holding, kept.at, kept.end);
-      promised.set(slot, kept);
+    for (let i = 0; i < slots.length; i++) {
+      const kept = stillGood(
+        before.get(entry.queue.ids[slots[i] as number] as number),
+        slots[i] as number,
+        pass,
+        profile,
+      );
+      if (kept !== null) profile.take(kept.holding, kept.at, kept.end);
+      promised[i] = kept;
     }
   }
   if (pass.compress) {
-    for (const [slot, old] of promised) {
-      if (old.at <= now) continue;
+    for (let i = 0; i < slots.length; i++) {
+      const old = promised[i];
+      if (!old || old.at <= now) continue;
       profile.give(old.holding, old.at, old.end);
-      const better = promise(slot, pass, profile, old.at, old.madeAt) ?? old;
+      const better = promise(slots[i] as number, pass, profile, old.at, old.madeAt) ?? old;
       profile.take(better.holding, better.at, better.end);
-      promised.set(slot, better);
+      promised[i] = better;
     }
   }
-  for (const slot of slots) {
-    if (promised.has(slot)) continue;
-    const made = promise(slot, pass, profile, Infinity, now);
-    if (made === null) continue;
-    profile.take(made.holding, made.at, made.end);
-    promised.set(slot, made);
+  for (let i = 0; i < slots.length; i++) {
+    if (promised[i]) continue;
+    const made = promise(slots[i] as number, pass, profile, Infinity, now);
+    if (made !== null) profile.take(made.holding, made.at, made.end);
+    promised[i] = made;
   }
   keep(pass, slots, promised);
 }
 
 /** Starts what has come, and notes the rest. */
-function keep(pass: SitePass, slots: readonly number[], promised: ReadonlyMap<number, Promised>): void {
+function keep(pass: SitePass, slots: readonly number[], promised: readonly (Promised | null)[]): void {
   const { entry, grid, now } = pass;
   const byJob = new Map<number, Promised>();
-  for (const slot of slots) {
-    const one = promised.get(slot);
-    if (one === undefined) continue;
+  for (let i = 0; i < slots.length; i++) {
+    const slot = slots[i] as number;
+    const one = promised[i];
+    if (!one) continue;
     if (one.at <= now && !pass.full && hasRoomNow(one.holding)) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
       pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);
@@ -83,7 +93,7 @@ function keep(pass: SitePass, slots: readonly number[], promised: ReadonlyMap<nu
     if (one.at > now && one.at < pass.wakeAt) pass.wakeAt = one.at;
     if (pass.reservation === null) note(pass, slot, one);
   }
-  pass.promises = { topology: grid.topology, byJob };
+  pass.promises = byJob.size === 0 ? null : { topology: grid.topology, byJob };
 }
 
 /** Reservations for the first `reservations` jobs that do not fit, made afresh; later ones start if they fit beside all. */
@@ -93,7 +103,7 @@ export function hybrid(pass: SitePass, walk: Walk, reservations: number): void {
   let made = 0;
   for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
     if (made >= reservations && pass.exhausted) return;
-    const one = promise(slot, pass, profile, made < reservations ? Infinity : now, now);
+    const one = promise(slot, pass, profile, made < reservations ? Infinity : null, now);
     if (one === null) continue;
     if (one.at <= now && hasRoomNow(one.holding)) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
@@ -120,18 +130,21 @@ function stillGood(
   return profile.fits(moved.holding, moved.at, moved.end) ? moved : null;
 }
 
-/** The earliest place of the job up to `until`. */
+/** The earliest place of the job ahead of `before`; null: now or never. */
 function promise(
   slot: number,
   { entry }: SitePass,
   profile: Profile,
-  until: number,
+  before: number | null,
   madeAt: number,
 ): Promised | null {
   const requirement = entry.queue.requirements[slot] as Requirement;
   const work = entry.queue.works[slot] as number;
   const able = entry.resources.able(requirement.signature);
-  const found = profile.earliest(requirement, able, work, until);
+  const found =
+    before === null
+      ? profile.openingNow(requirement, able, work)
+      : profile.earliest(requirement, able, work, before);
   if (found === null) return null;
   return {
     ...found,

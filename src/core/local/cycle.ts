@@ -4,7 +4,7 @@
  * reservation with `setReservation`.
  */
 import type { Grid } from '../grid.js';
-import type { Reservation, Start } from '../model.js';
+import type { Reservation, Run, Start } from '../model.js';
 import type { Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { allocationsOf } from '../resources/placement.js';
@@ -28,6 +28,12 @@ export interface SiteContext {
    * which costs time and is never wrong.
    */
   compress?: boolean;
+  /**
+   * For a driver whose world is the grid itself: every start is accepted and entered in the grid at once, as the run that
+   * this gives for it. Equal to `startRun` for each start of the plan, without checking and building again what the
+   * cycle has just found. Without it the cycle leaves the grid as it was.
+   */
+  accept?: (start: Start) => Run;
 }
 
 export interface SitePlan {
@@ -75,8 +81,9 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     plan.promises = pass.promises;
     plan.wakeAt = pass.wakeAt;
     plan.truncated = pass.full && pass.starts.length < queue.length;
-    for (const start of pass.starts) plan.starts.push(startOf(pass, walk, start));
+    if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
     if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
+    if (context.accept !== undefined) pass.accept(plan.starts, context.accept);
   } finally {
     pass.undo();
   }

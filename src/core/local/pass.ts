@@ -6,7 +6,7 @@
  * and `undo` takes them out again: a cycle leaves the grid as it was.
  */
 import type { Grid, SiteEntry } from '../grid.js';
-import type { Reservation } from '../model.js';
+import type { Reservation, Run, Start } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import { allocationsOf, onOne, type Placement, place, Room, roomFor } from '../resources/placement.js';
@@ -181,6 +181,14 @@ export class SitePass {
     return whyBusy(requirement, this.able(requirement)) === null;
   }
 
+  /** Makes the starts runs of the grid: nothing is left to undo. `plans`: what the plan says of each. */
+  accept(plans: readonly Start[], runOf: (start: Start) => Run): void {
+    for (let i = 0; i < plans.length; i++) {
+      this.grid.adoptRun(runOf(plans[i] as Start), (this.starts[i] as PassStart).run);
+    }
+    this.starts.length = 0;
+  }
+
   /** Takes back every start. */
   undo(): void {
     for (let i = this.starts.length - 1; i >= 0; i--) {
@@ -284,8 +292,8 @@ export class SitePass {
         jobId,
         siteId: site.id,
         epoch: 0,
-        allocations: [],
-        licenceIds: [],
+        allocations: NONE,
+        licenceIds: NONE,
         start: this.now,
         plannedEnd: this.now + duration,
       },
@@ -335,6 +343,7 @@ export class SitePass {
 }
 
 const NO_POOLS: LicenceState[] = [];
+const NONE: readonly never[] = [];
 
 /** The first pool that passes the test for each kind, null when there is none for one. */
 export function pickPools(able: Able, test: (pool: LicenceState) => boolean): LicenceState[] | null {

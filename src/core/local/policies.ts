@@ -19,6 +19,17 @@ export interface LocalScheduler {
 
 /** The scheduler for a local policy under a policy document: its mode says by what a flexible site orders. */
 export function localScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
+  const { mode } = policy.dispatch;
+  if (last?.local !== local || last.mode !== mode) {
+    last = { local, mode, scheduler: makeScheduler(local, policy) };
+  }
+  return last.scheduler;
+}
+
+/** Made once for cycles in a row under the same policy, as most are; what it is made of does not change. */
+let last: { local: LocalPolicy; mode: Policy['dispatch']['mode']; scheduler: LocalScheduler } | null = null;
+
+function makeScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
   switch (local.kind) {
     case 'fcfs':
       return { walk: arrival, decide: headsOnly };

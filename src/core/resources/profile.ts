@@ -108,21 +108,30 @@ export class Profile {
     return holding.licences.every((pool) => this.copyLacking(this.column(pool), row, end) === -1);
   }
 
+  /** As `earliest`, now or never. */
+  openingNow(requirement: Requirement, able: Able, work: number): Opening | null {
+    const found = this.openingAt(0, requirement, able, work);
+    return typeof found === 'number' ? null : found;
+  }
+
   /**
-   * The earliest instant, up to `until`, from which a job of `work` finds its room for as long as it takes. Null: none.
+   * The earliest instant, ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null: none.
    * A job of one task goes on the first machine in order of placement that has the room then. Decision: one of several
    * tasks asks for its room as long as it would take on the slowest machine that is able, for which it gets is not known.
    */
-  earliest(requirement: Requirement, able: Able, work: number, until = Infinity): Opening | null {
-    for (let row = 0; row < this.rows && (this.times[row] as number) <= until; ) {
-      const found =
-        requirement.tasks === 1
-          ? this.oneAt(row, requirement, able, work)
-          : this.manyAt(row, requirement, able, work);
+  earliest(requirement: Requirement, able: Able, work: number, before = Infinity): Opening | null {
+    for (let row = 0; row < this.rows && (this.times[row] as number) < before; ) {
+      const found = this.openingAt(row, requirement, able, work);
       if (typeof found !== 'number') return found;
       row = found;
     }
     return null;
+  }
+
+  private openingAt(row: number, requirement: Requirement, able: Able, work: number): Opening | number {
+    return requirement.tasks === 1
+      ? this.oneAt(row, requirement, able, work)
+      : this.manyAt(row, requirement, able, work);
   }
 
   /** An opening at the row, or the next row at which it is worth looking. */

@@ -64,6 +64,9 @@ export class SiteResources {
   readonly runs: RunState[] = [];
   private readonly ableBySignature = new Map<string, Able>();
   private readonly everAbleBySignature = new Map<string, Able>();
+  /** The answer that was asked for last: mostly it is asked for again. */
+  private lastSignature: Signature | null = null;
+  private lastAble: Able | null = null;
   private best = 0;
 
   constructor(
@@ -81,16 +84,20 @@ export class SiteResources {
     this.machines.sort(byPower);
     this.best = this.machines[0]?.machine.benchmark ?? 1;
     this.ableBySignature.clear();
+    this.lastSignature = null;
     this.everAbleBySignature.clear();
   }
 
   /** The machines that are available now. */
   able(signature: Signature): Able {
+    if (this.lastSignature === signature) return this.lastAble as Able;
     let able = this.ableBySignature.get(signature.key);
     if (able === undefined) {
       able = this.findAble(signature, (machine) => machine.available);
       this.ableBySignature.set(signature.key, able);
     }
+    this.lastSignature = signature;
+    this.lastAble = able;
     return able;
   }
 
@@ -119,11 +126,16 @@ export class SiteResources {
       if (other.end < run.end || (other.end === run.end && other.jobId < run.jobId)) low = middle + 1;
       else high = middle;
     }
-    runs.splice(low, 0, run);
+    // Moved by hand: `splice` would make an array of what it removes at each call.
+    runs.push(run);
+    for (let i = runs.length - 1; i > low; i--) runs[i] = runs[i - 1] as RunState;
+    runs[low] = run;
   }
 
   removeRun(run: RunState): void {
-    this.runs.splice(this.runs.indexOf(run), 1);
+    const { runs } = this;
+    for (let i = runs.indexOf(run) + 1; i < runs.length; i++) runs[i - 1] = runs[i] as RunState;
+    runs.pop();
   }
 
   private findAble(signature: Signature, accept: (machine: Machine) => boolean): Able {

@@ -97,7 +97,10 @@ export class Timeline {
   }
 
   private nextTime(): number {
-    const { hold, at } = this;
+    const { hold, at, runs, nextRun } = this;
+    if (hold === null && this.outside.length === 0 && this.instants.length === 0) {
+      return nextRun < runs.length ? (runs[nextRun] as RunState).end : Infinity;
+    }
     const change = hold === null || hold.end <= at ? Infinity : hold.at > at ? hold.at : hold.end;
     return Math.min(
       change,
