@@ -417,15 +417,16 @@ export class MemoryStore implements Store {
         return 'unknown-run';
       const view = views.get(job.id) ?? { ...job };
       views.set(job.id, view);
-      const { result, started, end } = judgeReport(view, report, maxAttempts);
+      const seen = { ...view, started: view.startedAt !== null };
+      const { result, started, end } = judgeReport(seen, report, maxAttempts);
       if (result !== 'accepted') return result;
       const at = ms(report.at);
       if (started) {
         run.startedAt = at;
-        if (view.state === 'ASSIGNED') {
-          view.state = 'RUNNING';
-          starts.push(() => this.change(job, { state: 'RUNNING', startedAt: at }));
-        }
+        view.startedAt = at;
+        if (view.state === 'ASSIGNED') view.state = 'RUNNING';
+        const { state } = view;
+        starts.push(() => this.change(job, { state, startedAt: at }));
       }
       this.keepOutput(report, 'STDOUT', report.stdout);
       this.keepOutput(report, 'STDERR', report.stderr);

@@ -415,7 +415,7 @@ export class PostgresStore implements Store {
   ): Promise<ReportOutcome> {
     const [jobRows, runRows] = await read<
       [
-        [number, JobState, number, EndCause | null, boolean, EndCause | null][],
+        [number, JobState, number, EndCause | null, boolean, EndCause | null, boolean][],
         [jobId: number, epoch: number, siteId: number][],
       ]
     >(
@@ -426,10 +426,10 @@ export class PostgresStore implements Store {
       plainColumn(reports.map((report) => report.epoch)),
     );
     const jobs = new Map(
-      jobRows.map(([id, state, epoch, cause, restartable, stopCause]) => [
-        id,
-        { state, epoch, cause, restartable, stopCause } satisfies ReportedJob as ReportedJob,
-      ]),
+      jobRows.map(([id, state, epoch, cause, restartable, stopCause, hasStarted]) => {
+        const job: ReportedJob = { state, epoch, cause, restartable, stopCause, started: hasStarted };
+        return [id, job];
+      }),
     );
     const siteOfRun = new Map(runRows.map(([jobId, epoch, site]) => [`${jobId}/${epoch}`, site]));
 
@@ -456,10 +456,9 @@ export class PostgresStore implements Store {
       runs.set(report.jobId, run);
       if (judgement.started) {
         run.startedAt = report.at;
-        if (job.state === 'ASSIGNED') {
-          job.state = 'RUNNING';
-          started.push(report);
-        }
+        job.started = true;
+        if (job.state === 'ASSIGNED') job.state = 'RUNNING';
+        started.push(report);
       }
       if (report.stdout) outputs.push({ report, stream: 'STDOUT', piece: report.stdout });
       if (report.stderr) outputs.push({ report, stream: 'STDERR', piece: report.stderr });

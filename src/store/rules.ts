@@ -14,6 +14,8 @@ export interface ReportedJob {
   cause: EndCause | null;
   restartable: boolean;
   stopCause: EndCause | null;
+  /** Its latest run has been reported as started. */
+  started: boolean;
 }
 
 /** Where an ended run leaves its job. */
@@ -45,7 +47,7 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
     return refused(known ? 'repeated' : 'stale-epoch');
   }
   if (report.phase === 'STARTED') {
-    if (job.state === 'RUNNING') return refused('repeated');
+    if (job.started) return refused('repeated');
     return { result: 'accepted', started: true, end: null };
   }
   if (report.cause === null)

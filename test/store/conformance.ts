@@ -496,6 +496,13 @@ export function describeStore(
         await store.cancel(byIds([a!, b!, c!]), T0 + 5, 'CANCELLED_BY_OPERATOR');
         expect(await send([report(b!, 1)])).toEqual(['accepted']);
         expect(await states([b!])).toEqual(['CANCELLING']);
+        // When a run began does not change with a repeated report, nor go unheard where it is to be stopped.
+        expect(await send([report(a!, 1, { at: T0 + 15 }), report(b!, 1, { at: T0 + 15 })])).toEqual([
+          'repeated',
+          'repeated',
+        ]);
+        expect((await store.loadGrid(0)).jobs.map(({ run }) => run?.start)).toEqual([T0 + 10, T0 + 10, T0]);
+        expect((await world.events(b!)).at(-1)).toMatchObject({ kind: 'JOB_CHANGED', toState: 'CANCELLING' });
         await send([
           ended(a!, 1, { exitCode: null, signal: 'SIGTERM', cause: 'SIGNALLED' }),
           ended(b!, 1),

@@ -3,15 +3,15 @@
  * and a state with a live run), never by the row of the run: that one is read without a lock, as of the beginning of the
  * statement, and may have ended while we waited.
  * $1: distinct jobs; $2, $3: the (job, epoch) pairs reported.
- * Answers [[[job, state, epoch, cause, restartable, stop cause], …], [[job, epoch, site], …]].
+ * Answers [[[job, state, epoch, cause, restartable, stop cause, started], …], [[job, epoch, site], …]].
  */
 export const lockReports = `
 WITH job AS MATERIALIZED (
-  SELECT id, state, epoch, cause, restartable, stop_cause FROM jobs
+  SELECT id, state, epoch, cause, restartable, stop_cause, started_at IS NOT NULL AS started FROM jobs
    WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, state, epoch, cause, restartable, stop_cause)), '[]') FROM job),
+  (SELECT coalesce(json_agg(json_build_array(id, state, epoch, cause, restartable, stop_cause, started)), '[]') FROM job),
   (SELECT coalesce(json_agg(json_build_array(r.job_id, r.epoch, r.site_id)), '[]')
      FROM unnest($2::bigint[], $3::integer[]) AS t (job_id, epoch) JOIN runs r USING (job_id, epoch)))::text AS v`;
 
@@ -35,9 +35,9 @@ INSERT INTO outputs (job_id, epoch, stream, body, bytes, truncated)
       AS t (job_id, epoch, stream, body, bytes, truncated)
   ON CONFLICT (job_id, epoch, stream) DO UPDATE SET body = excluded.body, bytes = excluded.bytes, truncated = excluded.truncated`;
 
-/** ASSIGNED → RUNNING. $1: jobs; $2: started at. */
+/** ASSIGNED → RUNNING; a job that is to be stopped stays CANCELLING. $1: jobs; $2: started at. */
 export const startJobs = `
-UPDATE jobs j SET state = 'RUNNING', started_at = to_timestamp(t.at), seq = j.seq + 1
+UPDATE jobs j SET state = CASE j.state WHEN 'ASSIGNED' THEN 'RUNNING' ELSE j.state END, started_at = to_timestamp(t.at), seq = j.seq + 1
   FROM unnest($1::bigint[], $2::float8[]) AS t (id, at) WHERE j.id = t.id`;
 
 /** To a last state. $1: jobs; $2: states; $3: causes; $4: ended at; $5: exit codes; $6: messages. */
