@@ -171,7 +171,7 @@ export const DEFAULT_POLICY: Policy = {
   },
   seed: 1,
   timers: {
-    cycleS: 30,
+    cycleS: 10,
     agentSilentS: 60,
     lostAfterS: 300,
     onDeadlinePassed: 'RECORD',
