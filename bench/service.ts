@@ -46,7 +46,7 @@ class Service {
       DATABASE_URL: postgres.url,
       PORT: String(port),
       LOG_LEVEL: 'warn',
-      RATE_LIMIT_PER_MINUTE: '1000000',
+      LIMIT_REQUESTS_PER_SECOND: '100000',
     };
     const service = new Service(home, postgres, `http://127.0.0.1:${port}/graphql`, env);
     service.run(['serve'], env);

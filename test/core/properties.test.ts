@@ -79,7 +79,7 @@ describe('safety', () => {
           const { reservation } = plan;
           if (reservation === null) {
             const up = w.sites.find(({ id }) => id === plan.siteId)?.state === 'UP';
-            if (!up || ['fcfs', 'sjf', 'first-fit'].includes(w.policy.local.kind)) return;
+            if (!up || plan.truncated || ['fcfs', 'sjf', 'first-fit'].includes(w.policy.local.kind)) return;
             const starting = new Set(plan.starts.map(({ jobId }) => jobId));
             for (const { job, siteId } of w.atSite.values()) {
               const waits = siteId === plan.siteId && !starting.has(job.id);

@@ -39,11 +39,13 @@ export function conservative(pass: SitePass, walk: Walk, depth: number): void {
   const profile = profileOf(pass);
   const before = entry.promises?.topology === grid.topology ? entry.promises.byJob : null;
   const slots: number[] = [];
-  for (let slot = walk.next(); slot !== -1 && slots.length < depth; slot = walk.next()) {
+  let slot = walk.next();
+  for (; slot !== -1 && slots.length < depth; slot = walk.next()) {
     // Nobody waits behind a job that waits for a machine or a licence to come back.
     const requirement = entry.queue.requirements[slot] as Requirement;
     if (whyNeverFits(requirement, entry.resources.able(requirement.signature)) === null) slots.push(slot);
   }
+  pass.goesOnBehindStarts = slot !== -1;
   const promised = new Array<Promised | null>(slots.length).fill(null);
   if (before !== null) {
     for (let i = 0; i < slots.length; i++) {

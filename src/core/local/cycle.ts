@@ -49,6 +49,7 @@ export interface SitePlan {
   wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
+  /** There was more to look at: apply the plan and run the cycle again. */
   truncated: boolean;
 }
 
@@ -80,7 +81,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     plan.reservation = pass.reservation;
     plan.promises = pass.promises;
     plan.wakeAt = pass.wakeAt;
-    plan.truncated = pass.full && pass.starts.length < queue.length;
+    const mayGoOn = pass.full || (pass.goesOnBehindStarts && pass.starts.length > 0);
+    plan.truncated = mayGoOn && pass.starts.length < queue.length;
     if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
     if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
     if (context.accept !== undefined) pass.accept(plan.starts, context.accept);

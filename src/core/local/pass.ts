@@ -67,6 +67,9 @@ export class SitePass {
     return this.mostFreeCpusIfAsked;
   }
 
+  /** The policy looked at the first jobs of the queue only: when some of them start, others come into its sight. */
+  goesOnBehindStarts = false;
+
   /** No more starts are wanted. */
   get full(): boolean {
     return this.starts.length >= this.maxStarts;
