@@ -29,6 +29,8 @@ export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres
 export type CycleTask = { kind: 'dispatch' } | { kind: 'site'; siteId: number } | { kind: 'sweep' };
 
 const QUEUE = 'cycles';
+/** Of the keys in Redis. Installations that share a Redis take a database of their own each (`redis://host:port/1`). */
+const PREFIX = 'switchyard';
 /** BullMQ's tables, which it makes itself, under an advisory lock. */
 const SCHEMA = 'bullmq';
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -40,11 +42,13 @@ const LOCK_MS = 5_000;
 const STALLED_CHECK_MS = 2_000;
 
 const SENDER = {
+  prefix: PREFIX,
   // BullMQ's own stream of events is read by nobody here.
   streams: { events: { maxLen: 100 } },
 } satisfies Partial<QueueOptions>;
 
 const RECEIVER = {
+  prefix: PREFIX,
   autorun: false,
   lockDuration: LOCK_MS,
   stalledInterval: STALLED_CHECK_MS,

@@ -258,7 +258,9 @@ async function stream(world: World, connection: QueueConnection, trouble = async
   for (let i = 0; i < 20; i++) {
     await world.submit(mixedJobs(10, i));
     await wake(['root']);
-    if (i === 10) await trouble();
+    if (i !== 10) continue;
+    await until('the queue is in use', async () => 'COMPLETED' in (await world.states()));
+    await trouble();
   }
   await until('all have ended', async () => (await world.live()) === 0);
   await expectAllCompleted(world, 200);

@@ -8,7 +8,8 @@ import { type Change, Directory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
-import type { Assignment, NewJob, RunReport } from '../../src/store/store.js';
+import type { NewJob, RunReport } from '../../src/store/store.js';
+import { ended, newJob, report } from '../store/world.js';
 import { quietLog } from './support.js';
 
 const SERVICE = { userId: null, requestId: null };
@@ -116,7 +117,7 @@ export class World {
       userId: this.userId,
       idempotencyKey: null,
       payloadHash: 'x',
-      jobs: jobs.map((job) => ({ ...PLAIN_JOB, ...job })),
+      jobs: jobs.map((job) => newJob({ estimateS: 10, ...job })),
       now: Date.now() / 1000,
     });
     if (result.kind !== 'accepted') throw new Error(`the submission was refused: ${result.kind}`);
@@ -168,7 +169,7 @@ export class InlineAgent {
     const { store } = this.world;
     const siteId = this.world.siteId(this.siteName);
     const machines = this.world.machineIds.get(this.siteName) as number[];
-    const ends: { at: number; report: RunReport }[] = [];
+    const ends: { atMs: number; report: RunReport }[] = [];
     let cursor: string | null = null;
     let heartbeatAt = 0;
     while (!this.stopped) {
@@ -182,20 +183,22 @@ export class InlineAgent {
       const batch = await store.assignments(siteId, cursor, 10_000);
       cursor = batch.cursor;
       const reports: RunReport[] = [];
-      for (const assignment of batch.assignments) {
-        if (assignment.state === 'ASSIGNED') {
-          this.launched.set(assignment.jobId, (this.launched.get(assignment.jobId) ?? 0) + 1);
-          reports.push(report(assignment, 'STARTED'));
-          ends.push({ at: nowMs + this.runMs, report: report(assignment, 'ENDED') });
-        } else if (assignment.state === 'CANCELLING') {
+      const at = nowMs / 1000;
+      for (const { jobId, epoch, state } of batch.assignments) {
+        if (state === 'ASSIGNED') {
+          this.launched.set(jobId, (this.launched.get(jobId) ?? 0) + 1);
+          reports.push(report(jobId, epoch, { at }));
           ends.push({
-            at: nowMs,
-            report: { ...report(assignment, 'ENDED'), exitCode: null, cause: 'SIGNALLED', signal: 'SIGTERM' },
+            atMs: nowMs + this.runMs,
+            report: ended(jobId, epoch, { at: at + this.runMs / 1000 }),
           });
+        } else if (state === 'CANCELLING') {
+          const stopped = { at, exitCode: null, cause: 'SIGNALLED', signal: 'SIGTERM' } as const;
+          ends.push({ atMs: nowMs, report: ended(jobId, epoch, stopped) });
         }
       }
-      ends.sort((a, b) => a.at - b.at);
-      while (ends.length > 0 && (ends[0] as { at: number }).at <= nowMs) {
+      ends.sort((a, b) => a.atMs - b.atMs);
+      while (ends.length > 0 && (ends[0] as { atMs: number }).atMs <= nowMs) {
         reports.push((ends.shift() as { report: RunReport }).report);
       }
       if (reports.length > 0) {
@@ -205,33 +208,6 @@ export class InlineAgent {
     }
   }
 }
-
-export const PLAIN_JOB: NewJob = {
-  name: null,
-  application: 'test',
-  groupName: null,
-  arrayIndex: null,
-  command: 'true',
-  args: [],
-  env: {},
-  workingDirectory: null,
-  tasks: 1,
-  cpusPerTask: 1,
-  memoryMbPerTask: 0,
-  licences: [],
-  os: null,
-  arch: null,
-  estimateS: 10,
-  benchmark: 100,
-  runTimeLimitS: null,
-  deadline: null,
-  inputMb: 0,
-  outputMb: 0,
-  restartable: true,
-  simulatedRunS: null,
-  boost: 0,
-  held: false,
-};
 
 /** The default policy with other timers; the slow timer off unless asked for, so that only wake-ups move things. */
 export function testPolicy(
@@ -246,24 +222,6 @@ export function testPolicy(
     dispatch: { ...DEFAULT_POLICY.dispatch, ...change.dispatch } as Policy['dispatch'],
     local: change.local ?? DEFAULT_POLICY.local,
     timers: { ...DEFAULT_POLICY.timers, cycleS: 86_400, ...change.timers },
-  };
-}
-
-function report(assignment: Assignment, phase: RunReport['phase']): RunReport {
-  const ended = phase === 'ENDED';
-  return {
-    jobId: assignment.jobId,
-    epoch: assignment.epoch,
-    phase,
-    at: Date.now() / 1000,
-    exitCode: ended ? 0 : null,
-    signal: null,
-    cause: ended ? 'EXITED_ZERO' : null,
-    message: null,
-    cpuS: null,
-    ioWaitS: null,
-    stdout: null,
-    stderr: null,
   };
 }
 

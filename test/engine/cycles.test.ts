@@ -1,0 +1,219 @@
+/** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
+import { describe, expect, test } from 'vitest';
+import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
+import { runDispatch } from '../../src/engine/dispatch.js';
+import type { Scheduler } from '../../src/engine/ports.js';
+import { runSite } from '../../src/engine/site.js';
+import { strandedJobs } from '../../src/engine/sweep.js';
+import { createMetrics } from '../../src/platform/metrics.js';
+import { MemoryStore } from '../../src/store/memory.js';
+import { Mirror } from '../../src/store/mirror.js';
+import type { NewJob, Store } from '../../src/store/store.js';
+import { ended, newJob, T0 } from '../store/world.js';
+import { quietLog } from './support.js';
+
+class Bench {
+  readonly store = new MemoryStore();
+  readonly userId = this.store.addUser();
+  readonly woken: Scheduler[] = [];
+  readonly wokenLater: Scheduler[] = [];
+  private readonly holders = new Map<number, string>();
+  private readonly tools: CycleTools;
+
+  /** `meddle` sees each call of the engine to the store before it is carried out. */
+  constructor(limits: Partial<CycleLimits> = {}, meddle: Partial<Store> = {}) {
+    const { store } = this;
+    const between = new Proxy(store, {
+      get: (target, name: keyof Store) => {
+        const method = meddle[name] ?? target[name];
+        return typeof method === 'function' ? method.bind(target) : method;
+      },
+    });
+    this.tools = {
+      store: between,
+      mirror: new Mirror(store),
+      wake: async (schedulers) => void this.woken.push(...schedulers),
+      wakeLater: (schedulers) => void this.wokenLater.push(...schedulers),
+      log: quietLog,
+      metrics: createMetrics(),
+      limits: { ...DEFAULT_CYCLE_LIMITS, ...limits },
+      now: () => T0,
+      nameCycle: (kind) => `${kind}-1`,
+    };
+  }
+
+  async site(name: string, cpus: number, licences: number[] = []): Promise<number> {
+    const siteId = this.store.addSite(name);
+    const shape = { cpus, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64', licences };
+    const machineId = this.store.addMachine({ siteId, name: 'm', ...shape });
+    await this.store.heartbeat(siteId, [machineId], T0);
+    return siteId;
+  }
+
+  async submit(count: number, job: Partial<NewJob> = {}): Promise<number[]> {
+    const result = await this.store.submit({
+      userId: this.userId,
+      idempotencyKey: null,
+      payloadHash: '',
+      jobs: Array.from({ length: count }, () => newJob(job)),
+      now: T0,
+    });
+    return result.kind === 'accepted' ? result.jobIds : [];
+  }
+
+  dispatch(): Promise<void> {
+    return runDispatch(new Cycle('dispatch', this.tools), this.tools);
+  }
+
+  runSite(siteId: number): Promise<void> {
+    return runSite(new Cycle('site', this.tools), this.tools, siteId, this.holders);
+  }
+
+  grid() {
+    return this.tools.mirror.grid;
+  }
+
+  states(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { state } of this.store.jobs.values()) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
+  }
+}
+
+describe('a dispatch cycle', () => {
+  test('moves in bounded plans, round by round, and wakes the sites that were given jobs', async () => {
+    const bench = new Bench({ maxMoves: 4 });
+    const a = await bench.site('a', 1);
+    const b = await bench.site('b', 1);
+    await bench.submit(10);
+    await bench.dispatch();
+    expect(bench.states()).toEqual({ DISPATCHED: 10 });
+    expect([...new Set(bench.woken)]).toEqual([a, b]);
+  });
+
+  test('wakes itself when its rounds were not enough', async () => {
+    const bench = new Bench({ maxMoves: 2, maxRounds: 3 });
+    const a = await bench.site('a', 1);
+    await bench.submit(10);
+    await bench.dispatch();
+    expect(bench.states()).toEqual({ QUEUED: 4, DISPATCHED: 6 });
+    expect(bench.woken).toEqual([a, a, a, 'root']);
+  });
+
+  test('does nothing to what the truth has moved on, and plans the rest again', async () => {
+    let meddled = false;
+    const bench: Bench = new Bench(
+      {},
+      {
+        async applyMoves(moves, context) {
+          // Between the plan and its coming into force somebody cancels one job.
+          if (!meddled)
+            await bench.store.cancel({ ids: [2], ownedBy: null, limit: 1 }, T0, 'CANCELLED_BY_USER');
+          meddled = true;
+          return MemoryStore.prototype.applyMoves.call(bench.store, moves, context);
+        },
+      },
+    );
+    await bench.site('a', 1);
+    await bench.submit(3);
+    await bench.dispatch();
+    expect(bench.states()).toEqual({ DISPATCHED: 2, CANCELLED: 1 });
+    expect(bench.wokenLater).toEqual([]);
+  });
+
+  test('pauses when the truth refuses to the last', async () => {
+    let plans = 0;
+    const bench: Bench = new Bench(
+      { maxRounds: 3 },
+      {
+        async applyMoves(moves) {
+          plans++;
+          return { accepted: [], refused: moves.map(({ jobId }) => ({ jobId, why: 'for the test' })) };
+        },
+      },
+    );
+    await bench.site('a', 1);
+    await bench.submit(3);
+    await bench.dispatch();
+    expect(plans).toBe(3);
+    expect(bench.wokenLater).toEqual(['root']);
+    expect(bench.woken).toEqual([]);
+  });
+});
+
+describe('a site cycle', () => {
+  test('starts what fits, citing policy and cycle', async () => {
+    const contexts: unknown[] = [];
+    const bench: Bench = new Bench(
+      {},
+      {
+        async applyStarts(siteId, starts, reservation, context) {
+          contexts.push(context);
+          return MemoryStore.prototype.applyStarts.call(bench.store, siteId, starts, reservation, context);
+        },
+      },
+    );
+    const a = await bench.site('a', 3);
+    await bench.submit(5);
+    await bench.dispatch();
+    await bench.runSite(a);
+    expect(bench.states()).toEqual({ ASSIGNED: 3, DISPATCHED: 2 });
+    expect(contexts).toEqual([{ policyVersion: 1, cycle: 'site-1', now: T0 }]);
+  });
+
+  test('leaves alone a site that is not there', async () => {
+    const bench = new Bench();
+    await bench.runSite(7);
+    expect(bench.woken).toEqual([]);
+  });
+
+  test('gives the queue of a drained site back in portions', async () => {
+    const bench = new Bench({ maxTakenBack: 2 });
+    const a = await bench.site('a', 1);
+    await bench.submit(5);
+    await bench.dispatch();
+    bench.store.setSiteState(a, 'DRAINING');
+    bench.woken.length = 0;
+    await bench.runSite(a);
+    expect(bench.states()).toEqual({ QUEUED: 5 });
+    expect(bench.woken).toEqual(['root', 'root', 'root']);
+  });
+
+  test('wakes who waits for a grid-wide licence when a copy comes free, and only then', async () => {
+    const bench = new Bench();
+    const licence = bench.store.addLicence('sim', 1, null);
+    const a = await bench.site('a', 4, [licence]);
+    const b = await bench.site('b', 4, [licence]);
+    await bench.submit(2, { licences: ['sim'] });
+    await bench.dispatch();
+    await bench.runSite(a);
+    await bench.runSite(b);
+    expect(bench.states()).toEqual({ ASSIGNED: 1, DISPATCHED: 1 });
+    bench.woken.length = 0;
+    await bench.runSite(a);
+    await bench.runSite(b);
+    expect(bench.woken).toEqual([]);
+
+    await bench.store.reportRuns(a, [ended(1, 1)], 3);
+    await bench.runSite(a);
+    expect(bench.woken).toEqual([b]);
+    await bench.runSite(b);
+    expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1 });
+  });
+});
+
+test('a job is stranded when its site can no longer run it and another can', async () => {
+  const bench = new Bench();
+  const a = await bench.site('a', 1);
+  await bench.submit(3);
+  await bench.dispatch();
+  bench.store.setMachineState(1, 'DOWN');
+  await bench.runSite(a);
+  expect(strandedJobs(bench.grid(), 10)).toEqual([]);
+  await bench.site('b', 1);
+  await bench.runSite(a);
+  expect(strandedJobs(bench.grid(), 2)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2] }]);
+  expect(strandedJobs(bench.grid(), 10)).toEqual([
+    { siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2, 3] },
+  ]);
+});
