@@ -189,6 +189,8 @@ CREATE INDEX jobs_user ON jobs (user_id, id);
 CREATE INDEX jobs_application ON jobs (application, id);
 CREATE INDEX jobs_group ON jobs (group_name, id) WHERE group_name IS NOT NULL;
 CREATE INDEX jobs_ended ON jobs (ended_at, id) WHERE ended_at IS NOT NULL;
+-- Jobs lie in the order of their submission: ranges of it need no more than this.
+CREATE INDEX jobs_submitted ON jobs USING brin (submitted_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX jobs_by_deadline ON jobs (deadline, id) WHERE deadline IS NOT NULL;
 CREATE INDEX jobs_deadline ON jobs (deadline) WHERE deadline IS NOT NULL AND ended_at IS NULL AND NOT deadline_missed;
 

@@ -1,0 +1,87 @@
+/** The checkers are checked: each kind of damage is noticed, and the right promise is named. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Database } from '../../src/store/pool.js';
+import { withDatabase } from '../support/database.js';
+import { checkPromises } from '../support/promises.js';
+import { assigned, ended, newJob, openTestDatabase, postgresWorld, submit, T0 } from './world.js';
+
+const test = withDatabase();
+let database: Database;
+beforeAll(() => {
+  database = openTestDatabase(test.url);
+});
+afterAll(() => database.close());
+
+/** Job 1 is assigned, 2 has ended, 3 waits. */
+beforeEach(async () => {
+  const world = await postgresWorld(database, test.pool);
+  const user = await world.addUser('ann', 'REGULAR', { limit: 10, periodS: 60 });
+  const site = await world.addSite('here');
+  const cad = await world.addLicence('cad', 2, site);
+  const machine = await world.addMachine(site, 'm1', 8, 100, [cad]);
+  await world.store.heartbeat(site, [machine], T0);
+  await assigned(world, user, site, machine, [newJob(), newJob()]);
+  await world.store.reportRuns(site, [ended(2, 1)], 3);
+  await submit(world, user, [newJob()]);
+  expect(await checkPromises(test.pool)).toEqual([]);
+});
+
+it.each([
+  ['a job is lost', 'DELETE FROM jobs WHERE id = 3', /^1: every job of an accepted submission/],
+  [
+    'a job is in two submissions',
+    `UPDATE submissions SET job_ids = '{1,3}', job_count = 2 WHERE id = 2`,
+    /^1: .* no other submission/,
+  ],
+  [
+    'a job ends twice',
+    `UPDATE jobs SET seq = seq + 1 WHERE id = 2; INSERT INTO events (at, kind, entity_id, seq, from_state, to_state) VALUES (now(), 'JOB_STATE', 2, 5, 'ASSIGNED', 'COMPLETED')`,
+    /^1: a job ends once/,
+  ],
+  [
+    'a run goes on behind the end of its job',
+    'UPDATE runs SET ended_at = NULL, cause = NULL WHERE job_id = 2',
+    /^2: a job has one live run/,
+  ],
+  ['a run is missing', 'DELETE FROM runs WHERE job_id = 1', /^2: a job has one live run/],
+  ['an epoch is skipped', 'UPDATE jobs SET epoch = 2 WHERE id = 2', /^2: epochs count/],
+  ['a task is nowhere', 'UPDATE jobs SET tasks = 2 WHERE id = 1', /^2: a run places all tasks/],
+  ['a machine counts too little', 'UPDATE machines SET cpus_used = 0', /^3: what machines count/],
+  ['a licence counts too much', 'UPDATE licences SET in_use = 1', /^3: what licences count/],
+  [
+    'a licence is not held',
+    `UPDATE jobs SET licences = '{cad}' WHERE id = 1`,
+    /^3: a live run holds one licence/,
+  ],
+  ['a quota is exceeded', 'UPDATE users SET submission_limit = 2', /^3: no submission exceeds/],
+  ['a count is wrong', 'UPDATE job_counts SET jobs = jobs + 1', /^3: the counts of jobs/],
+  [
+    'an event is missing',
+    'DELETE FROM events WHERE entity_id = 2 AND seq = 2',
+    /^4: a job's events are numbered/,
+  ],
+  [
+    'the last event is missing',
+    'DELETE FROM events WHERE entity_id = 3 AND seq IS NOT NULL',
+    /^4: every job has events/,
+  ],
+  [
+    'an event tells another state',
+    `UPDATE events SET to_state = 'QUEUED' WHERE entity_id = 1 AND to_state = 'ASSIGNED'`,
+    /^4: each event begins/,
+  ],
+  ['a job changed without an event', `UPDATE jobs SET state = 'HELD' WHERE id = 3`, /^4: each event begins/],
+  ['a run was not decided', `DELETE FROM decisions WHERE kind = 'START' AND job_id = 1`, /^7: every run/],
+  [
+    'a dispatch was not decided',
+    `DELETE FROM decisions WHERE kind = 'DISPATCH' AND job_id = 1`,
+    /^7: every dispatch/,
+  ],
+  ['a decision cites no policy', 'UPDATE decisions SET policy_version = 9', /^7: every decision cites/],
+])('%s', async (_, damage, promise) => {
+  // Without triggers and foreign keys.
+  await test.pool.query(`BEGIN; SET LOCAL session_replication_role = replica; ${damage}; COMMIT`);
+  expect((await checkPromises(test.pool)).map((breach) => breach.promise)).toContainEqual(
+    expect.stringMatching(promise),
+  );
+});
