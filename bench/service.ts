@@ -13,6 +13,7 @@ import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 import { RawPostgres } from './rawPostgres.js';
+import { bareSockets, subscribers } from './subscribers.js';
 
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
@@ -67,12 +68,16 @@ class Service {
     );
   }
 
+  get authorization(): string {
+    return `Bearer ${readFileSync(join(this.home, 'serve', 'admin.key'), 'utf8').trim()}`;
+  }
+
   async query<T>(query: string, variables: object = {}): Promise<T> {
     const response = await fetch(this.url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        authorization: `Bearer ${readFileSync(join(this.home, 'serve', 'admin.key'), 'utf8').trim()}`,
+        authorization: this.authorization,
       },
       body: JSON.stringify({ query, variables }),
     });
@@ -177,7 +182,7 @@ async function forkAndExec(count: number): Promise<number> {
   return count / (await seconds(() => spawnSync('sh', ['-c', loop])));
 }
 
-const NAMES = ['lives', 'process-lives', 'submit-10000', 'list-5000'] as const;
+const NAMES = ['lives', 'process-lives', 'submit-10000', 'list-5000', 'subscribers-1000'] as const;
 
 export const serviceBench: Bench = {
   names: NAMES,
@@ -273,6 +278,26 @@ export const serviceBench: Bench = {
             () => seconds(() => raw.list(5_000)),
           ),
         );
+      }
+      if (only('subscribers-1000')) {
+        const audience = await subscribers(1_000, service.url, service.authorization);
+        const bare = await bareSockets(1_000);
+        results.push(
+          await sideBySide(
+            {
+              name: 'subscribers-1000',
+              unit: 's',
+              aim: 0.25,
+              what: 'an event reaches 1 000 subscribers, 99th percentile, from the event to the client; against a bare WebSocket server sending to as many',
+            },
+            3,
+            () => audience.p99(20, () => service.submit(1, { command: 'true', held: true })),
+            () => bare.audience.p99(20, bare.make),
+          ),
+        );
+        audience.close();
+        bare.audience.close();
+        await bare.close();
       }
       return results;
     } finally {
