@@ -1,6 +1,7 @@
 /** All commands of `switchyard`. */
 import { Command } from 'commander';
 import { addConformance } from './commands/conformance.js';
+import { addExperiment } from './commands/experiment.js';
 import { addGrid } from './commands/grid.js';
 import { addJobs } from './commands/jobs.js';
 import { addPeople } from './commands/people.js';
@@ -38,5 +39,6 @@ export function buildProgram(): Command {
   addReplay(program);
   addConformance(program);
   addSimulate(program);
+  addExperiment(program);
   return program;
 }
