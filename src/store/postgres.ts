@@ -245,7 +245,7 @@ export class PostgresStore implements Store {
           plainColumn(accepted.map((move) => move.from)),
           to,
           textColumn(accepted.map((move) => move.reason)),
-          textColumn(accepted.map((move) => JSON.stringify(move.explanation))),
+          accepted.map((move) => JSON.stringify(move.explanation)).join('\n'),
         );
         await write(
           tx,
@@ -328,7 +328,7 @@ export class PostgresStore implements Store {
           listColumn(accepted.map((start) => start.licenceIds)),
           plainColumn(accepted.map((start) => start.plannedDuration)),
           textColumn(accepted.map((start) => start.reason)),
-          textColumn(accepted.map((start) => JSON.stringify(start.explanation))),
+          accepted.map((start) => JSON.stringify(start.explanation)).join('\n'),
         );
       }
       await this.keepReservation(tx, siteId, reservation, reserved && reservationFromArray(reserved));

@@ -36,13 +36,13 @@ SELECT json_build_array(
  * Writes runs and the decisions that made them; the trigger on runs takes machines and licences. One statement, for the
  * round trip: decisions have neither triggers nor foreign keys.
  * $1: site; $2: now; $3: policy version; $4: cycle; then aligned: $5: jobs; $6: epochs; $7: machines; $8: tasks on each;
- * $9: CPUs per task; $10: memory per task; $11: licences; $12: planned seconds; $13: reasons; $14: details.
+ * $9: CPUs per task; $10: memory per task; $11: licences; $12: planned seconds; $13: reasons; $14: details, a line each.
  */
 export const insertRuns = `
 WITH decided AS (
   INSERT INTO decisions (job_id, at, kind, reason, policy_version, cycle, from_site_id, site_id, detail)
     SELECT job_id, to_timestamp($2::float8), 'START', reason, $3::integer, $4, $1::integer, $1::integer, detail
-      FROM unnest($5::bigint[], $13::text[], $14::text[]) AS t (job_id, reason, detail)
+      FROM ROWS FROM (unnest($5::bigint[]), unnest($13::text[]), string_to_table($14, E'\\n')) AS t (job_id, reason, detail)
 )
 INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, licence_ids,
     policy_version, assigned_at, planned_s)
