@@ -1,14 +1,11 @@
 /** The `switchyard` command. */
-import { type Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { ConfigError } from '../platform/config.js';
 import { CliError, ExitCode } from './errors.js';
 import { buildProgram } from './program.js';
 
-/** Exits by exception and in one line also in subcommands, which inherit no settings made later. */
-function tame(command: Command): void {
-  command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });
-  for (const child of command.commands) tame(child);
-}
+/** How long the process may take to end by itself. */
+const LINGER_MS = 200;
 
 async function main(): Promise<void> {
   // `switchyard jobs | head`: the reader has gone, and that is no error.
@@ -16,13 +13,14 @@ async function main(): Promise<void> {
     if (error.code === 'EPIPE') process.exit(ExitCode.OK);
     throw error;
   });
-  const program = buildProgram();
-  tame(program);
   try {
-    await program.parseAsync();
+    await buildProgram().parseAsync();
   } catch (error) {
     process.exitCode = report(error);
   }
+  // Something may keep the process: a part that did not stop in time, or the schema engine, which leaves a timer of ten
+  // seconds behind after a migration.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
 /** Prints what went wrong and gives the exit code for it. */

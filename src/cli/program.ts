@@ -27,6 +27,8 @@ export function buildProgram(): Command {
     // Options behind a command's first operand belong to what it runs: `submit sleep --help`.
     .enablePositionalOptions()
     .showSuggestionAfterError()
+    // Subcommands take these settings over: errors are thrown, and `main` gives the exit code.
+    .exitOverride()
     .addHelpText('after', EXIT_CODES);
   addServices(program);
   addSubmit(program);

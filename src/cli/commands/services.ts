@@ -74,17 +74,17 @@ function addMigrate(program: Command): void {
     "bring the database of DATABASE_URL up to date, and make the administrator's key",
   ).option('--site <name>', 'also register this machine as this site, with a key for its agent');
   migrate.action(async (options: { site?: string }) => {
-    const process = await processContext('migrate');
+    const context = await processContext('migrate');
     const [database, installation, compose] = await Promise.all([
       import('../../store/migrate.js'),
       import('../installation.js'),
       import('../compose.js'),
     ]);
-    const url = databaseUrl(process.config, 'migrate');
+    const url = databaseUrl(context.config, 'migrate');
     const applied = await database.migrate(url);
-    const stores = compose.openStores(process, url, 'migrate');
+    const stores = compose.openStores(context, url, 'migrate');
     try {
-      const at = { ...stores, home: process.config.home };
+      const at = { ...stores, home: context.config.home };
       const { keyFile } = await installation.installAdministrator(at);
       const agent = options.site === undefined ? null : await installation.installSite(at, options.site);
       if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
@@ -123,14 +123,10 @@ async function run(name: string, parts: (context: ProcessContext) => Part[]): Pr
   const context = await processContext(name);
   const { config, log } = context;
   const lifecycle = new Lifecycle(parts(context), config.shutdownTimeoutS * 1000, log);
-  let exitCode: number;
   try {
-    exitCode = await runUntilSignal(lifecycle);
+    process.exitCode = await runUntilSignal(lifecycle);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new CliError(`port ${config.port} is in use: stop what uses it, or set PORT`);
   }
-  process.exitCode = exitCode;
-  // What did not stop in time may keep the process alive for ever.
-  setTimeout(() => process.exit(exitCode), 1000).unref();
 }
