@@ -31,5 +31,5 @@ SELECT CASE WHEN $2::bigint >= (SELECT id FROM events_horizon) THEN json_build_a
   coalesce(CASE WHEN (SELECT count(*) FROM news) < $4 THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END, $2::bigint)::text,
   (SELECT coalesce(json_agg(${assignment} ORDER BY n.id), '[]')
      FROM (SELECT entity_id, max(id) AS id FROM news GROUP BY entity_id) n
-     JOIN runs r ON r.job_id = n.entity_id AND r.site_id = $1 AND r.ended_at IS NULL
-     JOIN jobs j ON j.id = r.job_id)) END::text AS v`;
+     JOIN jobs j ON j.id = n.entity_id AND j.state IN ('ASSIGNED', 'RUNNING', 'CANCELLING')
+     JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = $1)) END::text AS v`;

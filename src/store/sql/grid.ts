@@ -31,12 +31,17 @@ export const loadDirectory = `
 SELECT json_build_array(${latestCursor}::text, ${directoryJson},
   (SELECT coalesce(json_agg(margin_s ORDER BY id), '[]') FROM (SELECT id, margin_s FROM margins ORDER BY id DESC LIMIT $1) m))::text AS v`;
 
-/** A page of jobs that have not ended, by id. $1: behind this id; $2: how many. Answers [[job, state, siteId, run], …]. */
+/**
+ * A page of jobs that have not ended, by id. $1: behind this id; $2: how many. Answers [[job, state, siteId, run], …].
+ *
+ * Which runs are live is asked of the job, not of the run. `r.ended_at IS NULL` would let the planner use the partial index of
+ * live runs, which it believes to be empty until statistics catch up, and scan all of it for each job.
+ */
 export const loadJobs = `
 SELECT coalesce(json_agg(json_build_array(${jobArray}, j.state, j.site_id, ${`CASE WHEN r.epoch IS NOT NULL THEN ${runArray} END`}) ORDER BY j.id), '[]')::text AS v
   FROM (SELECT * FROM jobs WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2) j
   JOIN users u ON u.id = j.user_id
-  LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.ended_at IS NULL`;
+  LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND j.state IN ('ASSIGNED', 'RUNNING', 'CANCELLING')`;
 
 /** Reservations whose job still waits where they were made. */
 export const loadReservations = `
