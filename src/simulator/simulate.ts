@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import type { Policy } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines } from './files.js';
+import { scaleLoad } from './load.js';
 import { MemorySink, type Sink } from './sink.js';
 import { countedWorld, readSites } from './sites.js';
 import { type Summary, summarize } from './statistics.js';
@@ -20,6 +21,8 @@ export interface SimulateOptions {
   missingEstimate: 'drop' | 'run';
   overrun: 'kill' | 'continue';
   eventOrder: EventOrder;
+  /** Stretch the times between submissions until the work submitted is this part of what the machines can do; null: not. */
+  load: number | null;
   /** A file of sites (see `readSites`); each job runs at the site that its partition names. */
   sites: string | null;
   /** Where to write a row for each job in Batsim's columns. */
@@ -52,7 +55,8 @@ export interface Simulated extends Summary {
 export async function simulate(options: SimulateOptions): Promise<Simulated> {
   const sites = options.sites === null ? null : await readSites(options.sites);
   const { scan, world, workload } = await load(options.trace, sites, options);
-  const { jobs } = workload;
+  const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
+  const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
   const times = new MemorySink(jobs.length);
   const sinks: Sink[] = [times];
   const files: (BatsimCsv | JsonLines)[] = [];
@@ -68,7 +72,6 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
   } finally {
     for (const file of files) file.close();
   }
-  const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const simulated: Simulated = {
     trace: basename(options.trace),
     processors,

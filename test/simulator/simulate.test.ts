@@ -49,6 +49,7 @@ const options = (changes: Partial<SimulateOptions> = {}): SimulateOptions => ({
   missingEstimate: 'drop',
   overrun: 'kill',
   eventOrder: 'batch',
+  load: null,
   sites: null,
   out: null,
   events: null,
@@ -106,6 +107,14 @@ describe('simulate', () => {
       [6, 2, 40],
       [2, 1, 100],
     ]);
+  });
+
+  it('stretches the times to a load', async () => {
+    // 400 + 80 + 40 CPU-seconds on 4 CPUs in 40 s are a load of 3.25.
+    const half = await simulate(options({ load: 1.625, events: join(folder, 'half.jsonl') }));
+    expect(half.jobs).toBe(3);
+    expect(readFileSync(join(folder, 'half.jsonl'), 'utf8')).toContain('"event":"START","at":100,"job":2');
+    expect(half.wait.max).toBe(80);
   });
 
   it('says what is wrong with its input', async () => {

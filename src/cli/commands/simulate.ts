@@ -20,6 +20,7 @@ export interface WorkloadFlags {
   missingEstimate: string;
   overrun: string;
   eventOrder: string;
+  load?: string;
   seed: string;
 }
 
@@ -78,6 +79,7 @@ export function workloadOptions(command: Command): Command {
       'at one instant: all events, then one cycle (batch), or a cycle each (per-event)',
       'batch',
     )
+    .option('--load <part>', 'stretch the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'seed of every draw', '1');
 }
 
@@ -98,6 +100,7 @@ export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOption
     missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
     overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
+    load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
     out: null,
     events: null,

@@ -1,0 +1,28 @@
+/** How much work a workload brings, and another amount of it. */
+import type { SimJob } from './workload.js';
+
+/** CPU-seconds of the jobs over what `processors` could do from the first submission to the last. */
+export function offeredLoad(jobs: readonly SimJob[], processors: number): number {
+  const first = jobs[0];
+  const last = jobs[jobs.length - 1];
+  if (first === undefined || last === undefined || last.job.submit <= first.job.submit) return Number.NaN;
+  const work = jobs.reduce((sum, { job, runS, limitS }) => {
+    return sum + Math.min(runS, limitS ?? Infinity) * job.tasks * job.cpusPerTask;
+  }, 0);
+  return work / (processors * (last.job.submit - first.job.submit));
+}
+
+/**
+ * The same jobs at another load: the times between submissions are stretched by one factor, which keeps order and bursts.
+ * Throws when there are no two submission times.
+ */
+export function scaleLoad(jobs: readonly SimJob[], processors: number, load: number): SimJob[] {
+  const factor = offeredLoad(jobs, processors) / load;
+  if (!(factor > 0 && factor < Infinity))
+    throw new Error(`load: ${load} cannot be reached by stretching the times`);
+  const first = (jobs[0] as SimJob).job.submit;
+  return jobs.map((one) => ({
+    ...one,
+    job: { ...one.job, submit: first + Math.round((one.job.submit - first) * factor) },
+  }));
+}
