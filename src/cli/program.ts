@@ -1,5 +1,6 @@
 /** All commands of `switchyard`. */
 import { Command } from 'commander';
+import { addCompare } from './commands/compare.js';
 import { addConformance } from './commands/conformance.js';
 import { addExperiment } from './commands/experiment.js';
 import { addGrid } from './commands/grid.js';
@@ -41,6 +42,7 @@ export function buildProgram(): Command {
   addReplay(program);
   addConformance(program);
   addSimulate(program);
+  addCompare(program);
   addExperiment(program);
   return program;
 }

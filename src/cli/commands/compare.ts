@@ -1,0 +1,62 @@
+/** `switchyard compare`: several policies over the same trace, side by side. */
+import type { Command } from 'commander';
+import { simulateAll } from '../../simulator/compare.js';
+import { policyNames } from '../../simulator/policies.js';
+import type { Simulated } from '../../simulator/simulate.js';
+import { addCommand, collect, print, printJson, wantsJson } from '../command.js';
+import { duration, table } from '../format.js';
+import { type Progress, progress } from '../progress.js';
+import { failure, type WorkloadFlags, workloadOf, workloadOptions } from './simulate.js';
+
+export function addCompare(program: Command): void {
+  const command = workloadOptions(
+    addCommand(program, 'compare', 'run a trace through several policies and put the figures side by side'),
+  ).option('--policy <names>', `policies, repeated or with commas: ${policyNames.join(', ')}`, collect);
+  command.addHelpText(
+    'after',
+    '\nExample: switchyard compare --trace KTH-SP2.swf.gz --processors 100 --policy fcfs,easy,easy-sjbf,conservative',
+  );
+  command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
+    const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
+    const runs = policies.map((policy) => workloadOf(flags, policy));
+    let bar: Progress | undefined;
+    let results: Simulated[];
+    try {
+      results = await simulateAll(runs, (ended, jobs) => {
+        bar ??= progress('simulated', jobs * runs.length);
+        bar.update(ended);
+      });
+    } catch (error) {
+      throw failure(error);
+    } finally {
+      bar?.stop();
+    }
+    if (wantsJson(command)) {
+      return printJson(results.map((result, i) => ({ policy: policies[i], ...result })));
+    }
+    print(
+      table(
+        [
+          'policy',
+          'jobs',
+          'utilisation %',
+          'mean wait',
+          'p95 wait',
+          'max wait',
+          'mean turnaround',
+          'mean bounded slowdown',
+        ],
+        results.map(({ jobs, utilisation, wait, turnaround, boundedSlowdown }, i) => [
+          policies[i],
+          jobs,
+          (100 * utilisation).toFixed(2),
+          duration(wait.mean),
+          duration(wait.p95),
+          duration(wait.max),
+          duration(turnaround.mean),
+          boundedSlowdown.mean.toFixed(2),
+        ]),
+      ),
+    );
+  });
+}

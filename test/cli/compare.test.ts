@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run } from './service.js';
+
+let folder: string;
+let trace: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cli-compare-'));
+  trace = join(folder, 'a.swf');
+  const job = (id: number, processors: number, seconds: number) =>
+    `${id} ${id} -1 ${seconds} ${processors} -1 -1 ${processors} ${seconds} -1 1 1 1 1 1 1 -1 -1`;
+  // The third fits beside the first, but not without backfilling.
+  writeFileSync(trace, `; MaxProcs: 4\n${job(1, 3, 100)}\n${job(2, 4, 10)}\n${job(3, 1, 20)}\n`);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('switchyard compare', () => {
+  it('runs the policies in threads and puts them side by side', async () => {
+    const args = ['compare', '--trace', trace, '--policy', 'fcfs,easy', '--policy', 'conservative'];
+    const { code, stdout, stderr } = await run(args, {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.map((line) => line.split(/\s+/)[0])).toEqual(['policy', 'fcfs', 'easy', 'conservative']);
+    const json = JSON.parse((await run([...args, '--json'], {})).stdout);
+    expect(json.map((one: { policy: string; wait: { max: number } }) => [one.policy, one.wait.max])).toEqual([
+      ['fcfs', 108],
+      ['easy', 99],
+      ['conservative', 99],
+    ]);
+  });
+
+  it('says in one line what went wrong in a thread', async () => {
+    const { code, stdout, stderr } = await run(['compare', '--trace', join(folder, 'absent')], {});
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: ENOENT.*\n$/);
+  });
+});
