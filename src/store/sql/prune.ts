@@ -1,6 +1,6 @@
 /**
- * Deletes the oldest events and moves the horizon in the same statement: who reads a cursor below it is told that it is too
- * old. $1: before (s); $2: how many. Only a beginning of the log goes: the newest event always stays, and ids are in the
+ * Deletes the oldest events and moves the horizon in the same statement: who comes with a cursor below it is told that it is too
+ * old. $1: before (s); $2: how many. Only a beginning of the log goes, up to the first event that is young: ids are in the
  * order of commits, while `at` may be slightly out of order. Answers how many.
  */
 export const pruneEvents = `
