@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { serviceBench } from './service.js';
+import { simulateBench } from './simulate.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench];
+const benches: Bench[] = [serviceBench, cyclesBench, simulateBench];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {

@@ -1,0 +1,157 @@
+/**
+ * The simulator: jobs per second of CPU time in a warm process, reading the trace included. The trace is KTH-SP2 where
+ * ../shared/data lies beside the checkout, else as many jobs of the model of Lublin and Feitelson.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { packagePath } from '../src/platform/paths.js';
+import { runSimulation } from '../src/simulator/engine.js';
+import { scaleLoad } from '../src/simulator/load.js';
+import { lublinJobs } from '../src/simulator/lublin.js';
+import { policyNamed } from '../src/simulator/policies.js';
+import { load } from '../src/simulator/simulate.js';
+import { MemorySink } from '../src/simulator/sink.js';
+import { countedWorld } from '../src/simulator/sites.js';
+import { scanSwf } from '../src/simulator/swf.js';
+import { type Bench, type Measured, sideBySide } from './measure.js';
+
+const ROUNDS = 5;
+const WARM_UP = 10;
+const MILLION = 1_000_000;
+const MEGABYTE = 1024 * 1024;
+
+const CLEANING = {
+  processors: null,
+  estimate: 'requested',
+  missingEstimate: 'drop',
+  overrun: 'kill',
+} as const;
+
+/** Seconds of CPU time, of all threads of the process: what the collector does counts. */
+async function cpuSeconds(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+/** Reads and simulates the trace; how many jobs there were. */
+async function simulateTrace(path: string, policy: string): Promise<number> {
+  const { world, workload } = await load(path, null, CLEANING);
+  const { jobs } = workload;
+  const options = { policy: policyNamed(policy, 1), eventOrder: 'batch' } as const;
+  runSimulation(world, jobs, options, [new MemorySink(jobs.length)]);
+  return jobs.length;
+}
+
+/** Jobs of the trace per CPU-second. */
+async function rate(work: () => Promise<number>): Promise<number> {
+  let jobs = 0;
+  const seconds = await cpuSeconds(async () => {
+    jobs = await work();
+  });
+  return jobs / seconds;
+}
+
+/** Generated jobs per CPU-second, the generating left out. */
+async function generatedRate(count: number): Promise<number> {
+  const jobs = scaleLoad(lublinJobs(1, count, 128), 128, 0.7);
+  const world = countedWorld([{ id: 1, name: 'machine', processors: 128 }]);
+  const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
+  return rate(async () => runSimulation(world, jobs, options, [new MemorySink(count)]).ended);
+}
+
+async function run(only: (name: string) => boolean): Promise<Measured[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-simulate-'));
+  try {
+    const path = tracePath(folder);
+    const easy = (): Promise<number> => rate(() => simulateTrace(path, 'easy'));
+    const results: Measured[] = [];
+    for (let i = 0; i < WARM_UP; i++) await easy();
+    if (only('simulate-easy')) {
+      const reading = (): Promise<number> =>
+        rate(async () => {
+          let jobs = 0;
+          await scanSwf(path, () => jobs++);
+          return jobs;
+        });
+      results.push(
+        await sideBySide(
+          {
+            name: 'simulate-easy',
+            unit: 'jobs/s',
+            aim: 500_000,
+            what: 'EASY over KTH-SP2, per CPU-second, reading included; against reading alone',
+          },
+          ROUNDS,
+          easy,
+          reading,
+        ),
+      );
+    }
+    if (only('simulate-conservative')) {
+      results.push(
+        await sideBySide(
+          {
+            name: 'simulate-conservative',
+            unit: 'jobs/s',
+            aim: null,
+            what: 'conservative backfilling over KTH-SP2, per CPU-second; against EASY',
+          },
+          ROUNDS,
+          () => rate(() => simulateTrace(path, 'conservative')),
+          easy,
+        ),
+      );
+    }
+    if (only('simulate-million')) results.push(await million());
+    return results;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Growth: the rate at a million jobs over the rates at ten and a hundred thousand. */
+async function million(): Promise<Measured> {
+  let smaller = 0;
+  let rssMb = 0;
+  const result = await sideBySide(
+    {
+      name: 'simulate-million',
+      unit: 'jobs/s',
+      aim: null,
+      what: 'EASY over 1 000 000 generated jobs, per CPU-second; against 100 000 of them (ratio 1: linear)',
+    },
+    3,
+    async () => {
+      const found = await generatedRate(MILLION);
+      rssMb = Math.max(rssMb, process.memoryUsage().rss / MEGABYTE);
+      return found;
+    },
+    async () => {
+      smaller = await generatedRate(10_000);
+      return generatedRate(100_000);
+    },
+  );
+  const note = `10 000 jobs: ${smaller.toFixed(0)} jobs/s; memory of the process with a million jobs: ${rssMb.toFixed(0)} MB, the workload included`;
+  return { ...result, note };
+}
+
+function tracePath(folder: string): string {
+  const shared = packagePath('..', 'shared', 'data', 'traces', 'KTH-SP2.swf.gz');
+  if (existsSync(shared)) return shared;
+  const jobs = scaleLoad(lublinJobs(1, 28_481, 100), 100, 0.69);
+  const lines = jobs.map(({ job: { id, submit, cpusPerTask }, runS }) => {
+    return `${id} ${submit} -1 ${runS} ${cpusPerTask} -1 -1 ${cpusPerTask} ${runS} -1 1 1 1 1 1 1 -1 -1`;
+  });
+  const path = join(folder, 'generated.swf.gz');
+  writeFileSync(path, gzipSync(`; MaxProcs: 100\n${lines.join('\n')}\n`));
+  return path;
+}
+
+export const simulateBench: Bench = {
+  names: ['simulate-easy', 'simulate-conservative', 'simulate-million'],
+  run,
+};
