@@ -20,6 +20,7 @@ import {
   type Policy,
   type Run,
   type Site,
+  type SiteContext,
   type SiteEntry,
   type Start,
   siteCycle,
@@ -121,6 +122,8 @@ class Simulation {
   /** Sites whose scheduler must look again, in the order in which they came to be concerned. */
   private concerned: SiteState[] = [];
   private rootConcerned = false;
+  /** One for all site cycles: there are millions. */
+  private readonly context: SiteContext;
   private readonly gridWide = new Set<number>();
   private now = 0;
   private ended = 0;
@@ -133,6 +136,15 @@ class Simulation {
     private readonly sinks: readonly Sink[],
   ) {
     this.kinds = KINDS[options.eventOrder];
+    this.context = {
+      now: 0,
+      policy: options.policy,
+      policyVersion: 1,
+      maxStarts: PLAN_MAX,
+      countWaiting: false,
+      compress: true,
+      accept: this.accept,
+    };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
@@ -294,24 +306,17 @@ class Simulation {
   }
 
   private startAt(site: SiteState): void {
-    const { grid, now } = this;
-    const { id, entry } = site;
-    const { released } = site;
+    const { grid, now, context } = this;
+    const { id, entry, released } = site;
     site.released = false;
     if (entry.queue.length === 0 && entry.reservation === null && entry.promises === null) return;
     for (;;) {
       this.cycles++;
-      const plan = siteCycle(grid, id, {
-        now,
-        policy: this.options.policy,
-        policyVersion: 1,
-        maxStarts: PLAN_MAX,
-        countWaiting: false,
-        compress: released,
-        accept: this.accept,
-      });
-      for (const sink of this.sinks) sink.planned?.(plan, now);
-      for (const start of plan.starts) this.begin(start);
+      context.now = now;
+      context.compress = released;
+      const plan = siteCycle(grid, id, context);
+      for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.planned?.(plan, now);
+      for (let i = 0; i < plan.starts.length; i++) this.begin(plan.starts[i] as Start);
       grid.setReservation(id, plan.reservation);
       grid.keepPromises(id, plan.promises);
       if (plan.wakeAt !== Infinity && plan.wakeAt !== site.wakeAt) {

@@ -64,7 +64,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     reservation: null,
     promises: null,
     wakeAt: Infinity,
-    waitingByReason: {},
+    waitingByReason: context.countWaiting === false ? NOT_COUNTED : {},
     truncated: false,
   };
   if (queue.length === 0) return plan;
@@ -92,6 +92,10 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   return plan;
 }
 
+/** Shared, for plans that nobody counts for. */
+const NOT_COUNTED: Partial<Record<ReasonCode, number>> = Object.freeze({});
+const NO_IDS: number[] = [];
+
 function startOf(
   pass: SitePass,
   walk: Walk,
@@ -102,7 +106,7 @@ function startOf(
     jobId: run.jobId,
     siteId: pass.entry.site.id,
     allocations: allocationsOf(placement),
-    licenceIds: run.licences.map((pool) => pool.licence.id),
+    licenceIds: run.licences.length === 0 ? NO_IDS : run.licences.map((pool) => pool.licence.id),
     plannedDuration,
     reason,
     explanation: {

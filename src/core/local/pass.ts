@@ -36,9 +36,10 @@ export interface PassStart {
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
 
 let stamps = 0;
+const NO_STARTS: PassStart[] = [];
 
 export class SitePass {
-  readonly starts: PassStart[] = [];
+  starts: PassStart[] = NO_STARTS;
   reservation: Reservation | null = null;
   /** What a policy that promises has promised, and when the next of it comes due. */
   promises: Promises | null = null;
@@ -93,7 +94,8 @@ export class SitePass {
     const placement = place(requirement, able.machines, Room.NOW);
     if (placement !== null) {
       const duration = this.work(slot) / placement.benchmark;
-      const pools = this.poolsNow(able, this.now + duration, this.heldBy(slot));
+      const pools =
+        able.pools.length === 0 ? NO_POOLS : this.poolsNow(able, this.now + duration, this.heldBy(slot));
       if (pools !== null) {
         this.enter(slot, placement, duration, pools, ReasonCode.HEAD);
         return 'STARTED';
@@ -121,7 +123,7 @@ export class SitePass {
     }
     charge(requirement, placement);
     const siteId = entry.site.id;
-    const licenceIds = pools.map((pool) => pool.licence.id);
+    const licenceIds = pools.length === 0 ? NO_IDS : pools.map((pool) => pool.licence.id);
     const madeAt = held?.madeAt ?? now;
     if (licenceIds.length > 0) {
       this.claims.setOwn({
@@ -189,7 +191,7 @@ export class SitePass {
     for (let i = 0; i < plans.length; i++) {
       this.grid.adoptRun(runOf(plans[i] as Start), (this.starts[i] as PassStart).run);
     }
-    this.starts.length = 0;
+    this.starts = NO_STARTS;
   }
 
   /** Takes back every start. */
@@ -224,7 +226,7 @@ export class SitePass {
     const end = this.now + duration;
     const before = this.reservation === null || end <= this.reservation.at;
     if (!before && !beside) return false;
-    const pools = this.poolsNow(able, end, null);
+    const pools = able.pools.length === 0 ? NO_POOLS : this.poolsNow(able, end, null);
     if (pools === null) return false;
     if (!before) charge(this.requirement(slot), placement);
     const reason =
@@ -239,7 +241,6 @@ export class SitePass {
 
   /** A free copy for each kind that can be kept until `end`; null when one is missing. */
   private poolsNow(able: Able, end: number, holder: Reservation | null): LicenceState[] | null {
-    if (able.pools.length === 0) return NO_POOLS;
     return pickPools(able, (pool) => this.claims.allowsNow(pool, end, holder));
   }
 
@@ -303,20 +304,23 @@ export class SitePass {
       jobId,
       end: this.now + duration,
       machines: placement.machines,
-      cpus: placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
-      memoryMb: placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
+      cpus:
+        requirement.tasks === 1
+          ? [requirement.cpusPerTask]
+          : placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
+      memoryMb:
+        requirement.tasks === 1
+          ? [requirement.memoryMbPerTask]
+          : placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
       licences: pools,
     };
     occupy(run);
     resources.addRun(run);
     for (const pool of pools) this.claims.touched(pool);
-    this.starts.push({
-      slot,
-      run,
-      placement,
-      plannedDuration: duration,
-      reason,
-    });
+    const start: PassStart = { slot, run, placement, plannedDuration: duration, reason };
+    // Most passes start one job or none, and an array that grows from nothing takes room for 17.
+    if (this.starts.length === 0) this.starts = [start];
+    else this.starts.push(start);
   }
 
   /** The stored reservation, if it is this job's. */
@@ -347,6 +351,7 @@ export class SitePass {
 
 const NO_POOLS: LicenceState[] = [];
 const NONE: readonly never[] = [];
+const NO_IDS: number[] = [];
 
 /** The first pool that passes the test for each kind, null when there is none for one. */
 export function pickPools(able: Able, test: (pool: LicenceState) => boolean): LicenceState[] | null {
@@ -387,6 +392,25 @@ function charge(requirement: Requirement, placement: Placement): void {
   }
 }
 
+/** A copy of each kind that can be taken at `at` and kept until `end`; null when one is missing. */
+function poolsAt(
+  claims: Claims,
+  able: Able,
+  at: number,
+  end: number,
+  holder: Reservation | null,
+): LicenceState[] | null {
+  return pickPools(able, (pool) => claims.allowsAt(pool, at, end, holder));
+}
+
+/** Whether one of the machines has room for a task now. */
+function fitsOne(requirement: Requirement, machines: readonly MachineState[]): boolean {
+  for (let i = 0; i < machines.length; i++) {
+    if (roomFor(requirement, machines[i] as MachineState, Room.NOW) > 0) return true;
+  }
+  return false;
+}
+
 /**
  * The earliest instant at which a job fits if runs end as planned, with its placement and pools; null when it fits never.
  * Leaves the timeline's scratch fields at that instant. With a `hold` (what `noteLeft` was told of) the job may not
@@ -403,8 +427,7 @@ export function earliestStart(
   const instants = able.pools.length === 0 ? [] : view.claims.ends();
   const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
   // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-  let possible =
-    requirement.tasks > 1 || hold !== null || place(requirement, able.machines, Room.NOW) !== null;
+  let possible = requirement.tasks > 1 || hold !== null || fitsOne(requirement, able.machines);
   while (timeline.advance()) {
     possible ||= timeline.madeRoomFor(requirement);
     if (!possible) continue;
@@ -415,10 +438,7 @@ export function earliestStart(
     }
     if (placement === null) continue;
     const end = at + work / placement.benchmark;
-    const pools =
-      able.pools.length === 0
-        ? NO_POOLS
-        : pickPools(able, (pool) => view.claims.allowsAt(pool, at, end, holder));
+    const pools = able.pools.length === 0 ? NO_POOLS : poolsAt(view.claims, able, at, end, holder);
     if (pools !== null) return { at, placement, pools };
   }
   return null;
