@@ -36,13 +36,18 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: options.applicationName,
     keepAlive: true,
   });
+  let closing = false;
   // An error event without a listener would end the process.
-  pool.on('error', (error) => options.onIdleError?.(error));
+  pool.on('error', (error) => {
+    if (!closing) options.onIdleError?.(error);
+  });
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
   return {
     prisma,
     pool,
     async close() {
+      // A connection that the server ends in the same moment is no news.
+      closing = true;
       await prisma.$disconnect();
       await pool.end();
     },
