@@ -41,5 +41,6 @@ it('serve --demo has the paper’s four sites, and jobs that end', async () => {
     (jobs) => new Set(jobs.map(({ user }) => user.name)).size === 3,
   );
   expect(ended.every(({ os }) => os === 'simulated')).toBe(true);
-  expect((await service.process.end('SIGINT')).code).toBe(0);
+  const { code, stderr } = await service.process.end('SIGINT');
+  expect(code, stderr).toBe(0);
 });

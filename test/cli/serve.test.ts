@@ -397,7 +397,8 @@ describe('a restart', () => {
       () => service.json<Job>('job', long!.id),
       ({ state }) => state === 'RUNNING',
     );
-    expect((await service.process.end('SIGINT')).code).toBe(0);
+    const { code, stderr } = await service.process.end('SIGINT');
+    expect(code, stderr).toBe(0);
 
     service = await serve(home);
     expect(readFileSync(keyFile, 'utf8')).toBe(key);
