@@ -27,12 +27,15 @@ export interface EngineConfig extends SweepSettings {
   /** Cycles at once in this process: they wait for Postgres most of the time. */
   concurrency: number;
   sweepEveryMs: number;
+  /** How often a process says that it lives and looks whether the queue does. */
+  presenceEveryMs: number;
   limits: CycleLimits;
 }
 
 export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
   concurrency: 4,
   sweepEveryMs: 2_000,
+  presenceEveryMs: 5_000,
   limits: DEFAULT_CYCLE_LIMITS,
   runTimeGraceS: 30,
   eventRetentionDays: 7,
@@ -40,8 +43,6 @@ export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
   limit: 1_000,
 };
 
-/** How often a process says that it lives, and makes sure that the sweep is still in the queue (Redis may be emptied). */
-const PRESENCE_EVERY_MS = 5_000;
 /** Pause before a cycle that failed is tried again, ms: Postgres may be on its way back. */
 const FAILED_PAUSE_MS = 1_000;
 
@@ -70,12 +71,14 @@ export function createEngine(parts: {
   const holders: SharedLicenceHolders = new Map();
 
   let life: 'made' | 'started' | 'stopped' = 'made';
+  const stopped = (): boolean => life === 'stopped';
   let worker: CycleWorker | null = null;
   let presence: NodeJS.Timeout | null = null;
+  let present: Promise<void> | null = null;
 
-  async function perform(task: CycleTask, waitedMs: number): Promise<void> {
+  async function perform(task: CycleTask, waitedMs?: number): Promise<void> {
     // Nobody asks for the sweep: it repeats itself.
-    if (task.kind !== 'sweep')
+    if (task.kind !== 'sweep' && waitedMs !== undefined)
       metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
     const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
     try {
@@ -91,23 +94,34 @@ export function createEngine(parts: {
     }
   }
 
+  /** Says that this process lives, and makes sure that the sweep is in the queue: Redis may have been emptied. */
   async function showPresence(): Promise<void> {
-    await Promise.all([
-      store
-        .processSeen(processId, 'worker', tools.now())
-        .catch((error) => log.warn({ err: error }, 'this process could not say that it lives')),
-      waker
-        .repeatSweep(config.sweepEveryMs)
-        .catch((error) => log.warn({ err: error }, 'the sweep could not be put in the queue')),
-      waker.depth().then(
-        (depth) => {
-          for (const [state, count] of Object.entries(depth))
-            metrics.queueDepth.set({ queue: 'cycles', state }, count);
-        },
-        // Said by the line above already.
-        () => {},
-      ),
-    ]);
+    await store
+      .processSeen(processId, 'worker', tools.now())
+      .catch((error) => log.warn({ err: error }, 'this process could not say that it lives'));
+    try {
+      await waker.repeatSweep(config.sweepEveryMs);
+      const depth = await waker.depth();
+      for (const [state, count] of Object.entries(depth)) {
+        metrics.queueDepth.set({ queue: 'cycles', state }, count);
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'the queue of cycles cannot be reached; working without it, more slowly');
+      await workWithoutQueue();
+    }
+  }
+
+  /**
+   * What the queue would have brought, once: work goes on while Redis is away, a step each time that this is called. All
+   * workers do it then, and refuse each other's plans where they meet.
+   */
+  async function workWithoutQueue(): Promise<void> {
+    await perform({ kind: 'sweep' });
+    await perform({ kind: 'dispatch' });
+    if (stopped()) return;
+    for (const scheduler of waitingSchedulers(mirror.grid)) {
+      if (scheduler !== 'root' && !stopped()) await perform({ kind: 'site', siteId: scheduler });
+    }
   }
 
   return {
@@ -123,18 +137,23 @@ export function createEngine(parts: {
         log,
         perform,
       });
-      void showPresence();
-      presence = setInterval(() => void showPresence(), PRESENCE_EVERY_MS);
+      const show = () => {
+        present ??= showPresence().finally(() => {
+          present = null;
+        });
+      };
+      show();
+      presence = setInterval(show, config.presenceEveryMs);
       // Whatever was waiting when the last process went.
       await waker.wake(waitingSchedulers(mirror.grid));
       log.info({ process: processId, queue: queueConnection.kind }, 'engine started');
     },
 
     async stop() {
-      if (life === 'stopped') return;
+      if (stopped()) return;
       life = 'stopped';
       if (presence !== null) clearInterval(presence);
-      await worker?.close();
+      await Promise.all([worker?.close(), present]);
       await waker.close();
       log.info({ process: processId }, 'engine stopped');
     },

@@ -11,6 +11,7 @@
  * Measured on these options, from `send` to the receiver, idle: 1.4 ms on Redis, 4 ms on Postgres (which listens, and
  * does not poll).
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createPostgresBackend,
   Queue,
@@ -19,7 +20,7 @@ import {
   type WorkerOptions,
   withBackend,
 } from 'bullmq';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { Scheduler } from './ports.js';
 
 /** Where the queue lives. */
@@ -57,6 +58,16 @@ const RECEIVER = {
   // After a lost connection: the default of 15 s would be our longest stop.
   runRetryDelay: 1_000,
 } satisfies Partial<WorkerOptions>;
+
+/** A worker's commands wait until the connection is back, as BullMQ wants it. */
+const KEEP_TRYING: RedisOptions = {
+  maxRetriesPerRequest: null,
+  retryStrategy: (attempt) => Math.min(attempt * 50, 1_000),
+};
+/** A sender's fail at once, and with them the sender: its user opens another. */
+const GIVE_UP: RedisOptions = { maxRetriesPerRequest: 0, retryStrategy: () => null };
+/** How long a closing worker waits for the queue when its tasks are done. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 const TASK = { attempts: 1, removeOnComplete: true, removeOnFail: { count: 100 } };
 
@@ -118,8 +129,12 @@ export function openReceiver(
   perform: (task: CycleTask, waitedMs: number) => Promise<void>,
   onError: (error: Error) => void,
 ): Receiver {
-  const process = (job: { data: CycleTask; timestamp: number; delay: number }) =>
-    perform(job.data, Math.max(0, Date.now() - job.timestamp - job.delay));
+  const inHand = new Set<Promise<void>>();
+  const process = async (job: { data: CycleTask; timestamp: number; delay: number }) => {
+    const task = perform(job.data, Math.max(0, Date.now() - job.timestamp - job.delay));
+    inHand.add(task);
+    await task.finally(() => inHand.delete(task));
+  };
   const options = { ...RECEIVER, concurrency };
   const { worker, disconnect } =
     connection.kind === 'postgres'
@@ -130,7 +145,7 @@ export function openReceiver(
           }) as unknown as Worker<CycleTask>,
           disconnect() {},
         }
-      : onRedis(connection.url, null, (client) => ({
+      : onRedis(connection.url, KEEP_TRYING, (client) => ({
           worker: new Worker<CycleTask>(QUEUE, process, { ...options, connection: client }),
         }));
   // Without a listener the first lost connection would end the process.
@@ -141,8 +156,12 @@ export function openReceiver(
       await worker.run();
     },
     async close() {
-      await worker.close();
+      // BullMQ wants to tell the queue that the tasks are done, and waits for it for ever when it is away.
+      const closed = worker.close();
+      const left = Promise.allSettled(inHand).then(() => sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false }));
+      await Promise.race([closed, left]);
       disconnect();
+      closed.catch(() => {});
     },
   };
 }
@@ -155,7 +174,7 @@ function taskFor(scheduler: Scheduler) {
 
 function openQueue(connection: QueueConnection): { queue: Queue<CycleTask>; disconnect(): void } {
   if (connection.kind === 'redis') {
-    return onRedis(connection.url, 1, (client) => ({
+    return onRedis(connection.url, GIVE_UP, (client) => ({
       queue: new Queue<CycleTask>(QUEUE, { ...SENDER, connection: client }),
     }));
   }
@@ -166,17 +185,12 @@ function openQueue(connection: QueueConnection): { queue: Queue<CycleTask>; disc
   return { queue: queue as unknown as Queue<CycleTask>, disconnect() {} };
 }
 
-/** `maxRetriesPerRequest` null: commands wait for the connection to come back, as BullMQ's workers must. */
 function onRedis<T extends object>(
   url: string,
-  maxRetriesPerRequest: number | null,
+  options: RedisOptions,
   open: (client: Redis) => T,
 ): T & { disconnect(): void } {
-  const client = new Redis(url, {
-    maxRetriesPerRequest,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(attempt * 50, 1_000),
-  });
+  const client = new Redis(url, { ...options, connectTimeout: CONNECT_TIMEOUT_MS });
   return { ...open(client), disconnect: () => client.disconnect() };
 }
 

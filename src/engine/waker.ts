@@ -13,7 +13,7 @@ const GAP_MS = 5;
 /** Pause after a failure, doubled from one to the next. */
 const RETRY_MS = { first: 100, most: 2_000 };
 /** An answer that takes longer is a failure. */
-const ANSWER_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 3_000;
 
 export interface Waker {
   readonly wake: Wake;
@@ -49,10 +49,20 @@ export function openWaker(options: {
     );
   }
 
-  function drop(old: Sender): void {
-    old
-      .close()
-      .catch((error) => log.debug({ err: error }, 'a lost connection to the queue did not close well'));
+  /** After a failure the next attempt gets a connection of its own: BullMQ remembers a bad beginning for ever. */
+  async function attempt<T>(work: (sender: Sender) => Promise<T>): Promise<T> {
+    const used = sender;
+    try {
+      return await inTime(work(used));
+    } catch (error) {
+      if (sender === used && !closing) {
+        sender = open();
+        used
+          .close()
+          .catch((late) => log.debug({ err: late }, 'a lost connection to the queue did not close well'));
+      }
+      throw error;
+    }
   }
 
   /** Ends early when the waker closes. */
@@ -72,7 +82,7 @@ export function openWaker(options: {
       const batch = [...noted];
       noted.clear();
       try {
-        await inTime(sender.send(batch));
+        await attempt((to) => to.send(batch));
         retryMs = RETRY_MS.first;
         if (!closing) await pause(GAP_MS);
       } catch (error) {
@@ -83,8 +93,6 @@ export function openWaker(options: {
         await pause(retryMs);
         if (closing) return;
         retryMs = Math.min(retryMs * 2, RETRY_MS.most);
-        drop(sender);
-        sender = open();
       }
     }
   }
@@ -113,8 +121,8 @@ export function openWaker(options: {
     async flushed() {
       while (sending !== null) await sending;
     },
-    repeatSweep: (everyMs) => inTime(sender.repeatSweep(everyMs)),
-    depth: () => inTime(sender.depth()),
+    repeatSweep: (everyMs) => attempt((to) => to.repeatSweep(everyMs)),
+    depth: () => attempt((to) => to.depth()),
     async close() {
       closing = true;
       for (const timer of timers) clearTimeout(timer);

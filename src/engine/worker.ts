@@ -20,6 +20,7 @@ export function openCycleWorker(options: {
 }): CycleWorker {
   const { connection, concurrency, log, perform } = options;
   const closing = new AbortController();
+  const aborted = new Promise((resolve) => closing.signal.addEventListener('abort', resolve, { once: true }));
   let receiver = open();
 
   function open(): Receiver {
@@ -30,7 +31,11 @@ export function openCycleWorker(options: {
 
   async function stay(): Promise<void> {
     while (!closing.signal.aborted) {
-      await receiver.run().catch((error) => log.warn({ err: error }, 'the worker lost the queue of cycles'));
+      const run = receiver
+        .run()
+        .catch((error) => log.warn({ err: error }, 'the worker lost the queue of cycles'));
+      // A run that is cut off may never end.
+      await Promise.race([run, aborted]);
       if (closing.signal.aborted) return;
       await close(receiver);
       await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});

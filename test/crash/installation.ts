@@ -106,7 +106,13 @@ export class Installation {
     // The embedded server's keeper starts it again.
     victims.set('postgres', () => void process.kill(this.postgres.pid, 'SIGKILL'));
     const { redis } = this;
-    if (redis !== null) victims.set('redis', () => redis.restart());
+    if (redis !== null) {
+      victims.set('redis', async () => {
+        await redis.kill();
+        await sleep(1_500);
+        await redis.restart();
+      });
+    }
     return victims;
   }
 

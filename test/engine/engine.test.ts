@@ -206,6 +206,18 @@ describeWithRedis('with the queue on Redis', (redis) => {
     });
   });
 
+  test('goes on, more slowly, while Redis is away', async () => {
+    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+    const { wake } = await world.engine(connection(), { presenceEveryMs: 100 });
+    for (const { name } of THREE_SITES) world.agent(name, wake);
+    await redis().kill();
+    await world.submit(mixedJobs(30, 0));
+    await wake(['root']);
+    await until('all have ended', async () => (await world.live()) === 0);
+    await expectAllCompleted(world, 30);
+    await redis().restart();
+  });
+
   test('goes on when Redis is killed and comes back', async () => {
     const world = await openWorld(database, {
       sites: THREE_SITES,
