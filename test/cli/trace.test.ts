@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { withDatabase } from '../support/database.js';
+import { temporaryDirectory } from '../support/home.js';
+import { checkPromises } from '../support/promises.js';
+import { endAll, launch, service } from './service.js';
+
+const trace = fileURLToPath(new URL('../../../shared/data/traces/KTH-SP2.swf.gz', import.meta.url));
+const found = existsSync(trace);
+if (!found) console.log('skipped: the first 5 000 jobs of KTH-SP2 need ../shared/data/traces');
+
+const database = withDatabase();
+
+it.runIf(found)(
+  'the first 5 000 jobs of KTH-SP2 end on a simulated site of 100 CPUs, every one accounted for',
+  async () => {
+    const env = { DATABASE_URL: database.url, SWITCHYARD_HOME: temporaryDirectory(), PORT: '0' };
+    try {
+      const process = launch(['serve'], env);
+      const [, url] = await process.printed(/runs at (\S+)\n/);
+      const options = [
+        '--limit',
+        '5000',
+        '--speed',
+        '1000000',
+        '--site',
+        'kth',
+        '--simulate',
+        '--processors',
+        '100',
+      ];
+      const outcome = await service(url!, env, process).cli('replay', trace, '--json', ...options);
+      expect(JSON.parse(outcome.stdout)).toMatchObject({
+        submitted: 5000,
+        ended: { completed: 5000, failed: 0, cancelled: 0, unaccounted: 0 },
+      });
+      expect(await checkPromises(database.pool)).toEqual([]);
+    } finally {
+      await endAll();
+    }
+  },
+  300_000,
+);
