@@ -44,7 +44,11 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
         if (!config.databaseUrl) embedded = await startEmbeddedPostgres({ home, log });
         databaseUrl = config.databaseUrl ?? embedded!.url;
       },
-      stop: () => embedded?.stop(),
+      async stop() {
+        // Connections that were about to close anyway would warn that the server ends them.
+        if (embedded) log.level = 'error';
+        await embedded?.stop();
+      },
     },
     {
       name: 'service',
