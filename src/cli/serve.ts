@@ -67,7 +67,11 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
         await installSite(at, LOCAL_SITE);
         await service.start();
       },
-      stop: async () => void (await service?.stop('serve stops')),
+      async stop() {
+        const failures = (await service?.stop('serve stops')) ?? [];
+        if (failures.length > 0)
+          throw new Error(`${failures.map(({ part }) => part).join(', ')} did not stop well`);
+      },
     },
     processAgent(config, log, () => ({
       url,
@@ -107,7 +111,8 @@ function greeting(config: Config, url: string, demoSpeed: number | null): string
   const local = demoSpeed === null ? '' : '--os linux ';
   return [
     `Switchyard runs at ${url}`,
-    `Data in ${home}, the administrator's key in ${join(home, ADMIN_KEY_FILE)}; site ${LOCAL_SITE} is this machine (${availableParallelism()} CPUs).`,
+    `Data in ${config.databaseUrl ? 'the database of DATABASE_URL' : home}, the administrator's key in ${join(home, ADMIN_KEY_FILE)};`,
+    `site ${LOCAL_SITE} is this machine (${availableParallelism()} CPUs).`,
     ...(demoSpeed === null
       ? []
       : [
