@@ -3,11 +3,11 @@
  * said, and the driver what the system said, so the chain of causes is looked through for a code of theirs.
  */
 
-/** Of the system (sockets), of PostgreSQL (class 08, shutting or starting up, too many connections), of Prisma. */
+/** Of the system (sockets), of PostgreSQL (class 08, shutting or starting up, too many connections), of Prisma (P2028: a transaction that lost its connection, or its time). */
 const CODES: ReadonlySet<unknown> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
   ...['08000', '08001', '08003', '08004', '08006', '57P01', '57P02', '57P03', '53300'],
-  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2037'],
+  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037'],
 ]);
 const KINDS: ReadonlySet<unknown> = new Set([
   'DatabaseNotReachable',
@@ -17,7 +17,7 @@ const KINDS: ReadonlySet<unknown> = new Set([
 ]);
 /** What `pg` says without a code. */
 const MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|cannot use a pool after calling end/i;
+  /connection terminated|not queryable|timeout exceeded when trying to connect|cannot use a pool after calling end/i;
 const DEPTH_MAX = 8;
 
 export function isUnavailable(error: unknown): boolean {
