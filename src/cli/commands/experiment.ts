@@ -2,8 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { queues, queuesReport } from '../../simulator/experiments/queues.js';
 import type { Report } from '../../simulator/experiments/report.js';
 import { santoso, santosoReport } from '../../simulator/experiments/santoso.js';
+import { twoLevel, twoLevelReport } from '../../simulator/experiments/two-level.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { parseNumber } from '../parse.js';
 import { type Progress, progress } from '../progress.js';
@@ -16,6 +18,15 @@ const experiments: Record<string, { about: string; run: (seed: number, onProgres
     santoso: {
       about: 'Santoso et al., Table 2: hierarchical scheduling of clusters, 17 policies at 5 loads',
       run: (seed, onProgress) => santosoReport(seed, santoso(seed, onProgress)),
+    },
+    queues: {
+      about: 'M/M/1, M/M/2 and M/M/4 against theory',
+      run: (seed, onProgress) => queuesReport(seed, queues(seed, onProgress)),
+    },
+    'two-level': {
+      about:
+        'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
+      run: (seed, onProgress) => twoLevelReport(seed, twoLevel(seed, onProgress)),
     },
   };
 

@@ -1,0 +1,222 @@
+/**
+ * What would have been: a recorded window of jobs under two policies, from the same workload on the same machines, and the
+ * difference. Both are simulated, also the one that was in force: what really happened contains machines that were away
+ * and people who cancelled, and the difference would blame the policy for them.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Policy, UserClass } from '../core/index.js';
+import { type JobArray, jobFromArray } from '../store/images.js';
+import type { SimulationTask } from '../store/simulations.js';
+import { runSimulation, type World } from './engine.js';
+import type { Sink } from './sink.js';
+import { BOUND_S, distribution } from './statistics.js';
+import { inOrder, type SimJob } from './workload.js';
+
+/** Of some of the jobs under one policy; of a difference: candidate minus baseline. */
+export interface Figures {
+  /** Jobs that ended. */
+  ended: number;
+  /** Jobs that nothing could run. */
+  neverStarted: number;
+  /** Seconds from submission to start. */
+  waitMeanS: number;
+  waitP95S: number;
+  /** max(1, turnaround / max(run time, τ)), τ = 10 s (Feitelson et al.). */
+  slowdownMean: number;
+  slowdownP95: number;
+  /** Jobs that ended after their deadline, or never. */
+  deadlineMisses: number;
+  /** CPU-seconds used over those there were from the first submission to the last end: at a site its own, else all. */
+  utilisation: number;
+}
+
+export interface Comparison {
+  baseline: Figures;
+  candidate: Figures;
+  difference: Figures;
+}
+
+export interface WhatIfResult {
+  /** In the window. */
+  jobs: number;
+  all: Comparison;
+  userClasses: ({ userClass: UserClass } & Comparison)[];
+  /** By where the jobs ran under each policy: not the same jobs on both sides. */
+  sites: ({ siteId: number; name: string } & Comparison)[];
+}
+
+/** What the thread says: how far it is (0..1), or how it ended. */
+export type WhatIfMessage =
+  | { kind: 'progress'; progress: number }
+  | { kind: 'done'; result: WhatIfResult }
+  | { kind: 'failed'; message: string };
+
+/** Heap of the thread. A hundred thousand jobs take a tenth of it. */
+const HEAP_MB = 2_048;
+
+/**
+ * Runs a what-if in a thread of its own, so that whoever runs in this one is not disturbed. Throws what goes wrong, and what
+ * `signal` was aborted with.
+ */
+export function whatIfInThread(
+  task: SimulationTask,
+  { onProgress, signal }: { onProgress: (progress: number) => void; signal: AbortSignal },
+): Promise<WhatIfResult> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const worker = new Worker(new URL('./what-if-thread.js', import.meta.url), {
+      workerData: task,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    });
+    const stop = (): void => {
+      reject(signal.reason);
+      void worker.terminate();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    worker.on('message', (message: WhatIfMessage) => {
+      if (message.kind === 'progress') onProgress(message.progress);
+      else if (message.kind === 'done') resolve(message.result);
+      else reject(new Error(message.message));
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => {
+      signal.removeEventListener('abort', stop);
+      reject(new Error(`the simulation's thread ended with code ${code}`));
+    });
+  });
+}
+
+/** Simulates the window under both policies. `onProgress` is told 0..1 now and then. */
+export function whatIf(
+  task: SimulationTask,
+  onProgress: (progress: number) => void = () => {},
+): WhatIfResult {
+  const jobs = workloadOf(task.pages);
+  const world: World = {
+    sites: task.sites,
+    machines: task.machines,
+    licences: task.licences,
+    changes: [],
+  };
+  const half = (policy: Policy, done: number): Fates =>
+    simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
+  const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
+  const compare = (chosen: (fates: Fates, index: number) => boolean, cpus: number): Comparison => {
+    const [baseline, candidate] = sides.map((fates) => figures(jobs, fates, chosen, cpus)) as [
+      Figures,
+      Figures,
+    ];
+    return { baseline, candidate, difference: minus(candidate, baseline) };
+  };
+  const cpusOf = (siteId?: number): number =>
+    task.machines.reduce(
+      (sum, machine) => (siteId === undefined || machine.siteId === siteId ? sum + machine.cpus : sum),
+      0,
+    );
+  const classes = (['GOLD', 'SILVER', 'REGULAR'] as const).filter((userClass) =>
+    jobs.some(({ job }) => job.userClass === userClass),
+  );
+  return {
+    jobs: jobs.length,
+    all: compare(() => true, cpusOf()),
+    userClasses: classes.map((userClass) => ({
+      userClass,
+      ...compare((_, i) => (jobs[i] as SimJob).job.userClass === userClass, cpusOf()),
+    })),
+    sites: task.sites.map(({ id, name }) => ({
+      siteId: id,
+      name,
+      ...compare((fates, i) => fates.siteIds[i] === id, cpusOf(id)),
+    })),
+  };
+}
+
+/** The pages' jobs, by submission. They begin at the root, whatever became of them. */
+export function workloadOf(pages: readonly string[]): SimJob[] {
+  const jobs: SimJob[] = [];
+  for (const page of pages) {
+    for (const [array, runS] of JSON.parse(page) as [JobArray, number][]) {
+      const job = { ...jobFromArray(array), priority: null };
+      jobs.push({ job, sourceId: job.id, runS, limitS: null, siteId: null });
+    }
+  }
+  return inOrder(jobs);
+}
+
+/** By job: where it ran, and when; 0 and NaN for one that never did. */
+interface Fates {
+  siteIds: Int32Array;
+  starts: Float64Array;
+  ends: Float64Array;
+}
+
+function simulate(
+  world: World,
+  jobs: readonly SimJob[],
+  policy: Policy,
+  onProgress: (ended: number) => void,
+): Fates {
+  const fates: Fates = {
+    siteIds: new Int32Array(jobs.length),
+    starts: new Float64Array(jobs.length).fill(Number.NaN),
+    ends: new Float64Array(jobs.length).fill(Number.NaN),
+  };
+  const sink: Sink = {
+    started(_job, index, run) {
+      fates.siteIds[index] = run.siteId;
+      fates.starts[index] = run.start;
+    },
+    ended(_job, index, _run, at) {
+      fates.ends[index] = at;
+    },
+  };
+  runSimulation(world, jobs, { policy, eventOrder: 'batch', onProgress }, [sink]);
+  return fates;
+}
+
+function figures(
+  jobs: readonly SimJob[],
+  fates: Fates,
+  chosen: (fates: Fates, index: number) => boolean,
+  cpus: number,
+): Figures {
+  const waits: number[] = [];
+  const slowdowns: number[] = [];
+  let usedS = 0;
+  let neverStarted = 0;
+  let deadlineMisses = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  jobs.forEach(({ job }, i) => {
+    const start = fates.starts[i] as number;
+    const end = fates.ends[i] as number;
+    // The whole simulation's time, not only that of the chosen jobs.
+    if (end > last) last = end;
+    if (!chosen(fates, i)) return;
+    if (job.deadline !== null && !(end <= job.deadline)) deadlineMisses++;
+    if (Number.isNaN(end)) {
+      neverStarted++;
+      return;
+    }
+    waits.push(start - job.submit);
+    slowdowns.push(Math.max(1, (end - job.submit) / Math.max(end - start, BOUND_S)));
+    usedS += (end - start) * job.tasks * job.cpusPerTask;
+  });
+  const spanS = last - (jobs[0]?.job.submit ?? 0);
+  const wait = distribution(Float64Array.from(waits));
+  const slowdown = distribution(Float64Array.from(slowdowns));
+  return {
+    ended: waits.length,
+    neverStarted,
+    waitMeanS: wait.mean,
+    waitP95S: wait.p95,
+    slowdownMean: slowdown.mean,
+    slowdownP95: slowdown.p95,
+    deadlineMisses,
+    utilisation: spanS > 0 && cpus > 0 ? usedS / (cpus * spanS) : 0,
+  };
+}
+
+function minus(a: Figures, b: Figures): Figures {
+  const names = Object.keys(a) as (keyof Figures)[];
+  return Object.fromEntries(names.map((name) => [name, a[name] - b[name]])) as unknown as Figures;
+}
