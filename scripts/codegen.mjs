@@ -30,8 +30,10 @@ const models = [
   'Event',
   'Policy',
   'AuditEntry',
+  'Simulation',
   'JobUpdate',
   'SiteUpdate',
+  'SimulationUpdate',
   'SubmitJobsPayload',
   'JobsPayload',
 ];

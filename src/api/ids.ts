@@ -11,6 +11,7 @@ export const idTypes = [
   'decision',
   'event',
   'apikey',
+  'simulation',
 ] as const;
 export type IdType = (typeof idTypes)[number];
 

@@ -14,6 +14,7 @@ export type RunModel = rows.RunRow;
 export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;
+export type SimulationModel = rows.SimulationRow;
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
@@ -82,4 +83,8 @@ export interface JobUpdateModel extends UpdateModel {
 
 export interface SiteUpdateModel extends UpdateModel {
   siteId: number | null;
+}
+
+export interface SimulationUpdateModel extends UpdateModel {
+  simulation: SimulationModel | null;
 }

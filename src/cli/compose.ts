@@ -1,10 +1,11 @@
 /** Puts the rooms together: the parts of an api process, of a worker, and of both in one. */
 import { createApi } from '../api/server.js';
-import { createEngine, openWaker, type QueueConnection } from '../engine/index.js';
+import { createEngine, createSimulationWorker, openWaker, type QueueConnection } from '../engine/index.js';
 import type { Config } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
+import { whatIfInThread } from '../simulator/what-if.js';
 import { Directory } from '../store/directory.js';
 import { EventFeed } from '../store/feed.js';
 import { pendingMigrations } from '../store/migrate.js';
@@ -12,6 +13,7 @@ import { Mirror } from '../store/mirror.js';
 import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
+import { Simulations } from '../store/simulations.js';
 import { healthPart } from './health.js';
 
 /** What every process has. */
@@ -89,6 +91,16 @@ export function serviceParts(
         },
       })
     : null;
+  // The engine does not know the simulator: they meet here.
+  const simulations = roles.worker
+    ? createSimulationWorker({
+        simulations: new Simulations(database.prisma),
+        simulate: whatIfInThread,
+        queueConnection,
+        log,
+        config: { retentionDays: config.jobRetentionDays },
+      })
+    : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
 
   const parts: Part[] = [
@@ -97,6 +109,9 @@ export function serviceParts(
     engine
       ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
       : { name: 'queue', stop: () => waker?.close() },
+    ...(simulations
+      ? [{ name: 'simulations', start: () => simulations.start(), stop: () => simulations.stop() }]
+      : []),
   ];
   if (!roles.api) return config.metricsPort > 0 ? [...parts, healthPart(context)] : parts;
 
@@ -110,7 +125,22 @@ export function serviceParts(
   const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
   return [
     ...parts,
-    { name: 'events', start: () => feed.start(), stop: () => feed.stop() },
+    {
+      name: 'events',
+      async start() {
+        await feed.start();
+        measureEvents(feed, metrics).catch(onError);
+      },
+      stop: () => feed.stop(),
+    },
     { name: 'api', start: async () => onListening(await api.listen()), stop: () => api.close() },
   ];
+}
+
+/** Counts what the feed reads, and how late the oldest event of each batch was. Ends with the feed. */
+async function measureEvents(feed: EventFeed, metrics: Metrics): Promise<void> {
+  for await (const { events } of feed.follow(null)) {
+    metrics.events.inc(events.length);
+    if (events[0]) metrics.eventLagSeconds.observe(Math.max(0, Date.now() / 1000 - events[0].at));
+  }
 }

@@ -19,6 +19,8 @@ const USER_FIELDS = `
   id name class role quotaShare active createdAt submissionQuota { limit periodSeconds used }`;
 const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name }';
 const POLICY_FIELDS = 'id version document reason revertsTo createdAt author { id name }';
+const SIMULATION_FIELDS = `
+  id state progress createdAt endedAt policyVersion from to reason result message user { id name }`;
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const UNCHANGED = 'unchanged { id code message }';
 
@@ -99,3 +101,9 @@ export const SET_WEIGHTS = `mutation SetWeights($input: SetWeightsInput!) { setW
 export const UPDATE_POLICY = `mutation UpdatePolicy($input: UpdatePolicyInput!) { updatePolicy(input: $input) { ${POLICY_FIELDS} } }`;
 export const REVERT_POLICY = `mutation RevertPolicy($version: Int!, $expectedVersion: Int!, $reason: String!) {
   revertPolicy(version: $version, expectedVersion: $expectedVersion, reason: $reason) { ${POLICY_FIELDS} } }`;
+
+// What-if
+export const SIMULATE = `mutation Simulate($input: SimulateInput!) { simulate(input: $input) { ${SIMULATION_FIELDS} } }`;
+export const SIMULATION = `query Simulation($id: ID!) { simulation(id: $id) { ${SIMULATION_FIELDS} } }`;
+export const SIMULATION_UPDATED = `subscription SimulationUpdated($simulation: ID, $after: String) {
+  simulationUpdated(simulation: $simulation, after: $after) { cursor resyncRequired simulation { ${SIMULATION_FIELDS} } } }`;

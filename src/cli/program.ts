@@ -12,6 +12,7 @@ import { addServices } from './commands/services.js';
 import { addSimulate } from './commands/simulate.js';
 import { addSubmit } from './commands/submit.js';
 import { addWatch } from './commands/watch.js';
+import { addWhatIf } from './commands/whatif.js';
 import { addWhy } from './commands/why.js';
 
 const EXIT_CODES = `
@@ -39,6 +40,7 @@ export function buildProgram(): Command {
   addGrid(program);
   addPeople(program);
   addPolicy(program);
+  addWhatIf(program);
   addReplay(program);
   addConformance(program);
   addSimulate(program);

@@ -21,7 +21,7 @@ import type { CycleTask, QueueConnection } from './queue.js';
 import { runSite, type SharedLicenceHolders } from './site.js';
 import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
-import { type CycleWorker, openCycleWorker } from './worker.js';
+import { openQueueWorker, type QueueWorker } from './worker.js';
 
 export interface EngineConfig extends SweepSettings {
   /** Cycles at once in this process: they wait for Postgres most of the time. */
@@ -72,7 +72,7 @@ export function createEngine(parts: {
 
   let life: 'made' | 'started' | 'stopped' = 'made';
   const stopped = (): boolean => life === 'stopped';
-  let worker: CycleWorker | null = null;
+  let worker: QueueWorker | null = null;
   let presence: NodeJS.Timeout | null = null;
   let present: Promise<void> | null = null;
 
@@ -131,8 +131,9 @@ export function createEngine(parts: {
       if (life !== 'made') throw new Error(`the engine has been ${life}`);
       life = 'started';
       await mirror.sync();
-      worker = openCycleWorker({
+      worker = openQueueWorker({
         connection: queueConnection,
+        queue: 'cycles',
         concurrency: config.concurrency,
         log,
         perform,

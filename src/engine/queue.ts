@@ -29,7 +29,17 @@ export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres
 /** What a worker is asked to do. */
 export type CycleTask = { kind: 'dispatch' } | { kind: 'site'; siteId: number } | { kind: 'sweep' };
 
-const QUEUE = 'cycles';
+/** A what-if to compute (simulations.ts). Few and long: in a queue of their own, so that no cycle waits behind one. */
+export interface SimulationRequest {
+  id: number;
+}
+
+/** By name: what they carry. */
+export interface Queues {
+  cycles: CycleTask;
+  simulations: SimulationRequest;
+}
+
 /** Of the keys in Redis. Installations that share a Redis take a database of their own each (`redis://host:port/1`). */
 const PREFIX = 'switchyard';
 /** BullMQ's tables, which it makes itself, under an advisory lock. */
@@ -85,7 +95,7 @@ export interface Sender {
 }
 
 export function openSender(connection: QueueConnection, onError: (error: Error) => void): Sender {
-  const { queue, disconnect } = openQueue(connection);
+  const { queue, disconnect } = openQueue(connection, 'cycles');
   queue.on('error', onError);
   return {
     async send(schedulers) {
@@ -114,6 +124,36 @@ export function openSender(connection: QueueConnection, onError: (error: Error) 
   };
 }
 
+/** The sending side for simulations. One that is in the queue, or in hand, is not put there again. */
+export interface SimulationSender {
+  send(ids: readonly number[]): Promise<void>;
+  /** Lets go of the connection at once; calls under way are cut off. */
+  close(): Promise<void>;
+}
+
+export function openSimulationSender(
+  connection: QueueConnection,
+  onError: (error: Error) => void,
+): SimulationSender {
+  const { queue, disconnect } = openQueue(connection, 'simulations');
+  queue.on('error', onError);
+  return {
+    async send(ids) {
+      await queue.addBulk(
+        ids.map((id) => ({
+          name: 'simulation',
+          data: { id },
+          opts: { ...TASK, deduplication: { id: `simulation-${id}` } },
+        })),
+      );
+    },
+    async close() {
+      disconnect();
+      await queue.close();
+    },
+  };
+}
+
 /** The receiving side. */
 export interface Receiver {
   /** Runs tasks until closed. Rejects when the queue cannot be reached at first; later losses it survives by itself. */
@@ -123,14 +163,15 @@ export interface Receiver {
 }
 
 /** `perform` is told how long ago the task was asked for, ms. */
-export function openReceiver(
+export function openReceiver<N extends keyof Queues>(
   connection: QueueConnection,
+  name: N,
   concurrency: number,
-  perform: (task: CycleTask, waitedMs: number) => Promise<void>,
+  perform: (task: Queues[N], waitedMs: number) => Promise<void>,
   onError: (error: Error) => void,
 ): Receiver {
   const inHand = new Set<Promise<void>>();
-  const process = async (job: { data: CycleTask; timestamp: number; delay: number }) => {
+  const process = async (job: { data: Queues[N]; timestamp: number; delay: number }) => {
     const task = perform(job.data, Math.max(0, Date.now() - job.timestamp - job.delay));
     inHand.add(task);
     await task.finally(() => inHand.delete(task));
@@ -139,14 +180,14 @@ export function openReceiver(
   const { worker, disconnect } =
     connection.kind === 'postgres'
       ? {
-          worker: new onPostgres.Worker<CycleTask>(QUEUE, process, {
+          worker: new onPostgres.Worker<Queues[N]>(name, process, {
             ...options,
             connection: postgres(connection.url, 4),
-          }) as unknown as Worker<CycleTask>,
+          }) as unknown as Worker<Queues[N]>,
           disconnect() {},
         }
       : onRedis(connection.url, KEEP_TRYING, (client) => ({
-          worker: new Worker<CycleTask>(QUEUE, process, { ...options, connection: client }),
+          worker: new Worker<Queues[N]>(name, process, { ...options, connection: client }),
         }));
   // Without a listener the first lost connection would end the process.
   worker.on('error', onError);
@@ -172,17 +213,20 @@ function taskFor(scheduler: Scheduler) {
   return { name: task.kind, data: task, opts: { ...TASK, deduplication: { id, keepLastIfActive: true } } };
 }
 
-function openQueue(connection: QueueConnection): { queue: Queue<CycleTask>; disconnect(): void } {
+function openQueue<N extends keyof Queues>(
+  connection: QueueConnection,
+  name: N,
+): { queue: Queue<Queues[N]>; disconnect(): void } {
   if (connection.kind === 'redis') {
     return onRedis(connection.url, GIVE_UP, (client) => ({
-      queue: new Queue<CycleTask>(QUEUE, { ...SENDER, connection: client }),
+      queue: new Queue<Queues[N]>(name, { ...SENDER, connection: client }),
     }));
   }
-  const queue = new onPostgres.Queue<CycleTask>(QUEUE, {
+  const queue = new onPostgres.Queue<Queues[N]>(name, {
     ...SENDER,
     connection: postgres(connection.url, 2),
   });
-  return { queue: queue as unknown as Queue<CycleTask>, disconnect() {} };
+  return { queue: queue as unknown as Queue<Queues[N]>, disconnect() {} };
 }
 
 function onRedis<T extends object>(

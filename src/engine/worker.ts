@@ -1,31 +1,32 @@
 /** Keeps a receiver at the queue, and opens it anew when it ended by itself: the queue was not there when it began. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLog } from './ports.js';
-import { type CycleTask, openReceiver, type QueueConnection, type Receiver } from './queue.js';
+import { openReceiver, type QueueConnection, type Queues, type Receiver } from './queue.js';
 
 const RETRY_MS = 1_000;
 
-export interface CycleWorker {
+export interface QueueWorker {
   /** Takes no more tasks; resolves when those in hand are finished. */
   close(): Promise<void>;
 }
 
 /** Runs `perform` for tasks of the queue, up to `concurrency` at once, until closed. `perform` must not throw. */
-export function openCycleWorker(options: {
+export function openQueueWorker<N extends keyof Queues>(options: {
   connection: QueueConnection;
+  queue: N;
   concurrency: number;
   log: EngineLog;
   /** `waitedMs`: since the task was asked for. */
-  perform: (task: CycleTask, waitedMs: number) => Promise<void>;
-}): CycleWorker {
-  const { connection, concurrency, log, perform } = options;
+  perform: (task: Queues[N], waitedMs: number) => Promise<void>;
+}): QueueWorker {
+  const { connection, queue, concurrency, log, perform } = options;
   const closing = new AbortController();
   const aborted = new Promise((resolve) => closing.signal.addEventListener('abort', resolve, { once: true }));
   let receiver = open();
 
   function open(): Receiver {
-    return openReceiver(connection, concurrency, perform, (error) =>
-      log.warn({ err: error }, 'the worker cannot reach the queue of cycles'),
+    return openReceiver(connection, queue, concurrency, perform, (error) =>
+      log.warn({ err: error }, `the worker cannot reach the queue of ${queue}`),
     );
   }
 
@@ -33,7 +34,7 @@ export function openCycleWorker(options: {
     while (!closing.signal.aborted) {
       const run = receiver
         .run()
-        .catch((error) => log.warn({ err: error }, 'the worker lost the queue of cycles'));
+        .catch((error) => log.warn({ err: error }, `the worker lost the queue of ${queue}`));
       // A run that is cut off may never end.
       await Promise.race([run, aborted]);
       if (closing.signal.aborted) return;
@@ -44,7 +45,7 @@ export function openCycleWorker(options: {
   }
 
   async function close(old: Receiver): Promise<void> {
-    await old.close().catch((error) => log.warn({ err: error }, 'the queue of cycles did not close well'));
+    await old.close().catch((error) => log.warn({ err: error }, `the queue of ${queue} did not close well`));
   }
 
   const staying = stay();

@@ -10,7 +10,16 @@ import { DEFAULT_POLICY, type LocalPolicy, type Policy as PolicyDocument } from 
 import { plainColumn } from './columns.js';
 import { Prisma, type PrismaClient } from './generated/client.js';
 import { inTransaction } from './pool.js';
-import type { ApiKeyRow, LicenceRow, MachineRow, PolicyRow, SiteRow, UserRole, UserRow } from './rows.js';
+import type {
+  ApiKeyRow,
+  LicenceRow,
+  MachineRow,
+  PolicyRow,
+  SimulationRow,
+  SiteRow,
+  UserRole,
+  UserRow,
+} from './rows.js';
 import * as rows from './sql/rows.js';
 import { read, write } from './statement.js';
 
@@ -81,6 +90,17 @@ export interface NewPolicy {
   expectedVersion: number;
   reason: string;
   revertsTo?: number | null;
+}
+
+export interface NewSimulation {
+  userId: number;
+  /** Checked already (core/policy.ts, parsePolicy). */
+  candidate: PolicyDocument;
+  /** Of the jobs' submission, epoch seconds: from (included) to (not included). */
+  from: number;
+  to: number;
+  reason: string | null;
+  now: number;
 }
 
 /** The holder of a good key. */
@@ -481,6 +501,56 @@ export class Directory {
     });
   }
 
+  // Simulations -------------------------------------------------------------------------------------------------------
+
+  /** Asks for a what-if against the policy in force. Refused when `openMax` of the user's have not ended. */
+  addSimulation(simulation: NewSimulation, openMax: number, actor: Actor): Promise<Change<SimulationRow>> {
+    const { userId, candidate, from, to, reason, now } = simulation;
+    return this.change({ ...actor, reason }, 'simulate', async (tx, audit) => {
+      // Of the user's requests at one time, one after another counts.
+      await tx.$queryRawUnsafe('SELECT 1 FROM users WHERE id = $1 FOR NO KEY UPDATE', userId);
+      const open = await read<number>(
+        tx,
+        'SELECT count(*)::text AS v FROM simulations WHERE user_id = $1 AND ended_at IS NULL',
+        userId,
+      );
+      if (open >= openMax)
+        throw conflict(`${open} simulations of this user have not ended; accepted: up to ${openMax}`);
+      const id = await read<number>(
+        tx,
+        `INSERT INTO simulations (user_id, policy_version, candidate, from_at, to_at, reason, created_at)
+         SELECT $1::integer, max(version), $2::jsonb, to_timestamp($3::float8), to_timestamp($4::float8), $5::text, to_timestamp($6::float8)
+           FROM policies RETURNING id::text AS v`,
+        userId,
+        JSON.stringify(candidate),
+        from,
+        to,
+        reason,
+        now,
+      );
+      await audit(`simulation_${id}`, null, { candidate, from, to });
+      return (await simulationOf(tx, id)) as SimulationRow;
+    });
+  }
+
+  /** Ends a simulation that has not ended; who computes it notices within a second or so. */
+  cancelSimulation(id: number, now: number, actor: Actor): Promise<Change<SimulationRow>> {
+    return this.change(actor, 'cancelSimulation', async (tx, audit) => {
+      await tx.$queryRawUnsafe('SELECT 1 FROM simulations WHERE id = $1 FOR NO KEY UPDATE', id);
+      const before = await found('simulation', id, simulationOf(tx, id));
+      if (before.endedAt !== null)
+        throw conflict(`simulation ${id} has ended already: it is ${before.state}`);
+      await write(
+        tx,
+        `UPDATE simulations SET state = 'CANCELLED', ended_at = to_timestamp($2::float8) WHERE id = $1`,
+        id,
+        now,
+      );
+      await audit(`simulation_${id}`, { state: before.state }, { state: 'CANCELLED' });
+      return (await simulationOf(tx, id)) as SimulationRow;
+    });
+  }
+
   // Audit -------------------------------------------------------------------------------------------------------------
 
   /** An entry for something that the directory does not do itself, such as an operator's cancelling of others' jobs. */
@@ -559,6 +629,9 @@ const machineOf = (tx: Reader, id: number) => one<MachineRow>(tx, rows.machineRo
 const licenceOf = (tx: Reader, id: number) => one<LicenceRow>(tx, rows.licenceRow, 'licences', 'id', id);
 const userOf = (tx: Reader, id: number) => one<UserRow>(tx, rows.userRow, 'users', 'id', id);
 const apiKeyOf = (tx: Reader, id: number) => one<ApiKeyRow>(tx, rows.apiKeyRow, 'api_keys', 'id', id);
+
+const simulationOf = (tx: Reader, id: number) =>
+  one<SimulationRow>(tx, rows.simulationRow, 'simulations', 'id', id);
 
 const machinesOf = (tx: Reader, ids: readonly number[]) =>
   read<MachineRow[]>(

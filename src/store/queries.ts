@@ -14,6 +14,7 @@ import type {
   PolicyRow,
   ReservationRow,
   RunRow,
+  SimulationRow,
   SiteRow,
   SiteStats,
   UserRow,
@@ -303,6 +304,20 @@ export class Queries {
     const query =
       'SELECT * FROM policies WHERE $1::integer IS NULL OR version < $1 ORDER BY version DESC LIMIT $2';
     return this.list(rows.policyRow, query, beforeVersion, limit);
+  }
+
+  /** Simulations before a simulation (null: from the newest), newest first. */
+  simulations(beforeId: number | null, limit: number): Promise<SimulationRow[]> {
+    const query = 'SELECT * FROM simulations WHERE $1::integer IS NULL OR id < $1 ORDER BY id DESC LIMIT $2';
+    return this.list(rows.simulationRow, query, beforeId, limit);
+  }
+
+  simulationsByIds(ids: readonly number[]): Promise<SimulationRow[]> {
+    return this.list(
+      rows.simulationRow,
+      'SELECT * FROM simulations WHERE id = ANY ($1::integer[]) ORDER BY id',
+      plainColumn(ids),
+    );
   }
 
   /** The audit log before an entry (null: from the newest), newest first. */

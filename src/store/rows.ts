@@ -71,7 +71,15 @@ export interface OutputRow {
   truncated: boolean;
 }
 
-export type EventKind = 'JOB_STATE' | 'JOB_CHANGED' | 'SITE' | 'MACHINE' | 'LICENCE' | 'USER' | 'POLICY';
+export type EventKind =
+  | 'JOB_STATE'
+  | 'JOB_CHANGED'
+  | 'SITE'
+  | 'MACHINE'
+  | 'LICENCE'
+  | 'USER'
+  | 'POLICY'
+  | 'SIMULATION';
 
 /** `fromState` and `toState` are equal for JOB_CHANGED; both are null where the event is not about a job. */
 export interface EventRow {
@@ -174,6 +182,28 @@ export interface PolicyRow {
   authorId: number | null;
   revertsTo: number | null;
   createdAt: number;
+}
+
+export type SimulationState = 'QUEUED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
+
+/** A what-if: jobs submitted within [from, to) under the policy of a version and under a candidate. */
+export interface SimulationRow {
+  id: number;
+  userId: number;
+  state: SimulationState;
+  /** 0 to 1. */
+  progress: number;
+  policyVersion: number;
+  candidate: unknown;
+  from: number;
+  to: number;
+  reason: string | null;
+  createdAt: number;
+  endedAt: number | null;
+  /** When DONE: what the simulator answered. */
+  result: unknown;
+  /** When FAILED: why. */
+  message: string | null;
 }
 
 export interface AuditRow {

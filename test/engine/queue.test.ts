@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { CycleTask, QueueConnection } from '../../src/engine/queue.js';
 import { openWaker } from '../../src/engine/waker.js';
-import { openCycleWorker } from '../../src/engine/worker.js';
+import { openQueueWorker } from '../../src/engine/worker.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { withDatabase } from '../support/database.js';
 import { describeWithRedis } from '../support/redis.js';
@@ -118,7 +118,8 @@ function suite(connection: () => QueueConnection): void {
 function open(connection: QueueConnection, perform = async () => {}, performed: CycleTask[] = []) {
   const metrics = createMetrics();
   const waker = openWaker({ connection, log: quietLog, metrics });
-  const worker = openCycleWorker({
+  const worker = openQueueWorker({
+    queue: 'cycles',
     connection,
     concurrency: 4,
     log: quietLog,

@@ -10,6 +10,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   LICENCE: 'licence',
   USER: 'user',
   POLICY: 'policy',
+  SIMULATION: 'simulation',
 };
 
 export const Event: EventResolvers = {

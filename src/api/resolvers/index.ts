@@ -11,12 +11,14 @@ import * as grid from './grid.js';
 import * as jobs from './jobs.js';
 import * as people from './people.js';
 import { Mutation, Query, Subscription } from './root.js';
+import * as simulations from './simulations.js';
 
 export const resolvers: Resolvers = {
   ...events,
   ...grid,
   ...jobs,
   ...people,
+  ...simulations,
   Query,
   Mutation: startingAfresh(Mutation),
   Subscription,

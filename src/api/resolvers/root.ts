@@ -35,6 +35,8 @@ export const Query: Required<QueryResolvers> = {
   placement: (_, { job, spec }, { services, viewer }) =>
     services.explain.placement(viewer, job ?? null, spec ?? null),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
+  simulation: (_, { id }, { services, viewer }) => services.simulations.simulation(viewer, id),
+  simulations: (_, page, { services, viewer }) => services.simulations.simulations(viewer, page),
 };
 
 /** Loads what all jobs of a page name, so that none of them has to wait for it. */
@@ -105,6 +107,11 @@ export const Mutation: Required<MutationResolvers> = {
   revertPolicy: (_, input, { services, viewer, requestId }) =>
     services.policy.revertPolicy(viewer, input, requestId),
 
+  simulate: (_, { input }, { services, viewer, requestId }) =>
+    services.simulations.simulate(viewer, input, requestId),
+  cancelSimulation: (_, { simulation }, { services, viewer, requestId }) =>
+    services.simulations.cancelSimulation(viewer, simulation, requestId),
+
   heartbeat: (_, { site, machines }, { services, viewer }) =>
     services.agents.heartbeat(viewer, site, machines),
   reportRuns: async (_, { site, reports }, { services, viewer }) => ({
@@ -127,6 +134,11 @@ export const Subscription: Required<SubscriptionResolvers> = {
   siteUpdated: {
     subscribe: (_, { site, after }, { services, viewer }) =>
       services.subscriptions.siteUpdated(viewer, site ?? null, after ?? null),
+    resolve: answer,
+  },
+  simulationUpdated: {
+    subscribe: (_, { simulation, after }, { services, viewer }) =>
+      services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
     resolve: answer,
   },
   assignments: {

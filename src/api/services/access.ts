@@ -33,6 +33,8 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   latestCursor: everybody,
   placement: people,
   audit: admins,
+  simulation: operators,
+  simulations: operators,
   // Mutations
   submitJobs: people,
   cancelJobs: people,
@@ -59,11 +61,14 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   setWeights: admins,
   updatePolicy: admins,
   revertPolicy: admins,
+  simulate: operators,
+  cancelSimulation: operators,
   heartbeat: agents,
   reportRuns: agents,
   // Subscriptions
   jobUpdated: people,
   siteUpdated: everybody,
+  simulationUpdated: operators,
   assignments: agents,
 };
 

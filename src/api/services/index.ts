@@ -8,6 +8,7 @@ import { createNodesService } from './nodes.js';
 import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
+import { createSimulationsService } from './simulations.js';
 import { createSubscriptionsService } from './subscriptions.js';
 
 export function createServices(parts: ServiceParts) {
@@ -20,6 +21,7 @@ export function createServices(parts: ServiceParts) {
     nodes: createNodesService(parts),
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
+    simulations: createSimulationsService(parts),
     subscriptions: createSubscriptionsService(parts),
   };
 }

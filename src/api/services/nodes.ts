@@ -41,6 +41,7 @@ export function createNodesService({ queries }: ServiceParts) {
       const [key] = await queries.apiKeysByIds([id]);
       return key && (key.userId === viewer.userId || viewer.role === 'ADMIN') ? key : null;
     },
+    simulation: async (viewer, id) => (handlesAll(viewer) ? (await queries.simulationsByIds([id]))[0] : null),
   };
 
   return guarded({
@@ -63,4 +64,5 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   decision: 'Decision',
   event: 'Event',
   apikey: 'ApiKey',
+  simulation: 'Simulation',
 };

@@ -84,7 +84,8 @@ export function createPolicyService(parts: ServiceParts) {
   });
 }
 
-function checked(document: unknown): PolicyDocument {
+/** A policy document that a client sent. Throws BAD_USER_INPUT naming its faults. */
+export function checked(document: unknown): PolicyDocument {
   try {
     return parsePolicy(document);
   } catch (error) {

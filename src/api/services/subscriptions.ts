@@ -18,7 +18,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import { createLoaders, type Loaders } from '../loaders.js';
-import type { JobUpdateModel, SiteUpdateModel } from '../models.js';
+import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import type { ServiceParts } from './parts.js';
@@ -137,6 +137,28 @@ export function createSubscriptionsService(parts: ServiceParts) {
         await begin(after),
         pick,
         (cursor): SiteUpdateModel => ({ cursor, event: null, siteId: null, loaders: null }),
+      );
+    },
+
+    async simulationUpdated(_viewer: Viewer, simulation: string | null, after: string | null) {
+      const only = simulation === null ? null : localId('simulation', simulation, 'simulation');
+      const pick = async (batch: FeedBatch): Promise<SimulationUpdateModel[]> => {
+        const events = batch.events.filter(
+          ({ kind, entityId }) => kind === 'SIMULATION' && (only === null || entityId === only),
+        );
+        if (events.length === 0) return [];
+        const loaders = loadersOf(batch);
+        const found = await queries.simulationsByIds([...new Set(events.map((event) => event.entityId))]);
+        const byId = new Map(found.map((row) => [row.id, row]));
+        return events.flatMap((event) => {
+          const row = byId.get(event.entityId);
+          return row ? [{ cursor: String(event.id), event, simulation: row, loaders }] : [];
+        });
+      };
+      return updates(
+        await begin(after),
+        pick,
+        (cursor): SimulationUpdateModel => ({ cursor, event: null, simulation: null, loaders: null }),
       );
     },
 

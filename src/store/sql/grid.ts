@@ -12,16 +12,18 @@ export const jobArray = `json_build_array(j.id, j.user_id, u.class, extract(epoc
 export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.licence_ids,
   extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, r.planned_s)`;
 
-/** [policy, sites, machines, licences] as the directory has them now. */
-export const directoryJson = `json_build_array(
+/** [policy, sites, machines, licences] as the directory has them now; machines are available where a condition holds. */
+export const directoryWhere = (available: string): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb, 'benchmark', benchmark,
-            'os', os, 'arch', arch, 'licences', licence_ids, 'available', state = 'UP' AND NOT silent) ORDER BY id), '[]')
+            'os', os, 'arch', arch, 'licences', licence_ids, 'available', ${available}) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
      FROM licences WHERE removed_at IS NULL))`;
+
+export const directoryJson = directoryWhere("state = 'UP' AND NOT silent");
 
 /** The largest event id that anybody can see; the horizon where retention has deleted them all. */
 export const latestCursor = `greatest((SELECT max(id) FROM events), (SELECT id FROM events_horizon))`;

@@ -68,6 +68,10 @@ export const apiKeyRow = `json_build_object('id', v.id, 'userId', v.user_id, 'na
 export const policyRow = `json_build_object('version', v.version, 'document', v.document, 'reason', v.reason, 'authorId', v.author_id,
   'revertsTo', v.reverts_to, 'createdAt', ${at('v.created_at')})`;
 
+export const simulationRow = `json_build_object('id', v.id, 'userId', v.user_id, 'state', v.state, 'progress', v.progress,
+  'policyVersion', v.policy_version, 'candidate', v.candidate, 'from', ${at('v.from_at')}, 'to', ${at('v.to_at')}, 'reason', v.reason,
+  'createdAt', ${at('v.created_at')}, 'endedAt', ${at('v.ended_at')}, 'result', v.result, 'message', v.message)`;
+
 export const auditRow = `json_build_object('id', v.id, 'at', ${at('v.at')}, 'userId', v.user_id, 'action', v.action, 'target', v.target,
   'reason', v.reason, 'before', v.before, 'after', v.after)`;
 

@@ -1,0 +1,68 @@
+/** What-ifs: a policy tried on a window of the service's own jobs. A worker computes them; here they are asked for and read. */
+import type { SimulationRow } from '../../store/rows.js';
+import { SIMULATED_JOBS_MAX } from '../../store/simulations.js';
+import type { Viewer } from '../auth.js';
+import { reason } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError, badInput } from '../errors.js';
+import type { SimulateInput } from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { guarded } from './access.js';
+import { actor, done, type ServiceParts } from './parts.js';
+import { checked } from './policy.js';
+
+/** Of one user's simulations, those that have not ended. */
+const OPEN_MAX = 5;
+
+export function createSimulationsService({ directory, queries, limits, now }: ServiceParts) {
+  return guarded({
+    async simulation(_viewer: Viewer, id: string): Promise<SimulationRow | null> {
+      return (await queries.simulationsByIds([localId('simulation', id, 'id')]))[0] ?? null;
+    },
+
+    async simulations(
+      _viewer: Viewer,
+      { first, after }: ForwardArguments,
+    ): Promise<Connection<SimulationRow>> {
+      const size = pageSize('first', first, limits);
+      const before = after ? (decodeCursor('after', after, 'simulation', ['number'])[0] as number) : null;
+      const rows = await queries.simulations(before, size + 1);
+      return connection(rows, size, (one) => encodeCursor('simulation', [one.id]), {
+        continued: before !== null,
+      });
+    },
+
+    async simulate(viewer: Viewer, input: SimulateInput, requestId: string): Promise<SimulationRow> {
+      const candidate = checked(input.candidate);
+      const from = input.from.getTime() / 1000;
+      const to = input.to.getTime() / 1000;
+      if (!(from < to)) throw badInput('to', input.to, `a time after \`from\``);
+      const why = input.reason === null || input.reason === undefined ? null : reason(input.reason);
+      // Said at once; the worker counts again.
+      const window = { submittedFrom: from, submittedBefore: to };
+      const jobs = await queries.jobCount(window, SIMULATED_JOBS_MAX + 1);
+      if (jobs === 0) throw badInput('from', input.from, 'a window in which jobs were submitted');
+      if (jobs > SIMULATED_JOBS_MAX) {
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `from, to: more than ${SIMULATED_JOBS_MAX} jobs were submitted then; accepted: a shorter window`,
+          { field: 'to' },
+        );
+      }
+      const asked = { userId: viewer.userId, candidate, from, to, reason: why, now: now() };
+      return done(await directory.addSimulation(asked, OPEN_MAX, actor(viewer, requestId)));
+    },
+
+    async cancelSimulation(viewer: Viewer, simulation: string, requestId: string): Promise<SimulationRow> {
+      const id = localId('simulation', simulation, 'simulation');
+      return done(await directory.cancelSimulation(id, now(), actor(viewer, requestId)));
+    },
+  });
+}

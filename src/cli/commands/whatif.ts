@@ -1,0 +1,126 @@
+/** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
+import type { Command } from 'commander';
+import type { Comparison, Figures, WhatIfResult } from '../../simulator/what-if.js';
+import type { Client } from '../client.js';
+import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { latestCursor } from '../follow.js';
+import { count, duration, table } from '../format.js';
+import { parseTime } from '../parse.js';
+import { progress } from '../progress.js';
+import { readJson } from './grid.js';
+
+interface Simulation {
+  id: string;
+  state: 'QUEUED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
+  progress: number;
+  policyVersion: number;
+  result: WhatIfResult | null;
+  message: string | null;
+}
+
+interface WhatIfOptions {
+  candidate: string;
+  from: string;
+  to?: string;
+  reason?: string;
+}
+
+export function addWhatIf(program: Command): void {
+  const command = addCommand(
+    program,
+    'whatif',
+    'try a policy on jobs of the past and compare it with the one in force (OPERATOR)',
+  )
+    .requiredOption(
+      '--candidate <file>',
+      'the policy: a JSON file as `policy --json` shows, - for standard input',
+    )
+    .requiredOption('--from <time>', 'jobs submitted from then on, ISO 8601')
+    .option('--to <time>', 'jobs submitted before then (default: now)')
+    .option('--reason <text>', 'why, for the audit log')
+    .addHelpText('after', '\nCtrl-C ends the waiting, not the simulation.');
+  command.action(async (options: WhatIfOptions) => {
+    const nowMs = Date.now();
+    const input = {
+      candidate: documentIn(await readJson('--candidate', options.candidate)),
+      from: parseTime('--from', options.from, nowMs),
+      to: parseTime('--to', options.to ?? new Date(nowMs).toISOString(), nowMs),
+      reason: options.reason,
+    };
+    const client = connect();
+    const after = await latestCursor(client);
+    const { simulate } = await client.request<{ simulate: Simulation }>(SIMULATE, { input });
+    const ended = await awaitEnd(client, simulate, after);
+    if (wantsJson(command)) printJson(ended);
+    if (ended.state === 'FAILED')
+      throw new CliError(`${ended.id} failed: ${ended.message ?? ''}`, ExitCode.FAILED);
+    if (ended.state !== 'DONE' || ended.result === null) {
+      note(`${ended.id} is ${ended.state}`);
+      process.exitCode = ExitCode.FAILED;
+    } else if (!wantsJson(command)) print(describe(ended, ended.result));
+  });
+}
+
+/** What `switchyard policy --json` prints has the document inside. */
+function documentIn(value: unknown): unknown {
+  const isVersion = typeof value === 'object' && value !== null && 'version' in value && 'document' in value;
+  return isVersion ? value.document : value;
+}
+
+/** Follows it with a bar until it has ended, or until Ctrl-C. */
+async function awaitEnd(client: Client, asked: Simulation, after: string): Promise<Simulation> {
+  const signal = interruption();
+  const bar = progress('simulated %', 100);
+  let latest = asked;
+  try {
+    const updates = client.subscribe<{
+      cursor: string;
+      resyncRequired: boolean;
+      simulation: Simulation | null;
+    }>(SIMULATION_UPDATED, 'simulationUpdated', { simulation: asked.id }, { after, signal });
+    for await (const { simulation } of updates) {
+      if (simulation !== null) latest = simulation;
+      else {
+        const now = await client.request<{ simulation: Simulation | null }>(SIMULATION, { id: asked.id });
+        latest = now.simulation ?? latest;
+      }
+      bar.update(Math.round(100 * latest.progress));
+      if (latest.state !== 'QUEUED' && latest.state !== 'RUNNING') break;
+    }
+  } finally {
+    bar.stop();
+  }
+  return latest;
+}
+
+function describe(
+  { id, policyVersion }: Simulation,
+  { jobs, all, userClasses, sites }: WhatIfResult,
+): string {
+  const groups: [string, Comparison][] = [
+    ['all jobs', all],
+    ...userClasses.map((one): [string, Comparison] => [one.userClass, one]),
+    ...sites.map((one): [string, Comparison] => [`at ${one.name}`, one]),
+  ];
+  const columns: [string, (figures: Figures) => string | number][] = [
+    ['ENDED', (figures) => figures.ended],
+    ['MEAN WAIT', (figures) => duration(figures.waitMeanS)],
+    ['P95 WAIT', (figures) => duration(figures.waitP95S)],
+    ['MEAN SLOWDOWN', (figures) => figures.slowdownMean.toFixed(2)],
+    ['DEADLINES MISSED', (figures) => figures.deadlineMisses],
+    ['UTILISATION %', (figures) => (100 * figures.utilisation).toFixed(1)],
+  ];
+  const sides = ['baseline', 'candidate', 'difference'] as const;
+  const rows = groups.flatMap(([group, comparison]) =>
+    sides.map((side, i) => [
+      i === 0 ? group : '',
+      side === 'baseline' ? `version ${policyVersion}` : side,
+      ...columns.map(([, cell]) => cell(comparison[side])),
+    ]),
+  );
+  const headings = ['JOBS', 'POLICY', ...columns.map(([heading]) => heading)];
+  return `${id}: ${count(jobs, 'job')}\n${table(headings, rows)}`;
+}

@@ -1,0 +1,142 @@
+/**
+ * What-ifs as the workers that compute them see them. They are rows of Postgres with a lease: a worker says every second or
+ * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
+ * the directory's and the queries'.
+ */
+import type { Licence, Machine, Site } from '../core/model.js';
+import { type Policy, parsePolicy } from '../core/policy.js';
+import type { PrismaClient } from './generated/client.js';
+import {
+  claimSimulation,
+  dueSimulations,
+  finishSimulation,
+  pruneSimulations,
+  releaseSimulation,
+  touchSimulation,
+  windowOfJobs,
+} from './sql/simulations.js';
+import { read, write } from './statement.js';
+
+/** Jobs in a window at most: more would take minutes and gigabytes. */
+export const SIMULATED_JOBS_MAX = 100_000;
+
+/** Everything that a simulation is made from. Plain data: it goes to a thread. */
+export interface SimulationTask {
+  baseline: Policy;
+  candidate: Policy;
+  /** As they are now; a machine counts unless it is drained or down, whether its agent is heard or not. */
+  sites: Site[];
+  machines: Machine[];
+  licences: Licence[];
+  /**
+   * The jobs, by id, as JSON texts of `[JobArray, run time (s) on the machine of the estimate][]` (see images.ts). Texts, because
+   * parsing a hundred thousand jobs is the thread's work, not the live cycles'.
+   */
+  pages: string[];
+}
+
+/** A worker's hold on a simulation. */
+export interface Claim {
+  id: number;
+  baseline: Policy;
+  candidate: Policy;
+  /** Epoch seconds. */
+  from: number;
+  to: number;
+  sites: Site[];
+  machines: Machine[];
+  licences: Licence[];
+}
+
+const PAGE = 5_000;
+
+export class Simulations {
+  constructor(
+    private readonly prisma: PrismaClient,
+    /** A worker silent for longer (s) has died. */
+    private readonly leaseS = 15,
+    /** How often one simulation is taken up. */
+    private readonly attemptsMax = 3,
+  ) {}
+
+  /** Ids of those that wait for a worker, oldest first. */
+  due(): Promise<number[]> {
+    return read(this.prisma, dueSimulations, this.leaseS, this.attemptsMax);
+  }
+
+  /** Makes one this worker's; null when it is another's by now, or has ended. */
+  async claim(id: number, worker: string): Promise<Claim | null> {
+    type Directory = [unknown, Site[], Machine[], Licence[]];
+    type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory];
+    const row = await read<Row | null>(
+      this.prisma,
+      claimSimulation,
+      id,
+      worker,
+      this.leaseS,
+      this.attemptsMax,
+    );
+    if (row === null) return null;
+    const [baseline, candidate, from, to, [, sites, machines, licences]] = row;
+    return {
+      id,
+      baseline: parsePolicy(baseline),
+      candidate: parsePolicy(candidate),
+      from,
+      to,
+      sites,
+      machines,
+      licences,
+    };
+  }
+
+  /** Reads the window. Throws when there are more jobs in it than may be simulated. */
+  async task({ from, to, ...rest }: Claim): Promise<SimulationTask> {
+    const pages: string[] = [];
+    let count = 0;
+    let after = 0;
+    for (;;) {
+      const [page] = await this.prisma.$queryRawUnsafe<{ v: string; jobs: number; last: number | null }[]>(
+        windowOfJobs,
+        from,
+        to,
+        after,
+        PAGE,
+      );
+      if (!page?.last) break;
+      pages.push(page.v);
+      count += page.jobs;
+      if (count > SIMULATED_JOBS_MAX)
+        throw new Error(`more than ${SIMULATED_JOBS_MAX} jobs were submitted within the window`);
+      if (page.jobs < PAGE) break;
+      after = page.last;
+    }
+    const { baseline, candidate, sites, machines, licences } = rest;
+    return { baseline, candidate, sites, machines, licences, pages };
+  }
+
+  /** Says that the worker lives, and how far it is. False: it is not this worker's any more (cancelled, or given to another). */
+  async touch(id: number, worker: string, progress: number): Promise<boolean> {
+    return (await write(this.prisma, touchSimulation, id, worker, progress)) > 0;
+  }
+
+  /** Ends it as DONE. What has been taken away meanwhile stays as it is. */
+  async done(id: number, worker: string, result: unknown): Promise<void> {
+    await write(this.prisma, finishSimulation, id, worker, JSON.stringify(result), null);
+  }
+
+  /** Ends it as FAILED. */
+  async failed(id: number, worker: string, message: string): Promise<void> {
+    await write(this.prisma, finishSimulation, id, worker, null, message);
+  }
+
+  /** Gives it back: the worker stops. */
+  async release(id: number, worker: string): Promise<void> {
+    await write(this.prisma, releaseSimulation, id, worker);
+  }
+
+  /** Forgets those that ended before (epoch seconds). */
+  async prune(before: number): Promise<void> {
+    await write(this.prisma, pruneSimulations, before);
+  }
+}

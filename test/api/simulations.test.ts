@@ -1,0 +1,265 @@
+/** What-ifs over real HTTP, WebSockets and Postgres, computed by workers as a service has them. */
+import { afterEach, describe, expect, test } from 'vitest';
+import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
+import {
+  createSimulationWorker,
+  type Simulate,
+  type SimulationWorker,
+} from '../../src/engine/simulations.js';
+import { type WhatIfResult, whatIf } from '../../src/simulator/what-if.js';
+import { openDatabase } from '../../src/store/pool.js';
+import { Simulations } from '../../src/store/simulations.js';
+import { quietLog } from '../engine/support.js';
+import { dispatched, ended, newJob, report, start, submit, T0 } from '../store/world.js';
+import { type Json, unique, withApi } from './support/api.js';
+
+const api = withApi();
+const FCFS: Policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' } };
+const iso = (s: number): string => new Date(s * 1000).toISOString();
+
+interface Simulation {
+  id: string;
+  state: string;
+  progress: number;
+  endedAt: string | null;
+  policyVersion: number;
+  result: WhatIfResult | null;
+  message: string | null;
+  user: { id: string };
+}
+const FIELDS = 'id state progress endedAt policyVersion result message user { id }';
+const SIMULATE = `mutation ($input: SimulateInput!) { simulate(input: $input) { ${FIELDS} } }`;
+const WINDOW = { candidate: FCFS, from: iso(T0 - 1), to: iso(T0 + 1000) };
+
+const workers: SimulationWorker[] = [];
+afterEach(async () => {
+  for (const worker of workers.splice(0)) await worker.stop();
+  const { pool } = api.db;
+  await pool.query(`UPDATE simulations SET state = 'CANCELLED', ended_at = now() WHERE ended_at IS NULL`);
+});
+
+/** In this thread: the tests run from sources, and a thread needs what is built. The command's test has the thread. */
+const here: Simulate = async (task, { onProgress }) => whatIf(task, onProgress);
+
+/** As a process of its own would have it. */
+function startWorker(simulate: Simulate, config = {}, leaseS = 15): SimulationWorker {
+  const { prisma, close } = openDatabase({
+    url: api.db.url,
+    poolSize: 2,
+    connectTimeoutMs: 5_000,
+    statementTimeoutMs: 30_000,
+    applicationName: 'test-simulations',
+  });
+  const worker = createSimulationWorker({
+    simulations: new Simulations(prisma, leaseS),
+    simulate,
+    queueConnection: { kind: 'postgres', url: api.db.url },
+    log: quietLog,
+    config: { sweepEveryMs: 50, touchEveryMs: 50, ...config },
+  });
+  worker.start();
+  const stoppable = {
+    ...worker,
+    async stop() {
+      await worker.stop();
+      await close();
+    },
+  };
+  workers.push(stoppable);
+  return stoppable;
+}
+
+async function simulate(change: object = {}, key = api.adminKey): Promise<Simulation> {
+  return (await api.must<{ simulate: Simulation }>(SIMULATE, { input: { ...WINDOW, ...change } }, key))
+    .simulate;
+}
+async function simulation(id: string): Promise<Simulation> {
+  const query = `query ($id: ID!) { simulation(id: $id) { ${FIELDS} } }`;
+  return (await api.must<{ simulation: Simulation }>(query, { id })).simulation;
+}
+const cancel = (id: string) =>
+  api.ask(`mutation { cancelSimulation(simulation: "${id}") { state endedAt } }`);
+
+/** Never ends by itself; says how far it is. */
+const endless: Simulate = (_, { onProgress, signal }) =>
+  new Promise((_resolve, reject) => {
+    onProgress(0.25);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+
+/** A site of 4 CPUs and a recorded past: 3 wide, 4 wide, 1 narrow job that could have gone ahead. */
+async function record(): Promise<void> {
+  const { pool } = api.db;
+  if ((await pool.query('SELECT 1 FROM jobs')).rowCount) return;
+  const { registerSite: site } = await api.must<{ registerSite: { id: string } }>(
+    `mutation { registerSite(input: { name: "${unique('past')}" }) { id } }`,
+  );
+  await api.must(
+    `mutation { registerMachines(inputs: [{ site: "${site.id}", name: "m", cpus: 4, memoryMb: 100, benchmark: 200 }]) { id } }`,
+  );
+  const { store } = api.parts;
+  const siteId = Number(site.id.split('_')[1]);
+  const { rows } = await pool.query('SELECT id FROM machines');
+  const machineId = rows[0].id as number;
+  await store.heartbeat(siteId, [machineId], T0);
+  const { rows: users } = await pool.query(`SELECT id FROM users WHERE name = 'admin'`);
+  const world = { store } as Parameters<typeof submit>[0];
+  const shape = (cpusPerTask: number, estimateS: number, change = {}) =>
+    newJob({ cpusPerTask, estimateS, benchmark: 200, ...change });
+  const [first] = await dispatched(world, users[0].id, siteId, [shape(3, 400)]);
+  await submit(world, users[0].id, [shape(4, 10, { deadline: T0 + 50 }), shape(1, 20)], T0 + 1);
+  await store.applyStarts(siteId, [start(first as number, siteId, { [machineId]: 1 })], null, {
+    policyVersion: 1,
+    cycle: 'past',
+    now: T0,
+  });
+  // It was planned for 100 s (of an estimate of 400) and took 25: a quarter of the estimate, on the machine of the estimate.
+  await store.reportRuns(
+    siteId,
+    [report(first as number, 1, { at: T0 }), ended(first as number, 1, { at: T0 + 25 })],
+    3,
+  );
+}
+
+describe('a what-if', () => {
+  test('compares the policy in force with a candidate on what was recorded', async () => {
+    await record();
+    startWorker(here);
+    const asked = await simulate({ reason: 'narrow jobs wait' });
+    expect(asked).toMatchObject({ state: 'QUEUED', progress: 0, policyVersion: 1, endedAt: null });
+    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    const { result, progress, endedAt } = await simulation(asked.id);
+    expect({ progress, ended: endedAt !== null }).toEqual({ progress: 1, ended: true });
+    // The first runs 100 s. Then the second, and only then the third; in force is a policy that lets it go ahead.
+    expect(result).toMatchObject({
+      jobs: 3,
+      all: {
+        baseline: { ended: 3, neverStarted: 0, waitMeanS: 99 / 3, deadlineMisses: 1 },
+        candidate: { ended: 3, waitMeanS: (99 + 109) / 3 },
+        difference: { ended: 0, deadlineMisses: 0 },
+      },
+      userClasses: [{ userClass: 'REGULAR', baseline: { ended: 3 } }],
+      sites: [{ baseline: { ended: 3, utilisation: 360 / 440 }, candidate: { utilisation: 360 / 520 } }],
+    });
+    expect(result?.all.difference.waitMeanS).toBeCloseTo(109 / 3, 9);
+    const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
+      '{ audit(first: 1) { nodes { action target reason } } }',
+    );
+    expect(audit.nodes).toEqual([{ action: 'simulate', target: asked.id, reason: 'narrow jobs wait' }]);
+  });
+
+  test('is told of by subscription, from its beginning to its end, and by node and list', async () => {
+    await record();
+    const { latestCursor } = await api.must<{ latestCursor: string }>('{ latestCursor }');
+    startWorker(here);
+    const asked = await simulate();
+    const updates = api
+      .subscriber()
+      .iterate<{ simulationUpdated: { cursor: string; simulation: Simulation } }>({
+        query: `subscription ($id: ID, $after: String) { simulationUpdated(simulation: $id, after: $after) {
+        cursor resyncRequired event { kind objectId } simulation { ${FIELDS} } } }`,
+        variables: { id: asked.id, after: latestCursor },
+      });
+    const cursors: number[] = [];
+    for await (const { data } of updates) {
+      cursors.push(Number(data?.simulationUpdated.cursor));
+      expect(data?.simulationUpdated).toMatchObject({
+        resyncRequired: false,
+        event: { kind: 'SIMULATION', objectId: asked.id },
+        simulation: { id: asked.id },
+      });
+      if (data?.simulationUpdated.simulation.state === 'DONE') break;
+    }
+    expect(cursors.length).toBeGreaterThan(0);
+    const list = await api.must<{ simulations: { nodes: Json[] }; node: Json }>(
+      `{ simulations(first: 1) { nodes { id } } node(id: "${asked.id}") { id __typename } }`,
+    );
+    expect(list).toEqual({
+      simulations: { nodes: [{ id: asked.id }] },
+      node: { id: asked.id, __typename: 'Simulation' },
+    });
+    const user = await api.user('USER', unique('u'));
+    expect(await api.must(`{ node(id: "${asked.id}") { id } }`, {}, user.key)).toEqual({ node: null });
+  });
+
+  test('is bounded: what is asked for, how many, how long', async () => {
+    await record();
+    const code = async (change: object) =>
+      (await api.ask(SIMULATE, { input: { ...WINDOW, ...change } })).errors?.[0]?.extensions.code;
+    expect(await code({ candidate: { ...FCFS, seed: 'x' } })).toBe('BAD_USER_INPUT');
+    expect(await code({ to: WINDOW.from })).toBe('BAD_USER_INPUT');
+    expect(await code({ from: iso(T0 - 2), to: iso(T0 - 1) })).toBe('BAD_USER_INPUT');
+    const { key } = await api.user('OPERATOR', unique('o'));
+    for (let i = 0; i < 5; i++) await simulate({}, key);
+    expect((await api.ask(SIMULATE, { input: WINDOW }, key)).errors?.[0]?.extensions.code).toBe('CONFLICT');
+    const last = await simulate();
+    startWorker(endless, { timeLimitMs: 100 });
+    await expect.poll(async () => (await simulation(last.id)).state, { timeout: 30_000 }).toBe('FAILED');
+    expect((await simulation(last.id)).message).toBe('it took longer than 0.1 s');
+  });
+
+  test('stops when it is cancelled, and ends once', async () => {
+    await record();
+    let aborted = 0;
+    startWorker((task, options) => {
+      options.signal.addEventListener('abort', () => aborted++);
+      return endless(task, options);
+    });
+    const asked = await simulate();
+    await expect
+      .poll(async () => simulation(asked.id), { timeout: 30_000 })
+      .toMatchObject({
+        state: 'RUNNING',
+        progress: 0.25,
+      });
+    expect((await cancel(asked.id)).data).toMatchObject({ cancelSimulation: { state: 'CANCELLED' } });
+    await expect.poll(() => aborted, { timeout: 30_000 }).toBe(1);
+    expect((await cancel(asked.id)).errors?.[0]?.extensions.code).toBe('CONFLICT');
+    expect((await cancel('simulation_99999')).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+    await expect(
+      api.db.pool.query(`UPDATE simulations SET state = 'RUNNING' WHERE id = $1`, [asked.id.split('_')[1]]),
+    ).rejects.toThrow();
+  });
+});
+
+describe('workers', () => {
+  test('one that stops gives its simulation back; one that died is found out, and another takes it up', async () => {
+    await record();
+    const first = startWorker(endless);
+    const asked = await simulate();
+    const state = async () => (await simulation(asked.id)).state;
+    await expect.poll(state, { timeout: 30_000 }).toBe('RUNNING');
+    await first.stop();
+    workers.length = 0;
+    expect(await state()).toBe('QUEUED');
+
+    // Claimed by a worker that is never heard of again, and nothing in the queue.
+    const { pool } = api.db;
+    const id = Number(asked.id.split('_')[1]);
+    await pool.query(
+      `UPDATE simulations SET state = 'RUNNING', worker = 'dead', worker_seen_at = now(), attempts = 1 WHERE id = $1`,
+      [id],
+    );
+    startWorker(here, {}, 0.5);
+    await expect.poll(state, { timeout: 30_000 }).toBe('DONE');
+    const { rows } = await pool.query('SELECT attempts, worker FROM simulations WHERE id = $1', [id]);
+    expect(rows[0].attempts).toBe(2);
+    expect(rows[0].worker).not.toBe('dead');
+  });
+
+  test('one that brings its workers down is not taken up for ever', async () => {
+    await record();
+    const asked = await simulate();
+    await api.db.pool.query(
+      `UPDATE simulations SET state = 'RUNNING', worker = 'dead', worker_seen_at = now() - interval '1 hour', attempts = 3 WHERE id = $1`,
+      [Number(asked.id.split('_')[1])],
+    );
+    startWorker(here);
+    await expect
+      .poll(() => simulation(asked.id), { timeout: 30_000 })
+      .toMatchObject({
+        state: 'FAILED',
+        message: 'its workers died 3 times',
+      });
+  });
+});
