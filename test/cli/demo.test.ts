@@ -11,7 +11,7 @@ afterAll(async () => {
 });
 
 it('serve --demo has the paper’s four sites, and jobs that end', async () => {
-  const service = await serve(home, '--demo', '--demo-speed', '2000');
+  const service = await serve(home, ['--demo', '--demo-speed', '2000']);
   const machines =
     await service.json<{ site: { name: string }; cpus: number; benchmark: number }[]>('machines');
   const bySite = new Map<string, number>();

@@ -71,6 +71,8 @@ function separateProcesses(environment: () => Record<string, string>): void {
     expect((await two!.cli('job', '--stdout', jobs[6]!.id)).stdout).toBe('7\n');
     const metrics = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).then((answer) => answer.text());
     expect(metrics).toContain('switchyard_cycle_seconds_bucket');
+    const read = await fetch(new URL('/metrics', one!.url)).then((answer) => answer.text());
+    expect(read).toMatch(/^switchyard_events_total [1-9]/m);
   });
 
   it('a replay onto a simulated site ends with every job accounted for', async () => {

@@ -411,6 +411,32 @@ describe('a restart', () => {
     expect((await service.cli('job', '--stdout', long!.id)).stdout).toBe('survived\n');
   });
 
+  it('is bridged by a watch: every update once, in order', async () => {
+    const { port } = new URL(service.url);
+    const watch = launch(['watch', '--json', '--recent', '0', '--group', 'bridge'], {
+      SWITCHYARD_URL: service.url,
+      SWITCHYARD_HOME: home,
+    });
+    const submit = () => service.json<Job[]>('submit', '--group', 'bridge', '--', 'true');
+    await until(submit, () => watch.output.stdout.includes('COMPLETED'));
+    await service.process.end('SIGKILL');
+    service = await serve(home, [], port);
+    const [last] = await submit();
+    await watch.printed(new RegExp(`"job":{"id":"${last!.id}","state":"COMPLETED"`));
+
+    const updates = (await watch.end('SIGINT')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const cursors = updates.map(({ cursor }) => Number(cursor));
+    expect(cursors).toEqual([...new Set(cursors)].sort((a, b) => a - b));
+    const sequences = new Map<string, number[]>();
+    for (const { event, job } of updates)
+      sequences.set(job.id, [...(sequences.get(job.id) ?? []), event.sequence]);
+    for (const seen of sequences.values()) expect(seen).toEqual(seen.map((_, i) => seen[0]! + i));
+    expect(sequences.get(last!.id)).toEqual([1, 2, 3, 4, 5]);
+  });
+
   it('after kill -9 goes on as if nothing had happened', async () => {
     const jobs = await service.json<Job[]>(
       'submit',

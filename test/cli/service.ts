@@ -92,9 +92,9 @@ export interface Service {
   json<T = never>(...args: string[]): Promise<T>;
 }
 
-/** A `serve` in this home, on a port of its own. */
-export async function serve(home: string, ...args: string[]): Promise<Service> {
-  const process = launch(['serve', ...args], { SWITCHYARD_HOME: home, PORT: '0' });
+/** A `serve` in this home, on a free port unless told otherwise. */
+export async function serve(home: string, args: string[] = [], port = '0'): Promise<Service> {
+  const process = launch(['serve', ...args], { SWITCHYARD_HOME: home, PORT: port });
   const [, url] = await process.printed(/runs at (\S+)\n[\s\S]*restart keeps everything/);
   return service(url!, { SWITCHYARD_HOME: home }, process);
 }

@@ -43,7 +43,7 @@ describe('switchyard simulate', () => {
   it('names option, value and what is accepted', async () => {
     const wrong = (...args: string[]) => expect(switchyard('simulate', '--trace', trace, ...args)).rejects;
     await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted: fcfs, ');
-    await wrong('--estimate', 'x').toThrow('--estimate: "x" is not accepted: requested, actual');
+    await wrong('--estimate', 'x').toThrow('--estimate: "x" is not accepted: requested, actual, predicted');
     await wrong('--processors', '0').toThrow('--processors: "0" is not accepted: a whole number from 1');
     await wrong('--processors', '2', '--sites', 'f').toThrow(
       '--processors: "2" is not accepted: nothing together',
