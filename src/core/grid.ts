@@ -280,6 +280,17 @@ export class Grid {
     this.begin(entry, site, this.runState(run, entry.requirement));
   }
 
+  /** A live run is planned to end at another time, for whatever its driver has learnt; the rest of it stays. */
+  replanRun(jobId: number, plannedEnd: number): void {
+    const entry = this.jobById.get(jobId);
+    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
+    const { run, site } = entry;
+    site.resources.removeRun(run);
+    run.end = plannedEnd;
+    run.run = { ...run.run, plannedEnd };
+    site.resources.addRun(run);
+  }
+
   /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
   endRun(jobId: number): void {
     const entry = this.jobById.get(jobId);

@@ -15,6 +15,7 @@
 import {
   dispatchCycle,
   Grid,
+  type Job,
   type Licence,
   type Machine,
   type Policy,
@@ -26,6 +27,7 @@ import {
   siteCycle,
 } from '../core/index.js';
 import { EventQueue } from './event-queue.js';
+import { RunTimePrediction } from './prediction.js';
 import type { RunEnd, Sink } from './sink.js';
 import type { SimJob } from './workload.js';
 
@@ -52,6 +54,8 @@ export interface World {
 export interface EngineOptions {
   policy: Policy;
   eventOrder: EventOrder;
+  /** Replace each job's estimate, when it is submitted, by what its user's last runs make likely; false unless said. */
+  predict?: boolean;
   /** Called now and then with the number of jobs that have ended. */
   onProgress?: (ended: number) => void;
 }
@@ -79,13 +83,15 @@ interface Kinds {
    */
   end: number;
   submit: number;
+  /** A predicted end passes; the run goes on, if no end comes at the same instant. */
+  outlasted: number;
   /** A promise comes due. */
   wake: number;
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
-  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, wake: 3 },
-  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, wake: 4 },
+  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, outlasted: 3, wake: 4 },
+  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, outlasted: 4, wake: 5 },
 };
 
 /** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
@@ -120,11 +126,16 @@ class Simulation {
   private readonly epochs: Int32Array;
   private readonly sites = new Map<number, SiteState>();
   /** Sites whose scheduler must look again, in the order in which they came to be concerned. */
-  private concerned: SiteState[] = [];
+  private readonly concerned: SiteState[] = [];
+  /** How many of the array count: to cut it would give its memory back at every event. */
+  private concernedCount = 0;
   private rootConcerned = false;
   /** One for all site cycles: there are millions. */
   private readonly context: SiteContext;
   private readonly gridWide = new Set<number>();
+  private readonly prediction: RunTimePrediction | null;
+  /** By job: what was predicted. */
+  private readonly estimates: Float64Array;
   private now = 0;
   private ended = 0;
   private cycles = 0;
@@ -149,6 +160,8 @@ class Simulation {
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
+    this.prediction = options.predict ? new RunTimePrediction() : null;
+    this.estimates = new Float64Array(options.predict ? jobs.length : 0);
     for (const site of world.sites) this.setSite(site);
     for (const licence of world.licences) this.setLicence(licence);
     for (const machine of world.machines) this.grid.setMachine(machine);
@@ -186,12 +199,15 @@ class Simulation {
         site.released = true;
         this.concern(site);
       } else if (this.ending[payload] === sequence) this.end(payload);
+    } else if (kind === this.kinds.outlasted) {
+      this.correct(payload);
     } else if (kind === this.kinds.wake) {
       this.concern(this.site(payload));
     } else this.change(this.changes[payload] as Change);
   }
 
-  private submit({ job, siteId }: SimJob): void {
+  private submit({ job: submitted, siteId }: SimJob): void {
+    const job = this.believed(submitted);
     if (siteId === null) {
       this.grid.placeAtRoot(job);
       this.rootConcerned = true;
@@ -201,8 +217,17 @@ class Simulation {
     }
   }
 
+  /** The job with the estimate that the schedulers are to see. */
+  private believed(job: Job): Job {
+    if (this.prediction === null) return job;
+    const estimate = this.prediction.estimate(job.userId, job.estimate);
+    this.estimates[job.id - 1] = estimate;
+    return { ...job, estimate };
+  }
+
   private end(index: number): void {
-    const { runS, limitS } = this.jobs[index] as SimJob;
+    const { job, runS, limitS } = this.jobs[index] as SimJob;
+    this.prediction?.ended(job.userId, Math.min(runS, limitS ?? Infinity));
     this.finish(index, limitS !== null && runS > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
     this.ended++;
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
@@ -257,7 +282,7 @@ class Simulation {
   private concern(site: SiteState): void {
     if (site.concerned) return;
     site.concerned = true;
-    this.concerned.push(site);
+    this.concerned[this.concernedCount++] = site;
   }
 
   private setLicence(licence: Licence): void {
@@ -274,12 +299,12 @@ class Simulation {
   private schedule(): void {
     do {
       if (this.rootConcerned) this.dispatch();
-      for (let i = 0; i < this.concerned.length; i++) {
+      for (let i = 0; i < this.concernedCount; i++) {
         const site = this.concerned[i] as SiteState;
         site.concerned = false;
         this.startAt(site);
       }
-      this.concerned.length = 0;
+      this.concernedCount = 0;
     } while (this.rootConcerned && this.grid.root.length > 0);
     this.rootConcerned = false;
   }
@@ -297,7 +322,7 @@ class Simulation {
         maxMoves: PLAN_MAX,
       });
       for (const { jobId, to, priority } of plan.moves) {
-        const { job } = this.jobs[jobId - 1] as SimJob;
+        const job = grid.job(jobId) as Job;
         grid.placeAtSite({ ...job, priority }, to);
         this.concern(this.site(to));
       }
@@ -352,13 +377,34 @@ class Simulation {
     const { runS, limitS } = job;
     const seconds = limitS !== null && runS > limitS ? limitS : runS;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
-    const duration =
-      seconds === job.job.estimate ? plannedDuration : (seconds * plannedDuration) / job.job.estimate;
+    const estimate = this.prediction === null ? job.job.estimate : (this.estimates[index] as number);
+    const duration = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
     const { events, kinds } = this;
     if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
       this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);
       events.push(this.now + duration, kinds.end, -1 - run.siteId);
     } else this.ending[index] = events.push(this.now + duration, kinds.end, index);
+    if (this.prediction !== null && duration > plannedDuration) {
+      events.push(run.plannedEnd, kinds.outlasted, index);
+    }
     for (const sink of this.sinks) sink.started?.(job, index, run);
+  }
+
+  /** A run goes on beyond its predicted end: it gets a later one, up to what the job asked for. */
+  private correct(index: number): void {
+    const { job } = this.jobs[index] as SimJob;
+    const run = this.runs[index] as Run | null;
+    if (this.prediction === null || run === null || run.plannedEnd !== this.now) return;
+    const estimate = this.estimates[index] as number;
+    // What a second of the estimate takes on the machine that the run got.
+    const scale = (run.plannedEnd - run.start) / estimate;
+    const corrected = this.prediction.corrected(estimate, job.estimate);
+    if (corrected === null) return;
+    this.estimates[index] = corrected;
+    const plannedEnd = run.start + corrected * scale;
+    this.runs[index] = { ...run, plannedEnd };
+    this.grid.replanRun(job.id, plannedEnd);
+    this.events.push(plannedEnd, this.kinds.outlasted, index);
+    this.concern(this.site(run.siteId));
   }
 }

@@ -68,7 +68,12 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     options.onProgress?.(0, jobs.length);
     const { policy, eventOrder } = options;
     const onProgress = (ended: number) => options.onProgress?.(ended, jobs.length);
-    outcome = runSimulation(world, jobs, { policy, eventOrder, onProgress }, sinks);
+    outcome = runSimulation(
+      world,
+      jobs,
+      { policy, eventOrder, predict: options.estimate === 'predicted', onProgress },
+      sinks,
+    );
   } finally {
     for (const file of files) file.close();
   }

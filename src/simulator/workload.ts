@@ -19,8 +19,11 @@ export interface SimJob {
   siteId: number | null;
 }
 
-/** Where the estimate of a job comes from: what its user asked for, or how long it really runs. */
-export type EstimateSource = 'requested' | 'actual';
+/**
+ * Where the estimate of a job comes from: what its user asked for, how long it really runs, or what the user's last runs
+ * make likely (the engine's `predict`, which begins with what was asked for).
+ */
+export type EstimateSource = 'requested' | 'actual' | 'predicted';
 
 export interface CleaningOptions {
   /** Processors of a site: wider jobs are dropped. */

@@ -54,6 +54,48 @@ describe('the engine', () => {
     expect(run(one(2), jobs).ends).toEqual([60, 100]);
   });
 
+  it("predicts from the user's last two runs, never above the request, and is right again when it was wrong", () => {
+    const jobs = simJobs([
+      { runS: 10, estimate: 100, limitS: 100 },
+      { runS: 30, estimate: 100, limitS: 100, submit: 10 },
+      { runS: 50, estimate: 100, limitS: 100, submit: 40 },
+      { runS: 5, estimate: 15, limitS: 15, submit: 90 },
+      { runS: 10, estimate: 100, limitS: 100, submit: 95, userId: 2 },
+    ]);
+    const planned: number[] = [];
+    const ends: number[] = [];
+    const sink: Sink = {
+      started: (_job, _index, { start, plannedEnd }) => planned.push(plannedEnd - start),
+      ended: (_job, _index, _run, at) => ends.push(at),
+    };
+    const options = { policy: policyNamed('easy', 1), eventOrder: 'batch', predict: true } as const;
+    runSimulation(one(1), jobs, options, [sink]);
+    expect(planned).toEqual([100, 10, 20, 15, 100]);
+    expect(ends).toEqual([10, 40, 90, 95, 105]);
+  });
+
+  it('corrects a prediction that is outlasted, so that nothing is backfilled on what does not come free', () => {
+    const jobs = simJobs([
+      { runS: 10, estimate: 1000, limitS: 1000 },
+      // Predicted 10, runs 200; then a wide one waits, and a long narrow one of a user without history comes.
+      { runS: 200, estimate: 1000, limitS: 1000, submit: 10, cpusPerTask: 3 },
+      { runS: 50, estimate: 50, limitS: 50, submit: 11, cpusPerTask: 4, userId: 2 },
+      { runS: 900, estimate: 900, limitS: 900, submit: 100, userId: 3 },
+    ]);
+    const seen: number[] = [];
+    const planned = ({ reservation }: SitePlan, now: number) => {
+      if (reservation?.jobId === 3) seen.push(now, reservation.at);
+    };
+    const times = new MemorySink(jobs.length);
+    const options = { policy: policyNamed('easy', 1), eventOrder: 'batch', predict: true } as const;
+    runSimulation(one(4), jobs, options, [times, { planned }]);
+    // Outlasted at 20, 80 and so on: each look has a reservation that lies ahead.
+    expect(seen.slice(0, 4)).toEqual([11, 20, 20, 80]);
+    for (let i = 0; i < seen.length; i += 2) expect(seen[i + 1]).toBeGreaterThan(seen[i]!);
+    expect(times.starts[2]).toBe(210);
+    expect(times.starts[3]).toBe(260);
+  });
+
   it('stretches runs by the power of the machine', () => {
     const world = one(1);
     const [machine] = world.machines;

@@ -63,7 +63,11 @@ export function workloadOptions(command: Command): Command {
       '--sites <file>',
       "CSV with columns site and capacity: each job runs at the site of its partition's number",
     )
-    .option('--estimate <what>', 'what the scheduler believes: requested or actual', 'requested')
+    .option(
+      '--estimate <what>',
+      'what the scheduler believes: requested, actual or predicted by the last runs of the user',
+      'requested',
+    )
     .option(
       '--missing-estimate <what>',
       'drop jobs without a requested time, or take their run time: drop or run',
@@ -96,7 +100,7 @@ export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOption
         ? null
         : parseNumber('--processors', flags.processors, { min: 1, max: 1e7, integer: true }),
     policy: named(policy, seed),
-    estimate: word('--estimate', flags.estimate, ['requested', 'actual'] as const),
+    estimate: word('--estimate', flags.estimate, ['requested', 'actual', 'predicted'] as const),
     missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
     overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
