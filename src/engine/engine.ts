@@ -147,7 +147,7 @@ export function createEngine(parts: {
       presence = setInterval(show, config.presenceEveryMs);
       // Whatever was waiting when the last process went.
       await waker.wake(waitingSchedulers(mirror.grid));
-      log.info({ process: processId, queue: queueConnection.kind }, 'engine started');
+      log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
     },
 
     async stop() {
@@ -156,7 +156,7 @@ export function createEngine(parts: {
       if (presence !== null) clearInterval(presence);
       await Promise.all([worker?.close(), present]);
       await waker.close();
-      log.info({ process: processId }, 'engine stopped');
+      log.info({ engine: processId }, 'engine stopped');
     },
   };
 }

@@ -199,7 +199,7 @@ export const VARIABLES = {
   agentOutputBytes: whole(
     'AGENT_OUTPUT_BYTES',
     MIB,
-    0,
+    1024,
     256 * MIB,
     'Kept of what a process writes, for stdout and stderr each, bytes.',
   ),
