@@ -51,7 +51,7 @@ export type WhatIfMessage =
   | { kind: 'done'; result: WhatIfResult }
   | { kind: 'failed'; message: string };
 
-/** Heap of the thread. A hundred thousand jobs take a tenth of it. */
+/** Heap of the thread, MB: beyond it the thread ends with an error, and the process goes on. */
 const HEAP_MB = 2_048;
 
 /**

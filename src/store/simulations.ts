@@ -17,7 +17,7 @@ import {
 } from './sql/simulations.js';
 import { read, write } from './statement.js';
 
-/** Jobs in a window at most: more would take minutes and gigabytes. */
+/** Jobs in a window at most: all of them are in memory at once. */
 export const SIMULATED_JOBS_MAX = 100_000;
 
 /** Everything that a simulation is made from. Plain data: it goes to a thread. */

@@ -3,8 +3,8 @@
  * same decisions for the same submissions. The live side runs the engine's own cycles, woken as the queue would, in virtual
  * time, and without the slow timer, which only makes up for what is lost.
  *
- * Conservative backfilling is not among the policies: the simulator keeps its promises from cycle to cycle, while the engine makes
- * them anew in each (docs/operations.md says so).
+ * Conservative backfilling is not among the policies: there the two decide differently. The simulator keeps its promises from cycle
+ * to cycle, the engine makes them anew in each (docs/operations.md says so); that is one difference, not known to be the only one.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Policy, UserClass } from '../../src/core/index.js';
