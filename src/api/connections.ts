@@ -111,20 +111,3 @@ export function eventCursor(field: string, cursor: string | null | undefined): s
     throw badInput(field, cursor, 'a cursor of an event, update or batch');
   return cursor;
 }
-
-/** All of a list that is held in memory, cut into a page by a key that is unique and ascending. */
-export function pageOfList<T>(
-  list: readonly T[],
-  { first, after }: ForwardArguments,
-  limits: ApiLimits,
-  kind: string,
-  keyOf: (item: T) => string,
-): Connection<T> {
-  const size = pageSize('first', first, limits);
-  const behind = after ? String(decodeCursor('after', after, kind, ['string'])[0]) : null;
-  const start = behind === null ? 0 : list.findIndex((item) => keyOf(item) > behind);
-  const rows = start < 0 ? [] : list.slice(start, start + size + 1);
-  return connection(rows, size, (item) => encodeCursor(kind, [keyOf(item)]), {
-    continued: behind !== null && start !== 0,
-  });
-}

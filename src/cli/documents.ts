@@ -24,7 +24,6 @@ const SIMULATION_FIELDS = `
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const UNCHANGED = 'unchanged { id code message }';
 
-export const VIEWER = 'query Viewer { viewer { id name role } }';
 export const LATEST_CURSOR = 'query LatestCursor { latestCursor }';
 
 // Jobs

@@ -116,7 +116,6 @@ const twoLevel = z
 
 /** How a scheduler with sites below it chooses among them. */
 export const dispatchPolicySchema = z.discriminatedUnion('kind', [twoLevel]);
-export type DispatchPolicyDocument = z.infer<typeof dispatchPolicySchema>;
 export type TwoLevelPolicy = z.infer<typeof twoLevel>;
 
 const seconds = z

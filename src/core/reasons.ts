@@ -22,7 +22,6 @@ export const ReasonCode = {
   NEVER_FITS_LICENCES: 'NEVER_FITS_LICENCES',
   NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
   NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
-  QUEUE_LIMIT: 'QUEUE_LIMIT',
   MOVE_LIMIT: 'MOVE_LIMIT',
   // Why a job waits in a site's queue; the first four also say why a site is not eligible.
   SITE_DRAINING: 'SITE_DRAINING',
@@ -58,7 +57,6 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_LICENCES: 'No site has machines and copies for all the licences that it asks for.',
   NEVER_FITS_PLATFORM: 'No machine has the operating system and architecture that it asks for.',
   NEVER_FITS_TOGETHER: 'Each requirement is met somewhere, but all of them together by no site.',
-  QUEUE_LIMIT: 'Every eligible site has as many queued jobs as it may hold.',
   MOVE_LIMIT: 'The cycle reached its limit of moves; the job is taken up by the next one.',
   SITE_DRAINING: 'The site is draining and starts nothing.',
   SITE_DOWN: 'The site is down.',
@@ -73,28 +71,6 @@ const sentences: Record<ReasonCode, string> = {
   READY: 'Nothing stands in its way: the next cycle starts it.',
   HELD: 'It is held until someone releases it.',
 };
-
-const placement: ReadonlySet<ReasonCode> = new Set([
-  ReasonCode.IDLE_SITE,
-  ReasonCode.LEAST_LOAD,
-  ReasonCode.LEAST_ORDERING,
-  ReasonCode.DRAWN,
-]);
-const starting: ReadonlySet<ReasonCode> = new Set([
-  ReasonCode.HEAD,
-  ReasonCode.BACKFILLED_BEFORE_RESERVATION,
-  ReasonCode.BACKFILLED_BESIDE_RESERVATION,
-  ReasonCode.FITTED_OUT_OF_TURN,
-]);
-
-/** True for the reasons of a move. */
-export const isDispatchReason = (code: ReasonCode): boolean => placement.has(code);
-/** True for the reasons of a start. */
-export const isStartReason = (code: ReasonCode): boolean => starting.has(code);
-/** True for the reasons of a wait. */
-export const isWaitingReason = (code: ReasonCode): boolean => !placement.has(code) && !starting.has(code);
-/** True when only new or changed resources can help: waiting cannot. */
-export const isNeverFits = (code: ReasonCode): boolean => code.startsWith('NEVER_FITS_');
 
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {

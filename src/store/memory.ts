@@ -17,7 +17,7 @@ import type {
 import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
 import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { EventKind, EventRow, OutputRow } from './rows.js';
-import { admitStart, type FreeResources, judgeReport, quotaFreesAt } from './rules.js';
+import { admitStart, type FreeResources, judgeReport, quotaFreesAt, schedulersJob } from './rules.js';
 import {
   type Applied,
   type Assignment,
@@ -778,24 +778,8 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    return {
-      id: job.id,
-      userId: job.userId,
-      userClass: this.user(job.userId).class,
-      submit: job.submittedAt,
-      estimate: job.estimateS,
-      benchmark: job.benchmark,
-      deadline: job.deadline,
-      tasks: job.tasks,
-      cpusPerTask: job.cpusPerTask,
-      memoryMbPerTask: job.memoryMbPerTask,
-      licences: job.licences,
-      os: job.os,
-      arch: job.arch,
-      boost: job.boost,
-      priority: job.priority,
-      runTimeLimit: job.runTimeLimitS,
-    };
+    const { id, userId, submittedAt, priority } = job;
+    return { ...schedulersJob(id, userId, this.user(userId).class, submittedAt, job), priority };
   }
 
   private coreRun(jobId: number, epoch: number): Run {

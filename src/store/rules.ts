@@ -1,9 +1,9 @@
 /**
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
-import type { Start } from '../core/model.js';
+import type { Job, Start, UserClass } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
-import type { ReportResult, RunReport } from './store.js';
+import type { NewJob, ReportResult, RunReport } from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
 
@@ -138,4 +138,45 @@ export function quotaFreesAt(
     if (used + asked <= limit) return at + periodS;
   }
   return null;
+}
+
+/** A job that nobody has dispatched yet, as the schedulers see it. `submit`: epoch seconds. */
+export function schedulersJob(
+  id: number,
+  userId: number,
+  userClass: UserClass,
+  submit: number,
+  job: Pick<
+    NewJob,
+    | 'estimateS'
+    | 'benchmark'
+    | 'deadline'
+    | 'tasks'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'licences'
+    | 'os'
+    | 'arch'
+    | 'boost'
+    | 'runTimeLimitS'
+  >,
+): Job {
+  return {
+    id,
+    userId,
+    userClass,
+    submit,
+    estimate: job.estimateS,
+    benchmark: job.benchmark,
+    deadline: job.deadline,
+    tasks: job.tasks,
+    cpusPerTask: job.cpusPerTask,
+    memoryMbPerTask: job.memoryMbPerTask,
+    licences: job.licences,
+    os: job.os,
+    arch: job.arch,
+    boost: job.boost,
+    priority: null,
+    runTimeLimit: job.runTimeLimitS,
+  };
 }

@@ -1,10 +1,16 @@
 /** Dry runs and explanations: what the schedulers would do, asked of the same functions that do it. */
 
-import { predictStart } from '../../core/explain/placement.js';
-import { type Job as CoreJob, type Placing, placement, waitingOnHold, whyWaiting } from '../../core/index.js';
+import {
+  type Job as CoreJob,
+  type Placing,
+  placement,
+  predictStart,
+  waitingOnHold,
+  whyWaiting,
+} from '../../core/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
-import type { NewJob } from '../../store/store.js';
+import { schedulersJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
@@ -59,7 +65,9 @@ export function createExplainService(parts: ServiceParts) {
     const known = grid.job(row.id);
     const place = grid.placeOf(row.id);
     if (known === null || place === null || place.at === 'ROOT') {
-      return atRoot(known ?? coreJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row));
+      return atRoot(
+        known ?? schedulersJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row),
+      );
     }
     if (place.at === 'RUNNING')
       throw new ApiError('CONFLICT', `${globalId('job', row.id)} has started meanwhile`);
@@ -83,7 +91,7 @@ export function createExplainService(parts: ServiceParts) {
           const made = newJob(spec, handlesAll(viewer), (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
-          return atRoot(coreJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));
+          return atRoot(schedulersJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);
@@ -115,46 +123,5 @@ function described({ priority, reason, message, ranking }: Placing) {
       rank: site.rank,
       terms: site.terms,
     })),
-  };
-}
-
-/** A job as the schedulers see it. */
-function coreJob(
-  id: number,
-  userId: number,
-  userClass: CoreJob['userClass'],
-  submit: number,
-  job: Pick<
-    NewJob,
-    | 'estimateS'
-    | 'benchmark'
-    | 'deadline'
-    | 'tasks'
-    | 'cpusPerTask'
-    | 'memoryMbPerTask'
-    | 'licences'
-    | 'os'
-    | 'arch'
-    | 'boost'
-    | 'runTimeLimitS'
-  >,
-): CoreJob {
-  return {
-    id,
-    userId,
-    userClass,
-    submit,
-    estimate: job.estimateS,
-    benchmark: job.benchmark,
-    deadline: job.deadline,
-    tasks: job.tasks,
-    cpusPerTask: job.cpusPerTask,
-    memoryMbPerTask: job.memoryMbPerTask,
-    licences: job.licences,
-    os: job.os,
-    arch: job.arch,
-    boost: job.boost,
-    priority: null,
-    runTimeLimit: job.runTimeLimitS,
   };
 }
