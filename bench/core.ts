@@ -151,5 +151,9 @@ function anyJob(id: number, random: RandomStream): Job {
     boost: 0,
     priority: null,
     runTimeLimit: null,
+    application: '',
+    groupId: 0,
+    migratedAt: null,
+    data: null,
   };
 }

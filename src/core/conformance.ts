@@ -173,6 +173,10 @@ const anyJob = {
   boost: 0,
   priority: null,
   runTimeLimit: null,
+  application: '',
+  groupId: 0,
+  migratedAt: null,
+  data: null,
 } as const;
 
 function casesOf(parsed: unknown): Case[] {

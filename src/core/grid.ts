@@ -6,7 +6,10 @@
  *
  * What a grid answers depends on its content only, never on the order in which the content came.
  */
+import { DataCatalogue } from './data/catalogue.js';
+import { JobHistory } from './data/history.js';
 import { PriorityLoad } from './dispatch/load.js';
+import { Traffic } from './dispatch/traffic.js';
 import type { Promises } from './local/conservative.js';
 import { JobQueue } from './local/queue.js';
 import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
@@ -27,6 +30,10 @@ export interface SiteEntry {
   site: Site;
   readonly resources: SiteResources;
   readonly queue: JobQueue;
+  /** Jobs that wait before the local queue and can still go to another site (diana.md). */
+  readonly meta: JobQueue;
+  /** How many jobs came and were served lately. */
+  readonly traffic: Traffic;
   readonly load: PriorityLoad;
   /** Queued jobs that ask for each licence kind. */
   readonly requests: Map<string, number>;
@@ -36,17 +43,19 @@ export interface SiteEntry {
   promises: Promises | null;
 }
 
-/** Where a job is: at the root (no site), in a site's queue, or running there. */
+/** Where a job is: at the root (no site), in a site's meta-queue or local queue, or running there. */
 interface JobEntry {
   job: Job;
   requirement: Requirement;
   site: SiteEntry | null;
+  meta: boolean;
   slot: number;
   run: RunState | null;
 }
 
 export type JobPlace =
   | { at: 'ROOT' }
+  | { at: 'META'; siteId: number }
   | { at: 'QUEUE'; siteId: number }
   | { at: 'RUNNING'; siteId: number; plannedEnd: number };
 
@@ -60,6 +69,12 @@ export class Grid {
   readonly sites: SiteEntry[] = [];
   /** Jobs held by the root. Read only. */
   readonly root = new JobQueue();
+  /** Where data lies, and the network between the sites. */
+  readonly data = new DataCatalogue();
+  /** What runs of applications have shown. */
+  readonly history = new JobHistory();
+  /** By user id: the share of the grid that a user is entitled to, relative to others'; without an entry 1. */
+  readonly quotas = new Map<number, number>();
   /** Changes whenever a site, a machine or a licence does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
@@ -84,6 +99,8 @@ export class Grid {
       site,
       resources: new SiteResources(site.id, (siteId, kind) => this.poolsFor(siteId, kind)),
       queue: new JobQueue(),
+      meta: new JobQueue(),
+      traffic: new Traffic(),
       load: new PriorityLoad(),
       requests: new Map(),
       reservation: null,
@@ -98,7 +115,7 @@ export class Grid {
   removeSite(siteId: number): void {
     const entry = this.siteEntry(siteId);
     check(entry.resources.machines.length === 0, `site ${siteId} still has machines`);
-    check(entry.queue.length === 0, `site ${siteId} still has queued jobs`);
+    check(entry.queue.length + entry.meta.length === 0, `site ${siteId} still has queued jobs`);
     for (const { licence } of this.licenceById.values()) {
       check(licence.siteId !== siteId, `site ${siteId} still has licence ${licence.id}`);
     }
@@ -212,6 +229,20 @@ export class Grid {
     entry.slot = this.root.add(job, entry.requirement, 0);
   }
 
+  /** The job is in the site's meta-queue from now on: from the root, or exported by another site. */
+  placeAtMeta(job: Job, siteId: number): void {
+    const site = this.siteEntry(siteId);
+    checkJob(job);
+    const known = this.jobById.get(job.id);
+    if (known !== undefined) {
+      check(known.run === null, `job ${job.id} has a live run`);
+      this.leaveQueue(known);
+    }
+    const entry = this.enter(job, site);
+    entry.meta = true;
+    entry.slot = site.meta.add(job, entry.requirement, 0);
+  }
+
   /**
    * The job is in the site's queue from now on. From the root this is a dispatch: its margin enters the window. A job
    * that is in the queue already is changed (its boost, its user's class).
@@ -222,7 +253,7 @@ export class Grid {
     const known = this.jobById.get(job.id);
     if (known !== undefined) {
       check(known.run === null, `job ${job.id} has a live run`);
-      const margin = known.site === null ? marginOf(job) : null;
+      const margin = known.site === null || known.meta ? marginOf(job) : null;
       if (margin !== null) this.pushMargin(margin);
       this.leaveQueue(known);
     }
@@ -238,7 +269,7 @@ export class Grid {
     const entry = this.jobById.get(run.jobId);
     if (entry === undefined) fail(`job ${run.jobId} is not in the grid`);
     if (entry.run !== null) fail(`job ${run.jobId} has a live run`);
-    if (entry.site?.site.id !== run.siteId)
+    if (entry.site?.site.id !== run.siteId || entry.meta)
       fail(`job ${run.jobId} is not in the queue of site ${run.siteId}`);
     const state = this.runState(run, entry.requirement);
     for (let i = 0; i < state.machines.length; i++) {
@@ -342,7 +373,7 @@ export class Grid {
     if (entry.site === null) return { at: 'ROOT' };
     const siteId = entry.site.site.id;
     return entry.run === null
-      ? { at: 'QUEUE', siteId }
+      ? { at: entry.meta ? 'META' : 'QUEUE', siteId }
       : { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
   }
 
@@ -382,7 +413,7 @@ export class Grid {
     const known = this.jobById.get(job.id);
     const requirement = this.requirements.enter(job);
     if (known === undefined) {
-      const entry: JobEntry = { job, requirement, site, slot: -1, run: null };
+      const entry: JobEntry = { job, requirement, site, meta: false, slot: -1, run: null };
       this.jobById.set(job.id, entry);
       return entry;
     }
@@ -390,6 +421,7 @@ export class Grid {
     known.job = job;
     known.requirement = requirement;
     known.site = site;
+    known.meta = false;
     return known;
   }
 
@@ -400,8 +432,8 @@ export class Grid {
 
   private leaveQueue(entry: JobEntry): void {
     const { job, site, slot } = entry;
-    if (site === null) {
-      this.root.remove(slot);
+    if (site === null || entry.meta) {
+      (site?.meta ?? this.root).remove(slot);
       return;
     }
     site.load.remove(site.queue.priorities[slot] as number, site.queue.works[slot] as number);

@@ -1,5 +1,7 @@
 /** What the other rooms use of the core. */
 export * from './conformance.js';
+export { DataCatalogue, UNKNOWN_LINK } from './data/catalogue.js';
+export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKinds } from './data/history.js';
 export {
   type DispatchContext,
   type DispatchPlan,

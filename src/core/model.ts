@@ -73,6 +73,64 @@ export interface Job {
   priority: number | null;
   /** Seconds after which the run is stopped; planning does not use it. */
   runTimeLimit: number | null;
+  /** What program it runs: runs of one application make up its history (job-ratio.md). */
+  application: string;
+  /** Jobs submitted together share it: DIANA exports whole groups. */
+  groupId: number;
+  /** When it last went from one site's meta-queue to another's; null: never (diana.md, "Congestion and migration"). */
+  migratedAt: number | null;
+  /** What it reads and writes, and where; null: nothing that matters for where it runs. */
+  data: JobData | null;
+}
+
+/** What a job moves over the network. Amounts are megabytes (10^6 bytes). */
+export interface JobData {
+  /** The site it was submitted from: its sandbox comes from there and its output goes there; null: nowhere in the grid. */
+  originSiteId: number | null;
+  /** What travels with the job: program and small files. */
+  sandboxMb: number;
+  inputs: readonly JobInput[];
+  outputMb: number;
+  /** What its owner declares to be the share of computation in its run time, 0 to 1; null: nothing. */
+  computationShare: number | null;
+}
+
+/** An input: a dataset, or so much at a place. */
+export type JobInput = { datasetId: number } | { sizeMb: number; siteId: number };
+
+/** Something that jobs read, with copies at sites. */
+export interface Dataset {
+  id: number;
+  sizeMb: number;
+  /** Sites with a copy, ascending. */
+  siteIds: readonly number[];
+}
+
+/** The network from one site to another. */
+export interface Link {
+  fromSiteId: number;
+  toSiteId: number;
+  /** Megabytes a second, > 0. */
+  bandwidthMbS: number;
+  rttS: number;
+  /** Share of packets lost, 0 ≤ loss < 1. */
+  loss: number;
+}
+
+/**
+ * Running averages over the runs that one user made of one application with the same kinds of resources (job-ratio.md,
+ * "Job Analyzer and Monitor"): times scaled to the reference power.
+ */
+export interface RunAverages {
+  application: string;
+  userId: number;
+  /** `resourceKinds` of the jobs. */
+  kinds: string;
+  /** Runs averaged, at least 1. */
+  count: number;
+  turnaroundS: number;
+  executionS: number;
+  ioS: number;
 }
 
 export interface Allocation {
@@ -93,9 +151,11 @@ export interface Run {
 /** A job goes from one scheduler to another. */
 export interface Move {
   jobId: number;
-  /** null: the root. */
+  /** null: the root; else the site in whose meta-queue it is. */
   from: number | null;
   to: number;
+  /** Which of the site's queues takes it: the local one (DISPATCHED), or the meta-queue, from which it can still go elsewhere. */
+  queue: 'LOCAL' | 'META';
   priority: number;
   reason: ReasonCode;
   explanation: DispatchExplanation;
@@ -123,15 +183,18 @@ export interface Reservation {
 }
 
 /** The terms of a level-1 priority (two-level.md, "Meta-Scheduler priority"). */
-export interface MsTerms {
+export type MsTerms = {
   deadline: number;
   licenses: number;
   user: number;
-}
+};
 
 /**
  * Why a move went where it did. Compact, for ten thousand of them are stored at a time: the arrays under `terms` are
  * aligned with `sites`. `describeDispatch` makes it readable.
+ *
+ * The terms are named in the order in which the policy compares them, and the least value goes first, unless
+ * `highestFirst`.
  */
 export interface DispatchExplanation {
   /** Eligible sites, in the stable site order. */
@@ -142,9 +205,12 @@ export interface DispatchExplanation {
   candidates: readonly number[];
   /** By site id: why it could not take the job. */
   ineligible: Readonly<Record<number, ReasonCode>>;
-  /** The level at which the terms were read: priority and boost. */
-  level: number;
-  priorityTerms: MsTerms | null;
+  /** The first term's highest value is the best. */
+  highestFirst?: true;
+  /** The level at which the terms were read: priority and boost; null: the policy has no levels. */
+  level: number | null;
+  /** What the policy knows of the job itself, by name: the terms of its priority, its job ratio; null: nothing. */
+  priorityTerms: Readonly<Record<string, number>> | null;
 }
 
 /** The terms of a level-2 priority (two-level.md, "Level 2"). */

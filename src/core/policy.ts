@@ -3,7 +3,7 @@
  * given a document and its version and cites the version in its decisions.
  *
  * A new dispatch or local policy is a new member of the unions below, with its implementation registered in
- * dispatch/policies.ts or local/policies.ts.
+ * dispatch/cycle.ts or local/policies.ts.
  */
 import { z } from 'zod';
 
@@ -114,20 +114,92 @@ const twoLevel = z
     }
   });
 
-/** How a scheduler with sites below it chooses among them. */
-export const dispatchPolicySchema = z.discriminatedUnion('kind', [twoLevel]);
-export type TwoLevelPolicy = z.infer<typeof twoLevel>;
-
 const seconds = z
   .number()
   .min(1)
   .max(86_400 * 30);
+
+/** Jobs that a site's queue holds at most, as far as the root is concerned. */
+const queueLimit = z.int().min(1).max(1_000_000);
+
+/**
+ * The root holds jobs until a site has room (hierarchical-clusters.md). `queueLimit` 0: a job leaves only when it can
+ * start. S-SJF and L-SJF: a queue for each number of tasks, SJF inside, served from the fewest tasks up or from the most down.
+ */
+const queues = z.strictObject({
+  kind: z.literal('queues'),
+  order: z.enum(['FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF']),
+  queueLimit: z.int().min(0).max(1_000_000),
+  ageBoundS,
+});
+
+/** JBMS (job-ratio.md): batches to the best-ranked sites while their queues have room. */
+const jobRatio = z.strictObject({
+  kind: z.literal('job-ratio'),
+  queueLimit: queueLimit.default(100),
+});
+
+const share = z.number().min(0).max(1);
+const costWeights = z.strictObject({ network: weight, computation: weight, data: weight });
+
+/** DIANA (diana.md): cost, quota priorities in four queues, migration out of congested sites. */
+const diana = z
+  .strictObject({
+    kind: z.literal('diana'),
+    /** `(α, β, γ)` for each kind of job. */
+    weights: z
+      .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
+      .default({
+        computational: { network: 1, computation: 1, data: 1 },
+        dataIntensive: { network: 1, computation: 1, data: 1 },
+        both: { network: 1, computation: 1, data: 1 },
+      }),
+    /** A job whose share of computation is at least so much is computational, at most so much data intensive. */
+    computationalFrom: share.default(0.75),
+    dataIntensiveTo: share.default(0.25),
+    /** Seconds that a fully busy site costs more than an idle one. */
+    loadPenaltyS: z.number().min(0).max(86_400).default(60),
+    /** Jobs in a site's local queue at most; what goes beyond stays in its meta-queue and can be exported. */
+    queueLimit: queueLimit.default(10),
+    /** A site is congested when `(arrival − service)/arrival`, rates over the window, is above the threshold. */
+    congestionThreshold: z.number().min(-1e6).max(1).default(0.5),
+    congestionWindowS: z.number().min(10).max(3600).default(600),
+    /** A migrated job stays where it is for so long. */
+    holdOffS: seconds.default(300),
+  })
+  .refine((policy) => policy.dataIntensiveTo < policy.computationalFrom, {
+    path: ['dataIntensiveTo'],
+    error: 'must be below computationalFrom',
+  });
+
+/** Baselines: each eligible site in turn, a drawn one, the one with the most power. */
+const roundRobin = z.strictObject({ kind: z.literal('round-robin') });
+const random = z.strictObject({ kind: z.literal('random') });
+const mostFlops = z.strictObject({ kind: z.literal('most-flops') });
+
+/** How a scheduler with sites below it chooses among them. */
+export const dispatchPolicySchema = z.discriminatedUnion('kind', [
+  twoLevel,
+  queues,
+  jobRatio,
+  diana,
+  roundRobin,
+  random,
+  mostFlops,
+]);
+type OfKind<K extends Policy['dispatch']['kind']> = Extract<Policy['dispatch'], { kind: K }>;
+export type TwoLevelPolicy = OfKind<'two-level'>;
+export type QueuesPolicy = OfKind<'queues'>;
+export type JobRatioPolicy = OfKind<'job-ratio'>;
+export type DianaPolicy = OfKind<'diana'>;
 
 export const policySchema = z.strictObject({
   dispatch: dispatchPolicySchema,
   local: localPolicySchema,
   /** Seed of every draw; a draw depends on it and on the job only. */
   seed: z.int().min(0).max(0xffffffff),
+  /** Power of the machine that run times in the history of job ratios are scaled to. */
+  referencePower: z.number().positive().max(1e9).default(1),
   timers: z.strictObject({
     /** Every cycle runs at least this often, in case a wake-up was lost. */
     cycleS: seconds,
@@ -142,13 +214,22 @@ export const policySchema = z.strictObject({
 });
 export type Policy = z.infer<typeof policySchema>;
 
+/**
+ * By what a flexible site orders its queue under a dispatch policy: the root's priorities where it gives any (MS), else
+ * the site's own.
+ */
+export function orderMode({ dispatch }: Pick<Policy, 'dispatch'>): TwoLevelPolicy['mode'] {
+  if (dispatch.kind === 'two-level') return dispatch.mode;
+  return dispatch.kind === 'diana' ? 'MS' : 'LS';
+}
+
 /** The highest level-1 priority that the weights can give, boost apart. */
 export function highestPriority(policy: Pick<TwoLevelPolicy, 'weights' | 'maxDelta'>): number {
   const { deadline, licenses, user } = policy.weights;
   return Math.floor(deadline * policy.maxDelta + licenses * policy.maxDelta + user * policy.maxDelta);
 }
 
-export const DEFAULT_POLICY: Policy = {
+export const DEFAULT_POLICY = {
   dispatch: {
     kind: 'two-level',
     mode: 'MS',
@@ -169,6 +250,7 @@ export const DEFAULT_POLICY: Policy = {
     },
   },
   seed: 1,
+  referencePower: 1,
   timers: {
     cycleS: 10,
     agentSilentS: 60,
@@ -176,7 +258,7 @@ export const DEFAULT_POLICY: Policy = {
     onDeadlinePassed: 'RECORD',
   },
   maxAttempts: 3,
-};
+} as const satisfies Policy;
 
 /** A policy document that is not acceptable; the message has a line `path: value is …; accepted is …` for each fault. */
 export class PolicyError extends Error {

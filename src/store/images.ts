@@ -40,6 +40,10 @@ export function jobFromArray(a: JobArray): Job {
     boost: a[13],
     priority: a[14],
     runTimeLimit: a[15],
+    application: '',
+    groupId: 0,
+    migratedAt: null,
+    data: null,
   };
 }
 

@@ -178,5 +178,9 @@ export function schedulersJob(
     boost: job.boost,
     priority: null,
     runTimeLimit: job.runTimeLimitS,
+    application: '',
+    groupId: 0,
+    migratedAt: null,
+    data: null,
   };
 }

@@ -117,7 +117,7 @@ export async function submit(world: World, userId: number, jobs: NewJob[], now =
 const explanation = { sites: [], terms: {}, candidates: [], ineligible: {}, level: 0, priorityTerms: null };
 
 export const move = (jobId: number, to: number, from: number | null = null, priority = 5) =>
-  ({ jobId, from, to, priority, reason: 'IDLE_SITE', explanation }) as const;
+  ({ jobId, from, to, queue: 'LOCAL', priority, reason: 'IDLE_SITE', explanation }) as const;
 
 /** Submits jobs and gives them to a site. */
 export async function dispatched(

@@ -10,7 +10,10 @@ import { marginOf, meanOf, msPriority } from '../priority/ms-priority.js';
 import { draw } from '../random.js';
 import { ReasonCode } from '../reasons.js';
 import type { Eligibility } from '../resources/eligibility.js';
-import type { Choice, DispatchPass } from './policy.js';
+import { type Choice, type DispatchPass, inOrderOfArrival, type PlanBuilder } from './policy.js';
+
+/** Every job goes somewhere at once. */
+type TwoLevelChoice = Choice & { site: SiteEntry };
 
 export class TwoLevelDispatch implements DispatchPass {
   private readonly rules: TwoLevelPolicy;
@@ -29,7 +32,15 @@ export class TwoLevelDispatch implements DispatchPass {
     this.margins = grid.lastMargins(this.rules.window);
   }
 
-  choose(job: Job, eligibility: Eligibility): Choice {
+  decide(plan: PlanBuilder): void {
+    inOrderOfArrival(this.grid, plan, (job, eligibility) => {
+      const choice = this.choose(job, eligibility);
+      this.moved(job, choice);
+      plan.take(job, choice);
+    });
+  }
+
+  choose(job: Job, eligibility: Eligibility): TwoLevelChoice {
     const { priority, terms } = this.priorityOf(job);
     const level = this.rules.mode === 'NONE' ? 0 : effectivePriority({ priority, boost: job.boost });
     const { sites } = this.grid;
@@ -59,7 +70,12 @@ export class TwoLevelDispatch implements DispatchPass {
     };
   }
 
-  moved(job: Job, choice: Choice): void {
+  undo(): void {
+    for (const { site, priority, work } of this.moves) site.load.remove(priority, work);
+  }
+
+  /** The job is taken to have gone there, for the choices that follow. */
+  private moved(job: Job, choice: TwoLevelChoice): void {
     const priority = effectivePriority({
       priority: choice.priority,
       boost: job.boost,
@@ -71,10 +87,6 @@ export class TwoLevelDispatch implements DispatchPass {
     if (margin === null) return;
     this.margins.push(margin);
     if (this.margins.length > this.rules.window) this.margins.shift();
-  }
-
-  undo(): void {
-    for (const { site, priority, work } of this.moves) site.load.remove(priority, work);
   }
 
   private priorityOf(job: Job): { priority: number; terms: MsTerms | null } {

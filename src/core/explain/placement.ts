@@ -78,8 +78,8 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     reason,
     message: reasonSentence(reason),
     explanation,
-    ranking: [...rank(site.site.id, explanation), ...others],
-    start: predictStart(grid, site, job, context.now),
+    ranking: [...rank(site?.site.id ?? null, explanation), ...others],
+    start: site === null ? null : predictStart(grid, site, job, context.now),
   };
 }
 
@@ -91,7 +91,7 @@ export const numbersOf = ({ tasks, cpusPerTask, memoryMbPerTask }: Requirement):
 });
 
 /** The chosen site, then the others by their terms in the order in which the policy compares them, then by id. */
-function rank(chosen: number, { sites, terms }: DispatchExplanation): SiteRanking[] {
+function rank(chosen: number | null, { sites, terms, highestFirst }: DispatchExplanation): SiteRanking[] {
   const names = Object.keys(terms);
   const rows = sites.map((siteId, i) => ({
     siteId,
@@ -103,7 +103,7 @@ function rank(chosen: number, { sites, terms }: DispatchExplanation): SiteRankin
     if (a.siteId === chosen || b.siteId === chosen) return a.siteId === chosen ? -1 : 1;
     for (const name of names) {
       const difference = (a.terms[name] as number) - (b.terms[name] as number);
-      if (difference !== 0) return difference;
+      if (difference !== 0) return highestFirst ? -difference : difference;
     }
     return a.siteId - b.siteId;
   });

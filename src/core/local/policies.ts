@@ -3,7 +3,13 @@
  *
  * To add one: a member of `localPolicySchema` in ../policy.ts and an entry in `localPolicies`.
  */
-import type { BackfillOrder, LocalPolicy, Policy } from '../policy.js';
+import {
+  type BackfillOrder,
+  type LocalPolicy,
+  orderMode,
+  type Policy,
+  type TwoLevelPolicy,
+} from '../policy.js';
 import { conservative, hybrid } from './conservative.js';
 import { KeyedWalk } from './keyed-walk.js';
 import type { SitePass } from './pass.js';
@@ -19,7 +25,7 @@ export interface LocalScheduler {
 
 /** The scheduler for a local policy under a policy document: its mode says by what a flexible site orders. */
 export function localScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
-  const { mode } = policy.dispatch;
+  const mode = orderMode(policy);
   if (last?.local !== local || last.mode !== mode) {
     last = { local, mode, scheduler: makeScheduler(local, policy) };
   }
@@ -27,7 +33,7 @@ export function localScheduler(local: LocalPolicy, policy: Policy): LocalSchedul
 }
 
 /** Made once for cycles in a row under the same policy, as most are; what it is made of does not change. */
-let last: { local: LocalPolicy; mode: Policy['dispatch']['mode']; scheduler: LocalScheduler } | null = null;
+let last: { local: LocalPolicy; mode: TwoLevelPolicy['mode']; scheduler: LocalScheduler } | null = null;
 
 function makeScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
   switch (local.kind) {
@@ -60,7 +66,7 @@ function makeScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
         decide: (pass, walk) => hybrid(pass, walk, local.reservations),
       };
     case 'flexible': {
-      const { mode } = policy.dispatch;
+      const mode = orderMode(policy);
       if (mode === 'NONE') return { walk: arrival, decide: backfilling };
       if (mode === 'MS') return { walk: byPriority, decide: backfilling };
       return {

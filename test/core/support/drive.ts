@@ -25,6 +25,10 @@ export const job = (given: Partial<Job> & { id: number }): Job => ({
   boost: 0,
   priority: null,
   runTimeLimit: null,
+  application: '',
+  groupId: 0,
+  migratedAt: null,
+  data: null,
   ...given,
 });
 

@@ -1,0 +1,91 @@
+/**
+ * Where data lies and what the network between the sites is like: what moving a job's files costs.
+ *
+ * Sites without a known link are taken to have a poor one, so that an unmeasured way is used only where nothing else is.
+ */
+import type { Dataset, Job, JobInput, Link } from '../model.js';
+
+/** Between two sites of which nothing is known. */
+export const UNKNOWN_LINK: Omit<Link, 'fromSiteId' | 'toSiteId'> = { bandwidthMbS: 10, rttS: 0.1, loss: 0 };
+/** Within a site nothing is moved. */
+const LOCAL: Omit<Link, 'fromSiteId' | 'toSiteId'> = { bandwidthMbS: Infinity, rttS: 0, loss: 0 };
+
+export class DataCatalogue {
+  /** Changes whenever a dataset or a link does: what was worked out before may no longer hold. */
+  version = 0;
+  private readonly datasets = new Map<number, Dataset>();
+  private readonly links = new Map<number, Map<number, Link>>();
+
+  /** Adds a dataset or replaces what is known of it. Throws on a size below 0. */
+  setDataset(dataset: Dataset): void {
+    if (!(dataset.sizeMb >= 0 && dataset.sizeMb < Infinity))
+      throw new Error(`dataset.sizeMb is ${dataset.sizeMb}; accepted is a finite number from 0`);
+    this.version++;
+    this.datasets.set(dataset.id, dataset);
+  }
+
+  /** Jobs that still name it read nothing from then on. */
+  removeDataset(datasetId: number): void {
+    this.version++;
+    this.datasets.delete(datasetId);
+  }
+
+  /** Adds a link or replaces what is known of it. Throws on a bandwidth, time or loss that cannot be. */
+  setLink(link: Link): void {
+    const { bandwidthMbS, rttS, loss } = link;
+    if (!(bandwidthMbS > 0))
+      throw new Error(`link.bandwidthMbS is ${bandwidthMbS}; accepted is a number above 0`);
+    if (!(rttS >= 0)) throw new Error(`link.rttS is ${rttS}; accepted is a number from 0`);
+    if (!(loss >= 0 && loss < 1))
+      throw new Error(`link.loss is ${loss}; accepted is a number from 0, below 1`);
+    this.version++;
+    let from = this.links.get(link.fromSiteId);
+    if (from === undefined) {
+      from = new Map();
+      this.links.set(link.fromSiteId, from);
+    }
+    from.set(link.toSiteId, link);
+  }
+
+  removeLink(fromSiteId: number, toSiteId: number): void {
+    this.version++;
+    this.links.get(fromSiteId)?.delete(toSiteId);
+  }
+
+  /** The way from one site to another; nothing in the way within one. */
+  link(fromSiteId: number, toSiteId: number): Omit<Link, 'fromSiteId' | 'toSiteId'> {
+    if (fromSiteId === toSiteId) return LOCAL;
+    return this.links.get(fromSiteId)?.get(toSiteId) ?? UNKNOWN_LINK;
+  }
+
+  /** What is known of a dataset; null: it is not, or no longer, there. */
+  dataset(datasetId: number): Dataset | null {
+    return this.datasets.get(datasetId) ?? null;
+  }
+
+  /**
+   * Seconds that it takes to bring the job's inputs to the site: each from its best replica, one after the other, nothing for
+   * those that are there (the data access cost of job-ratio.md, and the inputs' part of diana.md's data cost).
+   */
+  accessS({ data }: Pick<Job, 'data'>, siteId: number): number {
+    let seconds = 0;
+    if (data !== null) for (const input of data.inputs) seconds += this.inputS(input, siteId);
+    return seconds;
+  }
+
+  /** Seconds that it takes to bring the job's output from the site to where it was submitted. */
+  returnS({ data }: Pick<Job, 'data'>, siteId: number): number {
+    if (data === null || data.originSiteId === null || data.outputMb === 0) return 0;
+    return data.outputMb / this.link(siteId, data.originSiteId).bandwidthMbS;
+  }
+
+  private inputS(input: JobInput, siteId: number): number {
+    if ('siteId' in input) return input.sizeMb / this.link(input.siteId, siteId).bandwidthMbS;
+    const dataset = this.datasets.get(input.datasetId);
+    // Without a replica nobody can say from where: it costs the same everywhere.
+    if (dataset === undefined || dataset.siteIds.length === 0) return 0;
+    let best = 0;
+    for (const from of dataset.siteIds) best = Math.max(best, this.link(from, siteId).bandwidthMbS);
+    return dataset.sizeMb / best;
+  }
+}

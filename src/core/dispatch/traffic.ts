@@ -1,0 +1,57 @@
+/**
+ * Arrivals and services at one site over a sliding window (diana.md, "Congestion and migration"), counted in intervals of
+ * fixed boundaries: what is counted depends on the times only, not on how the driver came by them.
+ */
+export const INTERVAL_S = 5;
+/** Intervals kept: the widest window that a policy may ask for, one hour. */
+const KEPT = 720;
+
+export class Traffic {
+  /** By interval number modulo KEPT. */
+  private readonly arrivals = new Float64Array(KEPT);
+  private readonly services = new Float64Array(KEPT);
+  /** The latest interval that anything was counted in. */
+  private latest = -Infinity;
+
+  /** So many jobs came to the site's queues at the time. */
+  arrived(at: number, jobs = 1): void {
+    this.count(this.arrivals, at, jobs);
+  }
+
+  /** So many of its runs ended at the time. */
+  served(at: number, jobs = 1): void {
+    this.count(this.services, at, jobs);
+  }
+
+  /** Jobs a second over the window that ends now. */
+  rates(now: number, windowS: number): { arrival: number; service: number } {
+    const last = Math.floor(now / INTERVAL_S);
+    const intervals = Math.min(KEPT, Math.ceil(windowS / INTERVAL_S));
+    let arrivals = 0;
+    let services = 0;
+    for (let interval = last; interval > last - intervals; interval--) {
+      if (interval > this.latest || interval <= this.latest - KEPT) continue;
+      arrivals += this.arrivals[place(interval)] as number;
+      services += this.services[place(interval)] as number;
+    }
+    const seconds = intervals * INTERVAL_S;
+    return { arrival: arrivals / seconds, service: services / seconds };
+  }
+
+  private count(counts: Float64Array, at: number, jobs: number): void {
+    const interval = Math.floor(at / INTERVAL_S);
+    if (interval <= this.latest - KEPT) return;
+    if (interval > this.latest) {
+      // What lies between is empty, and takes the place of what is too old.
+      for (let next = Math.max(this.latest + 1, interval - KEPT + 1); next <= interval; next++) {
+        this.arrivals[place(next)] = 0;
+        this.services[place(next)] = 0;
+      }
+      this.latest = interval;
+    }
+    counts[place(interval)] = (counts[place(interval)] as number) + jobs;
+  }
+}
+
+/** Intervals before the origin of time are negative. */
+const place = (interval: number): number => ((interval % KEPT) + KEPT) % KEPT;
