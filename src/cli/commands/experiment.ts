@@ -6,6 +6,7 @@ import { queues, queuesReport } from '../../simulator/experiments/queues.js';
 import type { Report } from '../../simulator/experiments/report.js';
 import { santoso, santosoReport } from '../../simulator/experiments/santoso.js';
 import { twoLevel, twoLevelReport } from '../../simulator/experiments/two-level.js';
+import { chartSvg } from '../../simulator/plots/chart.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { parseNumber } from '../parse.js';
 import { type Progress, progress } from '../progress.js';
@@ -37,8 +38,8 @@ export function addExperiment(program: Command): void {
   for (const [name, { about, run }] of Object.entries(experiments)) {
     const command = addCommand(parent, name, about)
       .option('--seed <n>', 'seed of every draw', '1')
-      .option('--out <folder>', `write ${name}.md and ${name}.json there`);
-    command.action((flags: { seed: string; out?: string }) => {
+      .option('--out <folder>', `write ${name}.md, ${name}.json and the plots there`);
+    command.action(async (flags: { seed: string; out?: string }) => {
       const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
       let bar: Progress | undefined;
       const report = run(seed, (done, all) => {
@@ -46,15 +47,16 @@ export function addExperiment(program: Command): void {
         bar.update(done);
       });
       bar?.stop();
-      if (flags.out !== undefined) write(flags.out, report);
+      if (flags.out !== undefined) await write(flags.out, report);
       if (wantsJson(command)) return printJson(report.data);
       print(report.text.trimEnd());
     });
   }
 }
 
-function write(folder: string, { name, text, data }: Report): void {
+async function write(folder: string, { name, text, data, plots = [] }: Report): Promise<void> {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, `${name}.md`), text);
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(data, null, 2)}\n`);
+  for (const plot of plots) writeFileSync(join(folder, `${plot.name}.svg`), await chartSvg(plot.chart));
 }

@@ -1,4 +1,5 @@
 /** What an experiment leaves: a page for readers and the numbers for programs. */
+import type { Chart } from '../plots/chart.js';
 
 export interface Report {
   name: string;
@@ -8,6 +9,20 @@ export interface Report {
   data: unknown;
   /** One line that says how it came out; the last that the command prints. */
   verdict: string;
+  /** Pictures that the page links to, drawn when they are written. */
+  plots?: readonly Plot[];
+}
+
+/** A chart in a file beside the page. */
+export interface Plot {
+  /** Of the file, without `.svg`: the experiment's, or that and a word more. */
+  name: string;
+  chart: Chart;
+}
+
+/** A plot in Markdown. */
+export function plotLink({ name, chart }: Plot): string {
+  return `![${chart.title}](${name}.svg)`;
 }
 
 /** A Markdown table. */
