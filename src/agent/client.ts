@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type LinkProbe, measureLink } from './links.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -29,6 +30,10 @@ export interface AgentOptions {
   /** Only these machines are vouched for; by default all of the site. */
   machines?: readonly string[];
   heartbeatMs?: number;
+  /** Links to measure; none by default. */
+  linkProbes?: readonly LinkProbe[];
+  /** Between two rounds of measurements. */
+  linkProbeMs?: number;
   /** From SIGTERM to SIGKILL when a run is stopped. */
   graceMs?: number;
 }
@@ -62,6 +67,9 @@ const HEARTBEAT =
 const REPORT = `mutation Report($site: ID!, $reports: [RunReportInput!]!) {
   reportRuns(site: $site, reports: $reports) { results }
 }`;
+const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
+  reportLinks(site: $site, measurements: $measurements) { measuredAt }
+}`;
 const ASSIGNMENTS = `subscription Assignments($site: ID!) {
   assignments(site: $site) {
     cursor
@@ -94,6 +102,7 @@ interface WireAssignment {
   machines: { name: string; tasks: number }[];
   plannedSeconds: number;
   simulatedSeconds: number | null;
+  simulatedIoSeconds: number | null;
 }
 
 interface Batch {
@@ -105,8 +114,8 @@ interface Batch {
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
 
 /**
- * A site's agent: PROTOCOL.md as a program. Three loops that know nothing of each other: assignments come in and go to the
- * runner, the runner's reports go out, heartbeats go out. Each tries for ever, with growing pauses: the service may be away
+ * A site's agent: PROTOCOL.md as a program. Loops that know nothing of each other: assignments come in and go to the
+ * runner, the runner's reports go out, heartbeats go out, links are measured. Each tries for ever, with growing pauses: the service may be away
  * as long as it likes, runs go on meanwhile.
  *
  * Assignments are asked for from the beginning at each connection rather than behind the last cursor. The list of live
@@ -144,7 +153,12 @@ export class Agent {
     const site = await this.untilDone('find the site', () => this.findSite());
     if (site === undefined) return;
     this.options.log.info({ site: this.options.site, id: site }, 'agent serves');
-    await Promise.all([this.followAssignments(site), this.sendReports(site), this.sendHeartbeats(site)]);
+    await Promise.all([
+      this.followAssignments(site),
+      this.sendReports(site),
+      this.sendHeartbeats(site),
+      this.measureLinks(site),
+    ]);
   }
 
   private async findSite(): Promise<string> {
@@ -277,6 +291,39 @@ export class Agent {
     return machines.map(({ id }) => id);
   }
 
+  // --- Links
+
+  /** Measures all links, one after another, and reports those that could be measured; what is late is not repeated. */
+  private async measureLinks(site: string): Promise<void> {
+    const { linkProbes = [], linkProbeMs = 300_000, log } = this.options;
+    const { signal } = this.stopping;
+    while (linkProbes.length > 0 && !signal.aborted) {
+      const measured: { from: string; bandwidthMbPerSecond: number; rttSeconds: number; loss: number }[] = [];
+      for (const { from, url } of linkProbes) {
+        try {
+          const { bandwidthMbS, rttS, loss } = await measureLink(url, signal);
+          measured.push({ from, bandwidthMbPerSecond: bandwidthMbS, rttSeconds: rttS, loss });
+        } catch (error) {
+          if (!signal.aborted)
+            log.warn({ from, error: (error as Error).message }, 'agent: cannot measure a link');
+        }
+      }
+      if (measured.length > 0) {
+        await this.untilDone('report links', async () => {
+          const sites = await this.pages(SITES, {}, 'sites', () => true);
+          const ids = new Map(sites.map(({ id, name }) => [name, id]));
+          const measurements = measured.flatMap(({ from, ...values }) => {
+            const id = ids.get(from);
+            if (id === undefined) log.warn({ from }, 'agent: no such site to report a link from');
+            return id === undefined ? [] : [{ from: id, ...values }];
+          });
+          if (measurements.length > 0) await this.request(REPORT_LINKS, { site, measurements });
+        });
+      }
+      await sleep(linkProbeMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
   // --- Trying again
 
   private request<T>(query: string, variables: object): Promise<T> {
@@ -346,6 +393,7 @@ function assignmentOf(wire: WireAssignment): Assignment {
     machines: wire.machines,
     plannedS: wire.plannedSeconds,
     simulatedS: wire.simulatedSeconds,
+    simulatedIoS: wire.simulatedIoSeconds,
   };
 }
 

@@ -40,6 +40,8 @@ export interface Assignment {
   plannedS: number;
   /** Actual run time of a simulated run, where the submission gave one. */
   simulatedS: number | null;
+  /** How much of that it spends on input and output, where the submission said so. */
+  simulatedIoS: number | null;
 }
 
 /** What a run wrote to one of its streams, as far as it was kept. */

@@ -16,14 +16,19 @@ export interface SimulatedRunnerOptions {
 interface SimulatedRun extends LiveRun {
   endsAtMs: number;
   cause: 'EXITED_ZERO' | 'RUN_TIME_LIMIT';
+  /** Of the whole run, where the submission said so. */
+  ioS: number | null;
   ended: boolean;
 }
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+type Times = Pick<EndedReport, 'cpuSeconds' | 'ioWaitSeconds'>;
+const UNMEASURED: Times = { cpuSeconds: null, ioWaitSeconds: null };
+
 /**
  * Pretends to run assignments: each ends with 0 after `simulatedS` (or else `plannedS`) divided by the speed, or at its
- * limit. All ends are in one heap under one timer: a run costs a few microseconds.
+ * limit. One that says how long it does input and output reports that, and the rest as computing. All ends are in one heap under one timer: a run costs a few microseconds.
  *
  * Nothing is kept on disk, for there is nothing that could be repeated: after a restart the service tells which runs go on,
  * and they begin anew.
@@ -65,6 +70,7 @@ export class SimulatedRunner implements Runner {
       startedAtMs,
       endsAtMs: startedAtMs + ((limited ? runTimeLimitS : durationS) * 1000) / this.speed,
       cause: limited ? 'RUN_TIME_LIMIT' : 'EXITED_ZERO',
+      ioS: assignment.simulatedIoS,
       ended: false,
     };
     this.live.set(runKey(jobId, epoch), run);
@@ -137,7 +143,14 @@ export class SimulatedRunner implements Runner {
       this.end(run);
       const signal = run.cause === 'RUN_TIME_LIMIT' ? 'SIGTERM' : null;
       const exitCode = signal ? null : 0;
-      this.reportEnd(run.jobId, run.epoch, run.endsAtMs, { cause: run.cause, exitCode, signal });
+      this.reportEnd(
+        run.jobId,
+        run.epoch,
+        run.endsAtMs,
+        { cause: run.cause, exitCode, signal },
+        null,
+        this.times(run),
+      );
     }
     this.schedule();
   }
@@ -148,10 +161,29 @@ export class SimulatedRunner implements Runner {
     atMs: number,
     end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
     message: string | null = null,
+    times: Times = UNMEASURED,
   ): void {
     this.known.reported(jobId, epoch);
-    const unmeasured = { message, cpuSeconds: null, ioWaitSeconds: null, stdout: null, stderr: null };
-    this.report({ seq: 0, jobId, epoch, phase: 'ENDED', atMs, ...end, ...unmeasured });
+    this.report({
+      seq: 0,
+      jobId,
+      epoch,
+      phase: 'ENDED',
+      atMs,
+      ...end,
+      message,
+      ...times,
+      stdout: null,
+      stderr: null,
+    });
+  }
+
+  /** By the service's clock, which goes on at its own speed: the parts of a run that was sped up are as long as it was. */
+  private times({ ioS, startedAtMs, endsAtMs }: SimulatedRun): Times {
+    if (ioS === null) return UNMEASURED;
+    const seconds = (endsAtMs - startedAtMs) / 1000;
+    const ioWaitSeconds = Math.min(ioS / this.speed, seconds);
+    return { cpuSeconds: seconds - ioWaitSeconds, ioWaitSeconds };
   }
 
   private report(report: RunReport): void {

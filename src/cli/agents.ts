@@ -1,5 +1,5 @@
 /** Agents as parts of a process. */
-import { Agent, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
+import { Agent, type LinkProbe, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
 import { type Config, inheritedEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
@@ -44,6 +44,8 @@ function agentPart(
         runner,
         log,
         heartbeatMs: config.agentHeartbeatS * 1000,
+        linkProbes: linkProbes(config.agentLinks),
+        linkProbeMs: config.agentLinksS * 1000,
         graceMs: config.agentGraceS * 1000,
       });
       agent.start();
@@ -53,4 +55,13 @@ function agentPart(
       runner?.close();
     },
   };
+}
+
+/** `site=url,…` as the configuration has checked it. */
+function linkProbes(written: string | null): LinkProbe[] {
+  if (written === null) return [];
+  return written.split(',').map((pair) => {
+    const at = pair.indexOf('=');
+    return { from: pair.slice(0, at), url: pair.slice(at + 1) };
+  });
 }

@@ -205,6 +205,14 @@ export const VARIABLES = {
   ),
   agentGraceS: whole('AGENT_GRACE_S', 10, 0, 3_600, 'From TERM to KILL when a run is cancelled, seconds.'),
   agentHeartbeatS: whole('AGENT_HEARTBEAT_S', 5, 1, 60, 'Between heartbeats of an agent, seconds.'),
+  agentLinks: optional(
+    'AGENT_LINKS',
+    'site=url pairs with commas between them, the urls http: or https:',
+    /^[\w.-]{1,63}=https?:\/\/[^\s,]+(,[\w.-]{1,63}=https?:\/\/[^\s,]+)*$/,
+    false,
+    'Files at other sites (at least a megabyte each) by which the agent measures the links from there; without it, none.',
+  ),
+  agentLinksS: whole('AGENT_LINKS_S', 300, 10, 86_400, 'Between two measurements of the links, seconds.'),
 } as const;
 
 /** What a client may ask for at most. Every one is finite: nothing that a client sends may grow without bound. */

@@ -43,6 +43,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     machines: [{ name: 'here', tasks: 1 }],
     plannedS: 1,
     simulatedS: null,
+    simulatedIoS: null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, localPolicySchema } from '../../src/core/policy.js';
+import { DEFAULT_POLICY, dispatchPolicySchema, localPolicySchema } from '../../src/core/policy.js';
 import { LIMIT_VARIABLES, VARIABLES } from '../../src/platform/config.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { tableUnder } from './markdown.js';
@@ -22,13 +22,16 @@ describe('docs/operations.md', () => {
     );
   });
 
-  it('has every local policy', () => {
-    const kinds = localPolicySchema.options.map((option) => option.shape.kind.value);
+  it.each([
+    ['Dispatch policies', dispatchPolicySchema],
+    ['Local policies', localPolicySchema],
+  ])('has every one of the %s', (heading, { options }) => {
+    const kinds = options.map((option) => option.shape.kind.value);
     expect(
-      tableUnder(operations, 'Local policies')
+      tableUnder(operations, heading)
         .map(([kind]) => kind)
         .sort(),
-    ).toEqual(kinds.sort());
+    ).toEqual([...kinds].sort());
   });
 
   it('has every metric', async () => {
