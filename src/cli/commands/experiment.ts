@@ -1,12 +1,9 @@
 /** `switchyard experiment`: the tables of the papers, ours beside theirs. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { queues, queuesReport } from '../../simulator/experiments/queues.js';
-import type { Report } from '../../simulator/experiments/report.js';
+import { type Report, writeReport } from '../../simulator/experiments/report.js';
 import { santoso, santosoReport } from '../../simulator/experiments/santoso.js';
 import { twoLevel, twoLevelReport } from '../../simulator/experiments/two-level.js';
-import { chartSvg } from '../../simulator/plots/chart.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { parseNumber } from '../parse.js';
 import { type Progress, progress } from '../progress.js';
@@ -47,16 +44,9 @@ export function addExperiment(program: Command): void {
         bar.update(done);
       });
       bar?.stop();
-      if (flags.out !== undefined) await write(flags.out, report);
+      if (flags.out !== undefined) await writeReport(flags.out, report);
       if (wantsJson(command)) return printJson(report.data);
       print(report.text.trimEnd());
     });
   }
-}
-
-async function write(folder: string, { name, text, data, plots = [] }: Report): Promise<void> {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${name}.md`), text);
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(data, null, 2)}\n`);
-  for (const plot of plots) writeFileSync(join(folder, `${plot.name}.svg`), await chartSvg(plot.chart));
 }

@@ -1,5 +1,7 @@
 /** What an experiment leaves: a page for readers and the numbers for programs. */
-import type { Chart } from '../plots/chart.js';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Chart, chartSvg } from '../plots/chart.js';
 
 export interface Report {
   name: string;
@@ -29,4 +31,12 @@ export function plotLink({ name, chart }: Plot): string {
 export function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** Writes the page, its numbers as JSON and its plots. Makes the folder; throws what writing throws. */
+export async function writeReport(folder: string, { name, text, data, plots = [] }: Report): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${name}.md`), text);
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(data, null, 2)}\n`);
+  for (const plot of plots) writeFileSync(join(folder, `${plot.name}.svg`), await chartSvg(plot.chart));
 }

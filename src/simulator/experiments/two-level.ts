@@ -11,7 +11,7 @@ import { DEFAULT_POLICY, type Policy, RandomStream, type UserClass } from '../..
 import { runSimulation, type World } from '../engine.js';
 import type { Sink } from '../sink.js';
 import type { SimJob } from '../workload.js';
-import { markdownTable, type Report } from './report.js';
+import { markdownTable, type Plot, plotLink, type Report } from './report.js';
 import { meanAndError } from './santoso.js';
 
 export const MODES = ['MS', 'LS', 'NONE'] as const;
@@ -360,19 +360,12 @@ export function twoLevelReport(seed: number, cells: readonly Cell[]): Report {
     const { mean, error } = meanAndError(cell.runs.map(of));
     return `${(scale * mean).toFixed(scale === 1 ? 2 : 1)} ± ${(scale * error).toFixed(scale === 1 ? 2 : 1)}`;
   };
-  const heading = SITES.map((machines) => `${machines} machines`);
+  const heading = SITES.map(siteLabel);
   const bySite = (cell: Cell, of: (figures: Figures) => number[], scale: number): string[] =>
     SITES.map((_, i) => pair(cell, (figures) => of(figures)[i] as number, scale));
   const atFive = cells.filter(({ interArrival }) => interArrival === 5);
-  const section = (title: string, of: (figures: Figures) => number[], scale: number): string[] => [
-    `## ${title}, Ta = 5`,
-    '',
-    markdownTable(
-      ['mode', ...heading],
-      atFive.map((cell) => [cell.mode, ...bySite(cell, of, scale)]),
-    ),
-    '',
-  ];
+  const share = sharePlot(cells);
+  const figures = FIGURES.map((figure) => ({ ...figure, plot: figurePlot(atFive, figure) }));
   const text = [
     '# Pasquali et al., section 5: two levels of scheduling over four sites',
     '',
@@ -393,18 +386,19 @@ export function twoLevelReport(seed: number, cells: readonly Cell[]): Report {
       cells.map((cell) => [String(cell.interArrival), cell.mode, ...bySite(cell, ({ share }) => share, 100)]),
     ),
     '',
-    ...section('Deadlines missed, %', ({ missed }) => missed, 100),
-    ...section('Slowdown of jobs without deadline', ({ slowdown }) => slowdown, 1),
-    ...section(
-      'Processors in use, % of the lesser of available and asked for',
-      ({ processors }) => processors,
-      100,
-    ),
-    ...section(
-      'Licences in use, % of the lesser of available and asked for',
-      ({ licences }) => licences,
-      100,
-    ),
+    plotLink(share),
+    '',
+    ...figures.flatMap(({ title, of, scale, plot }) => [
+      `## ${title}, Ta = 5`,
+      '',
+      markdownTable(
+        ['mode', ...heading],
+        atFive.map((cell) => [cell.mode, ...bySite(cell, of, scale)]),
+      ),
+      '',
+      plotLink(plot),
+      '',
+    ]),
     '## What the paper expects',
     '',
     explanation(seed, cells),
@@ -417,5 +411,103 @@ export function twoLevelReport(seed: number, cells: readonly Cell[]): Report {
     verdict,
     '',
   ].join('\n');
-  return { name: 'two-level', text, data: { seed, cells, expectations: expected }, verdict };
+  const plots = [share, ...figures.map(({ plot }) => plot)];
+  return { name: 'two-level', text, data: { seed, cells, expectations: expected }, verdict, plots };
+}
+
+const siteLabel = (machines: number): string => `${machines} machines`;
+
+/** A table of the page but the first, and its plot: by site, at one rate. */
+interface SiteFigure {
+  /** Of the plot's file. */
+  name: string;
+  title: string;
+  /** Title of the axis. */
+  axis: string;
+  of: (figures: Figures) => number[];
+  scale: 1 | 100;
+}
+
+const FIGURES: readonly SiteFigure[] = [
+  {
+    name: 'missed',
+    title: 'Deadlines missed, %',
+    axis: 'jobs that missed their deadline (%)',
+    of: ({ missed }) => missed,
+    scale: 100,
+  },
+  {
+    name: 'slowdown',
+    title: 'Slowdown of jobs without deadline',
+    axis: 'mean of (wait + run) / run',
+    of: ({ slowdown }) => slowdown,
+    scale: 1,
+  },
+  {
+    name: 'processors',
+    title: 'Processors in use, % of the lesser of available and asked for',
+    axis: 'processors in use (%)',
+    of: ({ processors }) => processors,
+    scale: 100,
+  },
+  {
+    name: 'licences',
+    title: 'Licences in use, % of the lesser of available and asked for',
+    axis: 'licence copies in use (%)',
+    of: ({ licences }) => licences,
+    scale: 100,
+  },
+];
+
+/** Each site's share by rate. */
+function sharePlot(cells: readonly Cell[]): Plot {
+  return {
+    name: 'two-level-share',
+    chart: {
+      title: 'Share of the work',
+      subtitle: [`The sites have ${OPTIMUM.map(percent).join(', ')} % of the machines.`],
+      kind: 'line',
+      x: { title: 'mean time between arrivals Ta (s)' },
+      y: { title: 'share of the work (%)' },
+      series: MODES.flatMap((mode) =>
+        SITES.map((machines, i) => ({
+          name: siteLabel(machines),
+          panel: mode,
+          points: cells
+            .filter((cell) => cell.mode === mode)
+            .map((cell) => ({ x: cell.interArrival, ...siteMean(cell, ({ share }) => share, i, 100) })),
+        })),
+      ),
+      width: 280,
+      height: 260,
+      columns: MODES.length,
+    },
+  };
+}
+
+function figurePlot(cells: readonly Cell[], { name, title, axis, of, scale }: SiteFigure): Plot {
+  return {
+    name: `two-level-${name}`,
+    chart: {
+      title: `${title}, Ta = 5`,
+      subtitle: ['Mean and standard error.'],
+      kind: 'column',
+      x: { title: 'site' },
+      y: { title: axis },
+      series: cells.map((cell) => ({
+        name: cell.mode,
+        points: SITES.map((machines, i) => ({ x: siteLabel(machines), ...siteMean(cell, of, i, scale) })),
+      })),
+    },
+  };
+}
+
+function siteMean(
+  { runs }: Cell,
+  of: (figures: Figures) => number[],
+  site: number,
+  scale: number,
+): { y: number; error: number } {
+  const { mean, error } = meanAndError(runs.map((figures) => of(figures)[site] as number));
+  return { y: scale * mean, error: scale * error };
 }
