@@ -153,7 +153,6 @@ class Simulation {
       policyVersion: 1,
       maxStarts: PLAN_MAX,
       countWaiting: false,
-      compress: true,
       accept: this.accept,
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
@@ -332,13 +331,15 @@ class Simulation {
 
   private startAt(site: SiteState): void {
     const { grid, now, context } = this;
-    const { id, entry, released } = site;
-    site.released = false;
+    const { id, entry } = site;
+    const perEvent = this.options.eventOrder === 'per-event';
     if (entry.queue.length === 0 && entry.reservation === null && entry.promises === null) return;
     for (;;) {
       this.cycles++;
       context.now = now;
-      context.compress = released;
+      // A run that was taken out of the way is noticed when its turn comes.
+      if (perEvent) context.compress = site.released;
+      site.released = false;
       const plan = siteCycle(grid, id, context);
       for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.planned?.(plan, now);
       for (let i = 0; i < plan.starts.length; i++) this.begin(plan.starts[i] as Start);

@@ -34,6 +34,7 @@ describe('the profile with promises', () => {
       cpus: fc.integer({ min: 1, max: 5 }),
       work: fc.integer({ min: 1, max: 9 }),
       drop: fc.option(fc.nat(20)),
+      from: fc.nat(30),
     });
     const given = fc.record({
       machines: fc.array(fc.integer({ min: 3, max: 6 }), { minLength: 1, maxLength: 3 }),
@@ -47,7 +48,7 @@ describe('the profile with promises', () => {
         const seconds = 25 * 9 + 10;
         const free = states.map(({ freeCpus }) => new Array<number>(seconds).fill(freeCpus));
         const promised: (() => void)[] = [];
-        for (const { tasks, cpus, work, drop } of steps) {
+        for (const { tasks, cpus, work, drop, from } of steps) {
           const requirement = new Requirements().enter(job({ id: 1, tasks, cpusPerTask: cpus }));
           const room = (at: number): number[] =>
             free.map((row) => Math.floor(Math.max(0, Math.min(...row.slice(at, at + work))) / cpus));
@@ -58,7 +59,16 @@ describe('the profile with promises', () => {
           expect(found?.at ?? null).toBe(enough() ? at : null);
           if (found === null) continue;
           const holding = holdingOf(requirement, found.placement, found.pools);
-          expect(profile.fits(holding, found.at, found.end)).toBe(true);
+          // The same machines later: the first second from which all of them have the room.
+          const taken = (i: number): number => cpus * (found.placement.tasks[i] as number);
+          const fits = (second: number): boolean =>
+            found.placement.machines.every((state, i) => {
+              const row = free[states.indexOf(state)] as number[];
+              return row.slice(second, second + work).every((left) => left >= taken(i));
+            });
+          let later = from;
+          while (!fits(later)) later++;
+          expect(profile.earliestFor(holding, from, work)).toBe(later);
           const shift = (sign: number): void => {
             found.placement.machines.forEach((state, i) => {
               const row = free[states.indexOf(state)] as number[];

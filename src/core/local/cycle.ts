@@ -24,8 +24,8 @@ export interface SiteContext {
   /** Count the waiting jobs by reason; true unless said otherwise. A simulator that wants only starts saves the time. */
   countWaiting?: boolean;
   /**
-   * Whether runs have ended since the last cycle, so that conservative promises may move up; true unless said otherwise,
-   * which costs time and is never wrong.
+   * Whether conservative promises may move up. Unless said, the cycle finds out by itself whether room has come free; a
+   * driver says it that takes runs away before their end is to be noticed.
    */
   compress?: boolean;
   /**

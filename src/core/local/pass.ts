@@ -53,8 +53,8 @@ export class SitePass {
     readonly entry: SiteEntry,
     readonly now: number,
     private readonly maxStarts: number,
-    /** Runs have ended since the last cycle: promises may move up. */
-    readonly compress = true,
+    /** Whether promises may move up; by what has come free unless said. */
+    readonly compress?: boolean,
   ) {}
 
   /** CPUs free on the machine with the most of them, when the pass began: a quick refusal for whole classes. */

@@ -97,15 +97,15 @@ export class Profile {
     this.dropIfSame(from);
   }
 
-  /** Whether the room is there from `at` until `end`. */
-  fits(holding: Holding, at: number, end: number): boolean {
-    const row = this.lastRowUpTo(at);
-    for (let i = 0; i < holding.machines.length; i++) {
-      const column = this.column(holding.machines[i] as MachineState);
-      const cpus = holding.cpus[i] as number;
-      if (this.lacking(column, cpus, holding.memoryMb[i] as number, row, end) !== -1) return false;
+  /** The earliest instant, from `from` on, from which the room is there for so long; null: none. */
+  earliestFor(holding: Holding, from: number, length: number): number | null {
+    let at = from;
+    for (let row = this.lastRowUpTo(from); ; at = this.times[row] as number) {
+      const lacking = this.holdingLacking(holding, row, at + length);
+      if (lacking === -1) return at;
+      row = lacking + 1;
+      if (row >= this.rows) return null;
     }
-    return holding.licences.every((pool) => this.copyLacking(this.column(pool), row, end) === -1);
   }
 
   /** As `earliest`, now or never. */
@@ -204,6 +204,20 @@ export class Profile {
     for (let r = row; r < rows && (r === row || (times[r] as number) < end); r++) {
       const cell = r * width + column;
       if ((cells[cell] as number) < cpus || (cells[cell + 1] as number) < memoryMb) return r;
+    }
+    return -1;
+  }
+
+  /** The same for everything that is held. */
+  private holdingLacking({ machines, cpus, memoryMb, licences }: Holding, row: number, end: number): number {
+    for (let i = 0; i < machines.length; i++) {
+      const column = this.column(machines[i] as MachineState);
+      const lacking = this.lacking(column, cpus[i] as number, memoryMb[i] as number, row, end);
+      if (lacking !== -1) return lacking;
+    }
+    for (const pool of licences) {
+      const lacking = this.copyLacking(this.column(pool), row, end);
+      if (lacking !== -1) return lacking;
     }
     return -1;
   }
