@@ -1,5 +1,6 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { Allocation } from '../core/model.js';
+import type { JobRatio } from '../core/index.js';
+import type { Allocation, JobInput } from '../core/model.js';
 import type * as rows from '../store/rows.js';
 import type { Candidate, ErrorCode } from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
@@ -18,6 +19,92 @@ export type SimulationModel = rows.SimulationRow;
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
+
+/** Interim: until the store has these rows. */
+export interface DatasetModel {
+  id: number;
+  name: string;
+  sizeMb: number;
+  siteIds: readonly number[];
+  createdAt: number;
+}
+export interface LinkMeasurementModel {
+  at: number;
+  bandwidthMbS: number;
+  rttS: number;
+  loss: number;
+}
+export interface LinkModel {
+  fromSiteId: number;
+  toSiteId: number;
+  bandwidthMbS: number;
+  rttS: number;
+  loss: number;
+  measuredAt: number;
+  source: 'ADMIN' | 'AGENT';
+}
+export interface JobRatioPointModel {
+  id: number;
+  application: string;
+  at: number;
+  jobId: number;
+  siteId: number;
+  turnaroundS: number;
+  ioS: number;
+  runs: number;
+  computation: number;
+}
+export interface JobGroupModel {
+  id: number;
+  userId: number;
+  name: string | null;
+  template: unknown;
+  size: number;
+  createdAt: number;
+}
+
+/** An input of a job as its row has it. */
+export type InputDataModel = JobInput;
+
+export interface RunAveragesModel {
+  turnaroundS: number;
+  executionS: number;
+  ioS: number;
+}
+
+export interface JobRatioModel extends JobRatio {
+  application: string;
+  /** null: it never ran. */
+  averages: RunAveragesModel | null;
+  /** Of the last point in it. */
+  cursor: string;
+}
+
+export interface PeerModel {
+  siteId: number;
+  alive: boolean;
+  lastHeardAt: number | null;
+  queued: number;
+  metaQueued: number;
+  /** A second. */
+  arrivalRate: number;
+  serviceRate: number;
+  congested: boolean;
+  powerTotal: number;
+}
+
+export interface UserStandingModel {
+  userId: number;
+  quotaShare: number;
+  queuedJobs: number;
+  groups: readonly {
+    processors: number;
+    jobs: number;
+    threshold: number;
+    priority: number;
+    queue: number;
+  }[];
+}
 
 export type AllocationModel = Allocation;
 
@@ -48,6 +135,7 @@ export interface PlacementModel {
   siteId: number | null;
   startsAt: number | null;
   allocations: readonly Allocation[];
+  jobTerms: Readonly<Record<string, number>>;
   reason: string;
   message: string;
 }
@@ -62,6 +150,15 @@ export interface SubmitJobsPayloadModel {
     code: ErrorCode;
     message: string;
   }[];
+}
+
+export interface SubmitJobGroupPayloadModel extends SubmitJobsPayloadModel {
+  groupId: number | null;
+}
+
+export interface CancelJobGroupPayloadModel {
+  groupId: number;
+  cancelled: number;
 }
 
 export interface JobsPayloadModel {
@@ -87,4 +184,11 @@ export interface SiteUpdateModel extends UpdateModel {
 
 export interface SimulationUpdateModel extends UpdateModel {
   simulation: SimulationModel | null;
+}
+
+export interface JobRatioUpdateModel {
+  cursor: string;
+  /** null: a resync is required. */
+  point: JobRatioPointModel | null;
+  loaders: Loaders | null;
 }

@@ -11,6 +11,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   USER: 'user',
   POLICY: 'policy',
   SIMULATION: 'simulation',
+  DATA: 'dataset',
 };
 
 export const Event: EventResolvers = {

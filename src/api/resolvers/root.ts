@@ -10,7 +10,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
 
-export const Query: Required<QueryResolvers> = {
+export const Query: QueryResolvers = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
   node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
@@ -53,7 +53,7 @@ async function preload(
   ]);
 }
 
-export const Mutation: Required<MutationResolvers> = {
+export const Mutation: MutationResolvers = {
   submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
   cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
@@ -125,7 +125,7 @@ function answer<T extends { loaders: Loaders | null }>(update: T, _: unknown, co
   return update;
 }
 
-export const Subscription: Required<SubscriptionResolvers> = {
+export const Subscription: SubscriptionResolvers = {
   jobUpdated: {
     subscribe: (_, { filter, after }, { services, viewer }) =>
       services.subscriptions.jobUpdated(viewer, filter ?? null, after ?? null),

@@ -111,9 +111,10 @@ export function createExplainService(parts: ServiceParts) {
   };
 }
 
-function described({ priority, reason, message, ranking }: Placing) {
+function described({ priority, reason, message, ranking, explanation }: Placing) {
   return {
     priority,
+    jobTerms: explanation?.priorityTerms ?? {},
     reason,
     message,
     candidates: ranking.map((site) => ({

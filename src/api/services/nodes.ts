@@ -41,6 +41,8 @@ export function createNodesService({ queries }: ServiceParts) {
       const [key] = await queries.apiKeysByIds([id]);
       return key && (key.userId === viewer.userId || viewer.role === 'ADMIN') ? key : null;
     },
+    dataset: async () => null,
+    group: async () => null,
     simulation: async (viewer, id) => (handlesAll(viewer) ? (await queries.simulationsByIds([id]))[0] : null),
   };
 
@@ -65,4 +67,6 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   event: 'Event',
   apikey: 'ApiKey',
   simulation: 'Simulation',
+  dataset: 'Dataset',
+  group: 'JobGroup',
 };
