@@ -76,7 +76,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
     complete
     assignments {
       job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
-      runTimeLimitSeconds arrayIndex machines { name tasks } plannedSeconds simulatedSeconds
+      runTimeLimitSeconds arrayIndex machines { name tasks } plannedSeconds simulatedSeconds simulatedIoSeconds
     }
   }
 }`;
@@ -308,18 +308,10 @@ export class Agent {
             log.warn({ from, error: (error as Error).message }, 'agent: cannot measure a link');
         }
       }
-      if (measured.length > 0) {
-        await this.untilDone('report links', async () => {
-          const sites = await this.pages(SITES, {}, 'sites', () => true);
-          const ids = new Map(sites.map(({ id, name }) => [name, id]));
-          const measurements = measured.flatMap(({ from, ...values }) => {
-            const id = ids.get(from);
-            if (id === undefined) log.warn({ from }, 'agent: no such site to report a link from');
-            return id === undefined ? [] : [{ from: id, ...values }];
-          });
-          if (measurements.length > 0) await this.request(REPORT_LINKS, { site, measurements });
-        });
-      }
+      if (measured.length > 0)
+        await this.untilDone('report links', () =>
+          this.request(REPORT_LINKS, { site, measurements: measured }),
+        );
       await sleep(linkProbeMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }

@@ -1,7 +1,7 @@
 /** What all commands share: `--json`, the client, printing, and names for ids. */
 import type { Command } from 'commander';
 import type { Client } from './client.js';
-import { MACHINES, SITES, USERS } from './documents.js';
+import { DATASETS, MACHINES, SITES, USERS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
 
 /** Adds a command with `--json`. */
@@ -71,6 +71,14 @@ export async function findMachine(client: Client, nameOrId: string): Promise<Nam
 export async function findUser<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
   const users = await client.all<T>(USERS, 'users');
   return found('user', nameOrId, users, (user) => [user.name]);
+}
+
+/** The dataset of a name or an id such as `dataset_2`. */
+export async function findDataset<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
+  // Names are unlimited in number: the service looks for those that begin so.
+  const isId = /^dataset_\d+$/.test(nameOrId);
+  const datasets = await client.all<T>(DATASETS, 'datasets', { name: isId ? null : nameOrId });
+  return found('dataset', nameOrId, datasets, (dataset) => [dataset.name]);
 }
 
 function found<T extends Named>(

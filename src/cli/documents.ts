@@ -4,6 +4,7 @@ const JOB_FIELDS = `
   id state name application group arrayIndex command arguments environment workingDirectory
   tasks cpusPerTask memoryMbPerTask licences os architecture
   estimateSeconds referenceBenchmark runTimeLimitSeconds deadline deadlineMissed inputMb outputMb restartable
+  inputs { dataset { id name } sizeMb site { id name } } submittingSite { id name } computationShare migratedAt
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;
 const JOB_LINE =
@@ -81,6 +82,47 @@ export const REGISTER_LICENCE = `mutation RegisterLicence($input: RegisterLicenc
 export const UPDATE_LICENCE = `mutation UpdateLicence($input: UpdateLicenceInput!) {
   updateLicence(input: $input) { ${LICENCE_FIELDS} } }`;
 export const REMOVE_LICENCE = `mutation RemoveLicence($licence: ID!) { removeLicence(licence: $licence) { ${LICENCE_FIELDS} } }`;
+
+// Data
+const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
+const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerSecond rttSeconds loss measuredAt source';
+export const DATASETS = `query Datasets($name: String, $first: Int, $after: String) {
+  datasets(name: $name, first: $first, after: $after) { nodes { ${DATASET_FIELDS} } ${PAGE} } }`;
+export const CREATE_DATASET = `mutation CreateDataset($input: DatasetInput!) { createDataset(input: $input) { ${DATASET_FIELDS} } }`;
+export const UPDATE_DATASET = `mutation UpdateDataset($input: UpdateDatasetInput!) { updateDataset(input: $input) { ${DATASET_FIELDS} } }`;
+export const REMOVE_DATASET = `mutation RemoveDataset($dataset: ID!) { removeDataset(dataset: $dataset) { ${DATASET_FIELDS} } }`;
+export const SET_REPLICAS = `mutation SetReplicas($dataset: ID!, $add: [ID!]!, $remove: [ID!]!) {
+  setReplicas(dataset: $dataset, add: $add, remove: $remove) { ${DATASET_FIELDS} } }`;
+export const IMPORT_DATASETS = `mutation ImportDatasets($datasets: [DatasetInput!]!) {
+  importDatasets(datasets: $datasets) { created updated errors { index field message } } }`;
+export const LINKS = `query Links($from: ID, $to: ID, $first: Int, $after: String) {
+  links(from: $from, to: $to, first: $first, after: $after) { nodes { ${LINK_FIELDS} } ${PAGE} } }`;
+export const LINK_HISTORY = `query LinkHistory($from: ID!, $to: ID!) { links(from: $from, to: $to, first: 1) {
+  nodes { ${LINK_FIELDS} history(first: 100) { measuredAt bandwidthMbPerSecond rttSeconds loss } } } }`;
+export const SET_LINKS = `mutation SetLinks($links: [LinkInput!]!) { setLinks(links: $links) { ${LINK_FIELDS} } }`;
+export const REMOVE_LINK = `mutation RemoveLink($from: ID!, $to: ID!) { removeLink(from: $from, to: $to) { ${LINK_FIELDS} } }`;
+
+// Job ratio
+const POINT_FIELDS =
+  'cursor application at job { id } site { id name } turnaroundSeconds ioSeconds runs computation dataIntensive';
+export const RATIO = `query Ratio($application: String!, $last: Int!) { jobRatio(application: $application) {
+  application computation dataIntensive source runs cursor averages { turnaroundSeconds executionSeconds ioSeconds }
+  history(last: $last) { nodes { ${POINT_FIELDS} } } } }`;
+export const RATIO_UPDATED = `subscription RatioUpdated($application: String, $after: String) {
+  jobRatioUpdated(application: $application, after: $after) { cursor resyncRequired point { ${POINT_FIELDS} } } }`;
+
+// Bulk groups
+const GROUP_FIELDS = 'id name size state counts progress submittedAt user { id name }';
+export const SUBMIT_GROUP = `mutation SubmitGroup($input: SubmitJobGroupInput!) {
+  submitJobGroup(input: $input) { jobGroup { ${GROUP_FIELDS} } repeated errors { index field code message } } }`;
+export const GROUPS = `query Groups($first: Int, $after: String) { jobGroups(first: $first, after: $after) { nodes { ${GROUP_FIELDS} } ${PAGE} } }`;
+export const GROUP = `query Group($id: ID!) { jobGroup(id: $id) { ${GROUP_FIELDS} template } }`;
+export const CANCEL_GROUP = `mutation CancelGroup($jobGroup: ID!) { cancelJobGroup(jobGroup: $jobGroup) { cancelled jobGroup { ${GROUP_FIELDS} } } }`;
+
+// Fair shares
+export const PEERS = `query Peers { peers(first: 1000) { site { id name } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }`;
+export const STANDINGS = `query Standings { userStandings(first: 1000) {
+  user { id name } quotaShare queuedJobs groups(first: 100) { processors jobs threshold priority queue } } }`;
 
 // People
 export const USERS = `query Users($first: Int, $after: String) { users(first: $first, after: $after) { nodes { ${USER_FIELDS} } ${PAGE} } }`;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { jobStates } from '../core/states.js';
 import type { Client } from './client.js';
-import { collect, collectWhole, findSite, findUser } from './command.js';
+import { collect, collectWhole, findDataset, findSite, findUser } from './command.js';
 import { CliError, ExitCode } from './errors.js';
 import {
   parseArray,
@@ -37,10 +37,14 @@ export interface JobOptions {
   limit?: string;
   inputMb?: string;
   outputMb?: string;
+  input?: string[];
+  fromSite?: string;
+  computationShare?: string;
   env?: string[];
   dir?: string;
   boost?: string;
   simulatedRun?: string;
+  simulatedIo?: string;
   restart: boolean;
   hold?: boolean;
 }
@@ -67,8 +71,11 @@ export function addJobOptions(command: Command): Command {
     .option('--benchmark <power>', 'power of the machine that the estimate is for (default: 100)')
     .option('--deadline <time>', 'it should end by then: ISO 8601, or +DURATION from now')
     .option('--limit <duration>', 'stop it after so long')
-    .option('--input-mb <mb>', 'size of its input, MB')
-    .option('--output-mb <mb>', 'size of its output, MB')
+    .option('--input-mb <mb>', 'what travels with it from the submitting site, MB')
+    .option('--output-mb <mb>', 'expected output, which goes back to the submitting site, MB')
+    .option('--input <data>', 'what it reads: a dataset, or MB@SITE; may be repeated', collectWhole)
+    .option('--from-site <site>', 'the site it is submitted from')
+    .option('--computation-share <share>', 'share of its run time in which it computes, 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--dir <path>', 'absolute path at the site to run in (default: a directory of its own)')
     .option('--boost <n>', 'added to its priorities; above 0 needs an operator')
@@ -76,11 +83,12 @@ export function addJobOptions(command: Command): Command {
       '--simulated-run <duration>',
       'what a simulated agent takes as its run time (default: the estimate)',
     )
+    .option('--simulated-io <duration>', 'what a simulated agent reports as its time of input and output')
     .option('--no-restart', 'do not start it again when its run is lost')
     .option('--hold', 'begin held');
 }
 
-/** The job that the options and the command line describe. Throws usage errors. */
+/** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
 export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): JobInput {
   const given = <T>(value: string | undefined, parse: (value: string) => T): T | undefined =>
     value === undefined ? undefined : parse(value);
@@ -111,12 +119,32 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     boost: given(options.boost, (value) =>
       parseNumber('--boost', value, { min: -1000, max: 1000, integer: true }),
     ),
+    computationShare: given(options.computationShare, (value) =>
+      parseNumber('--computation-share', value, { min: 0, max: 1 }),
+    ),
     simulatedRunSeconds: given(options.simulatedRun, (value) => parseDuration('--simulated-run', value)),
+    simulatedIoSeconds: given(options.simulatedIo, (value) => parseDuration('--simulated-io', value)),
     restartable: options.restart ? undefined : false,
     held: options.hold,
   };
   // Absent is not null: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
+}
+
+/** The fields of a job that the options name by the names of sites and datasets. Asks the service for their ids. */
+export async function placesFromOptions(client: Client, options: JobOptions): Promise<JobInput> {
+  const job: JobInput = {};
+  if (options.fromSite !== undefined) job.submittingSite = (await findSite(client, options.fromSite)).id;
+  if (options.input !== undefined)
+    job.inputs = await Promise.all(options.input.map((written) => inputOf(client, written)));
+  return job;
+}
+
+/** `10000@cern`, or a dataset by its name or id. */
+async function inputOf(client: Client, written: string): Promise<object> {
+  const [, sizeMb, site] = /^([\d.]+)@(.+)$/.exec(written) ?? [];
+  if (sizeMb === undefined || site === undefined) return { dataset: (await findDataset(client, written)).id };
+  return { sizeMb: parseNumber('--input', sizeMb, { min: 0 }), site: (await findSite(client, site)).id };
 }
 
 /** The same job once for each index of `--array`. */
@@ -131,6 +159,7 @@ export interface FilterOptions {
   user?: string;
   application?: string;
   group?: string;
+  jobGroup?: string;
   since?: string;
   until?: string;
   endedSince?: string;
@@ -145,6 +174,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--user <user>', 'submitted by this user')
     .option('--application <name>', 'of this application')
     .option('--group <name>', 'of this group')
+    .option('--job-group <id>', 'submitted in this bulk group (`groups submit`)')
     .option('--since <time>', 'submitted at or after: ISO 8601')
     .option('--until <time>', 'submitted before')
     .option('--ended-since <time>', 'ended at or after')
@@ -159,6 +189,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,
     group: options.group,
+    jobGroup: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
     submittedAfter: at('--since', options.since),
     submittedBefore: at('--until', options.until),
     endedAfter: at('--ended-since', options.endedSince),

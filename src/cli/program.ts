@@ -2,11 +2,14 @@
 import { Command } from 'commander';
 import { addCompare } from './commands/compare.js';
 import { addConformance } from './commands/conformance.js';
+import { addData } from './commands/data.js';
 import { addExperiment } from './commands/experiment.js';
 import { addGrid } from './commands/grid.js';
+import { addGroups } from './commands/groups.js';
 import { addJobs } from './commands/jobs.js';
 import { addPeople } from './commands/people.js';
 import { addPolicy } from './commands/policy.js';
+import { addRatio } from './commands/ratio.js';
 import { addReplay } from './commands/replay.js';
 import { addServices } from './commands/services.js';
 import { addSimulate } from './commands/simulate.js';
@@ -38,6 +41,9 @@ export function buildProgram(): Command {
   addWatch(program);
   addWhy(program);
   addGrid(program);
+  addData(program);
+  addRatio(program);
+  addGroups(program);
   addPeople(program);
   addPolicy(program);
   addWhatIf(program);

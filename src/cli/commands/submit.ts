@@ -15,6 +15,7 @@ import {
   type JobInput,
   type JobOptions,
   jobFromOptions,
+  placesFromOptions,
 } from '../job-options.js';
 import { MAX_BATCH } from '../parse.js';
 import { printOutput } from './jobs.js';
@@ -54,8 +55,8 @@ export function addSubmit(program: Command): void {
     .passThroughOptions()
     .addHelpText('after', "\nExample: switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'");
   command.action(async (program: string | undefined, args: string[], options: SubmitOptions) => {
-    const jobs = await jobsToSubmit(options, program === undefined ? [] : [program, ...args]);
     const client = connect();
+    const jobs = await jobsToSubmit(client, options, program === undefined ? [] : [program, ...args]);
     const payload = await submit(client, jobs, options.idempotencyKey ?? null, {
       full: wantsJson(command) && !options.wait,
     });
@@ -71,8 +72,15 @@ export function addSubmit(program: Command): void {
 }
 
 /** The jobs that the command line asks to submit. */
-async function jobsToSubmit(options: SubmitOptions, commandLine: string[]): Promise<JobInput[]> {
-  const given = jobFromOptions(options, commandLine);
+async function jobsToSubmit(
+  client: Client,
+  options: SubmitOptions,
+  commandLine: string[],
+): Promise<JobInput[]> {
+  const given = {
+    ...jobFromOptions(options, commandLine),
+    ...(await placesFromOptions(client, options)),
+  };
   const jobs =
     options.file === undefined
       ? [given]

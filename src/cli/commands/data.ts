@@ -1,0 +1,253 @@
+/** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
+import type { Command } from 'commander';
+import type { Client } from '../client.js';
+import { addCommand, collect, findDataset, findSite, type Named } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { table, time } from '../format.js';
+import { parseNumber } from '../parse.js';
+import { readJson, show } from './grid.js';
+
+interface Dataset extends Named {
+  sizeMb: number;
+  replicas: Named[];
+}
+
+interface LinkValues {
+  bandwidthMbPerSecond: number;
+  rttSeconds: number;
+  loss: number;
+  measuredAt: string;
+}
+
+interface Link extends LinkValues {
+  from: Named;
+  to: Named;
+  source: string;
+  history?: LinkValues[];
+}
+
+/** An entry of a file of datasets, and of links: sites by name or id. */
+interface DatasetEntry {
+  name: string;
+  sizeMb: number;
+  replicas?: string[];
+}
+interface LinkEntry {
+  from: string;
+  to: string;
+  [field: string]: unknown;
+}
+
+export function addData(program: Command): void {
+  addDatasets(program);
+  addLinks(program);
+}
+
+function addDatasets(program: Command): void {
+  const list = addCommand(program, 'data', 'list the datasets, or change them').option(
+    '--name <text>',
+    'only those whose names begin with this',
+  );
+  list.action(async ({ name }: { name?: string }) => {
+    show(list, await connect().all<Dataset>(documents.DATASETS, 'datasets', { name }), datasetTable);
+  });
+
+  const add = addCommand(list, 'add <name>', 'make a dataset known (OPERATOR)')
+    .requiredOption('--size-mb <mb>', 'size, MB')
+    .option('--replica <site>', 'a site with a copy; may be repeated', collect);
+  add.action(async (name: string, options: { sizeMb: string; replica?: string[] }) => {
+    const client = connect();
+    const input = {
+      name,
+      sizeMb: parseNumber('--size-mb', options.sizeMb, { min: 0 }),
+      replicas: await siteIds(client, options.replica),
+    };
+    const data = await client.request<{ createDataset: Dataset }>(documents.CREATE_DATASET, { input });
+    show(add, data.createDataset, (one) => datasetTable([one]));
+  });
+
+  const set = addCommand(list, 'set <dataset>', 'change a dataset, and say where it has copies (OPERATOR)')
+    .option('--name <name>', 'new name')
+    .option('--size-mb <mb>', 'new size, MB')
+    .option('--add <site>', 'a site that has a copy now; may be repeated', collect)
+    .option('--remove <site>', 'a site that has none any more; may be repeated', collect);
+  set.action(
+    async (
+      nameOrId: string,
+      options: { name?: string; sizeMb?: string; add?: string[]; remove?: string[] },
+    ) => {
+      const client = connect();
+      const sizeMb =
+        options.sizeMb === undefined ? undefined : parseNumber('--size-mb', options.sizeMb, { min: 0 });
+      let dataset = await findDataset<Dataset>(client, nameOrId);
+      if (options.add !== undefined || options.remove !== undefined) {
+        const variables = {
+          dataset: dataset.id,
+          add: await siteIds(client, options.add),
+          remove: await siteIds(client, options.remove),
+        };
+        const data = await client.request<{ setReplicas: Dataset }>(documents.SET_REPLICAS, variables);
+        dataset = data.setReplicas;
+      }
+      if (options.name !== undefined || sizeMb !== undefined) {
+        const input = { dataset: dataset.id, name: options.name, sizeMb };
+        const data = await client.request<{ updateDataset: Dataset }>(documents.UPDATE_DATASET, { input });
+        dataset = data.updateDataset;
+      }
+      show(set, dataset, (one) => datasetTable([one]));
+    },
+  );
+
+  const remove = addCommand(list, 'remove <dataset>', 'forget a dataset (OPERATOR)');
+  remove.action(async (nameOrId: string) => {
+    const client = connect();
+    const { id: dataset } = await findDataset(client, nameOrId);
+    const data = await client.request<{ removeDataset: Dataset }>(documents.REMOVE_DATASET, { dataset });
+    show(remove, data.removeDataset, (one) => `${one.name} is forgotten`);
+  });
+
+  const load = addCommand(
+    list,
+    'import <file>',
+    'make many datasets known, or renew them: a JSON list of { name, sizeMb, replicas: [site] }, - for standard input (OPERATOR)',
+  );
+  load.action(async (file: string) => {
+    const client = connect();
+    const entries = await entriesOf<DatasetEntry>(file);
+    const sites = await siteIndex(client);
+    const datasets = entries.map((entry) => ({ ...entry, replicas: (entry.replicas ?? []).map(sites) }));
+    type Payload = {
+      created: number;
+      updated: number;
+      errors: { index: number; field: string; message: string }[];
+    };
+    const data = await client.request<{ importDatasets: Payload }>(documents.IMPORT_DATASETS, { datasets });
+    const [first, ...others] = data.importDatasets.errors;
+    if (first !== undefined) {
+      const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+      throw new CliError(`dataset ${first.index}: ${first.message}${more}`, ExitCode.USAGE);
+    }
+    show(load, data.importDatasets, ({ created, updated }) => `${created} new, ${updated} renewed`);
+  });
+}
+
+function addLinks(program: Command): void {
+  const list = addCommand(program, 'links', 'list the links between sites, or change them')
+    .option('--from <site>', 'only from this site')
+    .option('--to <site>', 'only to this site');
+  list.action(async (options: { from?: string; to?: string }) => {
+    const client = connect();
+    const [from, to] = await Promise.all(
+      [options.from, options.to].map(async (site) => site && (await findSite(client, site)).id),
+    );
+    show(list, await client.all<Link>(documents.LINKS, 'links', { from, to }), linkTable);
+  });
+
+  const set = addCommand(list, 'set <from> <to>', 'say what a link is like (OPERATOR)')
+    .requiredOption('--bandwidth <mb>', 'MB a second')
+    .option('--rtt <seconds>', 'round-trip time, seconds', '0')
+    .option('--loss <share>', 'share of packets lost', '0');
+  set.action(async (from: string, to: string, options: { bandwidth: string; rtt: string; loss: string }) => {
+    const client = connect();
+    const values = {
+      bandwidthMbPerSecond: parseNumber('--bandwidth', options.bandwidth, { min: 0 }),
+      rttSeconds: parseNumber('--rtt', options.rtt, { min: 0 }),
+      loss: parseNumber('--loss', options.loss, { min: 0, max: 1 }),
+    };
+    const links = [{ ...(await ends(client, from, to)), ...values }];
+    const data = await client.request<{ setLinks: Link[] }>(documents.SET_LINKS, { links });
+    show(set, data.setLinks, linkTable);
+  });
+
+  const load = addCommand(
+    list,
+    'import <file>',
+    'set many links: a JSON list of { from, to, bandwidthMbPerSecond, rttSeconds, loss }, - for standard input (OPERATOR)',
+  );
+  load.action(async (file: string) => {
+    const client = connect();
+    const entries = await entriesOf<LinkEntry>(file);
+    const sites = await siteIndex(client);
+    const links = entries.map((entry) => ({ ...entry, from: sites(entry.from), to: sites(entry.to) }));
+    const data = await client.request<{ setLinks: Link[] }>(documents.SET_LINKS, { links });
+    show(load, data.setLinks, linkTable);
+  });
+
+  const history = addCommand(list, 'history <from> <to>', 'what agents measured of a link, newest first');
+  history.action(async (from: string, to: string) => {
+    const client = connect();
+    const variables = await ends(client, from, to);
+    const data = await client.request<{ links: { nodes: Link[] } }>(documents.LINK_HISTORY, variables);
+    const [link] = data.links.nodes;
+    if (link === undefined)
+      throw new CliError(`nothing is known of a link from ${from} to ${to} (NOT_FOUND)`, ExitCode.NOT_FOUND);
+    show(history, link.history ?? [], (measured) =>
+      table(
+        ['MEASURED (UTC)', ...VALUES],
+        measured.map((one) => [time(one.measuredAt), ...valuesOf(one)]),
+      ),
+    );
+  });
+
+  const remove = addCommand(list, 'remove <from> <to>', 'forget a link (OPERATOR)');
+  remove.action(async (from: string, to: string) => {
+    const client = connect();
+    const variables = await ends(client, from, to);
+    const data = await client.request<{ removeLink: Link }>(documents.REMOVE_LINK, variables);
+    show(
+      remove,
+      data.removeLink,
+      (link) => `the link from ${link.from.name} to ${link.to.name} is forgotten`,
+    );
+  });
+}
+
+async function ends(client: Client, from: string, to: string): Promise<{ from: string; to: string }> {
+  return { from: (await findSite(client, from)).id, to: (await findSite(client, to)).id };
+}
+
+async function siteIds(client: Client, names: readonly string[] = []): Promise<string[]> {
+  return Promise.all(names.map(async (name) => (await findSite(client, name)).id));
+}
+
+/** The id for a site's name; what is no name is passed on as it is, for the service to judge. */
+async function siteIndex(client: Client): Promise<(nameOrId: string) => string> {
+  const sites = await client.all<Named>(documents.SITES, 'sites');
+  const ids = new Map(sites.map(({ id, name }) => [name, id]));
+  return (nameOrId) => ids.get(nameOrId) ?? nameOrId;
+}
+
+async function entriesOf<T>(file: string): Promise<T[]> {
+  const value = await readJson('file', file);
+  if (!Array.isArray(value)) throw new CliError(`file ${file}: a JSON list is needed`, ExitCode.USAGE);
+  return value as T[];
+}
+
+const datasetTable = (datasets: readonly Dataset[]): string =>
+  table(
+    ['ID', 'NAME', 'SIZE MB', 'REPLICAS'],
+    datasets.map(({ id, name, sizeMb, replicas }) => [
+      id,
+      name,
+      sizeMb,
+      replicas.map((site) => site.name).join(',') || null,
+    ]),
+  );
+
+const VALUES = ['MB/S', 'RTT S', 'LOSS'];
+const valuesOf = ({ bandwidthMbPerSecond, rttSeconds, loss }: LinkValues): number[] =>
+  [bandwidthMbPerSecond, rttSeconds, loss].map((value) => Number(value.toPrecision(4)));
+
+const linkTable = (links: readonly Link[]): string =>
+  table(
+    ['FROM', 'TO', ...VALUES, 'SOURCE', 'AS OF (UTC)'],
+    links.map((link) => [
+      link.from.name,
+      link.to.name,
+      ...valuesOf(link),
+      link.source,
+      time(link.measuredAt),
+    ]),
+  );

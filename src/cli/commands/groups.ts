@@ -1,0 +1,148 @@
+/** `switchyard groups`: many jobs from one template. */
+import type { Command } from 'commander';
+import type { Client } from '../client.js';
+import { addCommand, type Named, note } from '../command.js';
+import { connect } from '../connect.js';
+import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';
+import { CliError, ExitCode, exitCodeOf } from '../errors.js';
+import { count, table, time } from '../format.js';
+import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
+import { parseId, parseNumber } from '../parse.js';
+import { readJson, show } from './grid.js';
+
+interface Group {
+  id: string;
+  name: string | null;
+  size: number;
+  state: string;
+  counts: Record<string, number>;
+  progress: number;
+  submittedAt: string;
+  user: Named;
+}
+
+interface SubmitOptions extends JobOptions {
+  groupName?: string;
+  parameters?: string;
+  count?: string;
+  template?: string;
+  idempotencyKey?: string;
+}
+
+/** Jobs in a group at most. */
+const GROUP_MAX = 100_000;
+
+export function addGroups(program: Command): void {
+  const list = addCommand(
+    program,
+    'groups',
+    'list the groups of jobs submitted from one template, newest first',
+  ).option('--first <n>', 'how many', '50');
+  list.action(async (options: { first: string }) => {
+    const first = parseNumber('--first', options.first, { min: 1, integer: true });
+    const data = await connect().request<{ jobGroups: { nodes: Group[] } }>(GROUPS, { first });
+    show(list, data.jobGroups.nodes, groupTable);
+  });
+
+  const submit = addJobOptions(
+    addCommand(
+      list,
+      'submit [command] [arguments...]',
+      `submit up to ${GROUP_MAX} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
+    ),
+  )
+    .option('--group-name <text>', "the group's name for people")
+    .option('--parameters <file>', 'a JSON list of objects of texts, one for each job; - for standard input')
+    .option('--count <n>', 'instead: so many jobs, which differ in {index} only')
+    .option(
+      '--template <file>',
+      'a JSON file with the template (fields of JobInput); the options fill in what it lacks',
+    )
+    .option('--idempotency-key <key>', 'a retry with the same key and payload gives the same group')
+    .passThroughOptions()
+    .addHelpText('after', "\nExample: switchyard groups submit --count 1000 -- sh -c 'echo {index}'");
+  submit.action(async (command: string | undefined, args: string[], options: SubmitOptions) => {
+    const client = connect();
+    const input = await inputOf(client, options, command === undefined ? [] : [command, ...args]);
+    type Payload = {
+      jobGroup: Group | null;
+      repeated: boolean;
+      errors: { index: number; message: string; code: string }[];
+    };
+    const data = await client.request<{ submitJobGroup: Payload }>(SUBMIT_GROUP, { input });
+    const { jobGroup, repeated, errors } = data.submitJobGroup;
+    const [first, ...others] = errors;
+    if (first !== undefined || jobGroup === null) {
+      const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+      throw new CliError(
+        `job ${first?.index}: ${first?.message} (${first?.code})${more}`,
+        exitCodeOf(first?.code ?? ''),
+      );
+    }
+    if (repeated) note('the idempotency key was known: this group had been submitted before');
+    show(submit, jobGroup, ({ id, size }) => `${id} (${count(size, 'job')})`);
+  });
+
+  const one = addCommand(list, 'show <id>', 'show one group');
+  one.action(async (id: string) => {
+    const groupId = parseId('group', id);
+    const { jobGroup } = await connect().request<{ jobGroup: Group | null }>(GROUP, { id: groupId });
+    if (jobGroup === null)
+      throw new CliError(
+        `there is no group ${groupId}, or not one that this key may see (NOT_FOUND)`,
+        ExitCode.NOT_FOUND,
+      );
+    show(one, jobGroup, (group) => groupTable([group]));
+  });
+
+  const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a group that have not ended');
+  cancel.action(async (id: string) => {
+    type Payload = { cancelled: number; jobGroup: Group };
+    const variables = { jobGroup: parseId('group', id) };
+    const data = await connect().request<{ cancelJobGroup: Payload }>(CANCEL_GROUP, variables);
+    show(
+      cancel,
+      data.cancelJobGroup,
+      ({ cancelled }) => `${count(cancelled, 'job')} cancelled, or being stopped`,
+    );
+  });
+}
+
+async function inputOf(client: Client, options: SubmitOptions, commandLine: string[]): Promise<object> {
+  if ((options.parameters === undefined) === (options.count === undefined))
+    throw new CliError('which jobs? Give either --parameters FILE or --count N', ExitCode.USAGE);
+  const fromFile = options.template === undefined ? {} : await readJson('--template', options.template);
+  const template = {
+    ...jobFromOptions(options, commandLine),
+    ...(await placesFromOptions(client, options)),
+    ...(fromFile as object),
+  };
+  return {
+    name: options.groupName,
+    template,
+    parameters:
+      options.parameters === undefined ? undefined : await readJson('--parameters', options.parameters),
+    count:
+      options.count === undefined
+        ? undefined
+        : parseNumber('--count', options.count, { min: 1, max: GROUP_MAX, integer: true }),
+    idempotencyKey: options.idempotencyKey,
+  };
+}
+
+const groupTable = (groups: readonly Group[]): string =>
+  table(
+    ['ID', 'NAME', 'USER', 'JOBS', 'STATE', 'ENDED %', 'BY STATE', 'SUBMITTED (UTC)'],
+    groups.map((group) => [
+      group.id,
+      group.name,
+      group.user.name,
+      group.size,
+      group.state,
+      Number((100 * group.progress).toFixed(1)),
+      Object.entries(group.counts)
+        .map(([state, jobs]) => `${state} ${jobs}`)
+        .join(', '),
+      time(group.submittedAt),
+    ]),
+  );

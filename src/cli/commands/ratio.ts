@@ -1,0 +1,164 @@
+/** `switchyard ratio`, `peers`, `standings`: what schedulers that look at data and at users' shares go by. */
+import type { Command } from 'commander';
+import { addCommand, interruption, type Named, note, print, printJson, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import { PEERS, RATIO, RATIO_UPDATED, STANDINGS } from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { count, duration, table, time } from '../format.js';
+import { parseNumber } from '../parse.js';
+import { show } from './grid.js';
+
+interface Point {
+  application: string;
+  at: string;
+  job: { id: string } | null;
+  site: Named;
+  turnaroundSeconds: number;
+  ioSeconds: number;
+  runs: number;
+  computation: number;
+}
+
+interface Ratio {
+  application: string;
+  computation: number;
+  source: string;
+  runs: number;
+  cursor: string;
+  history: { nodes: Point[] };
+}
+
+interface Peer {
+  site: Named;
+  alive: boolean;
+  lastHeardAt: string | null;
+  queued: number;
+  metaQueued: number;
+  arrivalRate: number;
+  serviceRate: number;
+  congested: boolean;
+  powerTotal: number;
+}
+
+interface Standing {
+  user: Named;
+  quotaShare: number;
+  queuedJobs: number;
+  groups: { processors: number; jobs: number; threshold: number; priority: number; queue: number }[];
+}
+
+export function addRatio(program: Command): void {
+  const ratio = addCommand(
+    program,
+    'ratio <application>',
+    'show which share of its time an application computes, as its runs have shown',
+  )
+    .option('--last <n>', 'with the last so many runs', '10')
+    .option('--watch', 'go on with every run that ends, until Ctrl-C')
+    .option('--after <cursor>', 'with --watch: continue behind an update (its cursor is in the JSON)');
+  ratio.action(async (application: string, options: { last: string; watch?: boolean; after?: string }) => {
+    const client = connect();
+    const last = parseNumber('--last', options.last, { min: 1, max: 1000, integer: true });
+    const { jobRatio } = await client.request<{ jobRatio: Ratio }>(RATIO, { application, last });
+    if (!options.watch) return show(ratio, jobRatio, describe);
+    const json = wantsJson(ratio);
+    if (options.after === undefined && !json) print(describe(jobRatio));
+    const signal = interruption();
+    const updates = client.subscribe<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
+      RATIO_UPDATED,
+      'jobRatioUpdated',
+      { application },
+      { after: options.after ?? jobRatio.cursor, signal },
+    );
+    for await (const update of updates) {
+      if (json) printJson(update, { compact: true });
+      else if (update.point === null) note('some runs were left out: this reader was too far behind');
+      else print(rowsOf([update.point])[0]!.join('  '));
+    }
+    if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
+  });
+
+  const peers = addCommand(program, 'peers', 'show the sites as their schedulers see one another');
+  peers.action(async () => {
+    const data = await connect().request<{ peers: Peer[] }>(PEERS, {});
+    show(peers, data.peers, (all) =>
+      table(
+        [
+          'SITE',
+          'ALIVE',
+          'META-QUEUE',
+          'QUEUE',
+          'ARRIVALS/S',
+          'SERVICES/S',
+          'CONGESTED',
+          'POWER',
+          'HEARD (UTC)',
+        ],
+        all.map((peer) => [
+          peer.site.name,
+          peer.alive ? 'yes' : 'no',
+          peer.metaQueued,
+          peer.queued,
+          Number(peer.arrivalRate.toPrecision(3)),
+          Number(peer.serviceRate.toPrecision(3)),
+          peer.congested ? 'yes' : 'no',
+          peer.powerTotal,
+          time(peer.lastHeardAt),
+        ]),
+      ),
+    );
+  });
+
+  const standings = addCommand(
+    program,
+    'standings',
+    "show users' jobs in the meta-queues and the priorities that follow from their quotas",
+  );
+  standings.action(async () => {
+    const data = await connect().request<{ userStandings: Standing[] }>(STANDINGS, {});
+    show(standings, data.userStandings, (all) =>
+      table(
+        ['USER', 'QUOTA', 'ALL JOBS', 'PROCESSORS', 'JOBS', 'THRESHOLD', 'PRIORITY', 'QUEUE'],
+        all.flatMap(({ user, quotaShare, queuedJobs, groups }) =>
+          groups.map((group) => [
+            user.name,
+            quotaShare,
+            queuedJobs,
+            group.processors,
+            group.jobs,
+            Number(group.threshold.toPrecision(4)),
+            Number(group.priority.toFixed(4)),
+            `Q${group.queue}`,
+          ]),
+        ),
+      ),
+    );
+  });
+}
+
+const SOURCES: Record<string, string> = {
+  USER: "it never ran here; from the user's similar runs",
+  EVERYBODY: "it never ran here; from everybody's similar runs",
+  DECLARED: 'as declared; it never ran here',
+  UNKNOWN: 'nothing is known of it',
+};
+
+function describe({ application, computation, source, runs, history }: Ratio): string {
+  const share = (value: number): string => `${(100 * value).toFixed(1)} %`;
+  const from = SOURCES[source] ?? `from ${count(runs, 'run')}`;
+  const line = `${application} computes ${share(computation)} of its time, input and output ${share(1 - computation)} (${from})`;
+  if (history.nodes.length === 0) return line;
+  const headings = ['ENDED (UTC)', 'JOB', 'SITE', 'TOOK', 'INPUT AND OUTPUT', 'RUNS', 'COMPUTES %'];
+  return `${line}\n${table(headings, rowsOf(history.nodes))}`;
+}
+
+const rowsOf = (points: readonly Point[]): unknown[][] =>
+  points.map(({ at, job, site, turnaroundSeconds, ioSeconds, runs, computation }) => [
+    time(at),
+    job?.id ?? '-',
+    site.name,
+    duration(turnaroundSeconds),
+    duration(ioSeconds),
+    runs,
+    Number((100 * computation).toFixed(1)),
+  ]);
