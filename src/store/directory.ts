@@ -203,6 +203,7 @@ export class Directory {
           siteId,
         );
       }
+      await write(tx, 'DELETE FROM promises WHERE site_id = $1', siteId);
       await write(tx, 'DELETE FROM reservations WHERE site_id = $1', siteId);
       for (const table of ['machines', 'licences']) {
         await write(

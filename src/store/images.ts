@@ -1,4 +1,5 @@
 /** The arrays that the statements of sql/grid.ts answer, as objects of the core's model. */
+import type { PromisesImage, Room } from '../core/local/conservative.js';
 import type { Allocation, Job, Licence, Machine, Reservation, Run, Site, UserClass } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
 import type { GridImage } from './store.js';
@@ -77,6 +78,42 @@ export function reservationFromArray(a: ReservationArray): Reservation {
   const [siteId, jobId, at, machineIds, machineTasks, licenceIds, madeAt] = a;
   return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenceIds, madeAt };
 }
+
+/** As it is stored. */
+export type PromisesArray = [
+  room: [runs: number, cpus: number, memoryMb: number, copies: Room['copies']],
+  jobs: [
+    jobId: number,
+    at: number,
+    machineIds: number[],
+    machineTasks: number[],
+    licenceIds: number[],
+    work: number,
+    madeAt: number,
+  ][],
+];
+
+export function promisesFromArray([[runs, cpus, memoryMb, copies], jobs]: PromisesArray): PromisesImage {
+  return {
+    room: { runs, cpus, memoryMb, copies },
+    jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenceIds, work, madeAt]) => {
+      return { jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenceIds, work, madeAt };
+    }),
+  };
+}
+
+export const promisesToArray = ({ room, jobs }: PromisesImage): PromisesArray => [
+  [room.runs, room.cpus, room.memoryMb, room.copies],
+  jobs.map(({ jobId, at, allocations, licenceIds, work, madeAt }) => [
+    jobId,
+    at,
+    allocations.map(({ machineId }) => machineId),
+    allocations.map(({ tasks }) => tasks),
+    licenceIds,
+    work,
+    madeAt,
+  ]),
+];
 
 function allocationsFrom(machineIds: readonly number[], tasks: readonly number[]): Allocation[] {
   return machineIds.map((machineId, i) => ({ machineId, tasks: tasks[i] as number }));

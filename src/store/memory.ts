@@ -26,6 +26,7 @@ import {
   type GridChanges,
   type GridImage,
   type JobSelection,
+  type KeptPromises,
   type NewJob,
   type OutputPiece,
   type PlanContext,
@@ -110,6 +111,7 @@ export class MemoryStore implements Store {
   private horizon = 0;
   private margins: number[] = [];
   private readonly held = new Map<number, Reservation>();
+  private readonly promised = new Map<number, KeptPromises>();
   private readonly submissions: {
     userId: number;
     key: string | null;
@@ -249,6 +251,10 @@ export class MemoryStore implements Store {
     return [...this.held.values()].filter(good).sort((a, b) => a.siteId - b.siteId);
   }
 
+  async promises(siteId: number): Promise<KeptPromises> {
+    return structuredClone(this.promised.get(siteId)) ?? { revision: 0, promises: null };
+  }
+
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   async submit(submission: Submission): Promise<SubmitResult> {
@@ -311,9 +317,14 @@ export class MemoryStore implements Store {
     starts: readonly Start[],
     reservation: Reservation | null,
     context: PlanContext,
+    promises: KeptPromises | null = null,
   ): Promise<StartOutcome> {
     const site = this.sites.get(siteId);
     const up = site?.state === 'UP' && !site.removed;
+    if (up && !this.keepPromises(siteId, promises)) {
+      const refused = starts.map(({ jobId }) => ({ jobId, why: 'it does not fit the truth' }));
+      return { accepted: [], epochs: [], refused, outdated: true };
+    }
     const machines = [...this.machines.values()].filter(
       (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
     );
@@ -360,7 +371,18 @@ export class MemoryStore implements Store {
     if (reservation === null) this.held.delete(siteId);
     else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
-    return { accepted: accepted.map((start) => start.jobId), epochs, refused };
+    return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  private keepPromises(siteId: number, kept: KeptPromises | null): boolean {
+    const revision = this.promised.get(siteId)?.revision ?? 0;
+    if (kept !== null && kept.revision !== revision) return false;
+    if (kept !== null || revision > 0)
+      this.promised.set(siteId, {
+        revision: revision + 1,
+        promises: structuredClone(kept?.promises ?? null),
+      });
+    return true;
   }
 
   async takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]> {

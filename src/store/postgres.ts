@@ -14,6 +14,9 @@ import {
   directoryFromArray,
   type JobArray,
   jobFromArray,
+  type PromisesArray,
+  promisesFromArray,
+  promisesToArray,
   type ReservationArray,
   type RunArray,
   reservationFromArray,
@@ -50,6 +53,7 @@ import {
   type JobChange,
   type JobImage,
   type JobSelection,
+  type KeptPromises,
   type NewJob,
   type OutputPiece,
   type PlanContext,
@@ -168,6 +172,12 @@ export class PostgresStore implements Store {
     return (await read<ReservationArray[]>(this.prisma, gridSql.loadReservations)).map(reservationFromArray);
   }
 
+  async promises(siteId: number): Promise<KeptPromises> {
+    type Answer = [number, PromisesArray | null] | null;
+    const [revision, body] = (await read<Answer>(this.prisma, startsSql.loadPromises, siteId)) ?? [0, null];
+    return { revision, promises: body && promisesFromArray(body) };
+  }
+
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   submit(submission: Submission): Promise<SubmitResult> {
@@ -267,13 +277,14 @@ export class PostgresStore implements Store {
     starts: readonly Start[],
     reservation: Reservation | null,
     context: PlanContext,
+    promises: KeptPromises | null = null,
   ): Promise<StartOutcome> {
     const apply = async (tx: Transaction): Promise<StartOutcome> => {
       const [up, found] = await read<
         [boolean, [number, JobState, number | null, number, number, number, number, string[]][]]
       >(tx, startsSql.lockStarts, siteId, plainColumn(starts.map((start) => start.jobId)));
-      const [machines, licences, reserved] = await read<
-        [[number, number, number][], [number, string, number][], ReservationArray | null]
+      const [machines, licences, reserved, promised] = await read<
+        [[number, number, number][], [number, string, number][], ReservationArray | null, boolean]
       >(
         tx,
         startsSql.lockResources,
@@ -281,6 +292,11 @@ export class PostgresStore implements Store {
         plainColumn([...new Set(starts.flatMap((start) => start.allocations.map((a) => a.machineId)))]),
         plainColumn([...new Set(starts.flatMap((start) => start.licenceIds))]),
       );
+      if (up && !(await this.keepPromises(tx, siteId, promises, promised))) {
+        const why = 'the site has promised otherwise meanwhile';
+        const refused = starts.map(({ jobId }) => ({ jobId, why }));
+        return { accepted: [], epochs: [], refused, outdated: true };
+      }
       const jobs = new Map(
         found.map(([id, state, at, epoch, tasks, cpusPerTask, memoryMbPerTask, kinds]) => [
           id,
@@ -333,9 +349,24 @@ export class PostgresStore implements Store {
       }
       await this.keepReservation(tx, siteId, reservation, reserved && reservationFromArray(reserved));
       if (accepted.length > 0) await write(tx, startsSql.assignJobs, ids, plainColumn(epochs));
-      return { accepted: accepted.map((start) => start.jobId), epochs, refused };
+      return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
     };
     return inTransaction(this.prisma, apply);
+  }
+
+  /** False when they were not made on what the site has promised by now. */
+  private async keepPromises(
+    tx: Transaction,
+    siteId: number,
+    kept: KeptPromises | null,
+    promised: boolean,
+  ): Promise<boolean> {
+    if (kept === null) {
+      if (promised) await write(tx, startsSql.dropPromises, siteId);
+      return true;
+    }
+    const body = kept.promises && JSON.stringify(promisesToArray(kept.promises));
+    return (await write(tx, startsSql.keepPromises, siteId, kept.revision, body)) > 0;
   }
 
   /** Writes it only where it changed: most cycles leave it as it was. */

@@ -9,6 +9,7 @@
  * or report that no longer fits the truth; the rest of the plan is carried out.
  */
 import type { Job, Licence, Machine, Move, Reservation, Run, Site, Start, UserClass } from '../core/model.js';
+import type { PromisesImage } from '../core/local/conservative.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 
@@ -142,7 +143,16 @@ export interface Applied {
 export type StartOutcome = Applied & {
   /** Epochs of the runs made, aligned with `accepted`. */
   epochs: number[];
+  /** The site has promised otherwise than the plan knew: nothing of it was done. */
+  outdated: boolean;
 };
+
+/** What a site's scheduler has promised, under a policy that promises. */
+export interface KeptPromises {
+  /** Counts how often they were written; 0: never. */
+  revision: number;
+  promises: PromisesImage | null;
+}
 
 /** One run as the site's agent must know it. */
 export interface Assignment {
@@ -291,17 +301,25 @@ export interface Store {
   changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'>;
   /** Reservations of all sites (only asked for where grid-wide licences exist). */
   reservations(): Promise<Reservation[]>;
+  /** Of one site (only asked for where its policy promises). */
+  promises(siteId: number): Promise<KeptPromises>;
 
   // In ----------------------------------------------------------------------------------------------------------------
   submit(submission: Submission): Promise<SubmitResult>;
   /** QUEUED at `from` → DISPATCHED at `to`, or between sites; refuses jobs that are elsewhere now and sites that are not UP. */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
-  /** DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licences against the truth. */
+  /**
+   * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licences against the truth.
+   *
+   * `promises`: under a policy that promises, what the plan promises and the revision that it was made on. When the site has
+   * another revision by now, nothing is done. Without it, what was promised is dropped.
+   */
   applyStarts(
     siteId: number,
     starts: readonly Start[],
     reservation: Reservation | null,
     context: PlanContext,
+    promises?: KeptPromises | null,
   ): Promise<StartOutcome>;
   /** DISPATCHED at a site → QUEUED at the root (the site drains or is down). */
   takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]>;

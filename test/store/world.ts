@@ -207,7 +207,7 @@ export async function postgresWorld(
   await write(
     prisma,
     `TRUNCATE users, policies, sites, licences, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
-       reservations, decisions, events, simulations RESTART IDENTITY`,
+       reservations, promises, decisions, events, simulations RESTART IDENTITY`,
   );
   await write(prisma, 'UPDATE events_horizon SET id = 0');
   await write(

@@ -16,7 +16,8 @@ SELECT json_build_array(
 /**
  * Locks machines, then licences, each in the order of ids, and tells what is free of them. Behind the jobs' locks.
  * $1: site; $2: machines; $3: licences. What is not usable by the site is not in the answer.
- * Answers [[[machine, free CPUs, free memory], …], [[licence, kind, free copies], …], the site's reservation or null].
+ * Answers [[[machine, free CPUs, free memory], …], [[licence, kind, free copies], …], the site's reservation or null, whether it
+ * has promised].
  */
 export const lockResources = `
 WITH machine AS MATERIALIZED (
@@ -30,7 +31,8 @@ SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb)), '[]') FROM machine WHERE state = 'UP' AND NOT silent),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM licence),
   (SELECT json_build_array(site_id, job_id, extract(epoch FROM at)::float8, machine_ids, machine_tasks, licence_ids,
-      extract(epoch FROM made_at)::float8) FROM reservations WHERE site_id = $1::integer))::text AS v`;
+      extract(epoch FROM made_at)::float8) FROM reservations WHERE site_id = $1::integer),
+  EXISTS (SELECT 1 FROM promises WHERE site_id = $1::integer AND body IS NOT NULL))::text AS v`;
 
 /**
  * Writes runs and the decisions that made them; the trigger on runs takes machines and licences. One statement, for the
@@ -66,3 +68,18 @@ INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, licen
 
 /** $1: site. */
 export const dropReservation = 'DELETE FROM reservations WHERE site_id = $1';
+
+/** $1: site. Answers [revision, promises or null]; nothing where none were ever made. */
+export const loadPromises = `SELECT json_build_array(revision, body)::text AS v FROM promises WHERE site_id = $1`;
+
+/**
+ * Behind the locks of machines and licences. $1: site; $2: the revision that the plan was made on; $3: promises or null. Touches
+ * no row when they are others by now.
+ */
+export const keepPromises = `
+INSERT INTO promises (site_id, revision, body) VALUES ($1, $2::bigint + 1, $3::json)
+  ON CONFLICT (site_id) DO UPDATE SET revision = excluded.revision, body = excluded.body WHERE promises.revision = $2::bigint`;
+
+/** Of a policy that is in force no more. $1: site. */
+export const dropPromises =
+  'UPDATE promises SET revision = revision + 1, body = NULL WHERE site_id = $1 AND body IS NOT NULL';
