@@ -23,7 +23,14 @@ export {
   type JobPlace,
   type SiteEntry,
 } from './grid.js';
+export {
+  imageOf,
+  keepsPromises,
+  type PromisesImage,
+  promisesFrom,
+} from './local/conservative.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
+export { type SharedLicenceHolders, sameToOthers, sitesToWake } from './local/shared-licences.js';
 export * from './model.js';
 export * from './policy.js';
 export { marginOf, msPriority } from './priority/ms-priority.js';
