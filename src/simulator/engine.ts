@@ -9,25 +9,35 @@
  *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
  *              of these cycles. This is what published results and pyss do.
  *
- * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, a promise
- * comes due, or a copy of a grid-wide licence that its jobs ask for came free anywhere.
+ * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, or a copy of
+ * a grid-wide licence came free anywhere.
+ *
+ * The root is concerned when a job came to it, a run started or ended, or anything in the world changed. While jobs wait in
+ * meta-queues it also looks every `timers.cycleS`, for congestion changes with time alone.
+ *
+ * A run of a job with data brings its inputs, computes, and returns its output. It holds its CPUs all that time, as live runs
+ * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
  */
 import {
+  type Dataset,
+  type DianaPolicy,
   dispatchCycle,
   Grid,
   type Job,
   type Licence,
+  type Link,
   type Machine,
+  type Move,
   type Policy,
   type Run,
-  type SharedLicenceHolders,
+  type RunAverages,
   type Site,
   type SiteContext,
   type SiteEntry,
   type Start,
   siteCycle,
-  sitesToWake,
 } from '../core/index.js';
+import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
 import { RunTimePrediction } from './prediction.js';
 import type { RunEnd, Sink } from './sink.js';
@@ -41,16 +51,26 @@ export interface Change {
   site?: Site;
   machine?: Machine;
   licence?: Licence;
+  dataset?: Dataset;
+  link?: Link;
   /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
   losesRuns?: boolean;
 }
 
-/** The machines that jobs run on. */
+/** The machines that jobs run on, and what schedulers know besides. */
 export interface World {
   sites: readonly Site[];
   machines: readonly Machine[];
   licences: readonly Licence[];
   changes: readonly Change[];
+  /** Where data lies; none unless said. */
+  datasets?: readonly Dataset[];
+  /** The network between the sites; a link that is not here is the core's `UNKNOWN_LINK`. */
+  links?: readonly Link[];
+  /** What runs before the first have shown; none unless said. */
+  averages?: readonly RunAverages[];
+  /** Users' shares of the grid; 1 for a user who is not named. */
+  quotas?: readonly (readonly [userId: number, share: number])[];
 }
 
 export interface EngineOptions {
@@ -89,11 +109,13 @@ interface Kinds {
   outlasted: number;
   /** A promise comes due. */
   wake: number;
+  /** The root looks again. */
+  tick: number;
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
-  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, outlasted: 3, wake: 4 },
-  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, outlasted: 4, wake: 5 },
+  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, outlasted: 3, wake: 4, tick: 5 },
+  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, outlasted: 4, wake: 5, tick: 6 },
 };
 
 /** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
@@ -134,11 +156,19 @@ class Simulation {
   private rootConcerned = false;
   /** One for all site cycles: there are millions. */
   private readonly context: SiteContext;
-  /** Of grid-wide licences; null while there are none. */
-  private licenceHolders: SharedLicenceHolders | null = null;
+  private readonly gridWide = new Set<number>();
   private readonly prediction: RunTimePrediction | null;
   /** By job: what was predicted. */
   private readonly estimates: Float64Array;
+  /** null: the policy does not look at history. */
+  private readonly learning: Learning | null = null;
+  /** By job, where there is learning: the seconds of its live run that are input and output. */
+  private readonly ioS: Float64Array;
+  /** Under DIANA: jobs may wait in meta-queues, and arrivals and services are counted. */
+  private readonly diana: DianaPolicy | null;
+  private tickPending = false;
+  /** Of the last event that was no tick. */
+  private lastNews = 0;
   private now = 0;
   private ended = 0;
   private cycles = 0;
@@ -167,6 +197,14 @@ class Simulation {
     for (const site of world.sites) this.setSite(site);
     for (const licence of world.licences) this.setLicence(licence);
     for (const machine of world.machines) this.grid.setMachine(machine);
+    for (const dataset of world.datasets ?? []) this.grid.data.setDataset(dataset);
+    for (const link of world.links ?? []) this.grid.data.setLink(link);
+    for (const [userId, share] of world.quotas ?? []) this.grid.quotas.set(userId, share);
+    const { dispatch, referencePower } = options.policy;
+    this.diana = dispatch.kind === 'diana' ? dispatch : null;
+    const learns = dispatch.kind === 'diana' || dispatch.kind === 'job-ratio';
+    if (learns) this.learning = new Learning(this.grid.history, referencePower, world.averages ?? []);
+    this.ioS = new Float64Array(learns ? jobs.length : 0);
   }
 
   run(): Outcome {
@@ -205,7 +243,12 @@ class Simulation {
       this.correct(payload);
     } else if (kind === this.kinds.wake) {
       this.concern(this.site(payload));
+    } else if (kind === this.kinds.tick) {
+      this.tickPending = false;
+      this.rootConcerned = true;
+      return;
     } else this.change(this.changes[payload] as Change);
+    this.lastNews = this.now;
   }
 
   private submit({ job: submitted, siteId }: SimJob): void {
@@ -238,6 +281,8 @@ class Simulation {
   private finish(index: number, how: RunEnd): void {
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;
+    if (this.learning !== null && how === 'COMPLETED') this.learn(job, index, run);
+    if (this.diana !== null && how !== 'LOST') this.site(run.siteId).entry.traffic.served(this.now);
     this.grid.endRun(job.job.id);
     this.runs[index] = null;
     this.ending[index] = -1;
@@ -245,13 +290,25 @@ class Simulation {
     this.concern(site);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
+    if (run.licenceIds.length > 0 && run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
     this.rootConcerned = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
   }
 
-  private change({ site, machine, licence, losesRuns }: Change): void {
-    if (site !== undefined) this.setSite(site);
+  private learn({ job }: SimJob, index: number, { start, allocations }: Run): void {
+    const turnaroundS = this.now - start;
+    const ioS = Math.min(turnaroundS, this.ioS[index] as number);
+    this.learning?.completed(job, { turnaroundS, ioS, sitePower: this.grid.slowestOf(allocations) });
+  }
+
+  private change({ site, machine, licence, dataset, link, losesRuns }: Change): void {
+    if (site !== undefined) {
+      this.setSite(site);
+      if (site.state !== 'UP') this.takeBack(site.id);
+    }
     if (licence !== undefined) this.setLicence(licence);
+    if (dataset !== undefined) this.grid.data.setDataset(dataset);
+    if (link !== undefined) this.grid.data.setLink(link);
     if (machine !== undefined) {
       this.grid.setMachine(machine);
       if (losesRuns) this.loseRuns(machine.id);
@@ -265,6 +322,12 @@ class Simulation {
       this.finish(index, 'LOST');
       this.submit(this.jobs[index] as SimJob);
     });
+  }
+
+  /** The jobs of a site's meta-queue go back to the root. */
+  private takeBack(siteId: number): void {
+    const { meta } = this.site(siteId).entry;
+    while (meta.length > 0) this.grid.placeAtRoot(meta.jobs[meta.at(0)] as Job);
   }
 
   private setSite(site: Site): void {
@@ -288,7 +351,7 @@ class Simulation {
 
   private setLicence(licence: Licence): void {
     this.grid.setLicence(licence);
-    if (licence.siteId === null) this.licenceHolders ??= new Map();
+    if (licence.siteId === null) this.gridWide.add(licence.id);
   }
 
   private allConcerned(): void {
@@ -306,14 +369,36 @@ class Simulation {
         this.startAt(site);
       }
       this.concernedCount = 0;
-    } while (this.rootConcerned && this.grid.root.length > 0);
+    } while (this.rootConcerned && this.jobsToDispatch());
     this.rootConcerned = false;
+    if (this.diana !== null) this.expectTick(this.diana);
+  }
+
+  private jobsToDispatch(): boolean {
+    return this.grid.root.length > 0 || (this.diana !== null && this.metaQueued());
+  }
+
+  private metaQueued(): boolean {
+    return this.grid.sites.some(({ meta }) => meta.length > 0);
+  }
+
+  /**
+   * Time alone changes rates and ends hold-offs. When nothing else has happened for as long as both last, it changes nothing
+   * any more: what waits then waits for good, and the simulation may end.
+   */
+  private expectTick({ congestionWindowS, holdOffS }: DianaPolicy): void {
+    const { events, now } = this;
+    const { cycleS } = this.options.policy.timers;
+    const quiet = events.length === 0 && now - this.lastNews > congestionWindowS + holdOffS + cycleS;
+    if (this.tickPending || quiet || !this.metaQueued()) return;
+    this.tickPending = true;
+    events.push(now + cycleS, this.kinds.tick, 0);
   }
 
   private dispatch(): void {
     this.rootConcerned = false;
     const { grid, now } = this;
-    if (grid.root.length === 0) return;
+    if (!this.jobsToDispatch()) return;
     for (;;) {
       this.cycles++;
       const plan = dispatchCycle(grid, {
@@ -322,24 +407,25 @@ class Simulation {
         policyVersion: 1,
         maxMoves: PLAN_MAX,
       });
-      for (const { jobId, to, priority } of plan.moves) {
-        const job = grid.job(jobId) as Job;
-        grid.placeAtSite({ ...job, priority }, to);
-        this.concern(this.site(to));
-      }
+      for (let i = 0; i < plan.moves.length; i++) this.move(plan.moves[i] as Move);
       if (!plan.truncated) return;
     }
   }
 
-  private startAt(site: SiteState): void {
-    const before = site.entry.reservation;
-    this.startJobs(site);
-    if (this.licenceHolders === null) return;
-    for (const siteId of sitesToWake(this.grid, site.id, before, [], this.licenceHolders))
-      this.concern(this.site(siteId));
+  private move({ jobId, from, to, queue, priority }: Move): void {
+    const { grid, now } = this;
+    const job = grid.job(jobId) as Job;
+    const site = this.site(to);
+    if (from !== to && this.diana !== null) site.entry.traffic.arrived(now);
+    if (queue === 'LOCAL') {
+      grid.placeAtSite({ ...job, priority }, to);
+      this.concern(site);
+    } else {
+      grid.placeAtMeta({ ...job, priority, migratedAt: from === null ? job.migratedAt : now }, to);
+    }
   }
 
-  private startJobs(site: SiteState): void {
+  private startAt(site: SiteState): void {
     const { grid, now, context } = this;
     const { id, entry } = site;
     const perEvent = this.options.eventOrder === 'per-event';
@@ -389,7 +475,10 @@ class Simulation {
     const seconds = limitS !== null && runS > limitS ? limitS : runS;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
     const estimate = this.prediction === null ? job.job.estimate : (this.estimates[index] as number);
-    const duration = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
+    const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
+    const moving = job.job.data === null ? 0 : transferS(this.grid.data, job.job, run.siteId);
+    if (this.learning !== null) this.ioS[index] = moving + (job.ioS ?? 0);
+    const duration = computing + moving;
     const { events, kinds } = this;
     if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
       this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);

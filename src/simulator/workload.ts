@@ -13,8 +13,10 @@ export interface SimJob {
   sourceId: number;
   /** Seconds that it really runs on a machine of power `job.benchmark`, > 0. */
   runS: number;
-  /** Seconds after which it is killed; null: never. */
+  /** Seconds after which it is killed; null: never. Only what counts as `runS` counts, not moving its data. */
   limitS: number | null;
+  /** Seconds of a run that it does input and output at its site, beside moving its data; 0 unless said. */
+  ioS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
 }
