@@ -205,8 +205,10 @@ export interface DispatchExplanation {
   candidates: readonly number[];
   /** By site id: why it could not take the job. */
   ineligible: Readonly<Record<number, ReasonCode>>;
-  /** The first term's highest value is the best. */
+  /** The highest value goes first. */
   highestFirst?: true;
+  /** Only so many of the terms, the first ones, are compared; the others say what they are made of. Absent: all. */
+  compared?: number;
   /** The level at which the terms were read: priority and boost; null: the policy has no levels. */
   level: number | null;
   /** What the policy knows of the job itself, by name: the terms of its priority, its job ratio; null: nothing. */

@@ -3,27 +3,9 @@
  * these names. A sentence goes with each; `reasonSentence` fills in its numbers.
  */
 
-export const ReasonCode = {
-  // Why a site was chosen.
-  IDLE_SITE: 'IDLE_SITE',
-  LEAST_LOAD: 'LEAST_LOAD',
-  LEAST_ORDERING: 'LEAST_ORDERING',
-  DRAWN: 'DRAWN',
-  // Why a job started.
-  HEAD: 'HEAD',
-  BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
-  BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
-  FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
-  // Why a job waits at the root.
-  NO_SITE_UP: 'NO_SITE_UP',
-  NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
-  NEVER_FITS_CPUS: 'NEVER_FITS_CPUS',
-  NEVER_FITS_MEMORY: 'NEVER_FITS_MEMORY',
-  NEVER_FITS_LICENCES: 'NEVER_FITS_LICENCES',
-  NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
-  NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
-  MOVE_LIMIT: 'MOVE_LIMIT',
-  // Why a job waits in a site's queue; the first four also say why a site is not eligible.
+/** Why jobs wait; the ones down to NO_LICENCE_HERE also say why a site is not eligible. */
+export const WaitingReason = {
+  // In a site's local queue, or for a site.
   SITE_DRAINING: 'SITE_DRAINING',
   SITE_DOWN: 'SITE_DOWN',
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
@@ -33,9 +15,45 @@ export const ReasonCode = {
   LICENCES_BUSY: 'LICENCES_BUSY',
   NOT_HEAD: 'NOT_HEAD',
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
-  READY: 'READY',
+  // At the root.
+  NO_SITE_UP: 'NO_SITE_UP',
+  NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
+  NEVER_FITS_CPUS: 'NEVER_FITS_CPUS',
+  NEVER_FITS_MEMORY: 'NEVER_FITS_MEMORY',
+  NEVER_FITS_LICENCES: 'NEVER_FITS_LICENCES',
+  NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
+  NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
+  QUEUES_FULL: 'QUEUES_FULL',
+  // In a site's meta-queue.
+  META_QUEUE: 'META_QUEUE',
   // Anywhere.
+  MOVE_LIMIT: 'MOVE_LIMIT',
+  READY: 'READY',
   HELD: 'HELD',
+} as const;
+export type WaitingReason = (typeof WaitingReason)[keyof typeof WaitingReason];
+
+export const ReasonCode = {
+  // Why a site was chosen.
+  IDLE_SITE: 'IDLE_SITE',
+  LEAST_LOAD: 'LEAST_LOAD',
+  LEAST_ORDERING: 'LEAST_ORDERING',
+  DRAWN: 'DRAWN',
+  BEST_RANK: 'BEST_RANK',
+  BEST_RANK_WITH_ROOM: 'BEST_RANK_WITH_ROOM',
+  LEAST_COST: 'LEAST_COST',
+  LEAST_COST_ELSEWHERE: 'LEAST_COST_ELSEWHERE',
+  FED_FROM_META: 'FED_FROM_META',
+  EXPORTED: 'EXPORTED',
+  ROUND_ROBIN: 'ROUND_ROBIN',
+  RANDOM_SITE: 'RANDOM_SITE',
+  MOST_POWER: 'MOST_POWER',
+  // Why a job started.
+  HEAD: 'HEAD',
+  BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
+  BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
+  FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
+  ...WaitingReason,
 } as const;
 export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
 
@@ -45,6 +63,17 @@ const sentences: Record<ReasonCode, string> = {
   LEAST_ORDERING:
     'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
   DRAWN: 'Several sites have the same least work and number of jobs; one of them was drawn.',
+  BEST_RANK: 'The site has the highest rank for the job.',
+  BEST_RANK_WITH_ROOM: 'Of the sites whose queue has room, this one has the highest rank for the job.',
+  LEAST_COST: 'The site has the least total cost of network, computation and data.',
+  LEAST_COST_ELSEWHERE:
+    'The site that it waited at can run it no more; of the others this one has the least total cost.',
+  FED_FROM_META: "It was next in the site's meta-queue, and the local queue had room.",
+  EXPORTED:
+    'The site that it waited at was congested; its group has fewer jobs ahead and costs less at this one.',
+  ROUND_ROBIN: 'It is the turn of this site.',
+  RANDOM_SITE: 'The site was drawn from those that can run it.',
+  MOST_POWER: 'The site has the most power of those that can run it.',
   HEAD: 'It was first in the queue and fitted.',
   BACKFILLED_BEFORE_RESERVATION:
     'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
@@ -58,6 +87,9 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_PLATFORM: 'No machine has the operating system and architecture that it asks for.',
   NEVER_FITS_TOGETHER: 'Each requirement is met somewhere, but all of them together by no site.',
   MOVE_LIMIT: 'The cycle reached its limit of moves; the job is taken up by the next one.',
+  QUEUES_FULL: 'The queue of every site that could run it is full.',
+  META_QUEUE:
+    "It is in the site's meta-queue, {ahead} jobs ahead of it, and goes on when the local queue has room.",
   SITE_DRAINING: 'The site is draining and starts nothing.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',

@@ -6,6 +6,7 @@ import type { Grid } from '../grid.js';
 import type { Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import type { ReasonCode } from '../reasons.js';
+import { mostFlops, random, roundRobin } from './baselines.js';
 import { type DispatchPass, type DispatchPolicy, PlanBuilder } from './policy.js';
 import { TwoLevelDispatch } from './two-level.js';
 
@@ -28,6 +29,9 @@ export interface DispatchPlan {
 
 const policies: Partial<Record<Policy['dispatch']['kind'], DispatchPolicy>> = {
   'two-level': (grid, policy) => new TwoLevelDispatch(grid, policy),
+  'round-robin': roundRobin,
+  random,
+  'most-flops': mostFlops,
 };
 
 /** The pass of the policy that the document names. */

@@ -22,6 +22,8 @@ export interface Choice {
 }
 
 export interface DispatchPass {
+  /** It may leave jobs at the root although sites could take them: there is no room yet. */
+  readonly holds?: true;
   /** Decides on every waiting job, into the plan, as long as the plan has room. */
   decide(plan: PlanBuilder): void;
   /** Where the job would go if it came next: dry runs and explanations. `eligibility` names at least one site. */
@@ -43,6 +45,11 @@ export class PlanBuilder {
   /** No more moves: what is left waits for the next cycle (`cut`). */
   get full(): boolean {
     return this.moves.length >= this.maxMoves;
+  }
+
+  /** How many more moves the plan takes. */
+  get room(): number {
+    return this.maxMoves - this.moves.length;
   }
 
   /** A job that the root holds goes to a site's local queue, or stays. */
@@ -67,6 +74,11 @@ export class PlanBuilder {
 
   wait(reason: ReasonCode, jobs = 1): void {
     if (jobs > 0) this.waitingByReason[reason] = (this.waitingByReason[reason] ?? 0) + jobs;
+  }
+
+  /** When these moves are applied there is more to decide: the cycle should run again. */
+  goesOn(): void {
+    this.truncated = true;
   }
 
   /** The limit was reached with so many jobs not looked at. */

@@ -91,8 +91,12 @@ export const numbersOf = ({ tasks, cpusPerTask, memoryMbPerTask }: Requirement):
 });
 
 /** The chosen site, then the others by their terms in the order in which the policy compares them, then by id. */
-function rank(chosen: number | null, { sites, terms, highestFirst }: DispatchExplanation): SiteRanking[] {
+function rank(
+  chosen: number | null,
+  { sites, terms, highestFirst, compared }: DispatchExplanation,
+): SiteRanking[] {
   const names = Object.keys(terms);
+  const decisive = names.slice(0, compared);
   const rows = sites.map((siteId, i) => ({
     siteId,
     rank: 0,
@@ -101,7 +105,7 @@ function rank(chosen: number | null, { sites, terms, highestFirst }: DispatchExp
   }));
   rows.sort((a, b) => {
     if (a.siteId === chosen || b.siteId === chosen) return a.siteId === chosen ? -1 : 1;
-    for (const name of names) {
+    for (const name of decisive) {
       const difference = (a.terms[name] as number) - (b.terms[name] as number);
       if (difference !== 0) return highestFirst ? -difference : difference;
     }

@@ -2,11 +2,13 @@
  * Why a job waits, in a code, a sentence, numbers, and what would have to change. For one job at a time: it looks at the
  * queue as the next cycle would.
  */
+import { beginDispatch } from '../dispatch/cycle.js';
+import { PlanBuilder } from '../dispatch/policy.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { SitePass } from '../local/pass.js';
 import { localScheduler } from '../local/policies.js';
 import type { Job } from '../model.js';
-import { ReasonCode, reasonSentence } from '../reasons.js';
+import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
 import { freeCopies } from '../resources/site-resources.js';
 import { type ExplainContext, numbersOf, predictStart } from './placement.js';
@@ -26,20 +28,36 @@ export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): 
   const place = grid.placeOf(jobId);
   const job = grid.job(jobId);
   if (place === null || job === null) throw new Error(`job ${jobId} is not in the grid`);
-  if (place.at === 'RUNNING') return null;
-  return place.at === 'ROOT' ? atRoot(grid, job) : atSite(grid, grid.siteEntry(place.siteId), job, context);
+  switch (place.at) {
+    case 'RUNNING':
+      return null;
+    case 'ROOT':
+      return atRoot(grid, job, context);
+    case 'META':
+    case 'QUEUE':
+      return atSite(grid, grid.siteEntry(place.siteId), job, context);
+  }
 }
 
 /** What is said of a job in state HELD, which no grid holds. */
-export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {}, ['Release the job.']);
+export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {});
 
-function atRoot(grid: Grid, job: Job): Waiting {
+function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting {
   const requirement = grid.requirementOf(job);
-  const { waiting: code } = eligibilityOf(requirement, grid.sites, grid.topology);
+  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
   const numbers = { ...numbersOf(requirement), sites: grid.sites.length };
-  if (code === null)
-    return waiting(ReasonCode.READY, numbers, ['Nothing: the next dispatch cycle takes it up.']);
-  return waiting(code, numbers, [changes[code] ?? '']);
+  if (eligibility.waiting !== null) return waiting(eligibility.waiting, numbers);
+  const pass = beginDispatch(grid, policy, now);
+  if (pass.holds !== true) return waiting(ReasonCode.READY, numbers);
+  const plan = new PlanBuilder(Infinity);
+  try {
+    pass.decide(plan);
+    if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
+    // What the jobs ahead of it have taken is noted in the pass.
+    return waiting(pass.choose(job, eligibility).reason, numbers);
+  } finally {
+    pass.undo();
+  }
 }
 
 function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Waiting {
@@ -50,21 +68,21 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   };
   if (site.state !== 'UP') {
     const code = site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
-    return waiting(code, numbers, [changes[code] ?? '']);
+    return waiting(code, numbers);
   }
   const requirement = grid.requirementOf(job);
   const able = entry.resources.able(requirement.signature);
   numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
   numbers.neededMemoryMb = requirement.memoryMbPerTask * requirement.tasks;
   const never = whyNeverFits(requirement, able);
-  if (never !== null) return waiting(never, numbers, [changes[never] ?? '']);
+  if (never !== null) return waiting(never, numbers);
 
   const pass = new SitePass(grid, entry, context.now, Infinity);
   try {
     const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
     scheduler.decide(pass, scheduler.walk(pass));
     if (pass.starts.some((start) => start.run.jobId === job.id)) {
-      return waiting(ReasonCode.READY, numbers, ['Nothing: the next cycle of the site starts it.']);
+      return waiting(ReasonCode.READY, numbers);
     }
     numbers.ahead = aheadOf(pass, job.id, context);
     numbers.freeCpus = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeCpus), 0);
@@ -81,13 +99,12 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
       numbers.reservedAt = reservation.at;
     }
     const code = pass.whyWaiting(requirement);
-    const would = [changes[code] ?? ''];
     if (reservation?.jobId === job.id) {
-      would.push(
-        'It is first in the queue: it starts no later than its reservation, when runs end as planned.',
-      );
+      const first =
+        'It is first in the queue: it starts no later than its reservation, when runs end as planned.';
+      return waiting(code, numbers, [first]);
     }
-    return waiting(code, numbers, would);
+    return waiting(code, numbers);
   } finally {
     pass.undo();
     const start = predictStart(grid, entry, job, context.now);
@@ -104,12 +121,13 @@ function aheadOf(pass: SitePass, jobId: number, { policy }: ExplainContext): num
   return ahead;
 }
 
-function waiting(code: ReasonCode, numbers: Record<string, number>, wouldChange: string[]): Waiting {
+function waiting(code: ReasonCode, numbers: Record<string, number>, more: string[] = []): Waiting {
+  const wouldChange = [changes[code as WaitingReason], ...more];
   return { code, message: reasonSentence(code, numbers), numbers, wouldChange };
 }
 
 /** What would have to happen, by reason. */
-const changes: Partial<Record<ReasonCode, string>> = {
+const changes: Record<WaitingReason, string> = {
   NO_SITE_UP: 'A site comes up.',
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
   NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
@@ -117,6 +135,8 @@ const changes: Partial<Record<ReasonCode, string>> = {
   NEVER_FITS_LICENCES: 'Ask for other licences, or add copies and name them on machines.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
   NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or licence so that one site has all.',
+  QUEUES_FULL: "Jobs in the sites' queues start or leave, or the policy's queueLimit is raised.",
+  META_QUEUE: "Jobs in the site's local queue start or leave, or the policy's queueLimit is raised.",
   SITE_DOWN: 'The site comes up, or the job is taken back to the root.',
   SITE_DRAINING: 'Draining is revoked, or the job is taken back to the root.',
   NO_MACHINE_NOW: 'A machine that could run it becomes available, or the job is taken back to the root.',
@@ -127,4 +147,7 @@ const changes: Partial<Record<ReasonCode, string>> = {
   NOT_HEAD: 'The jobs ahead of it start or leave, or its priority is raised.',
   WOULD_DELAY_RESERVATION:
     'The reserved job starts, or this one gets a smaller estimate or a higher priority.',
+  MOVE_LIMIT: 'Nothing: the next cycle takes it up.',
+  READY: 'Nothing: the next cycle takes it up.',
+  HELD: 'Release the job.',
 };

@@ -3,7 +3,7 @@
  * licences"), and why the others cannot.
  */
 import type { SiteState } from '../model.js';
-import { ReasonCode } from '../reasons.js';
+import { WaitingReason } from '../reasons.js';
 import type { Requirement } from './requirements.js';
 import { type Able, type SiteResources, tasksIn } from './site-resources.js';
 
@@ -14,9 +14,9 @@ export interface Eligibility {
   indices: number[];
   siteIds: number[];
   /** By site id. */
-  ineligible: Record<number, ReasonCode>;
+  ineligible: Record<number, WaitingReason>;
   /** Where no site is eligible: why its jobs wait. */
-  waiting: ReasonCode | null;
+  waiting: WaitingReason | null;
 }
 
 /** What `eligibilityOf` wants to know of a site. */
@@ -53,9 +53,9 @@ export function eligibilityOf(
   return found;
 }
 
-function whyNoSite(requirement: Requirement, sites: readonly SiteView[]): ReasonCode {
-  if (!sites.some(({ site }) => site.state === 'UP')) return ReasonCode.NO_SITE_UP;
-  return whyNowhere(requirement, sites) ?? ReasonCode.NO_ELIGIBLE_SITE;
+function whyNoSite(requirement: Requirement, sites: readonly SiteView[]): WaitingReason {
+  if (!sites.some(({ site }) => site.state === 'UP')) return WaitingReason.NO_SITE_UP;
+  return whyNowhere(requirement, sites) ?? WaitingReason.NO_ELIGIBLE_SITE;
 }
 
 /** Why a site cannot take jobs of the class, null when it can. Running jobs do not matter here. */
@@ -63,18 +63,18 @@ export function whyIneligible(
   requirement: Requirement,
   state: SiteState,
   resources: SiteResources,
-): ReasonCode | null {
-  if (state === 'DOWN') return ReasonCode.SITE_DOWN;
-  if (state === 'DRAINING') return ReasonCode.SITE_DRAINING;
+): WaitingReason | null {
+  if (state === 'DOWN') return WaitingReason.SITE_DOWN;
+  if (state === 'DRAINING') return WaitingReason.SITE_DRAINING;
   return whyNeverFits(requirement, resources.able(requirement.signature));
 }
 
 /** Why not even the idle machines of `able` could run the class, null when they could. */
-export function whyNeverFits(requirement: Requirement, able: Able): ReasonCode | null {
+export function whyNeverFits(requirement: Requirement, able: Able): WaitingReason | null {
   for (const pools of able.pools) {
-    if (!pools.some((pool) => pool.licence.copies > 0)) return ReasonCode.NO_LICENCE_HERE;
+    if (!pools.some((pool) => pool.licence.copies > 0)) return WaitingReason.NO_LICENCE_HERE;
   }
-  return hasRoom(requirement, able) ? null : ReasonCode.NO_MACHINE_NOW;
+  return hasRoom(requirement, able) ? null : WaitingReason.NO_MACHINE_NOW;
 }
 
 /** Whether the machines, idle, have room for all tasks. */
@@ -93,7 +93,7 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
  * Why no site of the grid could ever run the class, whatever its state: only other machines or licences would help.
  * Null when some site could.
  */
-export function whyNowhere(requirement: Requirement, sites: readonly SiteView[]): ReasonCode | null {
+export function whyNowhere(requirement: Requirement, sites: readonly SiteView[]): WaitingReason | null {
   const bare = { ...requirement, cpusPerTask: 1, memoryMbPerTask: 0, tasks: 1 };
   const { signature } = requirement;
   const platform = {
@@ -118,9 +118,9 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
       ofPlatform,
     );
   }
-  if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
-  if (!met.licences) return ReasonCode.NEVER_FITS_LICENCES;
-  if (!met.cpus) return ReasonCode.NEVER_FITS_CPUS;
-  if (!met.memory) return ReasonCode.NEVER_FITS_MEMORY;
-  return ReasonCode.NEVER_FITS_TOGETHER;
+  if (!met.platform) return WaitingReason.NEVER_FITS_PLATFORM;
+  if (!met.licences) return WaitingReason.NEVER_FITS_LICENCES;
+  if (!met.cpus) return WaitingReason.NEVER_FITS_CPUS;
+  if (!met.memory) return WaitingReason.NEVER_FITS_MEMORY;
+  return WaitingReason.NEVER_FITS_TOGETHER;
 }
