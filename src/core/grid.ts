@@ -12,6 +12,7 @@ import { PriorityLoad } from './dispatch/load.js';
 import { Traffic } from './dispatch/traffic.js';
 import type { Promises } from './local/conservative.js';
 import { JobQueue } from './local/queue.js';
+import { Settled } from './local/settled.js';
 import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
@@ -41,6 +42,8 @@ export interface SiteEntry {
   reservation: Reservation | null;
   /** What it promised, under a policy that does. */
   promises: Promises | null;
+  /** What need not be looked at again. */
+  readonly settled: Settled;
 }
 
 /** Where a job is: at the root (no site), in a site's meta-queue or local queue, or running there. */
@@ -105,6 +108,7 @@ export class Grid {
       requests: new Map(),
       reservation: null,
       promises: null,
+      settled: new Settled(),
     };
     this.siteById.set(site.id, entry);
     this.sites.push(entry);

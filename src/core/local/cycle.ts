@@ -86,6 +86,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
     if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
     if (context.accept !== undefined) pass.accept(plan.starts, context.accept);
+    // Starts that are taken back count as changes: nothing is settled then.
+    if (pass.settles) entry.settled.note(entry, plan.reservation, context.now);
   } finally {
     pass.undo();
   }

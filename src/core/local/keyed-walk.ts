@@ -32,6 +32,10 @@ export class KeyedWalk implements Walk {
     return first;
   }
 
+  skip(): boolean {
+    return false;
+  }
+
   keepOnly(test: (slot: number) => boolean): void {
     const kept = this.heap.filter(test);
     this.heap.length = 0;

@@ -23,6 +23,7 @@ import {
 import { type Hold, Timeline } from '../resources/timeline.js';
 import { Claims } from './claims.js';
 import type { Promises } from './conservative.js';
+import type { Walk } from './walk.js';
 
 export interface PassStart {
   slot: number;
@@ -44,6 +45,8 @@ export class SitePass {
   /** What a policy that promises has promised, and when the next of it comes due. */
   promises: Promises | null = null;
   wakeAt = Infinity;
+  /** Nothing else can start, and that is for `Settled` to note. */
+  settles = false;
   private claimsIfAsked: Claims | null = null;
   private mostFreeCpusIfAsked = -1;
   private readonly stamp = ++stamps;
@@ -104,6 +107,14 @@ export class SitePass {
     return whyNeverFits(requirement, able) === null ? 'BLOCKED' : 'CANNOT_RUN';
   }
 
+  /** Takes over what the last cycle has settled, if it still holds: the walk goes on behind the jobs that it saw. */
+  resume(walk: Walk): boolean {
+    const { entry } = this;
+    if (!entry.settled.holds(entry, this.now) || !walk.skip(entry.settled.jobs)) return false;
+    this.reservation = entry.reservation;
+    return true;
+  }
+
   /**
    * Reserves for the job the earliest instant at which it fits, by the planned ends of the runs. The promise keeps its
    * age if the last cycle made one to the same job.
@@ -143,6 +154,7 @@ export class SitePass {
       licenceIds,
       madeAt,
     };
+    entry.resources.leftBy = this.reservation;
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */

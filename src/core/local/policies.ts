@@ -101,9 +101,16 @@ function headsOnly(pass: SitePass, walk: Walk): void {
  * they fit; the first that does not gets a reservation; later ones start only if they cannot delay it.
  */
 function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
-  const blocked = startHeads(pass, walk);
-  if (blocked === -1) return;
-  pass.reserve(blocked);
+  if (!pass.resume(walk)) {
+    const blocked = startHeads(pass, walk);
+    if (blocked === -1) return;
+    pass.reserve(blocked);
+  }
+  backfillBehind(pass, walk, order);
+  pass.settles = !pass.full;
+}
+
+function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder): void {
   if (pass.full || pass.exhausted) return;
   walk.keepOnly((slot) => pass.mightStart(slot));
   const candidates =

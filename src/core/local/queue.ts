@@ -21,6 +21,8 @@ export class JobQueue {
   deadlines = new Float64Array(16);
   boosts = new Float64Array(16);
   priorities = new Int32Array(16);
+  /** Counts every change but jobs coming in behind all others. */
+  changes = 0;
   private slots = new Int32Array(16);
   private first = 0;
   private end = 0;
@@ -45,6 +47,7 @@ export class JobQueue {
   orderBy(order: QueueOrder): void {
     if (this.by === order) return;
     this.by = order;
+    this.changes++;
     this.window().sort((a, b) => this.compare(a, b));
   }
 
@@ -65,6 +68,7 @@ export class JobQueue {
   }
 
   remove(slot: number): void {
+    this.changes++;
     const position = this.positionOf(slot);
     if (position === this.first) this.first++;
     else {
@@ -98,7 +102,10 @@ export class JobQueue {
     let position = this.end;
     if (position > this.first && this.compare(this.slots[position - 1] as number, slot) > 0)
       position = this.positionOf(slot);
-    this.slots.copyWithin(position + 1, position, this.end);
+    if (position < this.end) {
+      this.changes++;
+      this.slots.copyWithin(position + 1, position, this.end);
+    }
     this.slots[position] = slot;
     this.end++;
   }

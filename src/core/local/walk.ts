@@ -19,6 +19,8 @@ export interface Walk {
   readonly order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL';
   /** The slot of the next job, -1 after the last. */
   next(): number;
+  /** Leaves out the first jobs, before any was taken; false: in this order they may be others than they were. */
+  skip(jobs: number): boolean;
   /** Says that only jobs that pass the test matter from here on: a walk may leave the others out. */
   keepOnly(test: (slot: number) => boolean): void;
   /** The value that ordered the job, for explanations. */
@@ -39,6 +41,11 @@ export class SortedWalk implements Walk {
 
   next(): number {
     return this.position < this.queue.length ? this.queue.at(this.position++) : -1;
+  }
+
+  skip(jobs: number): boolean {
+    this.position = jobs;
+    return true;
   }
 
   /** Whoever walks tests each job anyway, and skipping here would cost as much. */
@@ -102,6 +109,10 @@ export class OwnPriorityWalk implements Walk {
     this.heap[0] = this.heap[--this.size] as number;
     this.sink(0);
     return slot;
+  }
+
+  skip(): boolean {
+    return false;
   }
 
   keepOnly(test: (slot: number) => boolean): void {

@@ -2,7 +2,7 @@
  * The machines and licences of the grid as the schedulers use them: what is free now, who holds it until when, and for
  * each site and signature which machines and pools come into question.
  */
-import type { Licence, Machine, Run } from '../model.js';
+import type { Licence, Machine, Reservation, Run } from '../model.js';
 import type { Requirement, Signature } from './requirements.js';
 
 export interface MachineState {
@@ -62,6 +62,10 @@ export class SiteResources {
   readonly machines: MachineState[] = [];
   /** Live runs by planned end, then job id. */
   readonly runs: RunState[] = [];
+  /** Counts every change of machines, licences and runs. */
+  changes = 0;
+  /** Scratch: the reservation that the machines' `left…` speak of, if they do of one that a cycle made. */
+  leftBy: Reservation | null = null;
   private readonly ableBySignature = new Map<string, Able>();
   private readonly everAbleBySignature = new Map<string, Able>();
   /** The answer that was asked for last: mostly it is asked for again. */
@@ -81,6 +85,7 @@ export class SiteResources {
 
   /** To be called when machines or licences have changed. */
   changed(): void {
+    this.changes++;
     this.machines.sort(byPower);
     this.best = this.machines[0]?.machine.benchmark ?? 1;
     this.ableBySignature.clear();
@@ -117,6 +122,7 @@ export class SiteResources {
   }
 
   addRun(run: RunState): void {
+    this.changes++;
     const { runs } = this;
     let low = 0;
     let high = runs.length;
@@ -133,6 +139,7 @@ export class SiteResources {
   }
 
   removeRun(run: RunState): void {
+    this.changes++;
     const { runs } = this;
     for (let i = runs.indexOf(run) + 1; i < runs.length; i++) runs[i - 1] = runs[i] as RunState;
     runs.pop();

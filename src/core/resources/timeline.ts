@@ -122,6 +122,7 @@ function shift({ machines }: Hold, sign: 1 | -1): void {
 export function noteLeft(resources: SiteResources, able: Able, now: number, hold: Hold): void {
   const timeline = new Timeline(resources, able, now, [], hold);
   while (timeline.advance() && timeline.at < hold.at);
+  resources.leftBy = null;
   for (const state of resources.machines) {
     state.leftCpus = state.futureCpus;
     state.leftMemoryMb = state.futureMemoryMb;

@@ -17,6 +17,7 @@ import {
   type Run,
   type Site,
   type SitePlan,
+  type Start,
   siteCycle,
 } from '../../../src/core/index.js';
 import { job as anyJob } from './drive.js';
@@ -120,6 +121,8 @@ export class World {
     readonly policy: Policy,
     /** Sees every plan of a site before it is applied. */
     private readonly onPlan: (world: World, plan: SitePlan) => void = () => {},
+    /** Starts enter the grid while the cycle runs, as in a simulation. */
+    private readonly atOnce = false,
   ) {
     shapes.forEach(({ machines, pools }, i) => {
       const siteId = i + 1;
@@ -230,22 +233,28 @@ export class World {
   }
 
   cycle(siteId: number): void {
-    const plan = this.plan(siteId);
-    this.onPlan(this, plan);
-    for (const { jobId, allocations, licenceIds, plannedDuration } of plan.starts) {
+    const accept = ({ jobId, allocations, licenceIds, plannedDuration }: Start): Run => {
       const plannedEnd = this.now + plannedDuration;
       const run = { jobId, siteId, epoch: 1, allocations, licenceIds, start: this.now, plannedEnd };
       this.running.set(jobId, { job: this.atSite.get(jobId)?.job as Job, run });
       this.atSite.delete(jobId);
-      this.grid.startRun(run);
-    }
-    if (plan.reservation === null) this.reservations.delete(siteId);
-    else this.reservations.set(siteId, plan.reservation);
-    this.grid.setReservation(siteId, plan.reservation);
+      return run;
+    };
+    const plan = this.plan(siteId, this.grid, this.atOnce ? accept : undefined);
+    this.onPlan(this, plan);
+    if (!this.atOnce) for (const start of plan.starts) this.grid.startRun(accept(start));
+    this.reserve(siteId, plan.reservation);
   }
 
-  plan(siteId: number, grid = this.grid): SitePlan {
-    return siteCycle(grid, siteId, { now: this.now, policy: this.policy, policyVersion: 1, maxStarts: 100 });
+  reserve(siteId: number, reservation: Reservation | null): void {
+    if (reservation === null) this.reservations.delete(siteId);
+    else this.reservations.set(siteId, reservation);
+    this.grid.setReservation(siteId, reservation);
+  }
+
+  plan(siteId: number, grid = this.grid, accept?: (start: Start) => Run): SitePlan {
+    const { now, policy } = this;
+    return siteCycle(grid, siteId, { now, policy, policyVersion: 1, maxStarts: 100, accept });
   }
 
   /** Every plan that could be made now. */

@@ -1,0 +1,81 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { DEFAULT_POLICY, Grid, type Job, type Policy, siteCycle, whyWaiting } from '../../src/core/index.js';
+import { job } from './support/drive.js';
+import { anyEvents, anyPolicy, anySites, World } from './support/world.js';
+
+const given = fc.record({
+  sites: anySites,
+  policy: anyPolicy.filter(({ local }) => local.kind === 'easy' || local.kind === 'flexible'),
+  events: anyEvents,
+  licensed: fc.boolean(),
+  /** How plans are carried out: while the cycle runs, after it, or by a driver from which every other plan is lost. */
+  carriedOut: fc.constantFrom('AT_ONCE', 'LATER', 'HALF'),
+});
+
+it('a cycle that passes over what an earlier one has settled plans as one that looks at everything', () => {
+  let passedOver = 0;
+  fc.assert(
+    fc.property(given, ({ sites, policy, events, licensed, carriedOut }) => {
+      const asPlanned: unknown[] = [];
+      const world = new World(sites, policy, (_, plan) => asPlanned.push(plan), carriedOut === 'AT_ONCE');
+      const { grid } = world;
+      const cycle = (siteId: number): void => {
+        const entry = grid.siteEntry(siteId);
+        const { settled, queue } = entry;
+        if (settled.holds(entry, world.now) && settled.jobs < queue.length) passedOver++;
+        const afresh = world.plan(
+          siteId,
+          world.rebuilt((items) => items),
+        );
+        if (carriedOut !== 'HALF' || queue.length % 2 === 0) world.cycle(siteId);
+        else {
+          const plan = world.plan(siteId);
+          asPlanned.push(plan);
+          world.reserve(siteId, plan.reservation);
+        }
+        expect(asPlanned.pop()).toEqual(afresh);
+      };
+      for (const event of events) {
+        if (event.kind === 'submit') {
+          world.play(licensed ? event : { ...event, shape: { ...event.shape, licences: [] } });
+        } else if (event.kind === 'wait' && event.seconds === 1) {
+          // A clock may be set back.
+          world.now = Math.max(0, world.now - 5);
+        } else if (event.kind !== 'cycle') world.play(event);
+        world.dispatch();
+        for (const { id } of world.sites) cycle(id);
+      }
+    }),
+    { numRuns: 400 },
+  );
+  expect(passedOver).toBeGreaterThan(100);
+});
+
+it('what somebody asks in between, as if another policy were in force, does not change what is settled', () => {
+  const grid = new Grid();
+  grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null });
+  const machine = { memoryMb: 0, benchmark: 1, os: '', arch: '', licences: [], available: true };
+  grid.setMachine({ ...machine, id: 1, siteId: 1, cpus: 10 });
+  const submit = (given: Partial<Job> & { id: number }) => grid.placeAtSite(job(given), 1);
+  const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'easy' } };
+  const cycle = () => {
+    const plan = siteCycle(grid, 1, { now: 0, policy, policyVersion: 1, maxStarts: 10 });
+    grid.setReservation(1, plan.reservation);
+    for (const { jobId, siteId, allocations, licenceIds, plannedDuration: plannedEnd } of plan.starts)
+      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenceIds, start: 0, plannedEnd });
+    return plan;
+  };
+  submit({ id: 1, cpusPerTask: 5, estimate: 100 });
+  submit({ id: 2, cpusPerTask: 3, estimate: 50 });
+  submit({ id: 3, cpusPerTask: 10, estimate: 100 });
+  cycle();
+  expect(cycle().reservation).toMatchObject({ jobId: 3, at: 100 });
+  submit({ id: 4, cpusPerTask: 4, estimate: 10 });
+  cycle();
+  // By the site's own priority the shortest goes first: beside its reservation a CPU is free for ever.
+  const other: Policy = { ...DEFAULT_POLICY, dispatch: { ...DEFAULT_POLICY.dispatch, mode: 'LS' } };
+  expect(whyWaiting(grid, 3, { now: 0, policy: other })?.numbers.reservedJob).toBe(4);
+  submit({ id: 5, cpusPerTask: 1, estimate: 1000 });
+  expect(cycle().starts).toEqual([]);
+});
