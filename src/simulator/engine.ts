@@ -9,8 +9,8 @@
  *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
  *              of these cycles. This is what published results and pyss do.
  *
- * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, or a copy of
- * a grid-wide licence came free anywhere.
+ * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, a promise
+ * comes due, or a copy of a grid-wide licence that its jobs ask for came free anywhere.
  *
  * The root is concerned when a job came to it, a run started or ended, or anything in the world changed. While jobs wait in
  * meta-queues it also looks every `timers.cycleS`, for congestion changes with time alone.
@@ -31,11 +31,13 @@ import {
   type Policy,
   type Run,
   type RunAverages,
+  type SharedLicenceHolders,
   type Site,
   type SiteContext,
   type SiteEntry,
   type Start,
   siteCycle,
+  sitesToWake,
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
@@ -156,7 +158,8 @@ class Simulation {
   private rootConcerned = false;
   /** One for all site cycles: there are millions. */
   private readonly context: SiteContext;
-  private readonly gridWide = new Set<number>();
+  /** Of grid-wide licences; null while there are none. */
+  private licenceHolders: SharedLicenceHolders | null = null;
   private readonly prediction: RunTimePrediction | null;
   /** By job: what was predicted. */
   private readonly estimates: Float64Array;
@@ -290,7 +293,6 @@ class Simulation {
     this.concern(site);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
-    if (run.licenceIds.length > 0 && run.licenceIds.some((id) => this.gridWide.has(id))) this.allConcerned();
     this.rootConcerned = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
   }
@@ -351,7 +353,7 @@ class Simulation {
 
   private setLicence(licence: Licence): void {
     this.grid.setLicence(licence);
-    if (licence.siteId === null) this.gridWide.add(licence.id);
+    if (licence.siteId === null) this.licenceHolders ??= new Map();
   }
 
   private allConcerned(): void {
@@ -426,6 +428,14 @@ class Simulation {
   }
 
   private startAt(site: SiteState): void {
+    const before = site.entry.reservation;
+    this.startJobs(site);
+    if (this.licenceHolders === null) return;
+    for (const siteId of sitesToWake(this.grid, site.id, before, [], this.licenceHolders))
+      this.concern(this.site(siteId));
+  }
+
+  private startJobs(site: SiteState): void {
     const { grid, now, context } = this;
     const { id, entry } = site;
     const perEvent = this.options.eventOrder === 'per-event';
