@@ -15,7 +15,7 @@
  * The root is concerned when a job came to it, a run started or ended, or anything in the world changed. While jobs wait in
  * meta-queues it also looks every `timers.cycleS`, for congestion changes with time alone.
  *
- * A run of a job with data brings its inputs, computes, and returns its output. It holds its CPUs all that time, as live runs
+ * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
  */
 import {
@@ -299,6 +299,7 @@ class Simulation {
 
   private learn({ job }: SimJob, index: number, { start, allocations }: Run): void {
     const turnaroundS = this.now - start;
+    // Of its rounding the difference of two times may fall short of what was added.
     const ioS = Math.min(turnaroundS, this.ioS[index] as number);
     this.learning?.completed(job, { turnaroundS, ioS, sitePower: this.grid.slowestOf(allocations) });
   }
@@ -487,8 +488,9 @@ class Simulation {
     const estimate = this.prediction === null ? job.job.estimate : (this.estimates[index] as number);
     const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
     const moving = job.job.data === null ? 0 : transferS(this.grid.data, job.job, run.siteId);
-    if (this.learning !== null) this.ioS[index] = moving + (job.ioS ?? 0);
-    const duration = computing + moving;
+    const io = job.ioS === undefined ? moving : moving + job.ioS;
+    if (this.learning !== null) this.ioS[index] = io;
+    const duration = computing + io;
     const { events, kinds } = this;
     if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
       this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);

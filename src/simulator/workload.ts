@@ -11,11 +11,11 @@ export interface SimJob {
   job: Job;
   /** The id that the workload gave it; results use this one. */
   sourceId: number;
-  /** Seconds that it really runs on a machine of power `job.benchmark`, > 0. */
+  /** Seconds that it really computes on a machine of power `job.benchmark`, > 0. */
   runS: number;
-  /** Seconds after which it is killed; null: never. Only what counts as `runS` counts, not moving its data. */
+  /** Seconds after which it is killed; null: never. Moving its data, and `ioS`, do not count. */
   limitS: number | null;
-  /** Seconds of a run that it does input and output at its site, beside moving its data; 0 unless said. */
+  /** Seconds of input and output at its site, which no machine's power shortens, beside moving its data; 0 unless said. */
   ioS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;

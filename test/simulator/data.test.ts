@@ -62,6 +62,11 @@ describe('a run of a job with data', () => {
     expect(run(world({ datasets, links }), jobs)).toEqual({ starts: [0, ends], ends: [ends, ends + 5] });
   });
 
+  it('does its own input and output at the same speed on every machine', () => {
+    const jobs = simJobs([{ runS: 100, siteId: 2 }]).map((given) => ({ ...given, ioS: 30 }));
+    expect(run(world(), jobs).ends).toEqual([80]);
+  });
+
   it('takes the links and the replicas as they are when it starts', () => {
     const reads = data({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs([
