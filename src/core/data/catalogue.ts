@@ -5,10 +5,17 @@
  */
 import type { Dataset, Job, JobInput, Link } from '../model.js';
 
+/** What a way through the network is like. */
+export type LinkQuality = Pick<Link, 'bandwidthMbS' | 'rttS' | 'loss'>;
+
 /** Between two sites of which nothing is known. */
-export const UNKNOWN_LINK: Omit<Link, 'fromSiteId' | 'toSiteId'> = { bandwidthMbS: 10, rttS: 0.1, loss: 0 };
+export const UNKNOWN_LINK: LinkQuality = { bandwidthMbS: 10, rttS: 0.1, loss: 0 };
 /** Within a site nothing is moved. */
-const LOCAL: Omit<Link, 'fromSiteId' | 'toSiteId'> = { bandwidthMbS: Infinity, rttS: 0, loss: 0 };
+const LOCAL: LinkQuality = { bandwidthMbS: Infinity, rttS: 0, loss: 0 };
+
+/** Seconds to send so much: round trip and transfer, longer by what is lost and sent again (diana.md, network cost). */
+export const sendS = ({ rttS, bandwidthMbS, loss }: LinkQuality, sizeMb: number): number =>
+  (rttS + sizeMb / bandwidthMbS) / (1 - loss);
 
 export class DataCatalogue {
   /** Changes whenever a dataset or a link does: what was worked out before may no longer hold. */
@@ -53,7 +60,7 @@ export class DataCatalogue {
   }
 
   /** The way from one site to another; nothing in the way within one. */
-  link(fromSiteId: number, toSiteId: number): Omit<Link, 'fromSiteId' | 'toSiteId'> {
+  link(fromSiteId: number, toSiteId: number): LinkQuality {
     if (fromSiteId === toSiteId) return LOCAL;
     return this.links.get(fromSiteId)?.get(toSiteId) ?? UNKNOWN_LINK;
   }
@@ -73,13 +80,20 @@ export class DataCatalogue {
     return seconds;
   }
 
+  /** Seconds until the job's sandbox is at the site (the network cost of diana.md); 0 from nowhere in the grid. */
+  sandboxS({ data }: Pick<Job, 'data'>, siteId: number): number {
+    if (data === null || data.originSiteId === null) return 0;
+    return sendS(this.link(data.originSiteId, siteId), data.sandboxMb);
+  }
+
   /** Seconds that it takes to bring the job's output from the site to where it was submitted. */
   returnS({ data }: Pick<Job, 'data'>, siteId: number): number {
     if (data === null || data.originSiteId === null || data.outputMb === 0) return 0;
     return data.outputMb / this.link(siteId, data.originSiteId).bandwidthMbS;
   }
 
-  private inputS(input: JobInput, siteId: number): number {
+  /** Seconds that it takes to bring one input to the site. */
+  inputS(input: JobInput, siteId: number): number {
     if ('siteId' in input) return input.sizeMb / this.link(input.siteId, siteId).bandwidthMbS;
     const dataset = this.datasets.get(input.datasetId);
     // Without a replica nobody can say from where: it costs the same everywhere.

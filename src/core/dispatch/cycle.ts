@@ -7,6 +7,7 @@ import type { Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import type { ReasonCode } from '../reasons.js';
 import { mostFlops, random, roundRobin } from './baselines.js';
+import { JobRatioDispatch } from './job-ratio.js';
 import { type DispatchPass, type DispatchPolicy, PlanBuilder } from './policy.js';
 import { TwoLevelDispatch } from './two-level.js';
 
@@ -29,6 +30,7 @@ export interface DispatchPlan {
 
 const policies: Partial<Record<Policy['dispatch']['kind'], DispatchPolicy>> = {
   'two-level': (grid, policy) => new TwoLevelDispatch(grid, policy),
+  'job-ratio': (grid, policy) => new JobRatioDispatch(grid, policy),
   'round-robin': roundRobin,
   random,
   'most-flops': mostFlops,

@@ -1,0 +1,153 @@
+/**
+ * JBMS (AL-Khateeb et al.; exact rules: job-ratio.md): jobs go in batches to the sites that rank best for their share of
+ * computation and data access, while the sites' queues have room; the others wait for the next round.
+ *
+ * Decision: as in the paper, all jobs of a round are ranked before any is submitted, so the queue ratio counts what was
+ * queued when the round began; what the round itself sends is counted by the room.
+ */
+import type { JobRatio } from '../data/history.js';
+import { Transfers } from '../data/transfers.js';
+import type { Grid, SiteEntry } from '../grid.js';
+import type { Job } from '../model.js';
+import type { JobRatioPolicy, Policy } from '../policy.js';
+import { inRankOrder, ranksOf, restsOf, sharesOf } from '../priority/site-rank.js';
+import { ReasonCode } from '../reasons.js';
+import type { Eligibility } from '../resources/eligibility.js';
+import { Batcher } from './batches.js';
+import { type Choice, type DispatchPass, inOrderOfArrival, type PlanBuilder } from './policy.js';
+import { SitePowers } from './power.js';
+
+/** What the jobs of a class have in common, by eligible site. */
+interface ClassFacts {
+  ppr: number[];
+  qr: number[];
+  /** Of jobs that read nothing: no cost, and what follows from it. */
+  noCost: number[];
+  noCostDpr: number[];
+  /** By their share of computation, the only thing that still tells their ranks apart. */
+  readingNothing: Map<number, Ranked>;
+}
+
+interface Ranked {
+  ratio: JobRatio;
+  /** Indices into the grid's sites, best first. */
+  order: number[];
+  /** By eligible site. */
+  terms: Record<'rank' | 'ppr' | 'dpr' | 'qr' | 'dataAccessCost', number[]>;
+}
+
+export class JobRatioDispatch implements DispatchPass {
+  readonly holds = true;
+  private readonly batcher: Batcher;
+  private readonly powers: SitePowers;
+  private readonly transfers: Transfers;
+  private readonly classes = new Map<Eligibility, ClassFacts>();
+
+  constructor(
+    private readonly grid: Grid,
+    policy: Policy,
+  ) {
+    const { queueLimit } = policy.dispatch as JobRatioPolicy;
+    const { sites } = grid;
+    this.batcher = new Batcher(sites.map(({ queue }) => Math.max(0, queueLimit - queue.length)));
+    this.powers = new SitePowers(sites);
+    this.transfers = new Transfers(
+      grid.data,
+      sites.map(({ site }) => site.id),
+    );
+  }
+
+  decide(plan: PlanBuilder): void {
+    const { room } = this.batcher;
+    inOrderOfArrival(this.grid, plan, (job, eligibility) => {
+      // Whoever finds every door closed need not be ranked.
+      if (!eligibility.indices.some((index) => (room[index] as number) > 0)) {
+        plan.wait(ReasonCode.QUEUES_FULL);
+        return;
+      }
+      const ranked = this.rank(job, eligibility);
+      const site = this.batcher.siteFor(ranked.order);
+      plan.take(job, this.choice(site, ranked, eligibility));
+      this.batcher.take(site);
+    });
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice {
+    const ranked = this.rank(job, eligibility);
+    return this.choice(this.batcher.siteFor(ranked.order), ranked, eligibility);
+  }
+
+  undo(): void {}
+
+  private choice(site: number, ranked: Ranked, { siteIds, indices, ineligible }: Eligibility): Choice {
+    const { order, ratio, terms } = ranked;
+    const { computation, dataIntensive, runs } = ratio;
+    const { room } = this.batcher;
+    const entry = site === -1 ? null : (this.grid.sites[site] as SiteEntry);
+    return {
+      site: entry,
+      priority: 0,
+      reason: reasonOf(site, order),
+      explanation: {
+        sites: siteIds,
+        terms: { ...terms, room: indices.map((index) => room[index] as number) },
+        candidates: entry === null ? [] : [entry.site.id],
+        ineligible,
+        highestFirst: true,
+        compared: 1,
+        level: null,
+        priorityTerms: { computation, dataIntensive, runs },
+      },
+    };
+  }
+
+  private rank(job: Job, eligibility: Eligibility): Ranked {
+    const facts = this.factsFor(job, eligibility);
+    const ratio = this.grid.history.ratioOf(job);
+    if (job.data !== null && job.data.inputs.length > 0) {
+      const access = this.transfers.accessS(job);
+      const costs = eligibility.indices.map((index) => access[index] as number);
+      return rankedBy(ratio, facts, costs, restsOf(costs), eligibility);
+    }
+    const known = facts.readingNothing.get(ratio.computation);
+    if (known !== undefined) return { ...known, ratio };
+    const ranked = rankedBy(ratio, facts, facts.noCost, facts.noCostDpr, eligibility);
+    facts.readingNothing.set(ratio.computation, ranked);
+    return ranked;
+  }
+
+  private factsFor(job: Job, eligibility: Eligibility): ClassFacts {
+    let facts = this.classes.get(eligibility);
+    if (facts === undefined) {
+      const { indices } = eligibility;
+      const { total } = this.powers.of(this.grid.requirementOf(job).signature);
+      const noCost = indices.map(() => 0);
+      facts = {
+        ppr: sharesOf(indices.map((index) => total[index] as number)),
+        qr: restsOf(indices.map((index) => (this.grid.sites[index] as SiteEntry).queue.length)),
+        noCost,
+        noCostDpr: restsOf(noCost),
+        readingNothing: new Map(),
+      };
+      this.classes.set(eligibility, facts);
+    }
+    return facts;
+  }
+}
+
+function rankedBy(
+  ratio: JobRatio,
+  { ppr, qr }: ClassFacts,
+  dataAccessCost: number[],
+  dpr: number[],
+  { indices }: Eligibility,
+): Ranked {
+  const rank = ranksOf(ratio, ppr, dpr, qr);
+  const order = inRankOrder(rank).map((at) => indices[at] as number);
+  return { ratio, order, terms: { rank, ppr, dpr, qr, dataAccessCost } };
+}
+
+function reasonOf(site: number, order: readonly number[]): ReasonCode {
+  if (site === -1) return ReasonCode.QUEUES_FULL;
+  return site === order[0] ? ReasonCode.BEST_RANK : ReasonCode.BEST_RANK_WITH_ROOM;
+}

@@ -1,0 +1,43 @@
+/**
+ * How JBMS ranks the sites for a job (AL-Khateeb et al., "Job Decider", equations 5 to 9; exact rules: job-ratio.md). All
+ * arrays are aligned with the eligible sites.
+ */
+import type { JobRatio } from '../data/history.js';
+
+/** Each value's share of the sum; 0 where the sum is 0. The process power ratio PPR (5). */
+export function sharesOf(values: ArrayLike<number>): number[] {
+  const sum = sumOf(values);
+  const shares: number[] = new Array(values.length);
+  for (let i = 0; i < values.length; i++) shares[i] = sum === 0 ? 0 : (values[i] as number) / sum;
+  return shares;
+}
+
+/** 1 less each value's share: the data power ratio DPR (6) of data access costs, the queue ratio QR (8) of queue lengths. */
+export function restsOf(values: ArrayLike<number>): number[] {
+  const rests = sharesOf(values);
+  for (let i = 0; i < rests.length; i++) rests[i] = 1 - (rests[i] as number);
+  return rests;
+}
+
+/** `rank = PPR·CJR + DPR·DIJR + QR` (9), the job ratio as fractions of 1. */
+export function ranksOf(
+  { computation, dataIntensive }: Pick<JobRatio, 'computation' | 'dataIntensive'>,
+  ppr: readonly number[],
+  dpr: readonly number[],
+  qr: readonly number[],
+): number[] {
+  const ranks: number[] = new Array(ppr.length);
+  for (let i = 0; i < ppr.length; i++)
+    ranks[i] = (ppr[i] as number) * computation + (dpr[i] as number) * dataIntensive + (qr[i] as number);
+  return ranks;
+}
+
+/** Positions by descending rank, ties in site order. */
+export const inRankOrder = (ranks: readonly number[]): number[] =>
+  Array.from(ranks.keys()).sort((a, b) => (ranks[b] as number) - (ranks[a] as number) || a - b);
+
+function sumOf(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i] as number;
+  return sum;
+}
