@@ -14,19 +14,7 @@ import {
  * one after the other, over the links as they are at its start. Runs do not share bandwidth.
  */
 export function transferS(catalogue: DataCatalogue, job: Job, siteId: number): number {
-  const { data } = job;
-  if (data === null) return 0;
-  return sandboxS(catalogue, data, siteId) + catalogue.accessS(job, siteId) + catalogue.returnS(job, siteId);
-}
-
-function sandboxS(
-  catalogue: DataCatalogue,
-  { originSiteId, sandboxMb }: NonNullable<Job['data']>,
-  siteId: number,
-): number {
-  if (originSiteId === null) return 0;
-  const { rttS, bandwidthMbS, loss } = catalogue.link(originSiteId, siteId);
-  return (rttS + sandboxMb / bandwidthMbS) / (1 - loss);
+  return catalogue.sandboxS(job, siteId) + catalogue.accessS(job, siteId) + catalogue.returnS(job, siteId);
 }
 
 /** The history that a grid's schedulers see, kept up as the live service's is: a record changes with each completed run. */
@@ -40,6 +28,11 @@ export class Learning {
     before: readonly RunAverages[],
   ) {
     for (const record of before) this.keep(record);
+  }
+
+  /** In the order in which they came. */
+  get averages(): RunAverages[] {
+    return [...this.records.values()];
   }
 
   /** A run of the job completed. One of no length teaches nothing. */

@@ -90,6 +90,8 @@ export interface Outcome {
   waiting: number;
   /** Cycles of all schedulers. */
   cycles: number;
+  /** What history holds at the end, for a policy that looks at it. */
+  averages: RunAverages[];
 }
 
 /** Starts and moves in one plan at most; a longer one is applied in parts. */
@@ -223,7 +225,8 @@ class Simulation {
       const more = events.nextTime === this.now;
       if (!more || (perEvent && events.kind !== this.kinds.plannedEnd)) this.schedule();
     }
-    return { ended: this.ended, waiting: this.jobs.length - this.ended, cycles: this.cycles };
+    const { ended, cycles } = this;
+    return { ended, waiting: this.jobs.length - ended, cycles, averages: this.learning?.averages ?? [] };
   }
 
   /** Submissions enter the heap one at a time: it stays as small as what runs. */
@@ -415,7 +418,8 @@ class Simulation {
     }
   }
 
-  private move({ jobId, from, to, queue, priority }: Move): void {
+  private move(move: Move): void {
+    const { jobId, from, to, queue, priority } = move;
     const { grid, now } = this;
     const job = grid.job(jobId) as Job;
     const site = this.site(to);
@@ -426,6 +430,7 @@ class Simulation {
     } else {
       grid.placeAtMeta({ ...job, priority, migratedAt: from === null ? job.migratedAt : now }, to);
     }
+    for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.moved?.(move, now);
   }
 
   private startAt(site: SiteState): void {

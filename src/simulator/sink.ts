@@ -2,13 +2,15 @@
  * Where the results of a simulation go. The engine tells a sink of each start and each end when they happen, in order;
  * a sink writes, counts or keeps.
  */
-import type { Run, SitePlan } from '../core/index.js';
+import type { Move, Run, SitePlan } from '../core/index.js';
 import type { SimJob } from './workload.js';
 
 /** How a run ended. */
 export type RunEnd = 'COMPLETED' | 'KILLED_AT_LIMIT' | 'LOST';
 
 export interface Sink {
+  /** The root, or a meta-queue, has given a job away. */
+  moved?(move: Move, at: number): void;
   /** `index` is the job's position in the workload. */
   started?(job: SimJob, index: number, run: Run): void;
   /** A site's scheduler has planned; told before its starts. */
