@@ -1,0 +1,188 @@
+/** What the experiments with data share: grids of a few sites, links between them, jobs, and the times that come out. */
+import {
+  DEFAULT_POLICY,
+  type Job,
+  type JobData,
+  type Link,
+  type LocalPolicy,
+  type Policy,
+  parsePolicy,
+  type RandomStream,
+} from '../../core/index.js';
+import { runSimulation, type World } from '../engine.js';
+import type { Sink } from '../sink.js';
+import type { SimJob } from '../workload.js';
+import { meanAndError } from './santoso.js';
+
+/** Megabytes a second in a megabit a second. */
+export const MBIT = 1 / 8;
+
+/** A site of equal nodes. */
+export interface SiteShape {
+  nodes: number;
+  cpusPerNode: number;
+  /** Of a node: its benchmark. */
+  power: number;
+}
+
+/** The sites, numbered from 1, with a machine for each node. */
+export function gridOf(shapes: readonly SiteShape[]): World {
+  return {
+    sites: shapes.map((_, i) => ({ id: i + 1, name: `site-${i + 1}`, state: 'UP', localPolicy: null })),
+    machines: shapes.flatMap(({ nodes, cpusPerNode, power }, i) =>
+      Array.from({ length: nodes }, (_, node) => ({
+        id: (i + 1) * 1000 + node,
+        siteId: i + 1,
+        cpus: cpusPerNode,
+        memoryMb: 0,
+        benchmark: power,
+        os: '',
+        arch: '',
+        licences: [],
+        available: true,
+      })),
+    ),
+    licences: [],
+    changes: [],
+  };
+}
+
+/** A link from every site to every other, as `draw` says. */
+export function linksBetween(sites: number, draw: () => Omit<Link, 'fromSiteId' | 'toSiteId'>): Link[] {
+  const ids = Array.from({ length: sites }, (_, i) => i + 1);
+  return ids.flatMap((fromSiteId) =>
+    ids
+      .filter((toSiteId) => toSiteId !== fromSiteId)
+      .map((toSiteId) => ({ fromSiteId, toSiteId, ...draw() })),
+  );
+}
+
+/** Uniform in the logarithm. */
+export const logUniform = (random: RandomStream, low: number, high: number): number =>
+  low * (high / low) ** random.next();
+
+/** A job of the root; `ioS` as in `SimJob`. Its estimate is right. Ids go by the order of submission, from 1. */
+export function rootJob(
+  id: number,
+  { runS, ioS = 0, ...given }: Partial<Job> & { runS: number; ioS?: number },
+): SimJob {
+  return {
+    job: {
+      id,
+      userId: 1,
+      userClass: 'REGULAR',
+      submit: 0,
+      estimate: runS + ioS,
+      benchmark: 1,
+      deadline: null,
+      tasks: 1,
+      cpusPerTask: 1,
+      memoryMbPerTask: 0,
+      licences: [],
+      os: null,
+      arch: null,
+      boost: 0,
+      priority: null,
+      runTimeLimit: null,
+      application: '',
+      groupId: 1,
+      migratedAt: null,
+      data: null,
+      ...given,
+    },
+    sourceId: id,
+    runS,
+    ioS,
+    limitS: null,
+    siteId: null,
+  };
+}
+
+export const dataOf = (given: Partial<JobData>): JobData => ({
+  originSiteId: null,
+  sandboxMb: 0,
+  inputs: [],
+  outputMb: 0,
+  computationShare: null,
+  ...given,
+});
+
+/** The default document with this dispatch policy, as a document gives it: what is left out has its default. */
+export function documentWith(
+  dispatch: { kind: string; [field: string]: unknown },
+  local: LocalPolicy,
+): Policy {
+  return parsePolicy({ ...DEFAULT_POLICY, dispatch, local });
+}
+
+/** Of the jobs of a simulation, by their position in the workload. */
+export interface Fates {
+  siteIds: Int32Array;
+  starts: Float64Array;
+  ends: Float64Array;
+}
+
+/** Simulates the jobs. Throws when one of them never ran. */
+export function fatesOf(world: World, jobs: readonly SimJob[], policy: Policy): Fates {
+  const fates: Fates = {
+    siteIds: new Int32Array(jobs.length),
+    starts: new Float64Array(jobs.length),
+    ends: new Float64Array(jobs.length),
+  };
+  const sink: Sink = {
+    started(_job, index, { siteId, start }) {
+      fates.siteIds[index] = siteId;
+      fates.starts[index] = start;
+    },
+    ended(_job, index, _run, at) {
+      fates.ends[index] = at;
+    },
+  };
+  const { waiting } = runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [sink]);
+  if (waiting > 0) throw new Error(`${waiting} jobs could not run`);
+  return fates;
+}
+
+/** Of one simulation, in seconds; means are over the jobs. */
+export interface Times {
+  /** From submission to start: in whatever queues. */
+  queueS: number;
+  /** From start to end: bringing data, computing, returning data. */
+  executionS: number;
+  /** From submission to end. */
+  turnaroundS: number;
+  /** From the first submission to the last end. */
+  makespanS: number;
+}
+
+export function timesOf(jobs: readonly SimJob[], { starts, ends }: Fates): Times {
+  let [queueS, executionS, lastEnd] = [0, 0, Number.NEGATIVE_INFINITY];
+  jobs.forEach(({ job }, i) => {
+    const start = starts[i] as number;
+    const end = ends[i] as number;
+    queueS += (start - job.submit) / jobs.length;
+    executionS += (end - start) / jobs.length;
+    lastEnd = Math.max(lastEnd, end);
+  });
+  return {
+    queueS,
+    executionS,
+    turnaroundS: queueS + executionS,
+    makespanS: lastEnd - (jobs[0]?.job.submit ?? 0),
+  };
+}
+
+/** How a measure of one policy compares with another's over the same runs. */
+export interface Contrast {
+  /** Mean of the differences, run by run: below 0 the first is less. */
+  difference: number;
+  error: number;
+}
+
+export function contrast(ours: readonly number[], theirs: readonly number[]): Contrast {
+  const { mean, error } = meanAndError(ours.map((value, i) => value - (theirs[i] as number)));
+  return { difference: mean, error };
+}
+
+/** Less by more than two standard errors of the difference. */
+export const isLess = ({ difference, error }: Contrast): boolean => difference < -2 * error;
