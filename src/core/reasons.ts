@@ -3,13 +3,14 @@
  * these names. A sentence goes with each; `reasonSentence` fills in its numbers.
  */
 
-/** Why jobs wait; the ones down to NO_LICENCE_HERE also say why a site is not eligible. */
+/** Why jobs wait; the ones down to NO_ROOM_HERE also say why a site is not eligible. */
 export const WaitingReason = {
   // In a site's local queue, or for a site.
   SITE_DRAINING: 'SITE_DRAINING',
   SITE_DOWN: 'SITE_DOWN',
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
   NO_LICENCE_HERE: 'NO_LICENCE_HERE',
+  NO_ROOM_HERE: 'NO_ROOM_HERE',
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
   LICENCES_BUSY: 'LICENCES_BUSY',
@@ -24,6 +25,8 @@ export const WaitingReason = {
   NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
   NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
   QUEUES_FULL: 'QUEUES_FULL',
+  NO_SITE_HAS_ROOM: 'NO_SITE_HAS_ROOM',
+  BEHIND_HEAD: 'BEHIND_HEAD',
   // In a site's meta-queue.
   META_QUEUE: 'META_QUEUE',
   // Anywhere.
@@ -39,6 +42,8 @@ export const ReasonCode = {
   LEAST_LOAD: 'LEAST_LOAD',
   LEAST_ORDERING: 'LEAST_ORDERING',
   DRAWN: 'DRAWN',
+  STARTS_AT_ONCE: 'STARTS_AT_ONCE',
+  SHORTEST_QUEUE: 'SHORTEST_QUEUE',
   BEST_RANK: 'BEST_RANK',
   BEST_RANK_WITH_ROOM: 'BEST_RANK_WITH_ROOM',
   LEAST_COST: 'LEAST_COST',
@@ -63,6 +68,9 @@ const sentences: Record<ReasonCode, string> = {
   LEAST_ORDERING:
     'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
   DRAWN: 'Several sites have the same least work and number of jobs; one of them was drawn.',
+  STARTS_AT_ONCE: 'The site can start it at once, and of those that can it runs the fewest jobs.',
+  SHORTEST_QUEUE:
+    'No site can start it at once; of those with room in their queues, this one has the shortest.',
   BEST_RANK: 'The site has the highest rank for the job.',
   BEST_RANK_WITH_ROOM: 'Of the sites whose queue has room, this one has the highest rank for the job.',
   LEAST_COST: 'The site has the least total cost of network, computation and data.',
@@ -88,12 +96,15 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_TOGETHER: 'Each requirement is met somewhere, but all of them together by no site.',
   MOVE_LIMIT: 'The cycle reached its limit of moves; the job is taken up by the next one.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
+  NO_SITE_HAS_ROOM: 'No site can start it now, and no queue of a site has room for it.',
+  BEHIND_HEAD: 'Job {headJob} is ahead of it at the root and must leave first.',
   META_QUEUE:
     "It is in the site's meta-queue, {ahead} jobs ahead of it, and goes on when the local queue has room.",
   SITE_DRAINING: 'The site is draining and starts nothing.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
   NO_LICENCE_HERE: 'No copy of a licence that it asks for exists at this site or in the grid-wide pool.',
+  NO_ROOM_HERE: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY: 'Not enough CPUs are free: it needs {neededCpus}, {freeCpus} are free.',
   MEMORY_BUSY: 'Not enough memory is free on the machines with free CPUs.',
   LICENCES_BUSY: 'All copies of a licence that it asks for are in use or reserved.',

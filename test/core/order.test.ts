@@ -10,8 +10,11 @@ const anyQueued = fc.record({
   priority: fc.nat(3),
   estimate: fc.integer({ min: 1, max: 5 }),
   boost: fc.integer({ min: -1, max: 1 }),
+  tasks: fc.integer({ min: 1, max: 3 }),
   stays: fc.boolean(),
 });
+
+const anyOrder = fc.constantFrom('PRIORITY', 'SHORTEST', 'NARROWEST', 'WIDEST');
 
 const walked = (walk: Walk): number[] => {
   const slots: number[] = [];
@@ -22,12 +25,12 @@ const walked = (walk: Walk): number[] => {
 describe('the order of a queue', () => {
   it('is that of sorting, whatever came and went, and from whichever order it is asked for another', () => {
     fc.assert(
-      fc.property(fc.array(anyQueued, { size: 'medium', maxLength: 60 }), (given) => {
+      fc.property(fc.array(anyQueued, { size: 'medium', maxLength: 60 }), anyOrder, (given, half) => {
         const queue = new JobQueue();
         const requirements = new Requirements();
         const jobs = given.map((shape, id) => {
           const made = job({ ...shape, id });
-          if (id === given.length >> 1) queue.orderBy('PRIORITY');
+          if (id === given.length >> 1) queue.orderBy(half);
           return {
             job: made,
             slot: queue.add(made, requirements.enter(made), shape.priority),
@@ -45,6 +48,18 @@ describe('the order of a queue', () => {
             .map(({ id }) => id);
         expect(ids(walked(new SortedWalk(queue, 'PRIORITY')))).toEqual(by((id) => given[id]?.priority ?? 0));
         expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(by(() => 0));
+
+        const sized = (order: 'SHORTEST' | 'NARROWEST' | 'WIDEST', tasks: -1 | 0 | 1): void => {
+          queue.orderBy(order);
+          const key = (id: number): number => {
+            const { tasks: width = 0, estimate = 0 } = given[id] ?? {};
+            return -(tasks * width * 1000 + estimate);
+          };
+          expect(ids([...queue.window()])).toEqual(by(key));
+        };
+        sized('SHORTEST', 0);
+        sized('NARROWEST', 1);
+        sized('WIDEST', -1);
 
         const weights = {
           aging: 1,

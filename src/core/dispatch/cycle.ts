@@ -9,6 +9,7 @@ import type { ReasonCode } from '../reasons.js';
 import { mostFlops, random, roundRobin } from './baselines.js';
 import { JobRatioDispatch } from './job-ratio.js';
 import { type DispatchPass, type DispatchPolicy, PlanBuilder } from './policy.js';
+import { QueuesDispatch } from './queues.js';
 import { TwoLevelDispatch } from './two-level.js';
 
 export interface DispatchContext {
@@ -31,6 +32,7 @@ export interface DispatchPlan {
 const policies: Partial<Record<Policy['dispatch']['kind'], DispatchPolicy>> = {
   'two-level': (grid, policy) => new TwoLevelDispatch(grid, policy),
   'job-ratio': (grid, policy) => new JobRatioDispatch(grid, policy),
+  queues: (grid, policy, now) => new QueuesDispatch(grid, policy, now),
   'round-robin': roundRobin,
   random,
   'most-flops': mostFlops,

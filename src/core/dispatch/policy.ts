@@ -8,7 +8,7 @@
 import type { Grid, SiteEntry } from '../grid.js';
 import type { DispatchExplanation, Job, Move } from '../model.js';
 import type { Policy } from '../policy.js';
-import { ReasonCode } from '../reasons.js';
+import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
 import type { Requirement } from '../resources/requirements.js';
 
@@ -28,6 +28,10 @@ export interface DispatchPass {
   decide(plan: PlanBuilder): void;
   /** Where the job would go if it came next: dry runs and explanations. `eligibility` names at least one site. */
   choose(job: Job, eligibility: Eligibility): Choice;
+  /**
+   * After `decide`, by a policy that holds jobs: why one that some site can take was not moved, where `choose` does not tell.
+   */
+  whyWaits?(job: Job): { code: WaitingReason; numbers: Record<string, number> };
   /** Takes back what `decide` noted in the grid. */
   undo(): void;
 }
@@ -95,6 +99,7 @@ export function inOrderOfArrival(
   visit: (job: Job, eligibility: Eligibility) => void,
 ): void {
   const { root } = grid;
+  root.orderBy('ARRIVAL');
   for (let i = 0; i < root.length; i++) {
     if (plan.full) {
       plan.cut(root.length - i);

@@ -51,12 +51,6 @@ export interface Placing {
 export function placement(grid: Grid, job: Job, context: ExplainContext): Placing {
   const requirement = grid.requirementOf(job);
   const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
-  const others: SiteRanking[] = Object.entries(eligibility.ineligible).map(([siteId, ineligible]) => ({
-    siteId: Number(siteId),
-    rank: null,
-    terms: {},
-    ineligible,
-  }));
   if (eligibility.waiting !== null) {
     const reason = eligibility.waiting;
     const message = reasonSentence(reason, numbersOf(requirement));
@@ -65,7 +59,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
       reason,
       message,
       explanation: null,
-      ranking: others,
+      ranking: outOfTheQuestion(eligibility.ineligible),
       start: null,
     };
   }
@@ -78,10 +72,18 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     reason,
     message: reasonSentence(reason),
     explanation,
-    ranking: [...rank(site?.site.id ?? null, explanation), ...others],
+    ranking: [...rank(site?.site.id ?? null, explanation), ...outOfTheQuestion(explanation.ineligible)],
     start: site === null ? null : predictStart(grid, site, job, context.now),
   };
 }
+
+const outOfTheQuestion = (ineligible: Readonly<Record<number, ReasonCode>>): SiteRanking[] =>
+  Object.entries(ineligible).map(([siteId, why]) => ({
+    siteId: Number(siteId),
+    rank: null,
+    terms: {},
+    ineligible: why,
+  }));
 
 /** The numbers of a class for sentences. */
 export const numbersOf = ({ tasks, cpusPerTask, memoryMbPerTask }: Requirement): Record<string, number> => ({

@@ -54,7 +54,8 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
     pass.decide(plan);
     if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
     // What the jobs ahead of it have taken is noted in the pass.
-    return waiting(pass.choose(job, eligibility).reason, numbers);
+    const why = pass.whyWaits?.(job) ?? { code: pass.choose(job, eligibility).reason, numbers: {} };
+    return waiting(why.code, { ...numbers, ...why.numbers });
   } finally {
     pass.undo();
   }
@@ -136,11 +137,14 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
   NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or licence so that one site has all.',
   QUEUES_FULL: "Jobs in the sites' queues start or leave, or the policy's queueLimit is raised.",
+  NO_SITE_HAS_ROOM: 'A run ends and makes room for it, or a job leaves a full queue.',
+  BEHIND_HEAD: 'The job ahead of it leaves the root, or this one has waited longer than the age bound.',
   META_QUEUE: "Jobs in the site's local queue start or leave, or the policy's queueLimit is raised.",
   SITE_DOWN: 'The site comes up, or the job is taken back to the root.',
   SITE_DRAINING: 'Draining is revoked, or the job is taken back to the root.',
   NO_MACHINE_NOW: 'A machine that could run it becomes available, or the job is taken back to the root.',
   NO_LICENCE_HERE: 'A copy of the licence is added for this site or the grid.',
+  NO_ROOM_HERE: 'Running jobs end, or jobs in the queue there start or leave.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
   LICENCES_BUSY: 'A job that holds the licence ends, or copies are added.',

@@ -9,6 +9,9 @@ import type { Requirement } from '../resources/requirements.js';
 /** ARRIVAL: (submit, id). PRIORITY: level-1 priority with boost, highest first, then arrival. */
 export type QueueOrder = 'ARRIVAL' | 'PRIORITY';
 
+/** Least work (a task's, on power 1) first, then arrival; with NARROWEST fewest tasks before that, with WIDEST most. */
+export type SizeOrder = 'SHORTEST' | 'NARROWEST' | 'WIDEST';
+
 export class JobQueue {
   readonly jobs: (Job | undefined)[] = [];
   readonly requirements: (Requirement | undefined)[] = [];
@@ -27,7 +30,7 @@ export class JobQueue {
   private first = 0;
   private end = 0;
   private readonly unused: number[] = [];
-  private by: QueueOrder = 'ARRIVAL';
+  private by: QueueOrder | SizeOrder = 'ARRIVAL';
 
   get length(): number {
     return this.end - this.first;
@@ -44,7 +47,7 @@ export class JobQueue {
   }
 
   /** Sorts the queue, if it is not in this order already; it is kept in it from then on. */
-  orderBy(order: QueueOrder): void {
+  orderBy(order: QueueOrder | SizeOrder): void {
     if (this.by === order) return;
     this.by = order;
     this.changes++;
@@ -83,11 +86,7 @@ export class JobQueue {
 
   /** Below 0 when slot `a` goes first. Never 0 for two jobs: ids differ. */
   compare(a: number, b: number): number {
-    if (this.by === 'PRIORITY') {
-      const byPriority = (this.priorities[b] as number) - (this.priorities[a] as number);
-      if (byPriority !== 0) return byPriority;
-    }
-    return this.compareArrival(a, b);
+    return (this.by === 'ARRIVAL' ? 0 : this.compareKeys(a, b)) || this.compareArrival(a, b);
   }
 
   compareArrival(a: number, b: number): number {
@@ -95,6 +94,16 @@ export class JobQueue {
       (this.submits[a] as number) - (this.submits[b] as number) ||
       (this.ids[a] as number) - (this.ids[b] as number)
     );
+  }
+
+  private compareKeys(a: number, b: number): number {
+    if (this.by === 'PRIORITY') return (this.priorities[b] as number) - (this.priorities[a] as number);
+    const wider =
+      this.by === 'SHORTEST'
+        ? 0
+        : (this.requirements[a] as Requirement).tasks - (this.requirements[b] as Requirement).tasks;
+    if (wider !== 0) return this.by === 'NARROWEST' ? wider : -wider;
+    return (this.works[a] as number) - (this.works[b] as number);
   }
 
   private insert(slot: number): void {

@@ -38,13 +38,21 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       { kind: 'conservative', depth: 100 },
       { kind: 'hybrid', reservations: 2 },
     ),
+    queues: fc.option(
+      fc.record({
+        kind: fc.constant('queues' as const),
+        order: fc.constantFrom('FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF'),
+        queueLimit: fc.integer({ min: 0, max: 3 }),
+        ageBoundS: fc.constantFrom(null, 20),
+      }),
+    ),
     seed: fc.nat(1000),
   })
-  .map(({ mode, local, seed }) => ({
+  .map(({ mode, local, queues, seed }) => ({
     ...DEFAULT_POLICY,
     seed,
     local,
-    dispatch: { ...DEFAULT_POLICY.dispatch, mode, maxDelta: 3, window: 4 },
+    dispatch: queues ?? { ...DEFAULT_POLICY.dispatch, mode, maxDelta: 3, window: 4 },
   }));
 
 const KINDS = ['a', 'b'];

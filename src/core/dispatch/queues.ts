@@ -1,0 +1,319 @@
+/**
+ * The global scheduler of Santoso et al. (section 2; exact rules: hierarchical-clusters.md): the root holds jobs until a site
+ * can start them, or has room in its queue.
+ *
+ * A site takes a job if nobody waits there and it fits now, or if fewer than `queueLimit` wait there. Of those that can start
+ * it now, the one that runs the fewest jobs gets it; else the one with the shortest queue, then the fewest running jobs;
+ * then the first.
+ *
+ * Within a cycle room only goes away. So a job that was refused stays refused, and "scan again after each dispatch" is the
+ * same as going through the queues once; classes of requirements are asked, not jobs.
+ */
+import type { Grid, SiteEntry } from '../grid.js';
+import { Claims } from '../local/claims.js';
+import { pickPools, whyBusy } from '../local/pass.js';
+import type { SizeOrder } from '../local/queue.js';
+import type { Job } from '../model.js';
+import type { Policy, QueuesPolicy } from '../policy.js';
+import { ReasonCode, type WaitingReason } from '../reasons.js';
+import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
+import { place, Room } from '../resources/placement.js';
+import type { Requirement } from '../resources/requirements.js';
+import { type LicenceState, occupy, type RunState, vacate } from '../resources/site-resources.js';
+import type { Choice, DispatchPass, PlanBuilder } from './policy.js';
+
+const ORDERS: Record<QueuesPolicy['order'], SizeOrder | 'ARRIVAL'> = {
+  FCFS: 'ARRIVAL',
+  FF: 'ARRIVAL',
+  SJF: 'SHORTEST',
+  'S-SJF': 'NARROWEST',
+  'L-SJF': 'WIDEST',
+};
+
+/** Lanes: jobs wait behind the first of theirs. Beside these, one for each number of tasks. */
+const EVERYBODY = 0;
+const NOBODY = -1;
+
+/** The class does not fit at the site, however the cycle goes on. */
+const REFUSED = -1;
+
+/** A site as the pass has left it. */
+interface SiteRoom {
+  readonly entry: SiteEntry;
+  running: number;
+  queued: number;
+  /** Counts, from 1, what the pass has taken there. */
+  version: number;
+  /** CPUs free on the machine with the most of them, at `freeAt`. */
+  mostFreeCpus: number;
+  freeAt: number;
+}
+
+export class QueuesDispatch implements DispatchPass {
+  readonly holds = true;
+  private readonly rules: QueuesPolicy;
+  private readonly sites: SiteRoom[];
+  /** Jobs submitted before are overtaken no more. */
+  private readonly agedBefore: number;
+  /** By class and site: the version at which the class was found to fit; REFUSED: it does not, whatever else moves. */
+  private readonly known = new Map<Requirement, Int32Array>();
+  /** By site: 1 where the job that was asked about last could start at once. */
+  private readonly starts: Uint8Array;
+  private readonly claims = new Map<SiteEntry, Claims>();
+  private readonly taken: RunState[] = [];
+  /** By lane: the job that holds it up. */
+  private readonly heads = new Map<number, number>();
+
+  constructor(
+    private readonly grid: Grid,
+    policy: Policy,
+    private readonly now: number,
+  ) {
+    this.rules = policy.dispatch as QueuesPolicy;
+    const { ageBoundS } = this.rules;
+    this.agedBefore = ageBoundS === null ? -Infinity : now - ageBoundS;
+    this.sites = grid.sites.map((entry) => ({
+      entry,
+      running: entry.resources.runs.length,
+      queued: entry.queue.length,
+      version: 1,
+      mostFreeCpus: 0,
+      freeAt: 0,
+    }));
+    this.starts = new Uint8Array(this.sites.length);
+  }
+
+  decide(plan: PlanBuilder): void {
+    const { root } = this.grid;
+    const slots = this.inOrder(plan);
+    let left = slots.length;
+    for (const slot of slots) {
+      const lane = this.isAged(slot) ? EVERYBODY : this.laneOf(root.requirements[slot] as Requirement);
+      if (this.heads.has(lane)) {
+        plan.wait(ReasonCode.BEHIND_HEAD);
+        left--;
+        continue;
+      }
+      if (plan.full) break;
+      left--;
+      if (this.move(slot, plan)) continue;
+      plan.wait(ReasonCode.NO_SITE_HAS_ROOM);
+      if (lane !== NOBODY) this.heads.set(lane, root.ids[slot] as number);
+      if (lane === EVERYBODY) break;
+    }
+    if (plan.full) plan.cut(left);
+    else plan.wait(ReasonCode.BEHIND_HEAD, left);
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice {
+    const chosen = this.siteFor(job, this.grid.requirementOf(job), eligibility);
+    return this.choiceOf(job, chosen, eligibility);
+  }
+
+  whyWaits(job: Job): { code: WaitingReason; numbers: Record<string, number> } {
+    const requirement = this.grid.requirementOf(job);
+    const headJob = this.heads.get(EVERYBODY) ?? this.heads.get(this.laneOf(requirement)) ?? job.id;
+    const numbers = { queueLimit: this.rules.queueLimit, headJob };
+    return {
+      code: headJob === job.id ? ReasonCode.NO_SITE_HAS_ROOM : ReasonCode.BEHIND_HEAD,
+      numbers,
+    };
+  }
+
+  undo(): void {
+    for (let i = this.taken.length - 1; i >= 0; i--) vacate(this.taken[i] as RunState);
+  }
+
+  /**
+   * The jobs that some site can take: those that have waited too long by arrival, then the others in the policy's order. The
+   * rest is noted in the plan: nobody waits behind it.
+   */
+  private inOrder(plan: PlanBuilder): number[] {
+    const { root } = this.grid;
+    root.orderBy(ORDERS[this.rules.order]);
+    const aged: number[] = [];
+    const others: number[] = [];
+    for (let i = 0; i < root.length; i++) {
+      const slot = root.at(i);
+      const { waiting } = this.eligibility(slot);
+      if (waiting !== null) plan.wait(waiting);
+      else if (this.isAged(slot)) aged.push(slot);
+      else others.push(slot);
+    }
+    if (aged.length === 0) return others;
+    return aged.sort((a, b) => root.compareArrival(a, b)).concat(others);
+  }
+
+  private isAged(slot: number): boolean {
+    return (this.grid.root.submits[slot] as number) < this.agedBefore;
+  }
+
+  private eligibility(slot: number): Eligibility {
+    const { root, sites, topology } = this.grid;
+    return eligibilityOf(root.requirements[slot] as Requirement, sites, topology);
+  }
+
+  /** Who waits behind a job that does not leave. */
+  private laneOf({ tasks }: Requirement): number {
+    const { order } = this.rules;
+    return order === 'FF' ? NOBODY : order === 'S-SJF' || order === 'L-SJF' ? tasks : EVERYBODY;
+  }
+
+  /** Moves the job if a site takes it, and counts it in there. */
+  private move(slot: number, plan: PlanBuilder): boolean {
+    const { root } = this.grid;
+    const job = root.jobs[slot] as Job;
+    const requirement = root.requirements[slot] as Requirement;
+    const eligibility = this.eligibility(slot);
+    const index = this.siteFor(job, requirement, eligibility);
+    if (index === -1) return false;
+    plan.take(job, this.choiceOf(job, index, eligibility));
+    const site = this.sites[index] as SiteRoom;
+    const start = this.starts[index] === 1 ? this.startAt(site, job, requirement) : null;
+    if (start === null) site.queued++;
+    else {
+      occupy(start);
+      this.taken.push(start);
+      site.running++;
+      site.version++;
+      for (const pool of start.licences) this.copyTaken(pool);
+    }
+    return true;
+  }
+
+  /** Index of the site that takes the job, -1: none now. Notes which of the eligible sites could start it at once. */
+  private siteFor(job: Job, requirement: Requirement, { indices }: Eligibility): number {
+    let known = this.known.get(requirement);
+    if (known === undefined) {
+      known = new Int32Array(this.sites.length);
+      this.known.set(requirement, known);
+    }
+    let best = -1;
+    let bestQueued = Infinity;
+    let bestRunning = Infinity;
+    for (let i = 0; i < indices.length; i++) {
+      const index = indices[i] as number;
+      const site = this.sites[index] as SiteRoom;
+      const starts = known[index] !== REFUSED && this.canStart(index, known, job, requirement);
+      this.starts[index] = starts ? 1 : 0;
+      if (!starts && site.queued >= this.rules.queueLimit) continue;
+      const queued = starts ? -1 : site.queued;
+      if (queued > bestQueued || (queued === bestQueued && site.running >= bestRunning)) continue;
+      best = index;
+      bestQueued = queued;
+      bestRunning = site.running;
+    }
+    return best;
+  }
+
+  /** What `siteFor` has found, in numbers. */
+  private choiceOf(job: Job, chosen: number, eligibility: Eligibility): Choice {
+    const { queueLimit } = this.rules;
+    const sites: number[] = [];
+    const waits: number[] = [];
+    const queued: number[] = [];
+    const running: number[] = [];
+    let ineligible = eligibility.ineligible;
+    for (const index of eligibility.indices) {
+      const site = this.sites[index] as SiteRoom;
+      const { id } = site.entry.site;
+      if (this.starts[index] === 0 && site.queued >= queueLimit) {
+        if (ineligible === eligibility.ineligible) ineligible = { ...ineligible };
+        ineligible[id] = ReasonCode.NO_ROOM_HERE;
+        continue;
+      }
+      sites.push(id);
+      waits.push(1 - (this.starts[index] as number));
+      queued.push(site.queued);
+      running.push(site.running);
+    }
+    const site = chosen === -1 ? null : (this.sites[chosen] as SiteRoom).entry;
+    const reason = this.starts[chosen] === 1 ? ReasonCode.STARTS_AT_ONCE : ReasonCode.SHORTEST_QUEUE;
+    return {
+      site,
+      priority: 0,
+      reason: site === null ? ReasonCode.NO_SITE_HAS_ROOM : reason,
+      explanation: {
+        sites,
+        terms: { waits, queued, running },
+        candidates: site === null ? [] : [site.site.id],
+        ineligible,
+        level: null,
+        priorityTerms: {
+          tasks: job.tasks,
+          work: job.estimate * job.benchmark,
+          waited: this.now - job.submit,
+        },
+      },
+    };
+  }
+
+  /** Whether the site could start the job at once: nobody waits there, and it fits. `known`: of its class, not REFUSED. */
+  private canStart(index: number, known: Int32Array, job: Job, requirement: Requirement): boolean {
+    const site = this.sites[index] as SiteRoom;
+    if (site.queued > 0) return false;
+    if (known[index] !== site.version) {
+      const able = site.entry.resources.able(requirement.signature);
+      const fits = requirement.cpusPerTask <= mostFreeCpus(site) && whyBusy(requirement, able) === null;
+      known[index] = fits ? site.version : REFUSED;
+      if (!fits) return false;
+    }
+    // Whether a copy of a licence can be kept until the end depends on the job, not on its class.
+    const { licences } = requirement.signature;
+    return (
+      licences.length === 0 ||
+      this.claimsOf(site.entry).others.length === 0 ||
+      this.startAt(site, job, requirement) !== null
+    );
+  }
+
+  /** What the job would occupy at the site from now on, null when it does not fit. */
+  private startAt({ entry }: SiteRoom, job: Job, requirement: Requirement): RunState | null {
+    const able = entry.resources.able(requirement.signature);
+    const placement = place(requirement, able.machines, Room.NOW);
+    if (placement === null) return null;
+    const { now } = this;
+    const plannedEnd = now + (job.estimate * job.benchmark) / placement.benchmark;
+    const pools =
+      able.pools.length === 0
+        ? []
+        : pickPools(able, (pool) => this.claimsOf(entry).allowsNow(pool, plannedEnd, null));
+    if (pools === null) return null;
+    const run = { jobId: job.id, siteId: entry.site.id, epoch: 0, allocations: [], licenceIds: [] };
+    return {
+      run: { ...run, start: now, plannedEnd },
+      jobId: job.id,
+      end: plannedEnd,
+      machines: placement.machines,
+      cpus: placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
+      memoryMb: placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
+      licences: pools,
+    };
+  }
+
+  /** A copy of a grid-wide pool is missing at every site. */
+  private copyTaken(pool: LicenceState): void {
+    for (const claims of this.claims.values()) claims.touched(pool);
+    if (pool.licence.siteId === null) for (const site of this.sites) site.version++;
+  }
+
+  private claimsOf(entry: SiteEntry): Claims {
+    let claims = this.claims.get(entry);
+    if (claims === undefined) {
+      claims = new Claims(this.grid, entry.site.id, this.now);
+      this.claims.set(entry, claims);
+    }
+    return claims;
+  }
+}
+
+function mostFreeCpus(site: SiteRoom): number {
+  if (site.freeAt !== site.version) {
+    site.freeAt = site.version;
+    site.mostFreeCpus = 0;
+    for (const { freeCpus } of site.entry.resources.machines) {
+      if (freeCpus > site.mostFreeCpus) site.mostFreeCpus = freeCpus;
+    }
+  }
+  return site.mostFreeCpus;
+}
