@@ -154,8 +154,12 @@ function anyJob(random: RandomStream): NewJob {
     deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
     inputMb: 0,
     outputMb: 0,
+    inputs: [],
+    originSiteId: null,
+    computationShare: null,
     restartable: true,
     simulatedRunS: null,
+    simulatedIoS: null,
     boost: 0,
     held: false,
   };

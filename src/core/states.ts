@@ -2,9 +2,9 @@
  * The life of a job: THE table of its states and the transitions between them. Every place that changes a state asks
  * `assertTransition`; nothing else knows which changes are legal.
  *
- *   QUEUED      held by the root, waiting for a site
- *   HELD        waiting for somebody to release it; goes back to the queue it came from
- *   DISPATCHED  in the queue of a site
+ *   QUEUED      held by the root, or in the meta-queue of a site, from which it can still go elsewhere (diana.md)
+ *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
+ *   DISPATCHED  in the local queue of a site
  *   ASSIGNED    machines and licences are taken, the site's agent has been told
  *   RUNNING     its processes run
  *   CANCELLING  its live run has been asked to stop
@@ -45,6 +45,7 @@ export type EndCause = (typeof endCauses)[number];
 export const transitions: Readonly<Record<JobState | 'NONE', Readonly<Partial<Record<JobState, string>>>>> = {
   NONE: { QUEUED: 'submitted', HELD: 'submitted on hold' },
   QUEUED: {
+    QUEUED: 'moved between the root and meta-queues',
     DISPATCHED: 'moved to a site',
     HELD: 'held',
     CANCELLED: 'cancelled',

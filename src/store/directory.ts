@@ -5,14 +5,16 @@
  * Locks are taken in the store's order (see postgres.ts): the row that is changed before whatever writes an event.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { SiteState, UserClass } from '../core/model.js';
+import type { Link, SiteState, UserClass } from '../core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy, type Policy as PolicyDocument } from '../core/policy.js';
-import { plainColumn } from './columns.js';
+import { plainColumn, textColumn } from './columns.js';
 import { Prisma, type PrismaClient } from './generated/client.js';
 import { inTransaction } from './pool.js';
 import type {
   ApiKeyRow,
+  DatasetRow,
   LicenceRow,
+  LinkRow,
   MachineRow,
   PolicyRow,
   SimulationRow,
@@ -20,6 +22,7 @@ import type {
   UserRole,
   UserRow,
 } from './rows.js';
+import * as dataSql from './sql/data.js';
 import * as rows from './sql/rows.js';
 import { read, write } from './statement.js';
 
@@ -103,6 +106,13 @@ export interface NewSimulation {
   now: number;
 }
 
+/** A file, or files that go together, with copies at sites. */
+export interface NewDataset {
+  name: string;
+  sizeMb: number;
+  siteIds: readonly number[];
+}
+
 /** The holder of a good key. */
 export interface KeyHolder {
   keyId: number;
@@ -128,6 +138,11 @@ const conflict = (message: string) => new Refusal('CONFLICT', message);
 
 /** Keys begin with it, so that they are recognised in logs and by scanners of secrets. */
 const KEY_PREFIX = 'swy';
+/** Datasets in one import at most. */
+export const DATASETS_IMPORTED_MAX = 10_000;
+/** Measurements of a link that make up its values, and that are kept. */
+const MEASUREMENTS_AVERAGED = 5;
+export const MEASUREMENTS_KEPT = 100;
 /** A key's last use is noted at most so often. */
 const TOUCH_EVERY_S = 60;
 
@@ -186,7 +201,7 @@ export class Directory {
     });
   }
 
-  /** Takes a site that is not UP and has no queue and no live runs out of service, and its machines and licences with it. */
+  /** Takes a site that is not UP and has no queue and no live runs out of service; its machines, licences, replicas and links with it. */
   removeSite(siteId: number, now: number, actor: Actor): Promise<Change<SiteRow>> {
     return this.change(actor, 'removeSite', async (tx, audit) => {
       const before = await this.lockSite(tx, siteId);
@@ -205,6 +220,9 @@ export class Directory {
       }
       await write(tx, 'DELETE FROM promises WHERE site_id = $1', siteId);
       await write(tx, 'DELETE FROM reservations WHERE site_id = $1', siteId);
+      await write(tx, dataSql.removeSiteMeasurements, siteId);
+      await write(tx, dataSql.removeSiteReplicas, siteId);
+      await write(tx, dataSql.removeSiteLinks, siteId);
       for (const table of ['machines', 'licences']) {
         await write(
           tx,
@@ -502,6 +520,164 @@ export class Directory {
     });
   }
 
+  // Data --------------------------------------------------------------------------------------------------------------
+
+  createDataset(dataset: NewDataset, actor: Actor): Promise<Change<DatasetRow>> {
+    const { name, sizeMb, siteIds } = dataset;
+    return this.change(actor, 'createDataset', async (tx, audit) => {
+      await this.shareSites(tx, siteIds);
+      const { id } = await unique(`a dataset is called ${name}`, () =>
+        tx.dataset.create({ data: { name, sizeMb }, select: { id: true } }),
+      );
+      await write(tx, dataSql.addReplicas, plainColumn(siteIds.map(() => id)), plainColumn(siteIds));
+      const after = await datasetOf(tx, id);
+      await audit(`dataset_${id}`, null, after);
+      return after;
+    });
+  }
+
+  /** What is absent stays. */
+  updateDataset(
+    datasetId: number,
+    change: Partial<Pick<NewDataset, 'name' | 'sizeMb'>>,
+    actor: Actor,
+  ): Promise<Change<DatasetRow>> {
+    return this.change(actor, 'updateDataset', async (tx, audit) => {
+      const before = await this.lockDataset(tx, datasetId);
+      await unique(`a dataset is called ${change.name}`, () =>
+        tx.dataset.update({ where: { id: datasetId }, data: change, select: { id: true } }),
+      );
+      const after = await datasetOf(tx, datasetId);
+      await audit(`dataset_${datasetId}`, before, after);
+      return after;
+    });
+  }
+
+  /** Jobs that still name it read nothing from then on. */
+  removeDataset(datasetId: number, now: number, actor: Actor): Promise<Change<DatasetRow>> {
+    return this.change(actor, 'removeDataset', async (tx, audit) => {
+      const before = await this.lockDataset(tx, datasetId);
+      await write(tx, dataSql.removeReplicas, datasetId, plainColumn(before.siteIds));
+      await write(
+        tx,
+        'UPDATE datasets SET removed_at = to_timestamp($2::float8) WHERE id = $1',
+        datasetId,
+        now,
+      );
+      const after = await datasetOf(tx, datasetId);
+      await audit(`dataset_${datasetId}`, before, after);
+      return after;
+    });
+  }
+
+  /** Copies appear at sites, and go; adding one that is there, or removing one that is not, changes nothing. */
+  setReplicas(
+    datasetId: number,
+    change: { add?: readonly number[]; remove?: readonly number[] },
+    actor: Actor,
+  ): Promise<Change<DatasetRow>> {
+    const { add = [], remove = [] } = change;
+    return this.change(actor, 'setReplicas', async (tx, audit) => {
+      const both = add.find((siteId) => remove.includes(siteId));
+      if (both !== undefined) throw conflict(`site ${both} is named to be added and to be removed`);
+      await this.shareSites(tx, add);
+      const before = await this.lockDataset(tx, datasetId);
+      await write(tx, dataSql.removeReplicas, datasetId, plainColumn(remove));
+      await write(tx, dataSql.addReplicas, plainColumn(add.map(() => datasetId)), plainColumn(add));
+      const after = await datasetOf(tx, datasetId);
+      await audit(`dataset_${datasetId}`, before, after);
+      return after;
+    });
+  }
+
+  /**
+   * Creates what is new by its name; what is there gets the size given, and the replicas beside those it has. All or none. Names are
+   * distinct, and there are at most DATASETS_IMPORTED_MAX of them.
+   */
+  importDatasets(
+    datasets: readonly NewDataset[],
+    actor: Actor,
+  ): Promise<Change<{ created: number; updated: number; datasetIds: number[] }>> {
+    if (datasets.length > DATASETS_IMPORTED_MAX)
+      throw new RangeError(
+        `datasets has ${datasets.length} entries; accepted is up to ${DATASETS_IMPORTED_MAX}`,
+      );
+    return this.change(actor, 'importDatasets', async (tx, audit) => {
+      const twice = firstRepeated(datasets.map(({ name }) => name));
+      if (twice !== null) throw conflict(`two of the datasets are called ${twice}`);
+      await this.shareSites(tx, [...new Set(datasets.flatMap(({ siteIds }) => siteIds))]);
+      const [created, updated, datasetIds] = await unique(
+        'a dataset of one of these names has just been made',
+        () =>
+          read<[number, number, number[]]>(
+            tx,
+            dataSql.upsertDatasets,
+            textColumn(datasets.map(({ name }) => name)),
+            plainColumn(datasets.map(({ sizeMb }) => sizeMb)),
+          ),
+      );
+      const replicas = datasets.flatMap(({ siteIds }, i) =>
+        siteIds.map((siteId) => [datasetIds[i] as number, siteId] as const),
+      );
+      await write(
+        tx,
+        dataSql.addReplicas,
+        plainColumn(replicas.map(([id]) => id)),
+        plainColumn(replicas.map(([, siteId]) => siteId)),
+      );
+      await audit('datasets', null, { created, updated });
+      return { created, updated, datasetIds };
+    });
+  }
+
+  /** What is known of links is replaced. Each at most once. In the order given. */
+  setLinks(links: readonly Link[], now: number, actor: Actor): Promise<Change<LinkRow[]>> {
+    return this.change(actor, 'setLinks', async (tx, audit) => {
+      await this.shareLinked(tx, links);
+      const after = await read<LinkRow[]>(tx, dataSql.putLinks(rows.linkRow), ...linkColumns(links), now);
+      await audit('links', null, links);
+      return after;
+    });
+  }
+
+  /** Its measurements go with it. */
+  removeLink(fromSiteId: number, toSiteId: number, actor: Actor): Promise<Change<LinkRow>> {
+    return this.change(actor, 'removeLink', async (tx, audit) => {
+      await write(tx, dataSql.removeMeasurements, fromSiteId, toSiteId);
+      const before = await read<LinkRow | null>(tx, dataSql.removeLink(rows.linkRow), fromSiteId, toSiteId);
+      if (before === null)
+        throw new Refusal('NOT_FOUND', `there is no link from site ${fromSiteId} to site ${toSiteId}`);
+      await audit(`link_${fromSiteId}_${toSiteId}`, before, null);
+      return before;
+    });
+  }
+
+  /**
+   * An agent has measured links to its site. Each link's values become the mean of its last measurements, whoever set it before.
+   * Each link at most once. In the order given; nothing is written to the audit log.
+   */
+  reportLinks(
+    siteId: number,
+    measurements: readonly Omit<Link, 'toSiteId'>[],
+    now: number,
+  ): Promise<Change<LinkRow[]>> {
+    const links = measurements.map((measurement) => ({ ...measurement, toSiteId: siteId }));
+    return this.change({ userId: null, requestId: null }, 'reportLinks', async (tx) => {
+      await this.shareLinked(tx, links);
+      await write(tx, dataSql.insertMeasurements, ...linkColumns(links), now);
+      const [from, to] = linkColumns(links);
+      return read<LinkRow[]>(
+        tx,
+        dataSql.measuredLinks(rows.linkRow),
+        from,
+        to,
+        now,
+        MEASUREMENTS_AVERAGED,
+        MEASUREMENTS_KEPT,
+      );
+    });
+  }
+
   // Simulations -------------------------------------------------------------------------------------------------------
 
   /** Asks for a what-if against the policy in force. Refused when `openMax` of the user's have not ended. */
@@ -587,6 +763,29 @@ export class Directory {
     return inService('site', id, siteOf(tx, id));
   }
 
+  private async lockDataset(tx: Transaction, id: number): Promise<DatasetRow> {
+    await tx.$queryRawUnsafe(dataSql.lockDataset, id);
+    return inService('dataset', id, datasetOf(tx, id));
+  }
+
+  /** All must be in service, and stay it meanwhile. */
+  private async shareSites(tx: Transaction, siteIds: readonly number[]): Promise<void> {
+    const good = new Set(await read<number[]>(tx, dataSql.shareSites, plainColumn(siteIds)));
+    const bad = siteIds.find((id) => !good.has(id));
+    if (bad !== undefined) throw new Refusal('NOT_FOUND', `there is no site ${bad} in service`);
+  }
+
+  private async shareLinked(tx: Transaction, links: readonly Link[]): Promise<void> {
+    const twice = firstRepeated(links.map(({ fromSiteId, toSiteId }) => `${fromSiteId} to site ${toSiteId}`));
+    if (twice !== null) throw conflict(`the link from site ${twice} is named twice`);
+    const inside = links.find(({ fromSiteId, toSiteId }) => fromSiteId === toSiteId);
+    if (inside !== undefined)
+      throw conflict(`a link leads from one site to another, not within site ${inside.toSiteId}`);
+    await this.shareSites(tx, [
+      ...new Set(links.flatMap(({ fromSiteId, toSiteId }) => [fromSiteId, toSiteId])),
+    ]);
+  }
+
   private async lockMachine(tx: Transaction, id: number): Promise<MachineRow> {
     await tx.$queryRawUnsafe('SELECT 1 FROM machines WHERE id = $1 FOR NO KEY UPDATE', id);
     return inService('machine', id, machineOf(tx, id));
@@ -630,6 +829,8 @@ const machineOf = (tx: Reader, id: number) => one<MachineRow>(tx, rows.machineRo
 const licenceOf = (tx: Reader, id: number) => one<LicenceRow>(tx, rows.licenceRow, 'licences', 'id', id);
 const userOf = (tx: Reader, id: number) => one<UserRow>(tx, rows.userRow, 'users', 'id', id);
 const apiKeyOf = (tx: Reader, id: number) => one<ApiKeyRow>(tx, rows.apiKeyRow, 'api_keys', 'id', id);
+
+const datasetOf = (tx: Reader, id: number) => one<DatasetRow>(tx, rows.datasetRow, 'datasets', 'id', id);
 
 const simulationOf = (tx: Reader, id: number) =>
   one<SimulationRow>(tx, rows.simulationRow, 'simulations', 'id', id);
@@ -675,6 +876,24 @@ async function unique<T>(message: string, work: () => Promise<T>): Promise<T> {
 
 const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Prisma.PrismaClientKnownRequestError && error.code === 'P2002';
+
+function firstRepeated(names: readonly string[]): string | null {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return null;
+}
+
+/** In the order of the parameters of sql/data.ts. */
+const linkColumns = (links: readonly Link[]): [string, string, string, string, string] => [
+  plainColumn(links.map((link) => link.fromSiteId)),
+  plainColumn(links.map((link) => link.toSiteId)),
+  plainColumn(links.map((link) => link.bandwidthMbS)),
+  plainColumn(links.map((link) => link.rttS)),
+  plainColumn(links.map((link) => link.loss)),
+];
 
 const json = (value: LocalPolicy | null) =>
   value === null ? Prisma.DbNull : (value as unknown as Prisma.InputJsonObject);

@@ -1,8 +1,23 @@
 /** The arrays that the statements of sql/grid.ts answer, as objects of the core's model. */
 import type { PromisesImage, Room } from '../core/local/conservative.js';
-import type { Allocation, Job, Licence, Machine, Reservation, Run, Site, UserClass } from '../core/model.js';
+import type {
+  Allocation,
+  Dataset,
+  Job,
+  JobData,
+  JobInput,
+  Licence,
+  Link,
+  Machine,
+  Reservation,
+  Run,
+  RunAverages,
+  Site,
+  UserClass,
+} from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
-import type { GridImage } from './store.js';
+import { groupOf } from './rules.js';
+import type { GridImage, TrafficCount } from './store.js';
 
 export type JobArray = [
   id: number,
@@ -21,6 +36,18 @@ export type JobArray = [
   boost: number,
   priority: number | null,
   runTimeLimit: number | null,
+  application: string,
+  groupId: number | null,
+  migratedAt: number | null,
+  data: DataArray | null,
+];
+
+type DataArray = [
+  originSiteId: number | null,
+  sandboxMb: number,
+  inputs: JobInput[] | null,
+  outputMb: number,
+  computationShare: number | null,
 ];
 
 export function jobFromArray(a: JobArray): Job {
@@ -41,11 +68,15 @@ export function jobFromArray(a: JobArray): Job {
     boost: a[13],
     priority: a[14],
     runTimeLimit: a[15],
-    application: '',
-    groupId: 0,
-    migratedAt: null,
-    data: null,
+    application: a[16],
+    groupId: groupOf(a[0], a[17]),
+    migratedAt: a[18],
+    data: a[19] && dataFromArray(a[19]),
   };
+}
+
+function dataFromArray([originSiteId, sandboxMb, inputs, outputMb, computationShare]: DataArray): JobData {
+  return { originSiteId, sandboxMb, inputs: inputs ?? [], outputMb, computationShare };
 }
 
 export type RunArray = [
@@ -124,6 +155,14 @@ export type DirectoryArray = [
   sites: Site[],
   machines: Machine[],
   licences: Licence[],
+];
+
+export type DataArrays = [
+  datasets: Dataset[],
+  links: Link[],
+  quotas: GridImage['quotas'],
+  averages: RunAverages[],
+  traffic: TrafficCount[],
 ];
 
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */

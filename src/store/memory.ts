@@ -2,13 +2,18 @@
  * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
+import { averagesWith, resourceKinds } from '../core/data/history.js';
+import { INTERVAL_S } from '../core/dispatch/traffic.js';
 import type {
+  Dataset,
   Job,
   Licence,
+  Link,
   Machine,
   Move,
   Reservation,
   Run,
+  RunAverages,
   Site,
   SiteState,
   Start,
@@ -16,8 +21,16 @@ import type {
 } from '../core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
 import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
-import type { EventKind, EventRow, OutputRow } from './rows.js';
-import { admitStart, type FreeResources, judgeReport, quotaFreesAt, schedulersJob } from './rules.js';
+import type { EventKind, EventRow, OutputRow, RatioPointRow } from './rows.js';
+import {
+  admitStart,
+  type FreeResources,
+  holderOf,
+  judgeReport,
+  observedRun,
+  quotaFreesAt,
+  schedulersJob,
+} from './rules.js';
 import {
   type Applied,
   type Assignment,
@@ -44,11 +57,13 @@ import {
   type SubmitResult,
   type SweepOutcome,
   type SweepRules,
+  type TrafficCount,
 } from './store.js';
 
 export interface MemoryUser {
   id: number;
   class: UserClass;
+  share: number;
   quota: { limit: number; periodS: number } | null;
 }
 
@@ -69,6 +84,8 @@ export interface MemoryJob extends NewJob {
   seq: number;
   siteId: number | null;
   priority: number | null;
+  groupId: number | null;
+  migratedAt: number | null;
   epoch: number;
   cause: EndCause | null;
   stopCause: EndCause | null;
@@ -105,6 +122,11 @@ export class MemoryStore implements Store {
   readonly runs = new Map<string, MemoryRun>();
   readonly outputs = new Map<string, OutputRow>();
   readonly events: EventRow[] = [];
+  readonly datasets = new Map<number, Dataset>();
+  readonly links = new Map<string, Link>();
+  /** By application, user and kinds; `event`: the latest when it was written. */
+  readonly averages = new Map<string, { record: RunAverages; event: number }>();
+  readonly ratioPoints: RatioPointRow[] = [];
   readonly decisions: { jobId: number; kind: 'DISPATCH' | 'START' | 'TAKE_BACK'; policyVersion: number }[] =
     [];
   private policy: Policy = { version: 1, document: DEFAULT_POLICY };
@@ -112,15 +134,21 @@ export class MemoryStore implements Store {
   private margins: number[] = [];
   private readonly held = new Map<number, Reservation>();
   private readonly promised = new Map<number, KeptPromises>();
+  private readonly traffic = new Map<string, TrafficCount>();
   private readonly submissions: {
+    id: number;
     userId: number;
     key: string | null;
     hash: string;
     jobIds: number[];
+    groupId: number | null;
     at: number;
   }[] = [];
+  private readonly groups = new Set<number>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private lastId = 0;
+  private lastSubmission = 0;
+  private lastPoint = 0;
   private lastEvent = 0;
 
   constructor(private readonly options: { liveJobsMax?: number } = {}) {}
@@ -129,7 +157,7 @@ export class MemoryStore implements Store {
 
   addUser(userClass: UserClass = 'REGULAR', quota: MemoryUser['quota'] = null): number {
     const id = this.users.size + 1;
-    this.users.set(id, { id, class: userClass, quota });
+    this.users.set(id, { id, class: userClass, share: 1, quota });
     this.event('USER', id, null);
     return id;
   }
@@ -137,6 +165,26 @@ export class MemoryStore implements Store {
   setUserClass(userId: number, userClass: UserClass): void {
     this.user(userId).class = userClass;
     this.event('USER', userId, null);
+  }
+
+  setQuotaShare(userId: number, share: number): void {
+    this.user(userId).share = share;
+    this.event('USER', userId, null);
+  }
+
+  /** null: it is removed. */
+  setDataset(id: number, dataset: Omit<Dataset, 'id'> | null): void {
+    if (dataset === null) this.datasets.delete(id);
+    else this.datasets.set(id, { id, ...dataset, siteIds: [...dataset.siteIds].sort((a, b) => a - b) });
+    this.event('DATA', id, null);
+  }
+
+  /** null: it is removed. */
+  setLink(fromSiteId: number, toSiteId: number, link: Omit<Link, 'fromSiteId' | 'toSiteId'> | null): void {
+    const key = `${fromSiteId}/${toSiteId}`;
+    if (link === null) this.links.delete(key);
+    else this.links.set(key, { fromSiteId, toSiteId, ...link });
+    this.event('DATA', fromSiteId, toSiteId);
   }
 
   addSite(name: string, localPolicy: LocalPolicy | null = null): number {
@@ -199,6 +247,13 @@ export class MemoryStore implements Store {
       })),
       margins: this.margins.slice(-marginWindow),
       reservations: await this.reservations(),
+      datasets: [...this.datasets.values()].sort((a, b) => a.id - b.id),
+      links: [...this.links.values()].sort((a, b) => a.fromSiteId - b.fromSiteId || a.toSiteId - b.toSiteId),
+      quotas: [...this.users.values()]
+        .filter((user) => user.share !== 1)
+        .map(({ id, share }) => ({ userId: id, share })),
+      averages: [...this.averages.values()].map(({ record }) => record),
+      traffic: inOrder(this.traffic.values()),
     };
   }
 
@@ -208,7 +263,9 @@ export class MemoryStore implements Store {
     const last = new Map<number, EventRow>();
     const told = new Set<number>();
     const margins: number[] = [];
+    const traffic = new Map<string, TrafficCount>();
     for (const event of news) {
+      countTraffic(traffic, event);
       if (event.seq === null) continue;
       last.delete(event.entityId);
       last.set(event.entityId, event);
@@ -229,16 +286,34 @@ export class MemoryStore implements Store {
         const run = isLive(state) ? this.coreRun(id, epoch as number) : null;
         return {
           id,
-          position: { state, siteId: state === 'QUEUED' ? null : siteId, priority, run },
+          position: { state, siteId, priority, migratedAt: job.migratedAt, run },
           job: told.has(id) ? { ...this.coreJob(job), priority } : null,
         };
       }),
       margins,
-      userClasses: [...new Set(changed(['USER']).map((event) => event.entityId))].map((userId) => ({
+      users: [...new Set(changed(['USER']).map((event) => event.entityId))].map((userId) => ({
         userId,
         userClass: this.user(userId).class,
+        share: this.user(userId).share,
       })),
       directory: changed(['SITE', 'MACHINE', 'LICENCE', 'POLICY']).length > 0 ? this.directory() : null,
+      datasets: [
+        ...new Set(
+          changed(['DATA'])
+            .filter((event) => event.siteId === null)
+            .map((event) => event.entityId),
+        ),
+      ].map((id) => ({ id, dataset: this.datasets.get(id) ?? null })),
+      links: changed(['DATA'])
+        .filter((event) => event.siteId !== null)
+        .map(({ entityId: fromSiteId, siteId }) => {
+          const toSiteId = siteId as number;
+          return { fromSiteId, toSiteId, link: this.links.get(`${fromSiteId}/${toSiteId}`) ?? null };
+        }),
+      averages: [...this.averages.values()]
+        .filter(({ event }) => event > Number(cursor))
+        .map(({ record }) => record),
+      traffic: inOrder(traffic.values()),
       more: news.length >= limit,
     };
   }
@@ -258,7 +333,7 @@ export class MemoryStore implements Store {
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   async submit(submission: Submission): Promise<SubmitResult> {
-    const { userId, idempotencyKey, payloadHash, jobs, now } = submission;
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, now } = submission;
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const user = this.users.get(userId);
     if (user === undefined)
@@ -266,7 +341,8 @@ export class MemoryStore implements Store {
     const known = this.submissions.find((one) => one.userId === userId && one.key === idempotencyKey);
     if (idempotencyKey !== null && known !== undefined) {
       if (known.hash !== payloadHash) return { kind: 'key-reused' };
-      return { kind: 'accepted', jobIds: known.jobIds, repeated: true };
+      const { jobIds, groupId } = known;
+      return { kind: 'accepted', jobIds, groupId, repeated: true };
     }
     if (user.quota !== null) {
       const { limit, periodS } = user.quota;
@@ -283,9 +359,20 @@ export class MemoryStore implements Store {
     const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
     const limit = this.options.liveJobsMax ?? Infinity;
     if (live + jobs.length > limit) return { kind: 'full', limit, live };
-    const jobIds = jobs.map((job) => this.insert(job, userId, ms(now)));
-    this.submissions.push({ userId, key: idempotencyKey, hash: payloadHash, jobIds, at: ms(now) });
-    return { kind: 'accepted', jobIds, repeated: false };
+    const id = ++this.lastSubmission;
+    const groupId = jobs.length > 1 || group !== null ? id : null;
+    if (group !== null) this.groups.add(id);
+    const jobIds = jobs.map((job) => this.insert(job, userId, ms(now), groupId));
+    this.submissions.push({
+      id,
+      userId,
+      key: idempotencyKey,
+      hash: payloadHash,
+      jobIds,
+      groupId,
+      at: ms(now),
+    });
+    return { kind: 'accepted', jobIds, groupId, repeated: false };
   }
 
   async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
@@ -294,20 +381,24 @@ export class MemoryStore implements Store {
     for (const move of moves) {
       const job = this.jobs.get(move.jobId);
       const site = this.sites.get(move.to);
-      const wanted = move.from === null ? 'QUEUED' : 'DISPATCHED';
-      const where = job?.state === wanted && job.siteId === move.from;
+      const where = job?.state === 'QUEUED' && job.siteId === move.from;
+      const moves = move.queue === 'LOCAL' || move.from !== move.to;
       const twice = accepted.some((other) => other.jobId === move.jobId);
-      if (!where || twice || site?.state !== 'UP' || site.removed) {
+      if (!where || !moves || twice || site?.state !== 'UP' || site.removed) {
         refused.push({ jobId: move.jobId, why: 'it does not fit the truth' });
       } else accepted.push(move);
     }
-    for (const move of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
-      const job = this.jobs.get(move.jobId) as MemoryJob;
-      if (move.from === null && job.deadline !== null) {
-        this.margins.push(job.deadline - job.estimateS - job.submittedAt);
+    for (const { jobId, from, to, queue, priority } of [...accepted].sort(
+      (a, b) => a.queue.localeCompare(b.queue) || a.jobId - b.jobId,
+    )) {
+      const job = this.jobs.get(jobId) as MemoryJob;
+      this.decisions.push({ jobId, kind: 'DISPATCH', policyVersion: context.policyVersion });
+      if (queue === 'META') {
+        this.change(job, { siteId: to, ...(from !== null && { migratedAt: ms(context.now) }) });
+        continue;
       }
-      this.decisions.push({ jobId: job.id, kind: 'DISPATCH', policyVersion: context.policyVersion });
-      this.change(job, { state: 'DISPATCHED', siteId: move.to, priority: move.priority });
+      if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
+      this.change(job, { state: 'DISPATCHED', siteId: to, priority });
     }
     return { accepted: accepted.map((move) => move.jobId), refused };
   }
@@ -389,7 +480,7 @@ export class MemoryStore implements Store {
     const site = this.sites.get(siteId);
     if (site === undefined || (site.state === 'UP' && !site.removed)) return [];
     const found = [...this.jobs.values()].filter(
-      (job) => job.state === 'DISPATCHED' && job.siteId === siteId,
+      (job) => (job.state === 'DISPATCHED' || job.state === 'QUEUED') && job.siteId === siteId,
     );
     return this.giveBack(found.slice(0, limit), context);
   }
@@ -402,7 +493,8 @@ export class MemoryStore implements Store {
   ): Promise<number[]> {
     const named = new Set(jobIds);
     const found = [...this.jobs.values()].filter(
-      (job) => named.has(job.id) && job.state === 'DISPATCHED' && job.siteId === siteId,
+      (job) =>
+        named.has(job.id) && (job.state === 'DISPATCHED' || job.state === 'QUEUED') && job.siteId === siteId,
     );
     return this.giveBack(found, context);
   }
@@ -430,6 +522,7 @@ export class MemoryStore implements Store {
     const starts: (() => void)[] = [];
     const ends: (() => void)[] = [];
     const requeues: (() => void)[] = [];
+    const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
     const results = reports.map((report): ReportResult => {
@@ -466,11 +559,52 @@ export class MemoryStore implements Store {
       } else {
         const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
         ends.push(() => this.change(job, { ...end, endedAt: at, exitCode, message, deadlineMissed }));
+        if (end.state === 'COMPLETED') completed.push({ job, run, report });
       }
       return result;
     });
     for (const step of [...starts, ...ends, ...requeues]) step();
+    for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
+      this.learn(job, run, report);
     return { results, touched: [...touched] };
+  }
+
+  /** Enters a run that ended well in the history of its application. */
+  private learn(job: MemoryJob, run: MemoryRun, report: RunReport): void {
+    const { application, userId } = job;
+    const sitePower = Math.min(
+      ...run.allocations.map(({ machineId }) => (this.machines.get(machineId) as MemoryMachine).benchmark),
+    );
+    const wallS = run.startedAt === null ? 0 : ms((run.endedAt as number) - run.startedAt);
+    const observed = observedRun(wallS, job.tasks * job.cpusPerTask, report, sitePower);
+    if (observed === null) return;
+    const kinds = resourceKinds(job);
+    const key = JSON.stringify([application, userId, kinds]);
+    const none = { application, userId, kinds, count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
+    const before = this.averages.get(key)?.record ?? none;
+    const record = averagesWith(before, observed, this.policy.document.referencePower);
+    this.averages.set(key, { record, event: this.lastEvent });
+    const ratio = this.ratio(application);
+    this.ratioPoints.push({
+      id: ++this.lastPoint,
+      application,
+      at: run.endedAt as number,
+      jobId: job.id,
+      epoch: run.epoch,
+      siteId: run.siteId,
+      ...observed,
+      ...ratio,
+    });
+  }
+
+  private ratio(application: string): { runs: number; computation: number } {
+    const own = [...this.averages.values()]
+      .map(({ record }) => record)
+      .filter((record) => record.application === application);
+    const sum = (of: (record: RunAverages) => number) =>
+      own.reduce((total, record) => total + record.count * of(record), 0);
+    const share = sum((record) => record.executionS) / sum((record) => record.turnaroundS);
+    return { runs: sum(() => 1), computation: Math.max(0, Math.min(1, share)) };
   }
 
   async assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch> {
@@ -532,7 +666,9 @@ export class MemoryStore implements Store {
 
   async hold(selection: JobSelection): Promise<SelectionOutcome> {
     const possible = (state: JobState) => state === 'QUEUED' || state === 'DISPATCHED';
-    return this.act(selection, possible, (job) => this.change(job, { state: 'HELD' }));
+    return this.act(selection, possible, (job) =>
+      this.change(job, { state: 'HELD', ...(job.state === 'QUEUED' && { siteId: null }) }),
+    );
   }
 
   async release(selection: JobSelection): Promise<SelectionOutcome> {
@@ -566,12 +702,14 @@ export class MemoryStore implements Store {
               (filter.siteId ?? job.siteId) === job.siteId &&
               (filter.userId ?? job.userId) === job.userId &&
               (filter.application ?? job.application) === job.application &&
-              (filter.groupName ?? job.groupName) === job.groupName,
+              (filter.groupName ?? job.groupName) === job.groupName &&
+              (filter.groupId === undefined ||
+                (job.groupId === filter.groupId && this.groups.has(filter.groupId))),
           );
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
     const changed = selected.filter((job) => possible(job.state));
-    const touched = [...new Set(changed.map((job) => job.siteId))];
+    const touched = [...new Set(changed.map((job) => holderOf(job.state, job.siteId)))];
     for (const job of changed) change(job);
     return {
       changed: changed.map((job) => job.id),
@@ -641,7 +779,7 @@ export class MemoryStore implements Store {
       .sort((a, b) => a.id - b.id);
     for (const job of passed) {
       if (rules.onDeadlinePassed === 'CANCEL' && job.state !== 'CANCELLING') {
-        touched.add(job.siteId);
+        touched.add(holderOf(job.state, job.siteId));
         this.stop(job, ms(now), 'DEADLINE_PASSED');
       } else this.change(job, { deadlineMissed: true });
     }
@@ -692,12 +830,22 @@ export class MemoryStore implements Store {
   }
 
   private event(kind: EventKind, entityId: number, siteId: number | null, job: Partial<EventRow> = {}): void {
-    const empty = { seq: null, fromState: null, toState: null, userId: null, epoch: null, cause: null };
+    const empty = {
+      seq: null,
+      fromState: null,
+      toState: null,
+      fromSiteId: null,
+      userId: null,
+      epoch: null,
+      cause: null,
+    };
     const at = Date.now() / 1000;
-    this.events.push({ id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job });
+    const event = { id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job };
+    this.events.push(event);
+    countTraffic(this.traffic, event);
   }
 
-  private insert(spec: NewJob, userId: number, at: number): number {
+  private insert(spec: NewJob, userId: number, at: number, groupId: number | null): number {
     const id = ++this.lastId;
     const state = spec.held ? 'HELD' : 'QUEUED';
     this.jobs.set(id, {
@@ -710,6 +858,8 @@ export class MemoryStore implements Store {
       seq: 1,
       siteId: null,
       priority: null,
+      groupId,
+      migratedAt: null,
       epoch: 0,
       cause: null,
       stopCause: null,
@@ -726,14 +876,18 @@ export class MemoryStore implements Store {
 
   /** The one place where a job changes: checked against the table of transitions, and told. */
   private change(job: MemoryJob, change: Partial<MemoryJob>): void {
-    const { state: fromState, siteId } = job;
+    const { state: fromState, siteId: fromSiteId } = job;
     Object.assign(job, change);
     job.seq++;
-    if (job.state !== fromState) assertTransition(fromState, job.state);
-    this.event(job.state === fromState ? 'JOB_CHANGED' : 'JOB_STATE', job.id, job.siteId ?? siteId, {
+    const { state, siteId } = job;
+    const moved = state !== fromState || (state === 'QUEUED' && siteId !== fromSiteId);
+    if (moved) assertTransition(fromState, state);
+    const waits = state === 'QUEUED' || state === 'HELD' || state === 'DISPATCHED';
+    this.event(moved ? 'JOB_STATE' : 'JOB_CHANGED', job.id, siteId, {
       seq: job.seq,
       fromState,
-      toState: job.state,
+      toState: state,
+      fromSiteId: waits ? fromSiteId : null,
       userId: job.userId,
       epoch: job.epoch,
       cause: job.cause,
@@ -800,8 +954,9 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    const { id, userId, submittedAt, priority } = job;
-    return { ...schedulersJob(id, userId, this.user(userId).class, submittedAt, job), priority };
+    const { id, userId, submittedAt, priority, groupId, migratedAt } = job;
+    const known = schedulersJob(id, userId, this.user(userId).class, submittedAt, job, groupId);
+    return { ...known, priority, migratedAt };
   }
 
   private coreRun(jobId: number, epoch: number): Run {
@@ -836,9 +991,27 @@ export class MemoryStore implements Store {
       machines,
       plannedS: run.plannedS,
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
+      simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
     };
   }
 }
+
+/** Whether the event is of a job that came to a site's queues, or of a run that ended for good, counted in its interval. */
+function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void {
+  const { siteId, fromSiteId, fromState, toState } = event;
+  if (siteId === null || toState === null) return;
+  const came = (toState === 'QUEUED' || toState === 'DISPATCHED') && fromSiteId !== siteId;
+  const served = isTerminal(toState) && fromState !== null && isLive(fromState);
+  if (!came && !served) return;
+  const at = Math.floor(event.at / INTERVAL_S) * INTERVAL_S;
+  const key = `${siteId}/${at}`;
+  const known = counts.get(key) ?? { siteId, at, arrivals: 0, services: 0 };
+  const { arrivals, services } = known;
+  counts.set(key, { siteId, at, arrivals: arrivals + Number(came), services: services + Number(served) });
+}
+
+const inOrder = (counts: Iterable<TrafficCount>): TrafficCount[] =>
+  [...counts].sort((a, b) => a.at - b.at || a.siteId - b.siteId);
 
 function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
   const nothing = {

@@ -8,7 +8,7 @@
 import { Grid } from '../core/grid.js';
 import type { Job, Licence, Machine, Reservation, Run, Site } from '../core/model.js';
 import { MAX_WINDOW } from '../core/policy.js';
-import type { Cursor, GridChanges, JobPosition, Policy, Store } from './store.js';
+import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
 export interface MirrorOptions {
   /** Events taken in at a time. */
@@ -131,9 +131,15 @@ export class Mirror {
     extend(state, image);
     for (const { job, state: jobState, siteId, run } of image.jobs) {
       state.jobs.set(job.id, { job, run });
-      place(state.grid, job, { state: jobState, siteId, priority: job.priority, run });
+      const { priority, migratedAt } = job;
+      place(state.grid, job, { state: jobState, siteId, priority, migratedAt, run });
     }
     state.grid.seedMargins(image.margins);
+    for (const dataset of image.datasets) state.grid.data.setDataset(dataset);
+    for (const link of image.links) state.grid.data.setLink(link);
+    for (const { userId, share } of image.quotas) state.grid.quotas.set(userId, share);
+    for (const record of image.averages) state.grid.history.set(record);
+    countTraffic(state.grid, image.traffic);
     setReservations(state, image.reservations);
     this.state = state;
   }
@@ -163,13 +169,28 @@ function apply(state: Loaded, changes: GridChanges): void {
     }
     const described = told ?? known?.job;
     if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
-    const { priority } = position;
-    const job = described.priority === priority ? described : { ...described, priority };
+    const { priority, migratedAt } = position;
+    const same = described.priority === priority && described.migratedAt === migratedAt;
+    const job = same ? described : { ...described, priority, migratedAt };
     const goesOn = known !== undefined && known.run !== null;
     jobs.set(id, { job, run: position.run });
     if (!goesOn) place(grid, job, position);
   }
-  for (const { userId, userClass } of changes.userClasses) reclassify(state, userId, userClass);
+  for (const { userId, userClass, share } of changes.users) {
+    reclassify(state, userId, userClass);
+    if (share === 1) grid.quotas.delete(userId);
+    else grid.quotas.set(userId, share);
+  }
+  for (const { id, dataset } of changes.datasets) {
+    if (dataset === null) grid.data.removeDataset(id);
+    else grid.data.setDataset(dataset);
+  }
+  for (const { fromSiteId, toSiteId, link } of changes.links) {
+    if (link === null) grid.data.removeLink(fromSiteId, toSiteId);
+    else grid.data.setLink(link);
+  }
+  for (const record of changes.averages) grid.history.set(record);
+  countTraffic(grid, changes.traffic);
   grid.seedMargins(margins);
   if (state.shrunk !== null && !changes.more) {
     shrink(state, state.shrunk);
@@ -185,7 +206,8 @@ function place(grid: Grid, job: Job, position: JobPosition): void {
     // Restored, not started: the room for it was checked by the store, and a machine may have shrunk since.
     if (grid.placeOf(job.id) !== null) grid.removeJob(job.id);
     grid.restoreRun(run, job);
-  } else if (state === 'QUEUED') grid.placeAtRoot(job);
+  } else if (state === 'QUEUED' && siteId !== null) grid.placeAtMeta(job, siteId);
+  else if (state === 'QUEUED') grid.placeAtRoot(job);
   else if (state === 'DISPATCHED' && siteId !== null) grid.placeAtSite(job, siteId);
   else if (state === 'HELD') {
     if (grid.placeOf(job.id) !== null) grid.removeJob(job.id);
@@ -200,7 +222,18 @@ function reclassify(state: Loaded, userId: number, userClass: Job['userClass']):
     known.job = { ...known.job, userClass };
     const at = state.grid.placeOf(known.job.id);
     if (at?.at === 'ROOT') state.grid.placeAtRoot(known.job);
+    else if (at?.at === 'META') state.grid.placeAtMeta(known.job, at.siteId);
     else if (at?.at === 'QUEUE') state.grid.placeAtSite(known.job, at.siteId);
+  }
+}
+
+/** Sites that have left meanwhile came and went before anybody here knew of them. */
+function countTraffic(grid: Grid, counts: readonly TrafficCount[]): void {
+  const sites = new Map(grid.sites.map((entry) => [entry.site.id, entry]));
+  for (const { siteId, at, arrivals, services } of counts) {
+    const traffic = sites.get(siteId)?.traffic;
+    if (arrivals > 0) traffic?.arrived(at, arrivals);
+    if (services > 0) traffic?.served(at, services);
   }
 }
 

@@ -5,11 +5,12 @@
  * event lock, which the triggers take when jobs (or the directory) change. So the statement that changes jobs comes last:
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
-import type { Move, Reservation, Start } from '../core/model.js';
+import type { Dataset, Link, Move, Reservation, RunAverages, Start, UserClass } from '../core/model.js';
 import { type EndCause, isTerminal, type JobState } from '../core/states.js';
 import { listColumn, plainColumn, storable, textColumn, textListColumn } from './columns.js';
 import type { Prisma, PrismaClient } from './generated/client.js';
 import {
+  type DataArrays,
   type DirectoryArray,
   directoryFromArray,
   type JobArray,
@@ -26,6 +27,7 @@ import { inTransaction } from './pool.js';
 import {
   admitStart,
   type FreeResources,
+  holderOf,
   type JobEnd,
   judgeReport,
   quotaFreesAt,
@@ -70,6 +72,7 @@ import {
   type SubmitResult,
   type SweepOutcome,
   type SweepRules,
+  type TrafficCount,
 } from './store.js';
 
 export interface PostgresStoreOptions {
@@ -104,11 +107,12 @@ export class PostgresStore implements Store {
   /** One snapshot (REPEATABLE READ): the cursor and everything else are of the same instant. */
   loadGrid(marginWindow: number): Promise<GridImage> {
     const load = async (tx: Transaction): Promise<GridImage> => {
-      const [cursor, directory, margins] = await read<[Cursor, DirectoryArray, number[]]>(
+      const [cursor, directory, margins, data] = await read<[Cursor, DirectoryArray, number[], DataArrays]>(
         tx,
         gridSql.loadDirectory,
         marginWindow,
       );
+      const [datasets, links, quotas, averages, traffic] = data;
       const reservations = await read<ReservationArray[]>(tx, gridSql.loadReservations);
       const jobs: JobImage[] = [];
       for (;;) {
@@ -129,6 +133,11 @@ export class PostgresStore implements Store {
         jobs,
         margins,
         reservations: reservations.map(reservationFromArray),
+        datasets,
+        links,
+        quotas,
+        averages,
+        traffic,
       };
     };
     return inTransaction(this.prisma, load, { isolationLevel: 'RepeatableRead', timeoutMs: LONG_MS });
@@ -140,6 +149,7 @@ export class PostgresStore implements Store {
       JobState?,
       (number | null)?,
       (number | null)?,
+      (number | null)?,
       (RunArray | null)?,
       (JobArray | null)?,
     ];
@@ -148,22 +158,32 @@ export class PostgresStore implements Store {
       number,
       Entry[] | null,
       number[] | null,
-      [number, JobImage['job']['userClass']][] | null,
+      [number, UserClass, number][] | null,
       DirectoryArray | null,
+      [number, Dataset | null][] | null,
+      [number, number, Link | null][] | null,
+      RunAverages[] | null,
+      TrafficCount[] | null,
     ];
     const answer = await read<Answer | null>(this.prisma, changesSql.changesSince, cursor, limit);
     if (answer === null) return 'too-old';
-    const [next, events, jobs, margins, users, directory] = answer;
+    const [next, events, jobs, margins, users, directory, datasets, links, averages, traffic] = answer;
     return {
       cursor: next,
-      jobs: (jobs ?? []).map(([id, state, siteId = null, priority = null, run, job]): JobChange => {
-        if (state === undefined) return { id, position: null, job: null };
-        const position = { state, siteId, priority, run: run ? runFromArray(id, run) : null };
-        return { id, position, job: job ? { ...jobFromArray(job), priority } : null };
-      }),
+      jobs: (jobs ?? []).map(
+        ([id, state, siteId = null, priority = null, migratedAt = null, run, job]): JobChange => {
+          if (state === undefined) return { id, position: null, job: null };
+          const position = { state, siteId, priority, migratedAt, run: run ? runFromArray(id, run) : null };
+          return { id, position, job: job ? { ...jobFromArray(job), priority } : null };
+        },
+      ),
       margins: margins ?? [],
-      userClasses: (users ?? []).map(([userId, userClass]) => ({ userId, userClass })),
+      users: (users ?? []).map(([userId, userClass, share]) => ({ userId, userClass, share })),
       directory: directory && directoryFromArray(directory),
+      datasets: (datasets ?? []).map(([id, dataset]) => ({ id, dataset })),
+      links: (links ?? []).map(([fromSiteId, toSiteId, link]) => ({ fromSiteId, toSiteId, link })),
+      averages: averages ?? [],
+      traffic: traffic ?? [],
       more: events >= limit,
     };
   }
@@ -181,24 +201,21 @@ export class PostgresStore implements Store {
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   submit(submission: Submission): Promise<SubmitResult> {
-    const { userId, idempotencyKey, payloadHash, jobs, now } = submission;
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, now } = submission;
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const store = async (tx: Transaction): Promise<SubmitResult> => {
       const quota = await read<[number | null, number | null] | null>(tx, submitSql.lockUser, userId);
       if (quota === null)
         throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
       const [limit, periodS] = quota;
-      const [known, recent, live] = await read<[[string, number[]] | null, [number, number][], number]>(
-        tx,
-        submitSql.findSubmissions,
-        userId,
-        idempotencyKey,
-        now,
-        periodS,
-      );
+      const [known, recent, live, id] = await read<
+        [[string, number[], number | null] | null, [number, number][], number, number]
+      >(tx, submitSql.findSubmissions, userId, idempotencyKey, now, periodS);
       if (known !== null) {
-        const [hash, jobIds] = known;
-        return hash === payloadHash ? { kind: 'accepted', jobIds, repeated: true } : { kind: 'key-reused' };
+        const [hash, jobIds, groupId] = known;
+        return hash === payloadHash
+          ? { kind: 'accepted', jobIds, groupId, repeated: true }
+          : { kind: 'key-reused' };
       }
       if (limit !== null && periodS !== null) {
         const used = recent.reduce((sum, [, count]) => sum + count, 0);
@@ -208,15 +225,46 @@ export class PostgresStore implements Store {
         }
       }
       if (live + jobs.length > this.liveJobsMax) return { kind: 'full', limit: this.liveJobsMax, live };
-      const jobIds = await read<number[]>(tx, submitSql.insertJobs, userId, now, ...jobColumns(jobs));
+      const groupId = jobs.length > 1 || group !== null ? id : null;
+      const jobIds = await read<number[]>(
+        tx,
+        submitSql.insertJobs,
+        userId,
+        now,
+        groupId,
+        ...jobColumns(jobs),
+      );
       const ids = plainColumn(jobIds);
-      await write(tx, submitSql.insertSubmission, userId, idempotencyKey, payloadHash, ids, now);
-      return { kind: 'accepted', jobIds, repeated: false };
+      await write(tx, submitSql.insertSubmission, id, userId, idempotencyKey, payloadHash, ids, now);
+      if (group !== null) {
+        const template = group.template === null ? null : JSON.stringify(group.template);
+        const range = [jobIds[0], jobIds.at(-1)];
+        await write(tx, submitSql.insertGroup, id, userId, group.name, template, jobs.length, ...range, now);
+      }
+      return { kind: 'accepted', jobIds, groupId, repeated: false };
     };
     return inTransaction(this.prisma, store, { timeoutMs: LONG_MS });
   }
 
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
+    const idsOf = (part: readonly Move[]) => plainColumn(part.map((move) => move.jobId));
+    const targetsOf = (part: readonly Move[]) => plainColumn(part.map((move) => move.to));
+    const decide = async (tx: Transaction, part: readonly Move[], toLocal: boolean): Promise<void> => {
+      if (part.length === 0) return;
+      await write(
+        tx,
+        movesSql.insertDispatchDecisions,
+        context.now,
+        context.policyVersion,
+        context.cycle,
+        idsOf(part),
+        plainColumn(part.map((move) => move.from)),
+        targetsOf(part),
+        textColumn(part.map((move) => move.reason)),
+        part.map((move) => JSON.stringify(move.explanation)).join('\n'),
+        toLocal,
+      );
+    };
     const apply = async (tx: Transaction): Promise<Applied> => {
       const sites = [...new Set(moves.map((move) => move.to))];
       const [up, elsewhere] = await read<[number[], [number, JobState | null, number | null][]]>(
@@ -235,6 +283,7 @@ export class PostgresStore implements Store {
         const why =
           whyNot.get(place) ??
           (usable.has(move.to) ? null : `site ${move.to} is not up`) ??
+          (move.queue === 'META' && move.from === move.to ? 'it is in that meta-queue' : null) ??
           (named.has(move.jobId) ? 'the plan names it twice' : null);
         if (why !== null) refused.push({ jobId: move.jobId, why });
         else {
@@ -242,30 +291,15 @@ export class PostgresStore implements Store {
           named.add(move.jobId);
         }
       });
-      if (accepted.length > 0) {
-        const ids = plainColumn(accepted.map((move) => move.jobId));
-        const to = plainColumn(accepted.map((move) => move.to));
-        await write(
-          tx,
-          movesSql.insertDispatchDecisions,
-          context.now,
-          context.policyVersion,
-          context.cycle,
-          ids,
-          plainColumn(accepted.map((move) => move.from)),
-          to,
-          textColumn(accepted.map((move) => move.reason)),
-          accepted.map((move) => JSON.stringify(move.explanation)).join('\n'),
-        );
-        await write(
-          tx,
-          movesSql.moveJobs,
-          context.now,
-          ids,
-          to,
-          plainColumn(accepted.map((move) => move.priority)),
-        );
+      const local = accepted.filter((move) => move.queue === 'LOCAL');
+      const meta = accepted.filter((move) => move.queue === 'META');
+      for (const part of [local, meta]) await decide(tx, part, part === local);
+      if (local.length > 0) {
+        const priorities = plainColumn(local.map((move) => move.priority));
+        await write(tx, movesSql.moveJobs, context.now, idsOf(local), targetsOf(local), priorities);
       }
+      if (meta.length > 0)
+        await write(tx, movesSql.moveJobsToMeta, context.now, idsOf(meta), targetsOf(meta));
       return { accepted: accepted.map((move) => move.jobId), refused };
     };
     if (moves.length === 0) return Promise.resolve({ accepted: [], refused: [] });
@@ -645,6 +679,7 @@ export class PostgresStore implements Store {
                 filter?.groupName ?? null,
                 ownedBy,
                 limit + 1,
+                filter?.groupId ?? null,
               );
         if (found.length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
         const changed = found.filter(([, state]) => possible(state));
@@ -656,7 +691,7 @@ export class PostgresStore implements Store {
             .map((jobId) => ({ jobId, state: known.get(jobId) ?? null }))
             .filter(({ state }) => state === null || !possible(state)),
           tooMany: false,
-          touched: [...new Set(changed.map(([, , siteId]) => siteId))],
+          touched: [...new Set(changed.map(([, state, siteId]) => holderOf(state, siteId)))],
         };
       },
       { timeoutMs: LONG_MS },
@@ -756,7 +791,7 @@ export class PostgresStore implements Store {
       if (cancelled.length > 0) {
         const ids = plainColumn(cancelled.map(([id]) => id));
         await write(tx, controlSql.cancelJobs, ids, 'DEADLINE_PASSED', rules.now);
-        for (const [, , siteId] of cancelled) touched.add(siteId);
+        for (const [, state, siteId] of cancelled) touched.add(holderOf(state, siteId));
       }
       if (recorded.length > 0) await write(tx, sweepSql.markMissed, plainColumn(recorded.map(([id]) => id)));
       return found.length;
@@ -780,8 +815,8 @@ export class PostgresStore implements Store {
 
 // -----------------------------------------------------------------------------------------------------------------------
 
-/** In the order of the parameters of sql/submit.ts, insertJobs, from $3. */
-function jobColumns(jobs: readonly NewJob[]): string[] {
+/** In the order of the parameters of sql/submit.ts, insertJobs, from $4. */
+function jobColumns(jobs: readonly NewJob[]): (string | null)[] {
   return [
     textColumn(jobs.map((job) => job.name)),
     textColumn(jobs.map((job) => job.application)),
@@ -807,8 +842,28 @@ function jobColumns(jobs: readonly NewJob[]): string[] {
     plainColumn(jobs.map((job) => job.simulatedRunS)),
     plainColumn(jobs.map((job) => job.boost)),
     plainColumn(jobs.map((job) => job.held)),
+    unlessNull(
+      jobs.map((job) => (job.inputs.length === 0 ? null : JSON.stringify(job.inputs))),
+      textColumn,
+    ),
+    unlessNull(
+      jobs.map((job) => job.originSiteId),
+      plainColumn,
+    ),
+    unlessNull(
+      jobs.map((job) => job.computationShare),
+      plainColumn,
+    ),
+    unlessNull(
+      jobs.map((job) => job.simulatedIoS),
+      plainColumn,
+    ),
   ];
 }
+
+/** Most submissions have nothing in these columns. */
+const unlessNull = <T>(values: (T | null)[], column: (values: (T | null)[]) => string): string | null =>
+  values.every((value) => value === null) ? null : column(values);
 
 function whereabouts(state: JobState | null, siteId: number | null): string {
   if (state === null) return 'there is no such job';

@@ -5,13 +5,19 @@ import type { PrismaClient } from './generated/client.js';
 import type {
   ApiKeyRow,
   AuditRow,
+  DatasetRow,
   DecisionRow,
   EventRow,
+  GroupRow,
   JobRow,
   LicenceRow,
+  LinkMeasurementRow,
+  LinkRow,
   MachineRow,
   OutputRow,
   PolicyRow,
+  RatioPointRow,
+  RatioRow,
   ReservationRow,
   RunRow,
   SimulationRow,
@@ -21,6 +27,7 @@ import type {
 } from './rows.js';
 import { latestCursor } from './sql/grid.js';
 import { type Built, countJobs, listJobs } from './sql/jobs.js';
+import * as ratiosSql from './sql/ratios.js';
 import * as rows from './sql/rows.js';
 import { read } from './statement.js';
 import type { Cursor } from './store.js';
@@ -29,11 +36,13 @@ import type { Cursor } from './store.js';
 export interface JobFilter {
   ids?: readonly number[];
   states?: readonly JobState[];
-  /** Held by, or ended at. */
+  /** Held by (its queue or its meta-queue), or ended at. */
   siteId?: number;
   userId?: number;
   application?: string;
   groupName?: string;
+  /** Of a group made from a template. */
+  groupId?: number;
   submittedFrom?: number;
   submittedBefore?: number;
   endedFrom?: number;
@@ -53,7 +62,7 @@ export interface JobPage {
 
 /** Whether a user may see the event `v`: the parameter is the user's id. */
 const visibleTo = (user: string): string =>
-  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
+  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY', 'DATA') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
 
 const allJobColumns = Object.keys(rows.jobColumns) as (keyof JobRow)[];
 
@@ -128,6 +137,15 @@ export class Queries {
     const query =
       'SELECT * FROM decisions WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
     return this.list(rows.decisionRow, query, beforeId, limit);
+  }
+
+  /** By which cycle each job was last given to a site, where that was in a batch (policy `job-ratio`). */
+  batchesOfJobs(jobIds: readonly number[]): Promise<{ jobId: number; batch: string }[]> {
+    const text = `SELECT coalesce(json_agg(json_build_object('jobId', d.job_id, 'batch', d.cycle)), '[]')::text AS v FROM (
+      SELECT DISTINCT ON (job_id) job_id, cycle, policy_version FROM decisions WHERE job_id = ANY ($1::bigint[]) AND kind = 'DISPATCH'
+       ORDER BY job_id, id DESC) d
+      JOIN policies p ON p.version = d.policy_version AND p.document -> 'dispatch' ->> 'kind' = 'job-ratio'`;
+    return read(this.prisma, text, plainColumn(jobIds));
   }
 
   decisionsByIds(ids: readonly number[]): Promise<DecisionRow[]> {
@@ -292,6 +310,127 @@ export class Queries {
     return new Map(await read<[number, number][]>(this.prisma, text, plainColumn(userIds), now));
   }
 
+  // Data --------------------------------------------------------------------------------------------------------------
+
+  /** Datasets in service behind a name, by name; of those whose names contain a text, where one is given. */
+  datasets(containing: string | null, afterName: string, limit: number): Promise<DatasetRow[]> {
+    const query = `SELECT * FROM datasets WHERE removed_at IS NULL AND name COLLATE "C" > $2 AND ($1::text IS NULL OR strpos(name, $1) > 0)
+      ORDER BY name COLLATE "C" LIMIT $3`;
+    return this.list(rows.datasetRow, query, containing, afterName, limit);
+  }
+
+  datasetsByIds(ids: readonly number[]): Promise<DatasetRow[]> {
+    return this.list(
+      rows.datasetRow,
+      'SELECT * FROM datasets WHERE id = ANY ($1::integer[]) ORDER BY id',
+      plainColumn(ids),
+    );
+  }
+
+  /** In service; null when there is none. */
+  async datasetByName(name: string): Promise<DatasetRow | null> {
+    const query = 'SELECT * FROM datasets WHERE removed_at IS NULL AND name COLLATE "C" = $1';
+    return (await this.list<DatasetRow>(rows.datasetRow, query, name))[0] ?? null;
+  }
+
+  /** Links from a site, to a site, or all, behind (from, to), in that order. */
+  links(
+    filter: { fromSiteId?: number; toSiteId?: number },
+    after: { fromSiteId: number; toSiteId: number } | null,
+    limit: number,
+  ): Promise<LinkRow[]> {
+    const query = `SELECT * FROM links WHERE ($1::integer IS NULL OR from_site_id = $1) AND ($2::integer IS NULL OR to_site_id = $2)
+      AND (from_site_id, to_site_id) > ($3::integer, $4::integer) ORDER BY from_site_id, to_site_id LIMIT $5`;
+    const { fromSiteId = null, toSiteId = null } = filter;
+    return this.list(
+      rows.linkRow,
+      query,
+      fromSiteId,
+      toSiteId,
+      after?.fromSiteId ?? 0,
+      after?.toSiteId ?? 0,
+      limit,
+    );
+  }
+
+  /** The last measurements of a link, newest first. */
+  linkHistory(fromSiteId: number, toSiteId: number, limit: number): Promise<LinkMeasurementRow[]> {
+    const query =
+      'SELECT * FROM link_measurements WHERE from_site_id = $1 AND to_site_id = $2 ORDER BY id DESC LIMIT $3';
+    return this.list(rows.linkMeasurementRow, query, fromSiteId, toSiteId, limit);
+  }
+
+  // What runs have shown ------------------------------------------------------------------------------------------------
+
+  /** What the runs of an application have shown (null: none has ended well), and the latest point of any series by then. */
+  async ratio(application: string): Promise<{ cursor: number; ratio: RatioRow | null }> {
+    const [cursor, ratio] = await read<[number, RatioRow | null]>(this.prisma, ratiosSql.ratio, application);
+    return { cursor, ratio };
+  }
+
+  /** Points of an application's series beyond a point (null: from the beginning, or backward from the end), oldest first. */
+  async ratioPoints(
+    application: string,
+    from: number | null,
+    limit: number,
+    backward: boolean,
+  ): Promise<RatioPointRow[]> {
+    const query = `SELECT * FROM job_ratios WHERE application = $1 AND ($2::bigint IS NULL OR id ${backward ? '<' : '>'} $2)
+      ORDER BY id ${backward ? 'DESC' : 'ASC'} LIMIT $3`;
+    const found = await this.list<RatioPointRow>(rows.ratioPointRow, query, application, from, limit);
+    return backward ? found.reverse() : found;
+  }
+
+  /** The id of the latest point of any series: a cursor behind all there are. */
+  latestRatioPoint(): Promise<number> {
+    return read(this.prisma, ratiosSql.latestPoint);
+  }
+
+  /** Points behind a point, of one application or of all, oldest first. 'too-old': retention has passed it. */
+  async ratioPointsSince(
+    application: string | null,
+    after: number,
+    limit: number,
+  ): Promise<RatioPointRow[] | 'too-old'> {
+    const found = await read<RatioPointRow[] | null>(
+      this.prisma,
+      ratiosSql.pointsSince,
+      after,
+      application,
+      limit,
+    );
+    return found ?? 'too-old';
+  }
+
+  // Groups ------------------------------------------------------------------------------------------------------------
+
+  async group(id: number): Promise<GroupRow | null> {
+    return (await this.groupsByIds([id]))[0] ?? null;
+  }
+
+  groupsByIds(ids: readonly number[]): Promise<GroupRow[]> {
+    return this.list(
+      rows.groupRow,
+      'SELECT * FROM job_groups WHERE id = ANY ($1::bigint[]) ORDER BY id',
+      plainColumn(ids),
+    );
+  }
+
+  /** Groups before a group (null: from the newest), newest first; of one user or of all. */
+  groups(userId: number | null, beforeId: number | null, limit: number): Promise<GroupRow[]> {
+    const query = `SELECT * FROM job_groups WHERE ($1::integer IS NULL OR user_id = $1) AND ($2::bigint IS NULL OR id < $2)
+      ORDER BY id DESC LIMIT $3`;
+    return this.list(rows.groupRow, query, userId, beforeId, limit);
+  }
+
+  /** How many jobs of each group are in which state. Jobs that retention has deleted are not counted. */
+  groupCounts(ids: readonly number[]): Promise<{ groupId: number; state: JobState; jobs: number }[]> {
+    const text = `SELECT coalesce(json_agg(json_build_object('groupId', id, 'state', state, 'jobs', jobs)), '[]')::text AS v FROM (
+      SELECT g.id, j.state, count(*) AS jobs FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+       WHERE g.id = ANY ($1::bigint[]) GROUP BY 1, 2) t`;
+    return read(this.prisma, text, plainColumn(ids));
+  }
+
   /** The policy in force, or a version of it; null when there is none. */
   async policy(version: number | null = null): Promise<PolicyRow | null> {
     const query =
@@ -336,10 +475,11 @@ export class Queries {
 
   /** Queue depths come from job_counts, which the triggers keep: nothing is counted. */
   siteStats(siteIds: readonly number[]): Promise<SiteStats[]> {
-    const text = `SELECT coalesce(json_agg(json_build_object('siteId', s.id, 'queued', c.queued, 'running', c.running, 'cpus', m.cpus,
+    const text = `SELECT coalesce(json_agg(json_build_object('siteId', s.id, 'metaQueued', c.meta_queued, 'queued', c.queued, 'running', c.running, 'cpus', m.cpus,
         'cpusUsed', m.cpus_used) ORDER BY s.id), '[]')::text AS v
       FROM unnest($1::integer[]) AS s (id),
-        LATERAL (SELECT coalesce(sum(jobs) FILTER (WHERE state = 'DISPATCHED'), 0) AS queued,
+        LATERAL (SELECT coalesce(sum(jobs) FILTER (WHERE state = 'QUEUED'), 0) AS meta_queued,
+                        coalesce(sum(jobs) FILTER (WHERE state = 'DISPATCHED'), 0) AS queued,
                         coalesce(sum(jobs) FILTER (WHERE state IN ('ASSIGNED', 'RUNNING', 'CANCELLING')), 0) AS running
                    FROM job_counts WHERE site_id = s.id) c,
         LATERAL (SELECT coalesce(sum(cpus), 0) AS cpus, coalesce(sum(cpus_used), 0) AS cpus_used

@@ -1,11 +1,12 @@
 /** Rows as the store's readers hand them out. Times are epoch seconds; ids of jobs, events and decisions are exact integers. */
-import type { SiteState, UserClass } from '../core/model.js';
+import type { Dataset, JobInput, Link, SiteState, UserClass } from '../core/model.js';
 import type { EndCause, JobState } from '../core/states.js';
 
 export interface JobRow {
   id: number;
   userId: number;
   state: JobState;
+  /** Which site's scheduler holds it, or where it ended; QUEUED with a site: in its meta-queue. */
   siteId: number | null;
   name: string | null;
   application: string;
@@ -28,8 +29,15 @@ export interface JobRow {
   deadlineMissed: boolean;
   inputMb: number;
   outputMb: number;
+  inputs: JobInput[];
+  originSiteId: number | null;
+  computationShare: number | null;
   restartable: boolean;
   simulatedRunS: number | null;
+  simulatedIoS: number | null;
+  /** Of jobs that were submitted together. */
+  groupId: number | null;
+  migratedAt: number | null;
   priority: number | null;
   boost: number;
   epoch: number;
@@ -79,7 +87,9 @@ export type EventKind =
   | 'LICENCE'
   | 'USER'
   | 'POLICY'
-  | 'SIMULATION';
+  | 'SIMULATION'
+  /** About dataset `entityId` (no site), or the link from site `entityId` to site `siteId`. */
+  | 'DATA';
 
 /** `fromState` and `toState` are equal for JOB_CHANGED; both are null where the event is not about a job. */
 export interface EventRow {
@@ -90,7 +100,10 @@ export interface EventRow {
   seq: number | null;
   fromState: JobState | null;
   toState: JobState | null;
+  /** Where it is now; null for a QUEUED job: at the root. */
   siteId: number | null;
+  /** Of an event after which the job waits: the site that it was at before. */
+  fromSiteId: number | null;
   userId: number | null;
   epoch: number | null;
   cause: EndCause | null;
@@ -217,6 +230,60 @@ export interface AuditRow {
   after: unknown;
 }
 
+export interface DatasetRow extends Dataset {
+  name: string;
+  createdAt: number;
+  removedAt: number | null;
+}
+
+export interface LinkRow extends Link {
+  measuredAt: number;
+  /** AGENT: the mean of its last measurements. */
+  source: 'ADMIN' | 'AGENT';
+}
+
+export interface LinkMeasurementRow extends Link {
+  id: number;
+  at: number;
+}
+
+/** What the runs of an application have shown, over all users; times scaled to the reference power. */
+export interface RatioRow {
+  application: string;
+  runs: number;
+  turnaroundS: number;
+  executionS: number;
+  ioS: number;
+  /** Share of computation, 0 to 1. */
+  computation: number;
+  updatedAt: number;
+}
+
+/** One run as it entered the history, times as measured, and what the application's history was from it on. */
+export interface RatioPointRow {
+  id: number;
+  application: string;
+  at: number;
+  jobId: number;
+  epoch: number;
+  siteId: number;
+  turnaroundS: number;
+  ioS: number;
+  /** Power of the slowest machine of the run. */
+  sitePower: number;
+  runs: number;
+  computation: number;
+}
+
+export interface GroupRow {
+  id: number;
+  userId: number;
+  name: string | null;
+  template: unknown;
+  size: number;
+  createdAt: number;
+}
+
 export interface ReservationRow {
   siteId: number;
   jobId: number;
@@ -228,6 +295,8 @@ export interface ReservationRow {
 /** What a site has to do and to do it with. */
 export interface SiteStats {
   siteId: number;
+  /** In its meta-queue. */
+  metaQueued: number;
   /** DISPATCHED. */
   queued: number;
   /** ASSIGNED, RUNNING, CANCELLING. */

@@ -1,7 +1,8 @@
 /**
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
-import type { Job, Start, UserClass } from '../core/model.js';
+import type { ObservedRun } from '../core/data/history.js';
+import type { Job, JobData, Start, UserClass } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { NewJob, ReportResult, RunReport } from './store.js';
 
@@ -61,6 +62,25 @@ function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEn
   if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts)
     return { state: 'QUEUED', cause: null };
   return { state: 'FAILED', cause };
+}
+
+/** The scheduler that decides about a waiting job: in a meta-queue it is the root, which runs for all of them. null: the root. */
+export const holderOf = (state: JobState, siteId: number | null): number | null =>
+  state === 'QUEUED' ? null : siteId;
+
+/**
+ * What a run that ended well shows of its application; null: nothing, for it took no time. Time not spent computing is taken for
+ * input and output where the machine does not tell it: the wall time without the mean CPU time of its CPUs.
+ */
+export function observedRun(
+  wallS: number,
+  cpus: number,
+  { cpuS, ioWaitS }: Pick<RunReport, 'cpuS' | 'ioWaitS'>,
+  sitePower: number,
+): ObservedRun | null {
+  if (!(wallS > 0)) return null;
+  const ioS = ioWaitS ?? (cpuS === null ? 0 : wallS - cpuS / cpus);
+  return { turnaroundS: wallS, ioS: Math.max(0, Math.min(wallS, ioS)), sitePower };
 }
 
 // Starts --------------------------------------------------------------------------------------------------------------
@@ -140,7 +160,7 @@ export function quotaFreesAt(
   return null;
 }
 
-/** A job that nobody has dispatched yet, as the schedulers see it. `submit`: epoch seconds. */
+/** A job that nobody has dispatched yet, as the schedulers see it. `submit`: epoch seconds; `groupId`: of its submission, null: alone. */
 export function schedulersJob(
   id: number,
   userId: number,
@@ -159,7 +179,14 @@ export function schedulersJob(
     | 'arch'
     | 'boost'
     | 'runTimeLimitS'
+    | 'application'
+    | 'inputMb'
+    | 'outputMb'
+    | 'inputs'
+    | 'originSiteId'
+    | 'computationShare'
   >,
+  groupId: number | null = null,
 ): Job {
   return {
     id,
@@ -178,9 +205,24 @@ export function schedulersJob(
     boost: job.boost,
     priority: null,
     runTimeLimit: job.runTimeLimitS,
-    application: '',
-    groupId: 0,
+    application: job.application,
+    groupId: groupOf(id, groupId),
     migratedAt: null,
-    data: null,
+    data: dataOf(job),
   };
+}
+
+/** The schedulers' group of a job: a job of its own is a group of its own. */
+export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;
+
+/** What a job moves; null: neither inputs nor a place that anything would travel from or to, and nothing declared. */
+export function dataOf({
+  inputs,
+  originSiteId,
+  computationShare,
+  inputMb,
+  outputMb,
+}: Pick<NewJob, 'inputs' | 'originSiteId' | 'computationShare' | 'inputMb' | 'outputMb'>): JobData | null {
+  if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
+  return { originSiteId, sandboxMb: inputMb, inputs, outputMb, computationShare };
 }

@@ -8,8 +8,23 @@
  * Terms: a *cursor* is the id of an event, as a decimal string ("0" is before the first). A *refusal* is an item of a plan
  * or report that no longer fits the truth; the rest of the plan is carried out.
  */
-import type { Job, Licence, Machine, Move, Reservation, Run, Site, Start, UserClass } from '../core/model.js';
+
 import type { PromisesImage } from '../core/local/conservative.js';
+import type {
+  Dataset,
+  Job,
+  JobInput,
+  Licence,
+  Link,
+  Machine,
+  Move,
+  Reservation,
+  Run,
+  RunAverages,
+  Site,
+  Start,
+  UserClass,
+} from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 
@@ -40,14 +55,34 @@ export interface GridImage {
   /** Margins (s) of the last dispatched jobs with a deadline, oldest first: level 1's window. */
   margins: number[];
   reservations: Reservation[];
+  datasets: Dataset[];
+  links: Link[];
+  /** Of users whose share of the grid is not 1. */
+  quotas: { userId: number; share: number }[];
+  /** What runs have shown. */
+  averages: RunAverages[];
+  /** Of the last hour. */
+  traffic: TrafficCount[];
+}
+
+/** How many jobs came to a site's queues from elsewhere, and how many of its runs ended for good, within an interval. */
+export interface TrafficCount {
+  siteId: number;
+  /** When the interval begins, epoch seconds: a multiple of the core's INTERVAL_S. */
+  at: number;
+  arrivals: number;
+  services: number;
 }
 
 /** Where a job is, exactly at the cursor of the changes that tell it. */
 export interface JobPosition {
   state: JobState;
+  /** With QUEUED: in whose meta-queue; null: at the root. */
   siteId: number | null;
   /** Level-1 priority. */
   priority: number | null;
+  /** When it last went from one meta-queue to another, epoch seconds. */
+  migratedAt: number | null;
   run: Run | null;
 }
 
@@ -67,13 +102,20 @@ export interface GridChanges {
   jobs: JobChange[];
   /** Margins (s) of jobs with a deadline that the root gave to a site, in the order in which it did: they enter the window. */
   margins: number[];
-  /** Users whose class may have changed. */
-  userClasses: { userId: number; userClass: UserClass }[];
+  /** Users whose class or share may have changed. */
+  users: { userId: number; userClass: UserClass; share: number }[];
   /**
    * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
    * jobs: what is missing from it may still be named by them.
    */
   directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> | null;
+  /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
+  datasets: { id: number; dataset: Dataset | null }[];
+  links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
+  /** Averages that are new or have changed, as they are now. */
+  averages: RunAverages[];
+  /** What came and went within these changes: it adds to what is known. */
+  traffic: TrafficCount[];
   /** The limit cut this answer short: ask again from its cursor. */
   more: boolean;
 }
@@ -98,11 +140,21 @@ export interface NewJob {
   runTimeLimitS: number | null;
   /** Epoch seconds. */
   deadline: number | null;
+  /** What travels with the job from the site it is submitted from: its sandbox. */
   inputMb: number;
+  /** What goes back there. */
   outputMb: number;
+  /** At most 100. */
+  inputs: readonly JobInput[];
+  /** The site it is submitted from; null: nowhere in the grid. */
+  originSiteId: number | null;
+  /** Declared share of computation in its run time, 0 to 1. */
+  computationShare: number | null;
   restartable: boolean;
   /** What a simulated agent takes as the real run time on the reference machine, seconds. */
   simulatedRunS: number | null;
+  /** How much of it is input and output, seconds. */
+  simulatedIoS: number | null;
   boost: number;
   held: boolean;
 }
@@ -113,12 +165,18 @@ export interface Submission {
   /** Of the whole payload: the same key with another hash is refused. */
   payloadHash: string;
   jobs: NewJob[];
+  /**
+   * Makes a group of the jobs, which people can follow and cancel as one. Without it, jobs submitted together are still one
+   * group to the schedulers.
+   */
+  group?: { name: string | null; template: unknown } | null;
   /** Epoch seconds. */
   now: number;
 }
 
 export type SubmitResult =
-  | { kind: 'accepted'; jobIds: number[]; repeated: boolean }
+  /** groupId: null for a single job without a group. */
+  | { kind: 'accepted'; jobIds: number[]; groupId: number | null; repeated: boolean }
   | { kind: 'key-reused' }
   /** The service holds as many jobs that have not ended as it may. */
   | { kind: 'full'; limit: number; live: number }
@@ -173,8 +231,10 @@ export interface Assignment {
   machines: { machineId: number; name: string; tasks: number; benchmark: number }[];
   /** Seconds the scheduler planned on these machines. */
   plannedS: number;
-  /** Seconds it will take on these machines where the submission said so (simulations); else null. */
+  /** Seconds it will take on these machines where the submission said so (simulations), input and output included; else null. */
   simulatedS: number | null;
+  /** How much of them is input and output, where the submission said so. */
+  simulatedIoS: number | null;
 }
 
 export interface AssignmentBatch {
@@ -234,6 +294,7 @@ export interface JobSelection {
     userId?: number;
     application?: string;
     groupName?: string;
+    groupId?: number;
   };
   ownedBy: number | null;
   /** At most so many; more selected is an error of the caller's to report. */
@@ -306,7 +367,11 @@ export interface Store {
 
   // In ----------------------------------------------------------------------------------------------------------------
   submit(submission: Submission): Promise<SubmitResult>;
-  /** QUEUED at `from` → DISPATCHED at `to`, or between sites; refuses jobs that are elsewhere now and sites that are not UP. */
+  /**
+   * To the local queue of `to` (→ DISPATCHED) or to its meta-queue (→ QUEUED there). From null: QUEUED at the root; from a site: in
+   * its meta-queue, or DISPATCHED there and then only to the local queue of another. Refuses jobs that are elsewhere now and sites
+   * that are not UP.
+   */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /**
    * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licences against the truth.
@@ -321,11 +386,11 @@ export interface Store {
     context: PlanContext,
     promises?: KeptPromises | null,
   ): Promise<StartOutcome>;
-  /** DISPATCHED at a site → QUEUED at the root (the site drains or is down). */
+  /** DISPATCHED at a site, or in its meta-queue → QUEUED at the root (the site drains or is down). */
   takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]>;
   /**
-   * DISPATCHED at the site → QUEUED at the root: of these jobs, which the site can no longer run for this reason (a reason
-   * code), those that are still in its queue. Answers with them, in the order of ids.
+   * DISPATCHED at the site, or in its meta-queue → QUEUED at the root, for this reason (a reason code): of these jobs those that are
+   * still there. Answers with them, in the order of ids.
    */
   returnJobs(
     siteId: number,
@@ -349,7 +414,7 @@ export interface Store {
     now: number,
     cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
   ): Promise<SelectionOutcome>;
-  /** QUEUED, DISPATCHED → HELD. */
+  /** QUEUED, DISPATCHED → HELD. From a meta-queue it is held as if by the root. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
   /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;

@@ -64,8 +64,12 @@ export function newJob(change: Partial<NewJob> = {}): NewJob {
     deadline: null,
     inputMb: 0,
     outputMb: 0,
+    inputs: [],
+    originSiteId: null,
+    computationShare: null,
     restartable: true,
     simulatedRunS: null,
+    simulatedIoS: null,
     boost: 0,
     held: false,
     ...change,
@@ -207,9 +211,11 @@ export async function postgresWorld(
   await write(
     prisma,
     `TRUNCATE users, policies, sites, licences, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
-       reservations, promises, decisions, events, simulations RESTART IDENTITY`,
+       reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
+       run_averages, job_ratios RESTART IDENTITY`,
   );
   await write(prisma, 'UPDATE events_horizon SET id = 0');
+  await write(prisma, 'UPDATE job_ratios_horizon SET id = 0');
   await write(
     prisma,
     `INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`,

@@ -11,8 +11,8 @@ WITH job AS MATERIALIZED (
 SELECT coalesce(json_agg(json_build_array(id, state, site_id)), '[]')::text AS v FROM job`;
 
 /**
- * By filter: $1: states or null; $2: site; $3: user; $4: application; $5: group; $6: only this user's; $7: one more than allowed.
- * Only jobs that have not ended.
+ * By filter: $1: states or null; $2: site; $3: user; $4: application; $5: name of the group; $6: only this user's; $7: one more than
+ * allowed; $8: group made from a template. Only jobs that have not ended.
  */
 export const lockByFilter = `
 WITH job AS MATERIALIZED (
@@ -24,6 +24,9 @@ WITH job AS MATERIALIZED (
      AND ($4::text IS NULL OR application = $4)
      AND ($5::text IS NULL OR group_name = $5)
      AND ($6::integer IS NULL OR user_id = $6)
+     AND ($8::bigint IS NULL OR group_id = $8)
+     AND id >= coalesce((SELECT first_job_id FROM job_groups WHERE id = $8), 0)
+     AND id <= coalesce((SELECT last_job_id FROM job_groups WHERE id = $8), 9223372036854775807)
    ORDER BY id LIMIT $7 FOR NO KEY UPDATE
 )
 SELECT coalesce(json_agg(json_build_array(id, state, site_id)), '[]')::text AS v FROM job`;
@@ -37,8 +40,9 @@ UPDATE jobs SET seq = seq + 1, stop_cause = $2::end_cause,
     deadline_missed = deadline_missed OR coalesce(to_timestamp($3::float8) > deadline, false)
   WHERE id = ANY ($1::bigint[])`;
 
-/** $1: jobs. */
-export const holdJobs = `UPDATE jobs SET state = 'HELD', seq = seq + 1 WHERE id = ANY ($1::bigint[])`;
+/** From a meta-queue it is held as if by the root. $1: jobs. */
+export const holdJobs = `
+UPDATE jobs SET state = 'HELD', site_id = CASE WHEN state <> 'QUEUED' THEN site_id END, seq = seq + 1 WHERE id = ANY ($1::bigint[])`;
 
 /** To the queue where it was held, or to the root when its site takes nothing now. $1: jobs. */
 export const releaseJobs = `

@@ -35,6 +35,11 @@ function conditions(filter: JobFilter, parameters: unknown[]): string[] {
   if (filter.userId !== undefined) found.push(`j.user_id = ${parameter(filter.userId)}::integer`);
   if (filter.application !== undefined) found.push(`j.application = ${parameter(filter.application)}::text`);
   if (filter.groupName !== undefined) found.push(`j.group_name = ${parameter(filter.groupName)}::text`);
+  if (filter.groupId !== undefined) {
+    const group = `${parameter(filter.groupId)}::bigint`;
+    const bound = (column: string) => `(SELECT ${column} FROM job_groups WHERE id = ${group})`;
+    found.push(`j.group_id = ${group} AND j.id BETWEEN ${bound('first_job_id')} AND ${bound('last_job_id')}`);
+  }
   const range = (column: string, operator: string, value: number | undefined) => {
     if (value !== undefined) found.push(`${column} ${operator} to_timestamp(${parameter(value)}::float8)`);
   };

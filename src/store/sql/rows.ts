@@ -32,8 +32,14 @@ export const jobColumns = {
   deadlineMissed: 'j.deadline_missed',
   inputMb: 'j.input_mb',
   outputMb: 'j.output_mb',
+  inputs: `coalesce(j.inputs, '[]')`,
+  originSiteId: 'j.origin_site_id',
+  computationShare: 'j.computation_share',
   restartable: 'j.restartable',
   simulatedRunS: 'j.simulated_run_s',
+  simulatedIoS: 'j.simulated_io_s',
+  groupId: 'j.group_id',
+  migratedAt: at('j.migrated_at'),
   priority: 'j.priority',
   boost: 'j.boost',
   epoch: 'j.epoch',
@@ -87,10 +93,27 @@ export const decisionRow = `json_build_object('id', v.id, 'jobId', v.job_id, 'at
   'policyVersion', v.policy_version, 'cycle', v.cycle, 'fromSiteId', v.from_site_id, 'siteId', v.site_id, 'detail', v.detail)`;
 
 export const eventRow = `json_build_object('id', v.id, 'at', ${at('v.at')}, 'kind', v.kind, 'entityId', v.entity_id, 'seq', v.seq,
-  'fromState', v.from_state, 'toState', v.to_state, 'siteId', v.site_id, 'userId', v.user_id, 'epoch', v.epoch, 'cause', v.cause)`;
+  'fromState', v.from_state, 'toState', v.to_state, 'siteId', v.site_id, 'fromSiteId', v.from_site_id, 'userId', v.user_id, 'epoch', v.epoch, 'cause', v.cause)`;
 
 export const reservationRow = `json_build_object('siteId', v.site_id, 'jobId', v.job_id, 'at', ${at('v.at')}, 'machineIds', v.machine_ids,
   'machineTasks', v.machine_tasks)`;
+
+export const datasetRow = `json_build_object('id', v.id, 'name', v.name, 'sizeMb', v.size_mb,
+  'siteIds', (SELECT coalesce(json_agg(site_id ORDER BY site_id), '[]') FROM dataset_replicas WHERE dataset_id = v.id),
+  'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
+
+export const linkRow = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id, 'bandwidthMbS', v.bandwidth_mb_s,
+  'rttS', v.rtt_s, 'loss', v.loss, 'measuredAt', ${at('v.measured_at')}, 'source', v.source)`;
+
+export const linkMeasurementRow = `json_build_object('id', v.id, 'at', ${at('v.at')}, 'fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id,
+  'bandwidthMbS', v.bandwidth_mb_s, 'rttS', v.rtt_s, 'loss', v.loss)`;
+
+export const ratioPointRow = `json_build_object('id', v.id, 'application', v.application, 'at', ${at('v.at')}, 'jobId', v.job_id,
+  'epoch', v.epoch, 'siteId', v.site_id, 'turnaroundS', v.turnaround_s, 'ioS', v.io_s, 'sitePower', v.site_power, 'runs', v.runs,
+  'computation', v.computation)`;
+
+export const groupRow = `json_build_object('id', v.id, 'userId', v.user_id, 'name', v.name, 'template', v.template, 'size', v.size,
+  'createdAt', ${at('v.created_at')})`;
 
 /** All rows of a query with the alias v, as one array in the order of the query. */
 export const listOf = (row: string, query: string): string =>

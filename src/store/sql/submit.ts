@@ -9,43 +9,52 @@ SELECT json_build_array(submission_limit, submission_period_s)::text AS v FROM u
 /**
  * A statement of its own after the lock: it must see what was committed while we waited for it.
  * $1: user; $2: key or null; $3: now; $4: period (s) or null without a quota.
- * Answers [[hash, job ids] of the key or null, [[at, jobs], …] within the period, jobs that have not ended].
+ * Answers [[hash, job ids, group or null] of the key or null, [[at, jobs], …] within the period, jobs that have not ended, an id for
+ * this submission].
  */
 export const findSubmissions = `
 SELECT json_build_array(
-  (SELECT json_build_array(payload_hash, job_ids) FROM submissions WHERE user_id = $1 AND idempotency_key = $2::text),
+  (SELECT json_build_array(payload_hash, job_ids,
+            CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END) FROM submissions s WHERE user_id = $1 AND idempotency_key = $2::text),
   (SELECT coalesce(json_agg(json_build_array(extract(epoch FROM at)::float8, job_count) ORDER BY at, id), '[]')
      FROM submissions WHERE user_id = $1 AND at > to_timestamp($3::float8) - make_interval(secs => $4::float8)),
-  (SELECT coalesce(sum(jobs), 0) FROM job_counts))::text AS v`;
+  (SELECT coalesce(sum(jobs), 0) FROM job_counts),
+  nextval(pg_get_serial_sequence('submissions', 'id')))::text AS v`;
 
 /**
  * All jobs of a submission by one statement. Ids follow the order given (WITH ORDINALITY … ORDER BY), and the answer is in
  * their order. Lists and JSON come as text and are cast row by row. Columns that all jobs share are still columns: a
- * constant costs as much.
+ * constant costs as much; those that no job has are passed as null, which fills the column with nulls.
  */
 export const insertJobs = `
 WITH inserted AS (
   INSERT INTO jobs (user_id, name, application, group_name, array_index, command, args, env, working_directory, tasks,
       cpus_per_task, memory_mb_per_task, licences, os, arch, estimate_s, benchmark, run_time_limit_s, deadline, input_mb,
-      output_mb, restartable, simulated_run_s, boost, state, submitted_at)
+      output_mb, restartable, simulated_run_s, boost, state, submitted_at, group_id, inputs, origin_site_id, computation_share, simulated_io_s)
     SELECT $1::integer, name, application, group_name, array_index, command, args::text[], env::jsonb, working_directory, tasks,
            cpus_per_task, memory_mb_per_task, licences::text[], os, arch, estimate_s, benchmark, run_time_limit_s,
            to_timestamp(deadline), input_mb, output_mb, restartable, simulated_run_s, boost,
-           CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8)
-      FROM unnest($3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::text[], $9::text[], $10::text[],
-                  $11::integer[], $12::integer[], $13::integer[], $14::text[], $15::text[], $16::text[], $17::float8[],
-                  $18::float8[], $19::float8[], $20::float8[], $21::float8[], $22::float8[], $23::boolean[], $24::float8[],
-                  $25::integer[], $26::boolean[]) WITH ORDINALITY
+           CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), $3::bigint,
+           inputs::jsonb, origin_site_id, computation_share, simulated_io_s
+      FROM unnest($4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[],
+                  $12::integer[], $13::integer[], $14::integer[], $15::text[], $16::text[], $17::text[], $18::float8[],
+                  $19::float8[], $20::float8[], $21::float8[], $22::float8[], $23::float8[], $24::boolean[], $25::float8[],
+                  $26::integer[], $27::boolean[], $28::text[], $29::integer[], $30::float8[], $31::float8[]) WITH ORDINALITY
         AS t (name, application, group_name, array_index, command, args, env, working_directory,
               tasks, cpus_per_task, memory_mb_per_task, licences, os, arch, estimate_s,
               benchmark, run_time_limit_s, deadline, input_mb, output_mb, restartable, simulated_run_s,
-              boost, held, place)
+              boost, held, inputs, origin_site_id, computation_share, simulated_io_s, place)
      ORDER BY place
   RETURNING id
 )
 SELECT json_agg(id ORDER BY id)::text AS v FROM inserted`;
 
-/** $1: user; $2: key; $3: hash; $4: job ids; $5: at. */
+/** $1: id; $2: user; $3: key; $4: hash; $5: job ids; $6: at. */
 export const insertSubmission = `
-INSERT INTO submissions (user_id, idempotency_key, payload_hash, job_ids, job_count, at)
-  VALUES ($1, $2, $3, $4::bigint[], cardinality($4::bigint[]), to_timestamp($5::float8))`;
+INSERT INTO submissions (id, user_id, idempotency_key, payload_hash, job_ids, job_count, at)
+  VALUES ($1::bigint, $2, $3, $4, $5::bigint[], cardinality($5::bigint[]), to_timestamp($6::float8))`;
+
+/** $1: id of the submission; $2: user; $3: name; $4: template; $5: size; $6, $7: its first and its last job; $8: now. */
+export const insertGroup = `
+INSERT INTO job_groups (id, user_id, name, template, size, first_job_id, last_job_id, created_at)
+  VALUES ($1::bigint, $2, $3, $4::jsonb, $5, $6::bigint, $7::bigint, to_timestamp($8::float8))`;
