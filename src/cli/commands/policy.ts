@@ -10,10 +10,12 @@ import { parseNumber } from '../parse.js';
 import { readJson, show } from './grid.js';
 
 type Weights = Record<string, number>;
+/** Those of DIANA are by kind of job: `both.network`. */
+type NestedWeights = Record<string, number | Weights>;
 
 interface Policy {
   version: number;
-  document: { dispatch: { weights?: Weights }; local: { weights?: Weights } };
+  document: { dispatch: { weights?: NestedWeights }; local: { weights?: NestedWeights } };
   reason: string;
   revertsTo: number | null;
   createdAt: string;
@@ -48,7 +50,7 @@ function addWeights(program: Command): void {
     const client = connect();
     const before = await inForce(client);
     const input = {
-      ...weightChanges(assignments, weightsOf(before)),
+      ...mapped(weightChanges(assignments, weightsOf(before)), nested),
       expectedVersion: expected(options, before),
       reason: options.reason,
     };
@@ -143,18 +145,40 @@ async function inForce(client: Client, version?: number): Promise<Policy> {
   return policy;
 }
 
+/** By level, under names with dots. */
 function weightsOf({ document }: Policy): { dispatch: Weights; local: Weights } {
-  return { dispatch: document.dispatch.weights ?? {}, local: document.local.weights ?? {} };
+  return { dispatch: flat(document.dispatch.weights ?? {}), local: flat(document.local.weights ?? {}) };
 }
 
-/** `dispatch.deadline=2 aging=0.1` by level; a name that both levels have needs its level. */
+const flat = (weights: NestedWeights): Weights =>
+  Object.fromEntries(
+    Object.entries(weights).flatMap(([name, value]) =>
+      typeof value === 'number'
+        ? [[name, value]]
+        : Object.entries(value).map(([inner, weight]) => [`${name}.${inner}`, weight]),
+    ),
+  );
+
+function nested(weights: Weights): NestedWeights {
+  const found: NestedWeights = {};
+  for (const [name, value] of Object.entries(weights)) {
+    const [outer, inner] = name.split('.') as [string, string | undefined];
+    found[outer] = inner === undefined ? value : { ...(found[outer] as Weights | undefined), [inner]: value };
+  }
+  return found;
+}
+
+const mapped = <A, B>(values: Record<string, A>, change: (value: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
+
+/** `dispatch.deadline=2 aging=0.1 both.network=3` by level; a name that both levels have needs its level. */
 export function weightChanges(
   assignments: readonly string[],
   known: { dispatch: Weights; local: Weights },
-): { dispatch?: Weights; local?: Weights } {
-  const changes: { dispatch?: Weights; local?: Weights } = {};
+): Record<string, Weights> {
+  const changes: Record<string, Weights> = {};
   for (const assignment of assignments) {
-    const [, level, name, value] = /^(?:(dispatch|local)\.)?(\w+)=(.+)$/.exec(assignment) ?? [];
+    const [, level, name, value] = /^(?:(dispatch|local)\.)?(\w+(?:\.\w+)?)=(.+)$/.exec(assignment) ?? [];
     const levels = (['dispatch', 'local'] as const).filter(
       (one) => (level === undefined || level === one) && name! in known[one],
     );
