@@ -1,40 +1,53 @@
 /** Several simulations side by side, each in a thread of its own. */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Simulated, SimulateOptions } from './simulate.js';
+import type { GanttWindow } from './plots/record.js';
+import type { Recorded, SimulateOptions } from './simulate.js';
 
 /** Options that can be handed to a thread. */
 export type RunOptions = Omit<SimulateOptions, 'onProgress'>;
 
+/** What a thread is given; see `simulateAndRecord`. */
+export interface WorkerTask {
+  options: RunOptions;
+  window: GanttWindow | null;
+}
+
 /** What a thread says: how far it is, or how it ended. */
 export type WorkerMessage =
   | { kind: 'progress'; ended: number; jobs: number }
-  | { kind: 'done'; result: Simulated }
+  | { kind: 'done'; result: Recorded }
   | { kind: 'failed'; message: string };
 
 /**
  * Runs them all, `threads` at a time. Results are in the order of the runs. The first that fails ends the others, and
- * its error is thrown. `onProgress` is told what has ended of all jobs known so far.
+ * its error is thrown. `window`: of the Gantt charts; null: nothing is kept for pictures. `onProgress` is told what has
+ * ended of all jobs known so far.
  */
 export async function simulateAll(
   runs: readonly RunOptions[],
+  window: GanttWindow | null,
   onProgress: (ended: number, jobs: number) => void = () => {},
   threads = availableParallelism(),
-): Promise<Simulated[]> {
-  const results: Simulated[] = new Array(runs.length);
+): Promise<Recorded[]> {
+  const results: Recorded[] = new Array(runs.length);
   const progress = runs.map(() => ({ ended: 0, jobs: 0 }));
   const workers = new Set<Worker>();
   let next = 0;
   const lane = async (): Promise<void> => {
     while (next < runs.length) {
       const index = next++;
-      results[index] = await inThread(runs[index] as RunOptions, workers, (ended, jobs) => {
-        progress[index] = { ended, jobs };
-        onProgress(
-          progress.reduce((sum, one) => sum + one.ended, 0),
-          progress.reduce((sum, one) => sum + one.jobs, 0),
-        );
-      });
+      results[index] = await inThread(
+        { options: runs[index] as RunOptions, window },
+        workers,
+        (ended, jobs) => {
+          progress[index] = { ended, jobs };
+          onProgress(
+            progress.reduce((sum, one) => sum + one.ended, 0),
+            progress.reduce((sum, one) => sum + one.jobs, 0),
+          );
+        },
+      );
     }
   };
   try {
@@ -46,12 +59,12 @@ export async function simulateAll(
 }
 
 function inThread(
-  options: RunOptions,
+  task: WorkerTask,
   workers: Set<Worker>,
   onProgress: (ended: number, jobs: number) => void,
-): Promise<Simulated> {
+): Promise<Recorded> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: task });
     workers.add(worker);
     worker.on('message', (message: WorkerMessage) => {
       if (message.kind === 'progress') onProgress(message.ended, message.jobs);

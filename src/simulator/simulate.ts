@@ -5,6 +5,7 @@ import type { Policy } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines } from './files.js';
 import { scaleLoad } from './load.js';
+import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './plots/record.js';
 import { MemorySink, type Sink } from './sink.js';
 import { countedWorld, readSites } from './sites.js';
 import { type Summary, summarize } from './statistics.js';
@@ -53,12 +54,28 @@ export interface Simulated extends Summary {
 
 /** Runs a trace. Throws what reading and writing the files throws, and on options that do not go together. */
 export async function simulate(options: SimulateOptions): Promise<Simulated> {
+  return (await simulateAndRecord(options, null)).simulated;
+}
+
+/** A simulation and what its pictures need; `record` is null where none were asked for. */
+export interface Recorded {
+  simulated: Simulated;
+  record: PlotRecord | null;
+}
+
+/** Runs a trace as `simulate` does, and keeps what its pictures need if there is a window for the Gantt chart. */
+export async function simulateAndRecord(
+  options: SimulateOptions,
+  window: GanttWindow | null,
+): Promise<Recorded> {
   const sites = options.sites === null ? null : await readSites(options.sites);
   const { scan, world, workload } = await load(options.trace, sites, options);
   const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
   const times = new MemorySink(jobs.length);
   const sinks: Sink[] = [times];
+  const gantt = window === null ? null : new GanttSink(world, window, jobs);
+  if (gantt !== null) sinks.push(gantt);
   const files: (BatsimCsv | JsonLines)[] = [];
   let outcome: ReturnType<typeof runSimulation>;
   try {
@@ -91,7 +108,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     malformed: { count: scan.malformedCount, first: scan.malformed },
   };
   if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
-  return simulated;
+  return { simulated, record: gantt === null ? null : plotRecord(jobs, times, processors, gantt) };
 }
 
 type Cleaned = Pick<SimulateOptions, 'processors' | 'estimate' | 'missingEstimate' | 'overrun'>;

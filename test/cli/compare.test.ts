@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { box, marks } from '../simulator/support/svg.js';
 import { run } from './service.js';
 
 let folder: string;
@@ -29,6 +30,36 @@ describe('switchyard compare', () => {
       ['easy', 99],
       ['conservative', 99],
     ]);
+  });
+
+  it('draws them side by side', async () => {
+    const plots = join(folder, 'plots');
+    const args = ['compare', '--trace', trace, '--policy', 'fcfs,easy', '--plots', plots];
+    const { code, stderr } = await run(args, {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(readdirSync(plots).sort()).toEqual([
+      'gantt-easy.svg',
+      'gantt-fcfs.svg',
+      'queued-cpus.svg',
+      'queued-jobs.svg',
+      'utilisation.svg',
+      'wait.svg',
+    ]);
+    const read = (file: string) => readFileSync(join(plots, file), 'utf8');
+    for (const file of ['wait.svg', 'utilisation.svg', 'queued-jobs.svg', 'queued-cpus.svg'])
+      expect(marks(read(file), 'line')).toHaveLength(2);
+    // Under EASY the third starts beside the first, above it; under FCFS it waits for the second.
+    const third = (policy: string) => box(marks(read(`gantt-${policy}.svg`), 'rect').at(-1)!);
+    expect(third('fcfs').x).toBeGreaterThan(700);
+    const easy = marks(read('gantt-easy.svg'), 'rect').map(box);
+    expect(easy.filter(({ x }) => x < 100)).toHaveLength(2);
+  });
+
+  it('refuses to draw a policy twice', async () => {
+    const args = ['compare', '--trace', trace, '--policy', 'easy,easy', '--plots', join(folder, 'twice')];
+    const { code, stderr } = await run(args, {});
+    expect(code).toBe(2);
+    expect(stderr).toBe('error: --policy: "easy" is not accepted: each policy once with --plots\n');
   });
 
   it('says in one line what went wrong in a thread', async () => {

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
+import { marks, texts } from '../simulator/support/svg.js';
 
 let folder: string;
 let trace: string;
@@ -47,6 +48,68 @@ describe('switchyard simulate', () => {
     await wrong('--processors', '0').toThrow('--processors: "0" is not accepted: a whole number from 1');
     await wrong('--processors', '2', '--sites', 'f').toThrow(
       '--processors: "2" is not accepted: nothing together',
+    );
+  });
+});
+
+describe('switchyard simulate --plots', () => {
+  it('writes a file for each picture, the same bytes again', async () => {
+    const [a, b] = [join(folder, 'plots', 'a'), join(folder, 'plots', 'b')];
+    for (const plots of [a, b]) await switchyard('simulate', '--trace', trace, '--plots', plots);
+    const files = readdirSync(a).sort();
+    expect(files).toEqual(['gantt.svg', 'queued-cpus.svg', 'queued-jobs.svg', 'utilisation.svg', 'wait.svg']);
+    for (const file of files) expect(readFileSync(join(a, file))).toEqual(readFileSync(join(b, file)));
+    const gantt = readFileSync(join(a, 'gantt.svg'), 'utf8');
+    expect(marks(gantt, 'rect')).toHaveLength(2);
+    expect(texts(gantt)).toContain('2 jobs of a.swf on 2 processors at 1 site, policy easy');
+  });
+
+  it('draws the window that is asked for', async () => {
+    const plots = join(folder, 'window');
+    await switchyard(
+      'simulate',
+      '--trace',
+      trace,
+      '--plots',
+      plots,
+      '--gantt-from',
+      '0',
+      '--gantt-to',
+      '10s',
+    );
+    expect(marks(readFileSync(join(plots, 'gantt.svg'), 'utf8'), 'rect')).toHaveLength(1);
+  });
+
+  it('writes one page that needs nothing else', async () => {
+    const plots = join(folder, 'page');
+    await switchyard('simulate', '--trace', trace, '--plots', plots, '--plot-format', 'html');
+    expect(readdirSync(plots)).toEqual(['plots.html']);
+    const page = readFileSync(join(plots, 'plots.html'), 'utf8');
+    const svgs = page.match(/<svg[\s\S]*?<\/svg>/g) ?? [];
+    expect(svgs.map((svg) => marks(svg, 'line').length + marks(svg, 'rect').length)).toEqual([1, 1, 1, 1, 2]);
+    expect(page).not.toMatch(/<script|<link|<img|@import|(src|href)=/);
+  });
+
+  it('names option, value and what is accepted, before it simulates', async () => {
+    const plots = join(folder, 'refused');
+    const wrong = (...args: string[]) =>
+      expect(switchyard('simulate', '--trace', join(folder, 'absent'), ...args)).rejects;
+    await wrong('--plots', plots, '--plot-format', 'png').toThrow(
+      '--plot-format: "png" is not accepted: svg, html',
+    );
+    await wrong('--plots', plots, '--gantt-from', 'noon').toThrow(
+      '--gantt-from: "noon" is not accepted: seconds',
+    );
+    await wrong('--plots', plots, '--gantt-from', '2h', '--gantt-to', '1h').toThrow(
+      '--gantt-to: "1h" is not accepted: later than --gantt-from, which is 2h',
+    );
+    await wrong('--gantt-from', '1h').toThrow(
+      '--gantt-from: "1h" is not accepted: only together with --plots',
+    );
+    await wrong('--gantt-to', '1h').toThrow('--gantt-to: "1h" is not accepted: only together with --plots');
+    expect(existsSync(plots)).toBe(false);
+    await wrong('--plots', join(trace, 'below-a-file')).toThrow(
+      /--plots: ".*" is not accepted: a folder that can be/,
     );
   });
 });

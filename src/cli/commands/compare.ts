@@ -2,9 +2,10 @@
 import type { Command } from 'commander';
 import { simulateAll } from '../../simulator/compare.js';
 import { policyNames } from '../../simulator/policies.js';
-import type { Simulated } from '../../simulator/simulate.js';
+import type { Recorded } from '../../simulator/simulate.js';
 import { addCommand, collect, print, printJson, wantsJson } from '../command.js';
 import { duration, table } from '../format.js';
+import { draw, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
 import { failure, type WorkloadFlags, workloadOf, workloadOptions } from './simulate.js';
 
@@ -19,18 +20,21 @@ export function addCompare(program: Command): void {
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
     const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
     const runs = policies.map((policy) => workloadOf(flags, policy));
+    const plots = plotsOf(flags, policies);
     let bar: Progress | undefined;
-    let results: Simulated[];
+    let recorded: Recorded[];
     try {
-      results = await simulateAll(runs, (ended, jobs) => {
+      recorded = await simulateAll(runs, plots?.window ?? null, (ended, jobs) => {
         bar ??= progress('simulated', jobs * runs.length);
         bar.update(ended);
       });
+      if (plots !== null) await draw(plots, policies, recorded);
     } catch (error) {
       throw failure(error);
     } finally {
       bar?.stop();
     }
+    const results = recorded.map(({ simulated }) => simulated);
     if (wantsJson(command)) {
       return printJson(results.map((result, i) => ({ policy: policies[i], ...result })));
     }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { fetchTrace } from '../../simulator/fetch.js';
 import { policyNamed, policyNames } from '../../simulator/policies.js';
-import { type Simulated, type SimulateOptions, simulate } from '../../simulator/simulate.js';
+import { type Simulated, type SimulateOptions, simulateAndRecord } from '../../simulator/simulate.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { readSwf } from '../../simulator/swf.js';
 import { traceInfo } from '../../simulator/trace-info.js';
@@ -10,9 +10,10 @@ import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { CliError, usage } from '../errors.js';
 import { count, duration, short, table } from '../format.js';
 import { parseNumber } from '../parse.js';
+import { draw, type PlotFlags, plotOptions, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
 
-export interface WorkloadFlags {
+export interface WorkloadFlags extends PlotFlags {
   trace: string;
   processors?: string;
   sites?: string;
@@ -53,7 +54,7 @@ export function addSimulate(program: Command): void {
 
 /** The options that say what is simulated; `compare` has them too. */
 export function workloadOptions(command: Command): Command {
-  return command
+  command
     .requiredOption('--trace <file>', 'trace in the Standard Workload Format, gzipped or not')
     .option(
       '--processors <n>',
@@ -85,6 +86,7 @@ export function workloadOptions(command: Command): Command {
     )
     .option('--load <part>', 'stretch the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'seed of every draw', '1');
+  return plotOptions(command);
 }
 
 /** The options of a simulation without files, checked. */
@@ -113,18 +115,23 @@ export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOption
 }
 
 async function run(flags: SimulateFlags): Promise<Simulated> {
+  const workload = workloadOf(flags, flags.policy);
+  const plots = plotsOf(flags, [flags.policy]);
   let bar: Progress | undefined;
   try {
-    return await simulate({
-      ...workloadOf(flags, flags.policy),
+    const options = {
+      ...workload,
       out: flags.out ?? null,
       events: flags.events ?? null,
       summary: flags.summary ?? null,
-      onProgress: (ended, jobs) => {
+      onProgress: (ended: number, jobs: number) => {
         bar ??= progress('simulated', jobs);
         bar.update(ended);
       },
-    });
+    };
+    const recorded = await simulateAndRecord(options, plots?.window ?? null);
+    if (plots !== null) await draw(plots, [flags.policy], [recorded]);
+    return recorded.simulated;
   } catch (error) {
     throw failure(error);
   } finally {

@@ -122,6 +122,8 @@ const STYLE: TopLevelSpec['config'] = {
     domainColor: '#888888',
     tickColor: '#888888',
   },
+  // Pictures of the same width have their time axes at the same place.
+  axisY: { minExtent: 52 },
   header: { labelFontSize: 12, labelFontWeight: 'bold', labelAnchor: 'start', title: null },
   legend: {
     orient: 'bottom',

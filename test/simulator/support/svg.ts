@@ -51,10 +51,10 @@ export function marks(svg: string, type: string): Element[] {
     .flatMap(({ children }) => children);
 }
 
-/** Every text in the picture. */
+/** Every line of text in the picture. */
 export const texts = (svg: string): string[] =>
   all(parseSvg(svg))
-    .filter(({ name, text }) => name === 'text' && text !== '')
+    .filter(({ name, text }) => /^(text|tspan)$/.test(name) && text !== '')
     .map(({ text }) => text);
 
 /** Of a rectangle's path, in pixels. */

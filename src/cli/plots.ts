@@ -1,0 +1,93 @@
+/** `--plots` of `switchyard simulate` and `compare`: what is drawn, checked before the simulation, and the drawing after it. */
+import { mkdirSync } from 'node:fs';
+import type { Command } from 'commander';
+import { MAX_SERIES } from '../simulator/plots/chart.js';
+import { PLOT_FORMATS, type PlotFormat, writePlots } from '../simulator/plots/pictures.js';
+import type { GanttWindow, PlotRecord } from '../simulator/plots/record.js';
+import type { Recorded } from '../simulator/simulate.js';
+import { usage } from './errors.js';
+import { count } from './format.js';
+import { parseDuration } from './parse.js';
+
+export interface PlotFlags {
+  plots?: string;
+  plotFormat: string;
+  ganttFrom?: string;
+  ganttTo?: string;
+}
+
+export function plotOptions(command: Command): Command {
+  return command
+    .option('--plots <folder>', 'draw waits, utilisation, queue and who runs where (Gantt) into that folder')
+    .option(
+      '--plot-format <format>',
+      `a file for each picture, or one page: ${PLOT_FORMATS.join(' or ')}`,
+      'svg',
+    )
+    .option(
+      '--gantt-from <time>',
+      "beginning of the Gantt chart, in the trace's time, such as 0, 36h or 20d (default: the job in the middle)",
+    )
+    .option('--gantt-to <time>', 'its end (default: a day after its beginning)');
+}
+
+export interface PlotRequest {
+  folder: string;
+  format: PlotFormat;
+  window: GanttWindow;
+}
+
+/**
+ * What the options ask to draw of these policies; null: nothing. Makes the folder, so that a long simulation does not fail
+ * at its end. Throws a usage error that names the option.
+ */
+export function plotsOf(
+  { plots, plotFormat, ganttFrom, ganttTo }: PlotFlags,
+  policies: readonly string[],
+): PlotRequest | null {
+  const format = PLOT_FORMATS.find((one) => one === plotFormat);
+  if (format === undefined) throw usage('--plot-format', plotFormat, PLOT_FORMATS.join(', '));
+  const fromS = traceTime('--gantt-from', ganttFrom);
+  const toS = traceTime('--gantt-to', ganttTo);
+  if (plots === undefined) {
+    if (ganttFrom !== undefined) throw usage('--gantt-from', ganttFrom, 'only together with --plots');
+    if (ganttTo !== undefined) throw usage('--gantt-to', ganttTo, 'only together with --plots');
+    return null;
+  }
+  if (fromS !== null && toS !== null && toS <= fromS)
+    throw usage('--gantt-to', String(ganttTo), `later than --gantt-from, which is ${ganttFrom}`);
+  const twice = policies.find((policy, i) => policies.indexOf(policy) !== i);
+  if (twice !== undefined) throw usage('--policy', twice, 'each policy once with --plots');
+  if (policies.length > MAX_SERIES)
+    throw usage('--policy', policies.join(','), `at most ${MAX_SERIES} policies with --plots`);
+  try {
+    mkdirSync(plots, { recursive: true });
+  } catch (error) {
+    throw usage('--plots', plots, `a folder that can be written (${(error as Error).message})`);
+  }
+  return { folder: plots, format, window: { fromS, toS } };
+}
+
+function traceTime(field: string, value: string | undefined): number | null {
+  if (value === undefined) return null;
+  return value === '0' ? 0 : parseDuration(field, value);
+}
+
+/** Draws what was recorded of each policy. */
+export function draw(
+  { folder, format }: PlotRequest,
+  policies: readonly string[],
+  results: readonly Recorded[],
+): Promise<void> {
+  const [first] = results as [Recorded];
+  const { trace, processors, sites, jobs } = first.simulated;
+  const subject = [
+    `${count(jobs, 'job')} of ${trace} on ${count(processors, 'processor')} at ${count(sites, 'site')}`,
+    ...(policies.length === 1 ? [`policy ${policies[0]}`] : []),
+  ].join(', ');
+  const drawn = results.map(({ record }, i) => ({
+    label: policies[i] as string,
+    record: record as PlotRecord,
+  }));
+  return writePlots(folder, format, subject, drawn);
+}
