@@ -48,6 +48,7 @@ const models = [
   'SubmitJobsPayload',
   'SubmitJobGroupPayload',
   'CancelJobGroupPayload',
+  'ImportDatasetsPayload',
   'JobsPayload',
 ];
 

@@ -17,6 +17,10 @@ export interface ApiLimits {
   pageMax: number;
   /** Jobs in a submission, or touched by one action. */
   jobsMax: number;
+  /** Jobs of a bulk group. */
+  groupJobsMax: number;
+  /** Characters of the texts that a bulk group makes of its template. */
+  groupCharsMax: number;
   /** Reports in one `reportRuns`. */
   reportsMax: number;
   /** Machines in one `registerMachines`. */
@@ -51,6 +55,8 @@ export const DEFAULT_LIMITS: ApiLimits = {
   bodyBytesMax: 32 * 1024 * 1024,
   pageMax: 5_000,
   jobsMax: 10_000,
+  groupJobsMax: 100_000,
+  groupCharsMax: 64 * 1024 * 1024,
   reportsMax: 1_000,
   machinesMax: 1_000,
   costMax: 50_000,

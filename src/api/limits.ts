@@ -43,6 +43,13 @@ const FIELD_COST: Readonly<Record<string, number>> = {
   'Job.events': 50,
   'User.apiKeys': 10,
   'Query.jobCount': 50,
+  'Query.peers': 50,
+  'Query.userStandings': 50,
+  'Query.jobRatio': 10,
+  'JobRatio.history': 20,
+  'Link.history': 10,
+  'JobGroup.jobs': 20,
+  'Job.batch': 1,
 };
 
 export interface Measure {

@@ -1,8 +1,11 @@
 /** Look-ups by id, batched within a turn of the event loop: a page of thousands of jobs asks for its sites once. */
 import DataLoader from 'dataloader';
+import type { JobState } from '../core/states.js';
 import type { Queries } from '../store/queries.js';
 import type {
   ApiKeyRow,
+  DatasetRow,
+  GroupRow,
   JobRow,
   LicenceRow,
   MachineRow,
@@ -18,6 +21,9 @@ import type { ReservationModel, SubmissionQuotaModel } from './models.js';
 /** Ids in one statement. */
 const BATCH_MAX = 10_000;
 
+/** Jobs of a bulk group by state; states without jobs are left out. */
+export type GroupCounts = Partial<Record<JobState, number>>;
+
 export interface OutputKey {
   jobId: number;
   /** null: the latest that wrote anything. */
@@ -31,11 +37,14 @@ export interface Loaders {
   machine(id: number): MachineRow | Promise<MachineRow>;
   user(id: number): UserRow | Promise<UserRow>;
   job(id: number): JobRow | Promise<JobRow>;
+  dataset(id: number): DatasetRow | Promise<DatasetRow>;
+  group(id: number): GroupRow | Promise<GroupRow>;
   licences(ids: readonly number[]): Promise<LicenceRow[]>;
   /** Those that still exist, in the order of the ids. */
   jobs(ids: readonly number[]): Promise<JobRow[]>;
   /** By hand: an id that somebody typed. */
   findJob(id: number): Promise<JobRow | null>;
+  findGroup(id: number): Promise<GroupRow | null>;
   findSite(id: number): Promise<SiteRow | null>;
   findMachine(id: number): Promise<MachineRow | null>;
   findLicence(id: number): Promise<LicenceRow | null>;
@@ -47,6 +56,9 @@ export interface Loaders {
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
   reservation(siteId: number): Promise<ReservationModel | null>;
+  groupCounts(groupId: number): Promise<GroupCounts>;
+  /** The batch in which the job was given to its site; null: in none. */
+  batch(jobId: number): Promise<string | null>;
   quotaUsed(quota: SubmissionQuotaModel): Promise<number>;
   /** Forgets everything: something may have changed. */
   clear(): void;
@@ -79,6 +91,8 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
   const machines = byId<MachineRow>((ids) => queries.machinesByIds(ids));
   const licences = byId<LicenceRow>((ids) => queries.licencesByIds(ids));
   const users = byId<UserRow>((ids) => queries.usersByIds(ids));
+  const datasets = byId<DatasetRow>((ids) => queries.datasetsByIds(ids));
+  const groups = byId<GroupRow>((ids) => queries.groupsByIds(ids));
   const jobs = byId<JobRow>((ids) => queries.jobsByIds(ids));
   const runs = grouped<RunRow>(
     (ids) => queries.runsOfJobs(ids),
@@ -98,7 +112,9 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
   );
   const statistics = loader<number, SiteStats>(async (ids) => {
     const found = new Map((await queries.siteStats(ids)).map((row) => [row.siteId, row]));
-    return ids.map((siteId) => found.get(siteId) ?? { siteId, queued: 0, running: 0, cpus: 0, cpusUsed: 0 });
+    return ids.map(
+      (siteId) => found.get(siteId) ?? { siteId, queued: 0, metaQueued: 0, running: 0, cpus: 0, cpusUsed: 0 },
+    );
   });
   const reservations = loader<number, ReservationModel | null>(async (ids) => {
     const found = new Map((await queries.reservationsOfSites(ids)).map((row) => [row.siteId, row]));
@@ -111,6 +127,18 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
       }));
       return { jobId: row.jobId, at: row.at, allocations };
     });
+  });
+  const counts = loader<number, GroupCounts>(async (ids) => {
+    const found = new Map<number, GroupCounts>(ids.map((id) => [id, {}]));
+    for (const { groupId, state, jobs } of await queries.groupCounts(ids)) {
+      const group = found.get(groupId);
+      if (group) group[state] = jobs;
+    }
+    return ids.map((id) => found.get(id) ?? {});
+  });
+  const batches = loader<number, string | null>(async (ids) => {
+    const found = new Map((await queries.batchesOfJobs(ids)).map(({ jobId, batch }) => [jobId, batch]));
+    return ids.map((id) => found.get(id) ?? null);
   });
   const quotas = loader<number, number>(async (userIds) => {
     const used = await queries.quotaUsed(userIds, now());
@@ -148,9 +176,12 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     machine: existing(machines, 'machine'),
     user: existing(users, 'user'),
     job: existing(jobs, 'job'),
+    dataset: existing(datasets, 'dataset'),
+    group: existing(groups, 'group'),
     licences: (ids) => several(licences, ids),
     jobs: (ids) => several(jobs, ids),
     findJob: (id) => jobs.load(id),
+    findGroup: (id) => groups.load(id),
     findSite: (id) => sites.load(id),
     findMachine: (id) => machines.load(id),
     findLicence: (id) => licences.load(id),
@@ -162,6 +193,8 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),
     reservation: (siteId) => reservations.load(siteId),
+    groupCounts: (groupId) => counts.load(groupId),
+    batch: (jobId) => batches.load(jobId),
     quotaUsed: ({ userId }) => quotas.load(userId),
     clear() {
       for (const one of all) one.clearAll();

@@ -20,48 +20,13 @@ export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
 
-/** Interim: until the store has these rows. */
-export interface DatasetModel {
-  id: number;
-  name: string;
-  sizeMb: number;
-  siteIds: readonly number[];
-  createdAt: number;
-}
-export interface LinkMeasurementModel {
-  at: number;
-  bandwidthMbS: number;
-  rttS: number;
-  loss: number;
-}
-export interface LinkModel {
-  fromSiteId: number;
-  toSiteId: number;
-  bandwidthMbS: number;
-  rttS: number;
-  loss: number;
-  measuredAt: number;
-  source: 'ADMIN' | 'AGENT';
-}
-export interface JobRatioPointModel {
-  id: number;
-  application: string;
-  at: number;
-  jobId: number;
-  siteId: number;
-  turnaroundS: number;
-  ioS: number;
-  runs: number;
-  computation: number;
-}
-export interface JobGroupModel {
-  id: number;
-  userId: number;
-  name: string | null;
-  template: unknown;
-  size: number;
-  createdAt: number;
-}
+export type DatasetModel = rows.DatasetRow;
+export type LinkModel = rows.LinkRow;
+export type JobRatioPointModel = rows.RatioPointRow;
+export type JobGroupModel = rows.GroupRow;
+
+/** What a link was measured to be, or what it is taken to be since. */
+export type LinkMeasurementModel = rows.LinkMeasurementRow | rows.LinkRow;
 
 /** An input of a job as its row has it. */
 export type InputDataModel = JobInput;
@@ -159,6 +124,12 @@ export interface SubmitJobGroupPayloadModel extends SubmitJobsPayloadModel {
 export interface CancelJobGroupPayloadModel {
   groupId: number;
   cancelled: number;
+}
+
+export interface ImportDatasetsPayloadModel {
+  created: number;
+  updated: number;
+  errors: { index: number; field: string; message: string }[];
 }
 
 export interface JobsPayloadModel {

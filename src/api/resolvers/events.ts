@@ -2,6 +2,7 @@
 import type { EventKind, EventResolvers, JobUpdateResolvers } from '../generated/resolvers-types.js';
 import { globalId, type IdType } from '../ids.js';
 
+/** Of an event about data: without a site it is about a dataset, with one about the link that ends there and begins at the object. */
 const TYPES: Readonly<Record<EventKind, IdType>> = {
   JOB_STATE: 'job',
   JOB_CHANGED: 'job',
@@ -17,7 +18,8 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
 export const Event: EventResolvers = {
   id: (event) => globalId('event', event.id),
   cursor: (event) => String(event.id),
-  objectId: (event) => globalId(TYPES[event.kind], event.entityId),
+  objectId: (event) =>
+    globalId(event.kind === 'DATA' && event.siteId !== null ? 'site' : TYPES[event.kind], event.entityId),
   sequence: (event) => event.seq,
   site: (event, _, { loaders }) => (event.siteId === null ? null : loaders.site(event.siteId)),
 };

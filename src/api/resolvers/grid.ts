@@ -14,6 +14,7 @@ export const Site: SiteResolvers = {
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
   licences: (site, _, { loaders }) => loaders.licencesOfSite(site.id),
   queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,
+  metaQueuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).metaQueued,
   runningJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).running,
   cpus: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpus,
   cpusUsed: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpusUsed,

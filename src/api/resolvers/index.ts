@@ -6,18 +6,26 @@ import type { GraphQLFieldResolver } from 'graphql';
 import type { Context } from '../context.js';
 import type { Resolvers } from '../generated/resolvers-types.js';
 import { DateTime, Json } from '../scalars.js';
+import * as data from './data.js';
 import * as events from './events.js';
 import * as grid from './grid.js';
+import * as groups from './groups.js';
 import * as jobs from './jobs.js';
 import * as people from './people.js';
+import * as ratios from './ratios.js';
 import { Mutation, Query, Subscription } from './root.js';
+import * as shares from './shares.js';
 import * as simulations from './simulations.js';
 
 export const resolvers: Resolvers = {
+  ...data,
   ...events,
   ...grid,
+  ...groups,
   ...jobs,
   ...people,
+  ...ratios,
+  ...shares,
   ...simulations,
   Query,
   Mutation: startingAfresh(Mutation),

@@ -26,6 +26,10 @@ export const Job: JobResolvers = {
   user: (job, _, { loaders }) => loaders.user(job.userId),
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
   group: (job) => job.groupName,
+  jobGroup: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
+  submittingSite: (job, _, { loaders }) =>
+    job.originSiteId === null ? null : loaders.site(job.originSiteId),
+  batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
   arguments: (job) => job.args,
   environment: (job, _, { viewer }) => (maySeeJob(viewer, job) ? job.env : null),
   architecture: (job) => job.arch,

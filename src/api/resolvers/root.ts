@@ -1,6 +1,4 @@
 /** Query, Mutation and Subscription: each field is one call of the service that has its name. */
-import type { JobRow } from '../../store/rows.js';
-import { jobColumns } from '../columns.js';
 import type { Context } from '../context.js';
 import type {
   MutationResolvers,
@@ -9,8 +7,9 @@ import type {
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import { jobsPage } from './jobs-page.js';
 
-export const Query: QueryResolvers = {
+export const Query: Required<QueryResolvers> = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
   node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
@@ -18,14 +17,17 @@ export const Query: QueryResolvers = {
     services.grid.machines(viewer, site ?? null, page),
   licences: (_, page, { services, viewer }) => services.grid.licences(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
-  jobs: async (_, options, { services, viewer, loaders }, info) => {
-    const columns = jobColumns(info);
-    const page = await services.jobs.jobs(viewer, options, columns);
-    await preload(page.nodes, columns, loaders);
-    return page;
-  },
+  jobs: (_, options, context, info) => jobsPage(options, context, info),
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
   job: (_, { id }, { services, viewer }) => services.jobs.job(viewer, id),
+  jobGroup: (_, { id }, { services, viewer }) => services.groups.jobGroup(viewer, id),
+  jobGroups: (_, page, { services, viewer }) => services.groups.jobGroups(viewer, page),
+  dataset: (_, { id }, { services, viewer }) => services.data.dataset(viewer, id),
+  datasets: (_, page, { services, viewer }) => services.data.datasets(viewer, page),
+  links: (_, page, { services, viewer }) => services.data.links(viewer, page),
+  jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
+  peers: (_, { first }, { services, viewer }) => services.shares.peers(viewer, first),
+  userStandings: (_, { first }, { services, viewer }) => services.shares.userStandings(viewer, first),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>
@@ -39,24 +41,13 @@ export const Query: QueryResolvers = {
   simulations: (_, page, { services, viewer }) => services.simulations.simulations(viewer, page),
 };
 
-/** Loads what all jobs of a page name, so that none of them has to wait for it. */
-async function preload(
-  jobs: readonly JobRow[],
-  columns: readonly (keyof JobRow)[],
-  loaders: Loaders,
-): Promise<void> {
-  const users = columns.includes('userId') ? new Set(jobs.map((job) => job.userId)) : [];
-  const sites = columns.includes('siteId') ? new Set(jobs.map((job) => job.siteId)) : [];
-  await Promise.all([
-    ...[...users].map((id) => loaders.user(id)),
-    ...[...sites].map((id) => (id === null ? null : loaders.site(id))),
-  ]);
-}
-
-export const Mutation: MutationResolvers = {
+export const Mutation: Required<MutationResolvers> = {
   submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
   cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
+  submitJobGroup: (_, { input }, { services, viewer }) => services.groups.submitJobGroup(viewer, input),
+  cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>
+    services.groups.cancelJobGroup(viewer, jobGroup, requestId),
   holdJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.holdJobs(viewer, selection, requestId),
   releaseJobs: (_, { selection }, { services, viewer, requestId }) =>
@@ -89,6 +80,21 @@ export const Mutation: MutationResolvers = {
   removeLicence: (_, { licence }, { services, viewer, requestId }) =>
     services.grid.removeLicence(viewer, licence, requestId),
 
+  createDataset: (_, { input }, { services, viewer, requestId }) =>
+    services.data.createDataset(viewer, input, requestId),
+  updateDataset: (_, { input }, { services, viewer, requestId }) =>
+    services.data.updateDataset(viewer, input, requestId),
+  removeDataset: (_, { dataset }, { services, viewer, requestId }) =>
+    services.data.removeDataset(viewer, dataset, requestId),
+  setReplicas: (_, change, { services, viewer, requestId }) =>
+    services.data.setReplicas(viewer, change, requestId),
+  importDatasets: (_, { datasets }, { services, viewer, requestId }) =>
+    services.data.importDatasets(viewer, datasets, requestId),
+  setLinks: (_, { links }, { services, viewer, requestId }) =>
+    services.data.setLinks(viewer, links, requestId),
+  removeLink: (_, { from, to }, { services, viewer, requestId }) =>
+    services.data.removeLink(viewer, from, to, requestId),
+
   registerUser: (_, { input }, { services, viewer, requestId }) =>
     services.people.registerUser(viewer, input, requestId),
   updateUser: (_, { input }, { services, viewer, requestId }) =>
@@ -114,6 +120,8 @@ export const Mutation: MutationResolvers = {
 
   heartbeat: (_, { site, machines }, { services, viewer }) =>
     services.agents.heartbeat(viewer, site, machines),
+  reportLinks: (_, { site, measurements }, { services, viewer }) =>
+    services.data.reportLinks(viewer, site, measurements),
   reportRuns: async (_, { site, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, reports),
   }),
@@ -125,7 +133,7 @@ function answer<T extends { loaders: Loaders | null }>(update: T, _: unknown, co
   return update;
 }
 
-export const Subscription: SubscriptionResolvers = {
+export const Subscription: Required<SubscriptionResolvers> = {
   jobUpdated: {
     subscribe: (_, { filter, after }, { services, viewer }) =>
       services.subscriptions.jobUpdated(viewer, filter ?? null, after ?? null),
@@ -139,6 +147,11 @@ export const Subscription: SubscriptionResolvers = {
   simulationUpdated: {
     subscribe: (_, { simulation, after }, { services, viewer }) =>
       services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
+    resolve: answer,
+  },
+  jobRatioUpdated: {
+    subscribe: (_, { application, after }, { services, viewer }) =>
+      services.ratios.jobRatioUpdated(viewer, application ?? null, after ?? null),
     resolve: answer,
   },
   assignments: {

@@ -17,7 +17,7 @@ import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { PlacementModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
-import { newJob } from './job-input.js';
+import { newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
 
 /** The id of a job that does not exist: draws depend on ids, so a dry run's draw may fall otherwise than the job's will. */
@@ -88,7 +88,8 @@ export function createExplainService(parts: ServiceParts) {
         if ((job === null) === (spec === null))
           throw badInput('placement', { job, spec: spec && '…' }, 'either `job` or `spec`');
         if (spec !== null) {
-          const made = newJob(spec, handlesAll(viewer), (fault) => {
+          const places = await placesOf([spec], queries);
+          const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
           return atRoot(schedulersJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));

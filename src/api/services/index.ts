@@ -1,26 +1,34 @@
 /** The services that the resolvers call, by what they are about. */
 import { createAgentsService } from './agents.js';
+import { createDataService } from './data.js';
 import { createEventsService } from './events.js';
 import { createExplainService } from './explain.js';
 import { createGridService } from './grid.js';
+import { createGroupsService } from './groups.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
 import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
+import { createRatiosService } from './ratios.js';
+import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
 import { createSubscriptionsService } from './subscriptions.js';
 
 export function createServices(parts: ServiceParts) {
   return {
     agents: createAgentsService(parts),
+    data: createDataService(parts),
     events: createEventsService(parts),
     explain: createExplainService(parts),
     grid: createGridService(parts),
+    groups: createGroupsService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
+    ratios: createRatiosService(parts),
+    shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
     subscriptions: createSubscriptionsService(parts),
   };

@@ -2,10 +2,13 @@
  * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
+import type { JobInput as CoreInput } from '../../core/model.js';
+import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { INT_MAX, textFault } from '../check.js';
 import { quote } from '../errors.js';
-import type { ErrorCode, JobInput } from '../generated/resolvers-types.js';
+import type { ErrorCode, InputDataInput, JobInput } from '../generated/resolvers-types.js';
+import { type IdType, parseGlobalId } from '../ids.js';
 
 export interface Fault {
   field: string;
@@ -22,18 +25,69 @@ const VARIABLES_MAX = 500;
 /** Arguments and environment of one job together. */
 const WORDS_CHARS_MAX = 256 * 1024;
 const LICENCES_MAX = 16;
+const INPUTS_MAX = 100;
 const COUNT_MAX = 100_000;
 const BOOST_MAX = 1_000;
 /** About thirty years: longer than any run, and exact to the millisecond when added to any time. */
 const SECONDS_MAX = 1e9;
-const SIZE_MB_MAX = 1e12;
+export const SIZE_MB_MAX = 1e12;
 const BENCHMARK_MAX = 1e9;
+/** Ids in one look-up. */
+const LOOK_UP_MAX = 10_000;
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
 
+const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
+/** Of the datasets and sites that jobs name, those that are there: not removed. */
+export interface Places {
+  datasets: ReadonlySet<number>;
+  sites: ReadonlySet<number>;
+}
+
+/** Looks up what all jobs of a submission name, each once. */
+export async function placesOf(
+  jobs: Iterable<Pick<JobInput, 'inputs' | 'submittingSite'>>,
+  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds'>,
+): Promise<Places> {
+  const datasets = new Set<number>();
+  const sites = new Set<number>();
+  const note = (type: IdType, id: string | null | undefined, into: Set<number>): void => {
+    const parsed = id ? parseGlobalId(id) : null;
+    if (parsed?.type === type) into.add(parsed.id);
+  };
+  for (const { inputs, submittingSite } of jobs) {
+    note('site', submittingSite, sites);
+    for (const { dataset, site } of inputs) {
+      note('dataset', dataset, datasets);
+      note('site', site, sites);
+    }
+  }
+  return {
+    datasets: await there(datasets, (ids) => queries.datasetsByIds(ids)),
+    sites: await there(sites, (ids) => queries.sitesByIds(ids)),
+  };
+}
+
+async function there(
+  named: ReadonlySet<number>,
+  read: (ids: number[]) => Promise<{ id: number; removedAt: number | null }[]>,
+): Promise<Set<number>> {
+  const ids = [...named];
+  const found = new Set<number>();
+  for (let i = 0; i < ids.length; i += LOOK_UP_MAX) {
+    for (const { id, removedAt } of await read(ids.slice(i, i + LOOK_UP_MAX)))
+      if (removedAt === null) found.add(id);
+  }
+  return found;
+}
+
 /** Checks one job; faults are handed to `fault`. The result is only good when there were none. */
-export function newJob(input: JobInput, mayRaise: boolean, fault: (fault: Fault) => void): NewJob {
+export function newJob(
+  input: JobInput,
+  { mayRaise, places }: { mayRaise: boolean; places: Places },
+  fault: (fault: Fault) => void,
+): NewJob {
   const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
     fault({ field, code, message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}` });
   const text = (
@@ -58,6 +112,36 @@ export function newJob(input: JobInput, mayRaise: boolean, fault: (fault: Fault)
   const size = (field: string, value: number): number => {
     if (!(value >= 0 && value <= SIZE_MB_MAX)) refuse(field, value, `0 to ${SIZE_MB_MAX}`);
     return value;
+  };
+  /** Seconds or shares that may be absent. */
+  const amount = (field: string, value: number | null | undefined, max: number): number | null => {
+    if (value === null || value === undefined) return null;
+    if (!(value >= 0 && value <= max)) refuse(field, value, `0 to ${max}`);
+    return value;
+  };
+  const place = (field: string, type: 'dataset' | 'site', id: string): number => {
+    const parsed = parseGlobalId(id);
+    const known = type === 'dataset' ? places.datasets : places.sites;
+    if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
+    refuse(
+      field,
+      id,
+      type === 'dataset' ? 'the id of a dataset that is there' : 'the id of a site in service',
+    );
+    return 0;
+  };
+  const data = ({ dataset, sizeMb, site }: InputDataInput, field: string): CoreInput => {
+    const given = (value: unknown): boolean => value !== null && value !== undefined;
+    if (given(dataset) !== (given(sizeMb) || given(site)) && given(sizeMb) === given(site)) {
+      return given(dataset)
+        ? { datasetId: place(`${field}.dataset`, 'dataset', dataset as string) }
+        : {
+            sizeMb: size(`${field}.sizeMb`, sizeMb as number),
+            siteId: place(`${field}.site`, 'site', site as string),
+          };
+    }
+    refuse(field, { dataset, sizeMb, site }, '`dataset`, or `sizeMb` and `site`');
+    return { datasetId: 0 };
   };
 
   text('command', input.command, PATH_CHARS_MAX);
@@ -102,12 +186,15 @@ export function newJob(input: JobInput, mayRaise: boolean, fault: (fault: Fault)
     for (const kind of licences) text('licences', kind, NAME_CHARS_MAX);
   }
 
+  if (input.inputs.length > INPUTS_MAX) refuse('inputs', input.inputs.length, `up to ${INPUTS_MAX} inputs`);
+
   whole('boost', input.boost, -BOOST_MAX, BOOST_MAX);
   if (input.boost > 0 && !mayRaise)
     refuse('boost', input.boost, `-${BOOST_MAX} to 0; above 0 needs an operator`, 'FORBIDDEN');
   if (input.arrayIndex !== null && input.arrayIndex !== undefined)
     whole('arrayIndex', input.arrayIndex, 0, INT_MAX);
 
+  const origin = input.submittingSite ?? null;
   const limit = input.runTimeLimitSeconds ?? null;
   const simulated = input.simulatedRunSeconds ?? null;
   return {
@@ -131,8 +218,12 @@ export function newJob(input: JobInput, mayRaise: boolean, fault: (fault: Fault)
     deadline: input.deadline ? input.deadline.getTime() / 1000 : null,
     inputMb: size('inputMb', input.inputMb),
     outputMb: size('outputMb', input.outputMb),
+    inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
+    originSiteId: origin === null ? null : place('submittingSite', 'site', origin),
+    computationShare: amount('computationShare', input.computationShare, 1),
     restartable: input.restartable,
     simulatedRunS: simulated === null ? null : above0('simulatedRunSeconds', simulated, SECONDS_MAX),
+    simulatedIoS: amount('simulatedIoSeconds', input.simulatedIoSeconds, SECONDS_MAX),
     boost: input.boost,
     held: input.held,
   };

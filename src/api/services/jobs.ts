@@ -24,12 +24,10 @@ import type {
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
-import { type Fault, newJob } from './job-input.js';
+import { type Fault, newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
+import { checkedKey, FAULTS_MAX, submitted } from './submissions.js';
 
-/** Faults of a submission that are reported; the first ones say what is wrong. */
-const FAULTS_MAX = 1_000;
-const KEY_CHARS_MAX = 200;
 const BOOST_MAX = 1_000;
 /** Ids in a filter. */
 const FILTER_IDS_MAX = 1_000;
@@ -47,23 +45,21 @@ export function createJobsService(parts: ServiceParts) {
         `jobs: ${input.jobs.length} given; accepted: up to ${limits.jobsMax}`,
       );
     }
-    const idempotencyKey = input.idempotencyKey ?? null;
-    if (idempotencyKey !== null) text('idempotencyKey', idempotencyKey, KEY_CHARS_MAX, 1);
-
+    const idempotencyKey = checkedKey(input.idempotencyKey);
+    const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries) };
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
     const jobs: NewJob[] = new Array(input.jobs.length);
-    const mayRaise = handlesAll(viewer);
     let index = 0;
     const fault = (one: Fault): void => {
       if (errors.length < FAULTS_MAX) errors.push({ index, ...one });
     };
     for (const job of input.jobs) {
-      jobs[index] = newJob(job, mayRaise, fault);
+      jobs[index] = newJob(job, context, fault);
       index++;
     }
     if (errors.length > 0) return { ids: [], repeated: false, errors };
 
-    const result = await store.submit({
+    const { jobIds, repeated } = await submitted(parts, {
       userId: viewer.userId,
       idempotencyKey,
       // Only a submission with a key is ever compared with another.
@@ -71,30 +67,7 @@ export function createJobsService(parts: ServiceParts) {
       jobs,
       now: now(),
     });
-    switch (result.kind) {
-      case 'accepted':
-        if (!result.repeated) parts.wake(['root']);
-        return { ids: result.jobIds, repeated: result.repeated, errors: [] };
-      case 'key-reused':
-        throw new ApiError(
-          'IDEMPOTENCY_KEY_REUSED',
-          `idempotencyKey ${JSON.stringify(idempotencyKey)} was used before with other jobs`,
-        );
-      case 'full':
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `the service holds ${result.live} jobs; accepted: up to ${result.limit}`,
-        );
-      case 'quota': {
-        const { limit, periodS, used, asked, freesAt } = result;
-        const when = freesAt === null ? null : new Date(freesAt * 1000).toISOString();
-        throw new ApiError(
-          'QUOTA_EXCEEDED',
-          `${asked} jobs asked for, ${used} of ${limit} used within ${periodS} s; ${when ? `admitted from ${when}` : 'never admitted at once'}`,
-          { limit, periodSeconds: periodS, used, asked, freesAt: when },
-        );
-      }
-    }
+    return { ids: jobIds, repeated, errors: [] };
   }
 
   /** A selection as the store takes it. */
@@ -208,6 +181,7 @@ export function createJobsService(parts: ServiceParts) {
       ...(typeof filter?.group === 'string'
         ? { groupName: text('filter.group', filter.group, NAME_CHARS_MAX) }
         : {}),
+      ...(filter?.jobGroup ? { groupId: localId('group', filter.jobGroup, 'filter.jobGroup') } : {}),
       ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
       ...(filter?.submittedBefore ? { submittedBefore: seconds(filter.submittedBefore) } : {}),
       ...(filter?.endedAfter ? { endedFrom: seconds(filter.endedAfter) } : {}),
@@ -328,7 +302,7 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'states, site, user, application and group; or `ids` beside the filter',
+        'states, site, user, application, group and jobGroup; or `ids` beside the filter',
       );
     }
   }
@@ -340,5 +314,6 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       ? { application: text('selection.filter.application', filter.application, NAME_CHARS_MAX) }
       : {}),
     ...(filter.group ? { groupName: text('selection.filter.group', filter.group, NAME_CHARS_MAX) } : {}),
+    ...(filter.jobGroup ? { groupId: localId('group', filter.jobGroup, 'selection.filter.jobGroup') } : {}),
   };
 }

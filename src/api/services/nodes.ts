@@ -41,8 +41,14 @@ export function createNodesService({ queries }: ServiceParts) {
       const [key] = await queries.apiKeysByIds([id]);
       return key && (key.userId === viewer.userId || viewer.role === 'ADMIN') ? key : null;
     },
-    dataset: async () => null,
-    group: async () => null,
+    async dataset(viewer, id) {
+      const [dataset] = viewer.role === 'AGENT' ? [] : await queries.datasetsByIds([id]);
+      return dataset?.removedAt === null ? dataset : null;
+    },
+    async group(viewer, id) {
+      const [group] = await queries.groupsByIds([id]);
+      return group && maySeeJob(viewer, group) ? group : null;
+    },
     simulation: async (viewer, id) => (handlesAll(viewer) ? (await queries.simulationsByIds([id]))[0] : null),
   };
 

@@ -95,7 +95,10 @@ export function checked(document: unknown): PolicyDocument {
   }
 }
 
-/** The document with some weights of a part replaced; parsing it says whether their names and values are good. */
+/**
+ * The document with some weights of a part replaced; parsing it says whether their names and values are good. Weights may be nested, as
+ * those of DIANA are by kind of job: what is not named stays.
+ */
 function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unknown): unknown {
   if (weights === null || weights === undefined) return document;
   const whole = document as Record<string, Record<string, unknown>>;
@@ -107,7 +110,19 @@ function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unk
       `nothing: the ${part} policy in force, ${JSON.stringify(whole[part]?.kind)}, has no weights`,
     );
   }
-  if (typeof weights !== 'object' || Array.isArray(weights))
-    throw badInput(part, weights, 'an object of weights by name');
-  return { ...whole, [part]: { ...whole[part], weights: { ...(known as object), ...weights } } };
+  if (!isObject(weights)) throw badInput(part, weights, 'an object of weights by name');
+  return { ...whole, [part]: { ...whole[part], weights: merged(known, weights) } };
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const merged = (known: unknown, change: unknown): unknown =>
+  isObject(known) && isObject(change)
+    ? {
+        ...known,
+        ...Object.fromEntries(
+          Object.entries(change).map(([name, value]) => [name, merged(known[name], value)]),
+        ),
+      }
+    : change;

@@ -221,6 +221,7 @@ function matcher(filter: JobFilter | null, owner: number | null): Matcher {
   if (application !== null) text('filter.application', application, NAME_CHARS_MAX);
   const group = given.group ?? null;
   if (group !== null) text('filter.group', group, NAME_CHARS_MAX);
+  const jobGroup = given.jobGroup ? localId('group', given.jobGroup, 'filter.jobGroup') : null;
   const submitted = range(given.submittedAfter, given.submittedBefore);
   const ended = range(given.endedAfter, given.endedBefore);
   return {
@@ -234,6 +235,7 @@ function matcher(filter: JobFilter | null, owner: number | null): Matcher {
       (siteId === null || (event.siteId ?? job.siteId) === siteId) &&
       (application === null || job.application === application) &&
       (group === null || job.groupName === group) &&
+      (jobGroup === null || job.groupId === jobGroup) &&
       (submitted === null || submitted(job.submittedAt)) &&
       (ended === null || (job.endedAt !== null && ended(job.endedAt))),
   };
@@ -279,5 +281,6 @@ function assignment(run: StoredAssignment): Assignment {
     })),
     plannedSeconds: run.plannedS,
     simulatedSeconds: run.simulatedS,
+    simulatedIoSeconds: run.simulatedIoS,
   };
 }

@@ -1,0 +1,37 @@
+/** Datasets, links, and what jobs read. */
+import type {
+  DatasetResolvers,
+  InputDataResolvers,
+  LinkMeasurementResolvers,
+  LinkResolvers,
+} from '../generated/resolvers-types.js';
+import { globalId } from '../ids.js';
+
+export const Dataset: DatasetResolvers = {
+  id: (dataset) => globalId('dataset', dataset.id),
+  replicas: async ({ siteIds }, _, { loaders }) => {
+    const sites = await Promise.all(siteIds.map((id) => loaders.site(id)));
+    return sites.sort((a, b) => (a.name < b.name ? -1 : 1));
+  },
+};
+
+export const Link: LinkResolvers = {
+  from: (link, _, { loaders }) => loaders.site(link.fromSiteId),
+  to: (link, _, { loaders }) => loaders.site(link.toSiteId),
+  bandwidthMbPerSecond: (link) => link.bandwidthMbS,
+  rttSeconds: (link) => link.rttS,
+  history: (link, { first }, { services }) => services.data.historyOf(link, first),
+};
+
+export const LinkMeasurement: LinkMeasurementResolvers = {
+  measuredAt: (measured) => ('at' in measured ? measured.at : measured.measuredAt),
+  bandwidthMbPerSecond: (measured) => measured.bandwidthMbS,
+  rttSeconds: (measured) => measured.rttS,
+};
+
+export const InputData: InputDataResolvers = {
+  dataset: (input, _, { loaders }) => ('datasetId' in input ? loaders.dataset(input.datasetId) : null),
+  sizeMb: async (input, _, { loaders }) =>
+    'datasetId' in input ? (await loaders.dataset(input.datasetId)).sizeMb : input.sizeMb,
+  site: (input, _, { loaders }) => ('siteId' in input ? loaders.site(input.siteId) : null),
+};

@@ -1,0 +1,34 @@
+/** Job ratios, their history, and the updates that carry its points. */
+import type {
+  JobRatioPointResolvers,
+  JobRatioResolvers,
+  JobRatioUpdateResolvers,
+  RunAveragesResolvers,
+} from '../generated/resolvers-types.js';
+import { maySeeJob } from '../services/access.js';
+
+export const JobRatio: JobRatioResolvers = {
+  history: ({ application }, page, { services }) => services.ratios.historyOf(application, page),
+};
+
+export const RunAverages: RunAveragesResolvers = {
+  turnaroundSeconds: (averages) => averages.turnaroundS,
+  executionSeconds: (averages) => averages.executionS,
+  ioSeconds: (averages) => averages.ioS,
+};
+
+export const JobRatioPoint: JobRatioPointResolvers = {
+  cursor: (point) => String(point.id),
+  job: async ({ jobId }, _, { loaders, viewer }) => {
+    const job = await loaders.findJob(jobId);
+    return job && maySeeJob(viewer, job) ? job : null;
+  },
+  site: (point, _, { loaders }) => loaders.site(point.siteId),
+  turnaroundSeconds: (point) => point.turnaroundS,
+  ioSeconds: (point) => point.ioS,
+  dataIntensive: (point) => 1 - point.computation,
+};
+
+export const JobRatioUpdate: JobRatioUpdateResolvers = {
+  resyncRequired: ({ point }) => point === null,
+};

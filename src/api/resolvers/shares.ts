@@ -1,0 +1,11 @@
+/** Sites as one another's peers, and what users have in meta-queues. */
+import type { PeerResolvers, UserStandingResolvers } from '../generated/resolvers-types.js';
+
+export const Peer: PeerResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
+};
+
+export const UserStanding: UserStandingResolvers = {
+  user: ({ userId }, _, { loaders }) => loaders.user(userId),
+  groups: ({ groups }, { first }, { services }) => groups.slice(0, services.shares.groupsShown(first)),
+};

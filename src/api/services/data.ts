@@ -1,0 +1,259 @@
+/** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
+import type { Link } from '../../core/model.js';
+import { DATASETS_IMPORTED_MAX, type NewDataset } from '../../store/directory.js';
+import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { atMost, notNull, positive, text, textFault, within } from '../check.js';
+import { type Connection, connection, decodeCursor, encodeCursor, pageSize } from '../connections.js';
+import { badInput, quote } from '../errors.js';
+import type {
+  DatasetInput,
+  LinkInput,
+  LinkMeasurementInput,
+  QueryDatasetsArgs,
+  QueryLinksArgs,
+  UpdateDatasetInput,
+} from '../generated/resolvers-types.js';
+import { localId, parseGlobalId } from '../ids.js';
+import type { ImportDatasetsPayloadModel } from '../models.js';
+import { guarded, ownSite } from './access.js';
+import { SIZE_MB_MAX } from './job-input.js';
+import { actor, done, type ServiceParts } from './parts.js';
+import { FAULTS_MAX } from './submissions.js';
+
+const NAME_CHARS_MAX = 200;
+const REPLICAS_MAX = 1_000;
+const LINKS_MAX = 10_000;
+const MEASUREMENTS_MAX = 1_000;
+const BANDWIDTH_MB_S_MAX = 1e9;
+const RTT_S_MAX = 3_600;
+/** Beyond, next to nothing arrives. */
+const LOSS_MAX = 0.999;
+
+export function createDataService(parts: ServiceParts) {
+  const { directory, queries, limits, now } = parts;
+
+  /** After a change to what schedulers reckon with. */
+  function changed<T>(value: T): T {
+    parts.wake(['root']);
+    return value;
+  }
+
+  /** What is wrong with datasets to import, as far as one can say without the sites. */
+  function checkImport(
+    datasets: readonly DatasetInput[],
+    sites: ReadonlySet<number>,
+  ): ImportDatasetsPayloadModel['errors'] {
+    const errors: ImportDatasetsPayloadModel['errors'][number][] = [];
+    const names = new Set<string>();
+    datasets.forEach(({ name, sizeMb, replicas }, index) => {
+      const refuse = (field: string, value: unknown, accepted: string): void => {
+        if (errors.length === FAULTS_MAX) return;
+        errors.push({
+          index,
+          field,
+          message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`,
+        });
+      };
+      const wrong = textFault(name, NAME_CHARS_MAX, 1);
+      if (wrong) refuse('name', name, wrong);
+      if (names.has(name)) refuse('name', name, 'each name once');
+      names.add(name);
+      if (!(sizeMb >= 0 && sizeMb <= SIZE_MB_MAX)) refuse('sizeMb', sizeMb, `0 to ${SIZE_MB_MAX}`);
+      if (replicas.length > REPLICAS_MAX) refuse('replicas', replicas.length, `up to ${REPLICAS_MAX} sites`);
+      for (const site of replicas) {
+        const parsed = parseGlobalId(site);
+        if (parsed?.type !== 'site' || !sites.has(parsed.id))
+          refuse('replicas', site, 'the id of a site in service');
+      }
+    });
+    return errors;
+  }
+
+  /** Of the sites named, those in service. */
+  async function inService(named: Iterable<string>): Promise<Set<number>> {
+    const ids = new Set<number>();
+    for (const id of named) {
+      const parsed = parseGlobalId(id);
+      if (parsed?.type === 'site') ids.add(parsed.id);
+    }
+    const found = await queries.sitesByIds([...ids]);
+    return new Set(found.filter((site) => site.removedAt === null).map((site) => site.id));
+  }
+
+  /** The measured or set values of a link. Throws BAD_USER_INPUT naming the field. */
+  const linkValues = (
+    {
+      bandwidthMbPerSecond,
+      rttSeconds,
+      loss,
+    }: Pick<LinkInput, 'bandwidthMbPerSecond' | 'rttSeconds' | 'loss'>,
+    field: (name: string) => string,
+  ): Pick<Link, 'bandwidthMbS' | 'rttS' | 'loss'> => ({
+    bandwidthMbS: positive(field('bandwidthMbPerSecond'), bandwidthMbPerSecond, BANDWIDTH_MB_S_MAX),
+    rttS: within(field('rttSeconds'), rttSeconds, 0, RTT_S_MAX),
+    loss: within(field('loss'), loss, 0, LOSS_MAX),
+  });
+
+  return {
+    ...guarded({
+      async dataset(_viewer: Viewer, id: string): Promise<DatasetRow | null> {
+        const [found] = await queries.datasetsByIds([localId('dataset', id, 'id')]);
+        return found && found.removedAt === null ? found : null;
+      },
+
+      async datasets(
+        _viewer: Viewer,
+        { name, first, after }: QueryDatasetsArgs,
+      ): Promise<Connection<DatasetRow>> {
+        const size = pageSize('first', first, limits);
+        const containing = name ? text('name', name, NAME_CHARS_MAX) : null;
+        const behind = after ? (decodeCursor('after', after, 'dataset', ['string'])[0] as string) : '';
+        const rows = await queries.datasets(containing, behind, size + 1);
+        return connection(rows, size, (one) => encodeCursor('dataset', [one.name]), {
+          continued: behind !== '',
+        });
+      },
+
+      async links(_viewer: Viewer, { from, to, first, after }: QueryLinksArgs): Promise<Connection<LinkRow>> {
+        const size = pageSize('first', first, limits);
+        const cursor = after ? decodeCursor('after', after, 'link', ['number', 'number']) : null;
+        const rows = await queries.links(
+          {
+            ...(from ? { fromSiteId: localId('site', from, 'from') } : {}),
+            ...(to ? { toSiteId: localId('site', to, 'to') } : {}),
+          },
+          cursor && { fromSiteId: cursor[0] as number, toSiteId: cursor[1] as number },
+          size + 1,
+        );
+        return connection(rows, size, (link) => encodeCursor('link', [link.fromSiteId, link.toSiteId]), {
+          continued: cursor !== null,
+        });
+      },
+
+      async createDataset(viewer: Viewer, input: DatasetInput, requestId: string): Promise<DatasetRow> {
+        const dataset = {
+          name: text('name', input.name, NAME_CHARS_MAX, 1),
+          sizeMb: within('sizeMb', input.sizeMb, 0, SIZE_MB_MAX),
+          siteIds: siteIds('replicas', input.replicas),
+        };
+        return changed(done(await directory.createDataset(dataset, actor(viewer, requestId))));
+      },
+      async updateDataset(viewer: Viewer, input: UpdateDatasetInput, requestId: string): Promise<DatasetRow> {
+        const name = notNull('name', input.name);
+        const sizeMb = notNull('sizeMb', input.sizeMb);
+        const change = {
+          ...(name === undefined ? {} : { name: text('name', name, NAME_CHARS_MAX, 1) }),
+          ...(sizeMb === undefined ? {} : { sizeMb: within('sizeMb', sizeMb, 0, SIZE_MB_MAX) }),
+        };
+        const id = localId('dataset', input.dataset, 'dataset');
+        return changed(done(await directory.updateDataset(id, change, actor(viewer, requestId))));
+      },
+      async removeDataset(viewer: Viewer, dataset: string, requestId: string): Promise<DatasetRow> {
+        const id = localId('dataset', dataset, 'dataset');
+        return changed(done(await directory.removeDataset(id, now(), actor(viewer, requestId))));
+      },
+      async setReplicas(
+        viewer: Viewer,
+        { dataset, add, remove }: { dataset: string; add: readonly string[]; remove: readonly string[] },
+        requestId: string,
+      ): Promise<DatasetRow> {
+        const id = localId('dataset', dataset, 'dataset');
+        const change = { add: siteIds('add', add), remove: siteIds('remove', remove) };
+        return changed(done(await directory.setReplicas(id, change, actor(viewer, requestId))));
+      },
+
+      async importDatasets(
+        viewer: Viewer,
+        datasets: readonly DatasetInput[],
+        requestId: string,
+      ): Promise<ImportDatasetsPayloadModel> {
+        if (datasets.length === 0) throw badInput('datasets', [], `1 to ${DATASETS_IMPORTED_MAX} datasets`);
+        atMost('datasets', datasets, DATASETS_IMPORTED_MAX);
+        const sites = await inService(replicasOf(datasets));
+        const errors = checkImport(datasets, sites);
+        if (errors.length > 0) return { created: 0, updated: 0, errors };
+        const made = datasets.map(
+          ({ name, sizeMb, replicas }): NewDataset => ({
+            name,
+            sizeMb,
+            siteIds: siteIds('replicas', replicas),
+          }),
+        );
+        const { created, updated } = done(await directory.importDatasets(made, actor(viewer, requestId)));
+        return changed({ created, updated, errors: [] });
+      },
+
+      async setLinks(viewer: Viewer, inputs: readonly LinkInput[], requestId: string): Promise<LinkRow[]> {
+        if (inputs.length === 0) throw badInput('links', [], `1 to ${LINKS_MAX} links`);
+        atMost('links', inputs, LINKS_MAX);
+        const sites = await inService(inputs.flatMap(({ from, to }) => [from, to]));
+        const seen = new Set<string>();
+        const links = inputs.map((input, index): Link => {
+          const field = (name: string): string => `links[${index}].${name}`;
+          const end = (name: 'from' | 'to'): number => {
+            const id = localId('site', input[name], field(name));
+            if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site in service');
+            return id;
+          };
+          const [fromSiteId, toSiteId] = [end('from'), end('to')];
+          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'another site than `from`');
+          const way = `${fromSiteId} ${toSiteId}`;
+          if (seen.has(way))
+            throw badInput(`links[${index}]`, { from: input.from, to: input.to }, 'each link once');
+          seen.add(way);
+          return { fromSiteId, toSiteId, ...linkValues(input, field) };
+        });
+        return changed(done(await directory.setLinks(links, now(), actor(viewer, requestId))));
+      },
+      async removeLink(viewer: Viewer, from: string, to: string, requestId: string): Promise<LinkRow> {
+        const [fromSiteId, toSiteId] = [localId('site', from, 'from'), localId('site', to, 'to')];
+        return changed(done(await directory.removeLink(fromSiteId, toSiteId, actor(viewer, requestId))));
+      },
+
+      async reportLinks(
+        viewer: Viewer,
+        site: string,
+        inputs: readonly LinkMeasurementInput[],
+      ): Promise<(LinkMeasurementRow | LinkRow | null)[]> {
+        const siteId = localId('site', site, 'site');
+        ownSite(viewer, siteId);
+        atMost('measurements', inputs, MEASUREMENTS_MAX);
+        const names = new Set<string>();
+        const values = inputs.map((input, index) => {
+          const field = (name: string): string => `measurements[${index}].${name}`;
+          text(field('from'), input.from, NAME_CHARS_MAX, 1);
+          if (names.has(input.from)) throw badInput(field('from'), input.from, 'each site once');
+          names.add(input.from);
+          return linkValues(input, field);
+        });
+        const found = await Promise.all([...names].map((name) => queries.siteByName(name)));
+        const froms = found.map((from) => (from === null || from.id === siteId ? null : from.id));
+        const measured = values.flatMap((one, i) => {
+          const fromSiteId = froms[i] ?? null;
+          return fromSiteId === null ? [] : [{ fromSiteId, ...one }];
+        });
+        if (measured.length === 0) return froms.map(() => null);
+        const links = done(await directory.reportLinks(siteId, measured, now()));
+        changed(links);
+        const byFrom = new Map(links.map((link) => [link.fromSiteId, link]));
+        return froms.map((from) => (from === null ? null : (byFrom.get(from) ?? null)));
+      },
+    }),
+
+    /** Of a link that the viewer has been shown. */
+    historyOf({ fromSiteId, toSiteId }: Link, first: number | null): Promise<LinkMeasurementRow[]> {
+      return queries.linkHistory(fromSiteId, toSiteId, pageSize('first', first, limits));
+    },
+  };
+}
+
+function* replicasOf(datasets: readonly DatasetInput[]): Generator<string> {
+  for (const { replicas } of datasets) yield* replicas;
+}
+
+/** Distinct sites of a list. Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
+function siteIds(field: string, ids: readonly string[]): number[] {
+  atMost(field, ids, REPLICAS_MAX);
+  return [...new Set(ids.map((id) => localId('site', id, field)))];
+}

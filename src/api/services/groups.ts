@@ -1,0 +1,233 @@
+/** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { GroupRow } from '../../store/rows.js';
+import type { NewJob } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { text, textFault } from '../check.js';
+import {
+  type Connection,
+  connection,
+  decodeCursor,
+  encodeCursor,
+  type ForwardArguments,
+  pageSize,
+} from '../connections.js';
+import { ApiError, badInput, notFound, quote } from '../errors.js';
+import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
+import { globalId, localId } from '../ids.js';
+import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../models.js';
+import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { newJob, placesOf } from './job-input.js';
+import { actor, type ServiceParts } from './parts.js';
+import { checkedKey, FAULTS_MAX, submitted } from './submissions.js';
+import { filled, filledChars, type Template, templateOf } from './template.js';
+
+const NAME_CHARS_MAX = 200;
+const VALUE_CHARS_MAX = 128 * 1024;
+/** The job's place in its group; no parameter may be called so. */
+const INDEX = 'index';
+/** Jobs that are made before others get their turn. */
+const JOBS_OF_A_TURN = 5_000;
+
+export function createGroupsService(parts: ServiceParts) {
+  const { store, queries, limits, now } = parts;
+
+  async function submitJobGroup(
+    viewer: Viewer,
+    input: SubmitJobGroupInput,
+  ): Promise<SubmitJobGroupPayloadModel> {
+    const name =
+      input.name === null || input.name === undefined ? null : text('name', input.name, NAME_CHARS_MAX, 1);
+    const idempotencyKey = checkedKey(input.idempotencyKey);
+    const size = sizeOf(input, limits.groupJobsMax);
+
+    const errors: SubmitJobGroupPayloadModel['errors'][number][] = [];
+    const refuse = (index: number, field: string, value: unknown, accepted: string): void => {
+      if (errors.length === FAULTS_MAX) return;
+      const message = `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`;
+      errors.push({ index, field, code: 'BAD_USER_INPUT', message });
+    };
+    const refused = () => ({ groupId: null, ids: [], repeated: false, errors });
+
+    if ((input.template.arrayIndex ?? null) !== null)
+      refuse(0, 'template.arrayIndex', input.template.arrayIndex, 'nothing: it is the place in the group');
+    const maker = makerOf(input.template);
+    if (input.parameters) {
+      for (const [i, row] of input.parameters.entries()) checkParameters(row, i, maker.names, refuse);
+    } else for (const other of maker.names) refuse(0, 'template', `{${other}}`, 'only {index}, with `count`');
+    if (errors.length > 0) return refused();
+
+    const context = { mayRaise: handlesAll(viewer), places: await placesOf([input.template], queries) };
+    const jobs: NewJob[] = new Array(size);
+    let chars = 0;
+    for (let index = 0; index < size; index++) {
+      const values = input.parameters?.[index] as Readonly<Record<string, string>> | undefined;
+      const valueFor = (of: string): string => (of === INDEX ? String(index) : (values?.[of] as string));
+      chars += maker.chars(valueFor);
+      if (chars > limits.groupCharsMax) {
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `template: with the parameters of ${index + 1} jobs its texts are longer than all jobs' together may be; accepted: up to ${limits.groupCharsMax} characters`,
+          { field: 'template' },
+        );
+      }
+      jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) => {
+        if (errors.length === FAULTS_MAX) return;
+        const { code, field, message } = fault;
+        errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
+      });
+      // What is wrong with the template is wrong with every job: told once.
+      if (index === 0 && errors.length > 0) return refused();
+      if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turn();
+    }
+    if (errors.length > 0) return refused();
+
+    const { jobIds, groupId, repeated } = await submitted(parts, {
+      userId: viewer.userId,
+      idempotencyKey,
+      payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs),
+      jobs,
+      group: { name, template: input.template },
+      now: now(),
+    });
+    return { groupId, ids: jobIds, repeated, errors: [] };
+  }
+
+  async function visibleGroup(viewer: Viewer, id: string, field: string): Promise<GroupRow | null> {
+    const [found] = await queries.groupsByIds([localId('group', id, field)]);
+    return found && maySeeJob(viewer, found) ? found : null;
+  }
+
+  return guarded({
+    submitJobGroup,
+
+    async cancelJobGroup(viewer: Viewer, id: string, requestId: string): Promise<CancelJobGroupPayloadModel> {
+      const group = await visibleGroup(viewer, id, 'jobGroup');
+      if (group === null) throw notFound('jobGroup', id);
+      const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
+      const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
+      const { changed, touched } = await store.cancel(selection, now(), cause);
+      if (touched.length > 0) parts.wake(touched.map((site) => site ?? 'root'));
+      if (changed.length > 0 && handlesAll(viewer)) {
+        await parts.directory.audit(
+          actor(viewer, requestId),
+          'cancelJobGroup',
+          globalId('group', group.id),
+          null,
+          {
+            jobs: changed.length,
+          },
+        );
+      }
+      return { groupId: group.id, cancelled: changed.length };
+    },
+
+    jobGroup: (viewer: Viewer, id: string) => visibleGroup(viewer, id, 'id'),
+
+    async jobGroups(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<GroupRow>> {
+      const size = pageSize('first', first, limits);
+      const before = after ? (decodeCursor('after', after, 'group', ['number'])[0] as number) : null;
+      const rows = await queries.groups(ownerOnly(viewer), before, size + 1);
+      return connection(rows, size, (group) => encodeCursor('group', [group.id]), {
+        continued: before !== null,
+      });
+    },
+  });
+}
+
+/** How many jobs are asked for. Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
+function sizeOf({ parameters, count }: SubmitJobGroupInput, max: number): number {
+  if (((parameters ?? null) === null) === ((count ?? null) === null))
+    throw badInput(
+      'parameters',
+      parameters ? 'parameters and count' : 'neither parameters nor count',
+      'one of the two',
+    );
+  const [field, size] = parameters
+    ? (['parameters', parameters.length] as const)
+    : (['count', count as number] as const);
+  if (size < 1) throw badInput(field, size, `1 to ${max} jobs`);
+  if (size > max) {
+    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${size} jobs asked for; accepted: up to ${max}`, {
+      field,
+    });
+  }
+  return size;
+}
+
+/** One job's parameters: a text for each name of the template, and nothing else. */
+function checkParameters(
+  row: unknown,
+  index: number,
+  names: ReadonlySet<string>,
+  refuse: (index: number, field: string, value: unknown, accepted: string) => void,
+): void {
+  const place = `parameters[${index}]`;
+  if (row === null || typeof row !== 'object' || Array.isArray(row)) {
+    refuse(index, place, row, 'an object of texts by name');
+    return;
+  }
+  const values = row as Readonly<Record<string, unknown>>;
+  for (const name of names) {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    const wrong =
+      typeof value === 'string' ? textFault(value, VALUE_CHARS_MAX) : `a text for {${name}} of the template`;
+    if (wrong) refuse(index, `${place}.${name}`, value, wrong);
+  }
+  for (const name of Object.keys(values)) {
+    if (names.has(name)) continue;
+    const used = [...names].map((other) => `{${other}}`).join(', ');
+    refuse(
+      index,
+      `${place}.${name}`,
+      values[name],
+      name === INDEX
+        ? 'no `index`: it is the place in the group'
+        : `what the template uses: ${used || 'nothing'}`,
+    );
+  }
+}
+
+/** What makes jobs of a template. */
+interface Maker {
+  /** Parameters that the template uses. */
+  names: ReadonlySet<string>;
+  /** How long a job's texts are. */
+  chars(valueFor: (name: string) => string): number;
+  make(valueFor: (name: string) => string): JobInput;
+}
+
+function makerOf(job: JobInput): Maker {
+  const optional = (of: string | null | undefined): Template | null =>
+    of === null || of === undefined ? null : templateOf(of);
+  const name = optional(job.name);
+  const workingDirectory = optional(job.workingDirectory);
+  const args = job.arguments.map(templateOf);
+  const environment = job.environment.map((variable) => ({
+    name: variable.name,
+    value: templateOf(variable.value),
+  }));
+  const all = [name, workingDirectory, ...args, ...environment.map(({ value }) => value)].filter(
+    (one) => one !== null,
+  );
+  const names = new Set(all.flatMap((one) => one.names));
+  names.delete(INDEX);
+  return {
+    names,
+    chars: (valueFor) => all.reduce((sum, one) => sum + filledChars(one, valueFor), 0),
+    make: (valueFor) => ({
+      ...job,
+      name: name && filled(name, valueFor),
+      workingDirectory: workingDirectory && filled(workingDirectory, valueFor),
+      arguments: args.map((one) => filled(one, valueFor)),
+      environment: environment.map((one) => ({ name: one.name, value: filled(one.value, valueFor) })),
+    }),
+  };
+}
+
+function hashOf(name: string | null, jobs: readonly NewJob[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(['group', name]));
+  for (const job of jobs) hash.update(JSON.stringify(job));
+  return hash.digest('hex');
+}

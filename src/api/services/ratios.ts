@@ -1,0 +1,177 @@
+/**
+ * What applications spend their run time on, as it was learnt from their runs: now, its history, and news of it.
+ *
+ * A point of the history is written in the transaction that ends its run, and points are numbered in the order of commits. So news need no
+ * buffer: the event feed says when runs have ended, and what is behind a subscriber's cursor is read then. Who is slow reads more at once.
+ */
+import type { JobRatio } from '../../core/index.js';
+import type { RatioPointRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { text } from '../check.js';
+import { type Connection, connection, eventCursor, pageSize } from '../connections.js';
+import { badInput } from '../errors.js';
+import type { JobRatioHistoryArgs } from '../generated/resolvers-types.js';
+import { createLoaders, type Loaders } from '../loaders.js';
+import type { JobRatioModel, JobRatioUpdateModel } from '../models.js';
+import { pulled } from '../subscriptions/streams.js';
+import { guarded, ownerOnly } from './access.js';
+import type { ServiceParts } from './parts.js';
+
+const NAME_CHARS_MAX = 200;
+/** Points of one look. */
+const POINTS_MAX = 1_000;
+
+/** What a look behind a cursor finds. */
+interface Look {
+  points: readonly RatioPointRow[];
+  /** The cursor behind everything that was looked at. */
+  upTo: number;
+  /** There may be more behind it. */
+  more: boolean;
+  /** Retention has passed the cursor: points were left out. */
+  tooOld: boolean;
+  loaders: Loaders;
+}
+
+export function createRatiosService(parts: ServiceParts) {
+  const { feed, queries, mirror, limits } = parts;
+
+  /** The ratio that a job of the viewer's would get which needs nothing in particular. */
+  async function ofSimilar(viewer: Viewer, application: string): Promise<JobRatio> {
+    await mirror.sync();
+    const nothing = { licences: [], os: null, arch: null, data: null };
+    return mirror.grid.history.ratioOf({ application, userId: viewer.userId, ...nothing });
+  }
+
+  async function jobRatio(viewer: Viewer, application: string): Promise<JobRatioModel> {
+    text('application', application, NAME_CHARS_MAX, 1);
+    const { cursor, ratio } = await queries.ratio(application);
+    if (ratio === null) {
+      return {
+        application,
+        ...(await ofSimilar(viewer, application)),
+        averages: null,
+        cursor: String(cursor),
+      };
+    }
+    const { runs, computation, turnaroundS, executionS, ioS } = ratio;
+    return {
+      application,
+      computation,
+      dataIntensive: 1 - computation,
+      source: 'APPLICATION',
+      runs,
+      averages: { turnaroundS, executionS, ioS },
+      cursor: String(cursor),
+    };
+  }
+
+  async function look(application: string | null, after: number): Promise<Look> {
+    const loaders = createLoaders(queries, parts.now);
+    const latest = await queries.latestRatioPoint();
+    const found = await queries.ratioPointsSince(application, after, POINTS_MAX);
+    if (found === 'too-old') return { points: [], upTo: latest, more: false, tooOld: true, loaders };
+    const more = found.length === POINTS_MAX;
+    const last = found.at(-1)?.id ?? after;
+    return { points: found, upTo: more ? last : Math.max(last, latest), more, tooOld: false, loaders };
+  }
+
+  // Subscribers that wake together and stand at the same place share one look: it begins after the feed has come to this cursor.
+  let shared = { cursor: '', looks: new Map<string, Promise<Look>>() };
+  function lookTogether(application: string | null, after: number): Promise<Look> {
+    if (shared.cursor !== feed.cursor) shared = { cursor: feed.cursor, looks: new Map() };
+    const key = JSON.stringify([application, after]);
+    let promise = shared.looks.get(key);
+    if (!promise) {
+      promise = look(application, after);
+      shared.looks.set(key, promise);
+    }
+    return promise;
+  }
+
+  /** Where a subscriber begins: behind its cursor, or now. */
+  async function begin(after: string | null): Promise<number> {
+    const latest = await queries.latestRatioPoint();
+    const cursor = eventCursor('after', after);
+    if (cursor === null) return latest;
+    if (Number(cursor) > latest) throw badInput('after', cursor, 'a cursor of a job ratio, point or update');
+    return Number(cursor);
+  }
+
+  return {
+    ...guarded({
+      jobRatio,
+
+      async jobRatioUpdated(viewer: Viewer, application: string | null, after: string | null) {
+        if (application !== null) text('application', application, NAME_CHARS_MAX, 1);
+        // Of all applications, users hear of their own runs only.
+        const owner = application === null ? ownerOnly(viewer) : null;
+        const stop = new AbortController();
+        // Followed from before the first look, so that nothing is missed in between.
+        let news = feed.follow(feed.cursor, stop.signal);
+        let at = await begin(after);
+        let found: Look | null = await look(application, at);
+        let ready = await visible(found);
+        let next = 0;
+
+        async function visible({ points, loaders }: Look): Promise<readonly RatioPointRow[]> {
+          if (owner === null) return points;
+          const jobs = await loaders.jobs(points.map((point) => point.jobId));
+          const own = new Set(jobs.filter((job) => job.userId === owner).map((job) => job.id));
+          return points.filter((point) => own.has(point.jobId));
+        }
+
+        /** Waits until runs have ended that the next look may find. False: the subscription has ended. */
+        async function runsEnded(): Promise<boolean> {
+          for (;;) {
+            const { value: batch, done } = await news.next();
+            if (done || !batch) return false;
+            if (!batch.resync && !batch.events.some((event) => event.toState === 'COMPLETED')) continue;
+            if (batch.cursor !== feed.cursor) {
+              // One look finds what all the batches in between would tell of.
+              void news.return();
+              news = feed.follow(feed.cursor, stop.signal);
+            }
+            return true;
+          }
+        }
+
+        return pulled<JobRatioUpdateModel>(
+          async () => {
+            for (;;) {
+              const point = ready[next++];
+              if (point && found) return { cursor: String(point.id), point, loaders: found.loaders };
+              if (found !== null) {
+                const { tooOld, more, upTo } = found;
+                at = upTo;
+                found = more ? await look(application, at) : null;
+                if (tooOld) return { cursor: String(at), point: null, loaders: null };
+              } else {
+                if (!(await runsEnded())) return null;
+                found = await lookTogether(application, at);
+              }
+              ready = found === null ? [] : await visible(found);
+              next = 0;
+            }
+          },
+          () => stop.abort(),
+        );
+      },
+    }),
+
+    /** Of an application that the viewer has been shown. */
+    async historyOf(
+      application: string,
+      { first, after, last, before }: JobRatioHistoryArgs,
+    ): Promise<Connection<RatioPointRow>> {
+      const backward = (last ?? null) !== null || (before ?? null) !== null;
+      if (backward && ((first ?? null) !== null || (after ?? null) !== null))
+        throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+      const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
+      const cursor = backward ? eventCursor('before', before) : eventCursor('after', after);
+      const from = cursor === null ? null : Number(cursor);
+      const rows = await queries.ratioPoints(application, from, size + 1, backward);
+      return connection(rows, size, (point) => String(point.id), { backward, continued: from !== null });
+    },
+  };
+}
