@@ -250,6 +250,16 @@ describe('pictures', () => {
     for (const { label } of drawn) expect(texts(all.get('wait')!)).toContain(label);
   });
 
+  it('have the same time in all Gantt charts, though one policy is done earlier', async () => {
+    const ends = [60, 30].map((runS, i) => {
+      const jobs = simJobs([{ submit: 0, runS }]);
+      return { label: `p${i}`, record: simulated(jobs, [1]).record };
+    });
+    const all = await svgs(ends);
+    const widths = ['gantt-p0', 'gantt-p1'].map((name) => box(marks(all.get(name)!, 'rect')[0]!).width);
+    expect(widths).toEqual([900, 450]);
+  });
+
   it('show sites on top of each other, by name', async () => {
     const jobs = simJobs([
       { submit: 0, runS: 10, cpusPerTask: 2, siteId: 1 },

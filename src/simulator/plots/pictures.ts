@@ -49,11 +49,14 @@ export async function pictures(subject: string, drawn: readonly Drawn[]): Promis
   ];
   const all: Picture[] = [];
   for (const { name, ...chart } of charts) all.push({ name, svg: await chartSvg(chart) });
+  const lastS = Math.max(...drawn.map(({ record: { gantt } }) => (gantt.leftOut === 0 ? gantt.toS : 0)));
   for (const { label, record } of drawn) {
+    // One that is whole has time to the end of the others, so that they can be compared.
+    const gantt = record.gantt.leftOut === 0 ? { ...record.gantt, toS: lastS } : record.gantt;
     const title = drawn.length > 1 ? `Who runs where: ${label}` : 'Who runs where';
     all.push({
       name: drawn.length > 1 ? `gantt-${label}` : 'gantt',
-      svg: await specificationSvg(ganttSpecification(title, subject, record.gantt)),
+      svg: await specificationSvg(ganttSpecification(title, subject, gantt)),
     });
   }
   return all;
@@ -249,7 +252,7 @@ function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLe
       text: title,
       subtitle: [
         subject,
-        `A rectangle is a job on its processors, from second ${fromS} to ${toS} of the trace. Colours only tell neighbours apart.`,
+        `A rectangle is a job on its processors, from second ${Math.round(fromS)} to ${Math.round(toS)} of the trace. Colours only tell neighbours apart.`,
         ...(cut ? ['Of each site, processors above the highest that a job has here are not shown.'] : []),
         ...(bars.length === 0 ? ['No job ran in this window.'] : []),
         ...(leftOut > 0
