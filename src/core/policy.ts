@@ -223,6 +223,13 @@ export function orderMode({ dispatch }: Pick<Policy, 'dispatch'>): TwoLevelPolic
   return dispatch.kind === 'diana' ? 'MS' : 'LS';
 }
 
+/**
+ * How many jobs wait at a site at most before the root, or the site's meta-queue, holds back what comes next; null under
+ * policies that send every job on at once.
+ */
+export const queueLimitOf = ({ dispatch }: Pick<Policy, 'dispatch'>): number | null =>
+  'queueLimit' in dispatch ? dispatch.queueLimit : null;
+
 /** The highest level-1 priority that the weights can give, boost apart. */
 export function highestPriority(policy: Pick<TwoLevelPolicy, 'weights' | 'maxDelta'>): number {
   const { deadline, licenses, user } = policy.weights;

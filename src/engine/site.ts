@@ -1,5 +1,5 @@
 /** A site's cycle: jobs of its queue start, or go back to the root when the site is not up. */
-import { type Grid, type Reservation, type SiteEntry, siteCycle } from '../core/index.js';
+import { type Grid, queueLimitOf, type Reservation, type SiteEntry, siteCycle } from '../core/index.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 
 /**
@@ -57,7 +57,10 @@ export async function runSite(
     const others = shared ? whoMayUseLicences(grid, entry, before, holders) : [];
     if (others.length > 0) await tools.wake(others);
     // A reservation that only moved in time need not be kept: nobody decides by another site's instant alone.
-    if (plan.starts.length === 0 && sameClaim(before, plan.reservation)) return;
+    if (plan.starts.length === 0 && sameClaim(before, plan.reservation)) {
+      await wakeRoot(tools, entry, 0);
+      return;
+    }
 
     // 4. Apply. What the truth refuses stays in the queue.
     const outcome = await cycle.phase('apply', () =>
@@ -67,10 +70,22 @@ export async function runSite(
     cycle.add('started', outcome.accepted.length);
     cycle.add('refused', outcome.refused.length);
     refused = outcome.refused.length;
+    await wakeRoot(tools, entry, outcome.accepted.length);
     if (refused === 0 && !plan.truncated) return;
   }
   if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
   else await tools.wake([siteId]);
+}
+
+/**
+ * The site has acted, and the root, if it holds jobs back, may now have some for it: there is room in its queue. A root that
+ * has none wakes nobody, so this ends.
+ */
+async function wakeRoot(tools: CycleTools, entry: SiteEntry, started: number): Promise<void> {
+  const { grid, policy } = tools.mirror;
+  const limit = queueLimitOf(policy.document);
+  if (limit === null || grid.root.length + entry.meta.length === 0) return;
+  if (started > 0 || entry.queue.length < Math.max(1, limit)) await tools.wake(['root']);
 }
 
 function setReservations(grid: Grid, reservations: readonly Reservation[]): void {

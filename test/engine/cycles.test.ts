@@ -1,5 +1,6 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICY } from '../../src/core/index.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
@@ -11,6 +12,8 @@ import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
 import { ended, newJob, T0 } from '../store/world.js';
 import { quietLog } from './support.js';
+
+const QUEUES = { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: null } as const;
 
 class Bench {
   readonly store = new MemoryStore();
@@ -177,6 +180,42 @@ describe('a site cycle', () => {
     await bench.runSite(a);
     expect(bench.states()).toEqual({ QUEUED: 5 });
     expect(bench.woken).toEqual(['root', 'root', 'root']);
+  });
+
+  test('wakes the root when it has room again, if the policy holds jobs there, and only then', async () => {
+    const bench = new Bench();
+    const a = await bench.site('a', 2);
+    const step = async (): Promise<Scheduler[]> => {
+      bench.woken.length = 0;
+      await bench.runSite(a);
+      return [...bench.woken];
+    };
+    bench.store.setPolicy({ version: 2, document: { ...DEFAULT_POLICY, dispatch: QUEUES } });
+    await bench.submit(5);
+    await bench.dispatch();
+    expect(bench.states()).toEqual({ DISPATCHED: 2, QUEUED: 3 });
+    expect(await step()).toEqual(['root']);
+    expect(bench.states()).toEqual({ ASSIGNED: 2, QUEUED: 3 });
+
+    await bench.store.reportRuns(a, [ended(1, 1)], 3);
+    expect(await step()).toEqual(['root']);
+    await bench.dispatch();
+    expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1, DISPATCHED: 1, QUEUED: 2 });
+    await bench.store.cancel({ ids: [3], ownedBy: null, limit: 1 }, T0, 'CANCELLED_BY_USER');
+    expect(await step()).toEqual(['root']);
+
+    // Full queues ask for nothing, nor do sites of a policy that sends jobs on at once.
+    await bench.dispatch();
+    await step();
+    const full = { ...DEFAULT_POLICY, dispatch: { ...QUEUES, queueLimit: 1 } };
+    bench.store.setPolicy({ version: 3, document: full });
+    await bench.submit(1);
+    await bench.dispatch();
+    expect(bench.states()).toMatchObject({ ASSIGNED: 2, DISPATCHED: 1, QUEUED: 1 });
+    expect(await step()).toEqual([]);
+    bench.store.setPolicy({ version: 4, document: DEFAULT_POLICY });
+    await bench.store.reportRuns(a, [ended(2, 1)], 3);
+    expect(await step()).toEqual([]);
   });
 
   test('wakes who waits for a grid-wide licence when a copy comes free, and only then', async () => {

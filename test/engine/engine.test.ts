@@ -49,6 +49,25 @@ describe('with the queue on Postgres', () => {
 describe('whatever the queue is on', () => {
   const database = withDatabase();
 
+  test.each([0, 2])('the root sends what it holds as sites get room (queues of %i)', async (queueLimit) => {
+    const dispatch = { kind: 'queues', order: 'L-SJF', queueLimit, ageBoundS: null } as const;
+    // Wake-ups alone: the slow timer is off.
+    const policy = { ...testPolicy({ local: { kind: 'fcfs' } }), dispatch };
+    const world = await openWorld(database, { sites: THREE_SITES, policy });
+    const { wake } = await world.engine(queueOf(world));
+    for (const { name } of THREE_SITES) world.agent(name, wake, { runMs: 20 });
+    const jobIds = await world.submit(mixedJobs(80, 0));
+    await wake(['root']);
+    await until('all have ended', async () => (await world.live()) === 0);
+    expect(await world.states()).toEqual({ COMPLETED: jobIds.length });
+    // Some waited at the root for a run to end: dispatched in several cycles.
+    const { rows } = await world.database.pool.query(
+      `SELECT count(DISTINCT cycle)::int AS cycles FROM decisions WHERE kind = 'DISPATCH'`,
+    );
+    expect(rows[0].cycles).toBeGreaterThan(3);
+    expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
   test('a policy acts from the next cycle on, and decisions cite it', async () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
     const { wake } = await world.engine(queueOf(world));
