@@ -9,6 +9,7 @@
 import { DataCatalogue } from './data/catalogue.js';
 import { JobHistory } from './data/history.js';
 import { PriorityLoad } from './dispatch/load.js';
+import { MetaQueue } from './dispatch/meta-queues.js';
 import { Traffic } from './dispatch/traffic.js';
 import type { Promises } from './local/conservative.js';
 import { JobQueue } from './local/queue.js';
@@ -16,6 +17,7 @@ import { Settled } from './local/settled.js';
 import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
+import { QuotaLedger } from './priority/quota.js';
 import { type Requirement, Requirements } from './resources/requirements.js';
 import {
   type LicenceState,
@@ -32,7 +34,7 @@ export interface SiteEntry {
   readonly resources: SiteResources;
   readonly queue: JobQueue;
   /** Jobs that wait before the local queue and can still go to another site (diana.md). */
-  readonly meta: JobQueue;
+  readonly meta: MetaQueue;
   /** How many jobs came and were served lately. */
   readonly traffic: Traffic;
   readonly load: PriorityLoad;
@@ -78,6 +80,8 @@ export class Grid {
   readonly history = new JobHistory();
   /** By user id: the share of the grid that a user is entitled to, relative to others'; without an entry 1. */
   readonly quotas = new Map<number, number>();
+  /** Whose jobs of what size are in all meta-queues together. Read only. */
+  readonly ledger = new QuotaLedger();
   /** Changes whenever a site, a machine or a licence does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
@@ -102,7 +106,7 @@ export class Grid {
       site,
       resources: new SiteResources(site.id, (siteId, kind) => this.poolsFor(siteId, kind)),
       queue: new JobQueue(),
-      meta: new JobQueue(),
+      meta: new MetaQueue(this.ledger),
       traffic: new Traffic(),
       load: new PriorityLoad(),
       requests: new Map(),
@@ -244,7 +248,7 @@ export class Grid {
     }
     const entry = this.enter(job, site);
     entry.meta = true;
-    entry.slot = site.meta.add(job, entry.requirement, 0);
+    site.meta.add(entry);
   }
 
   /**
@@ -436,8 +440,12 @@ export class Grid {
 
   private leaveQueue(entry: JobEntry): void {
     const { job, site, slot } = entry;
-    if (site === null || entry.meta) {
-      (site?.meta ?? this.root).remove(slot);
+    if (site === null) {
+      this.root.remove(slot);
+      return;
+    }
+    if (entry.meta) {
+      site.meta.remove(entry);
       return;
     }
     site.load.remove(site.queue.priorities[slot] as number, site.queue.works[slot] as number);

@@ -8,6 +8,7 @@ export {
   dispatchCycle,
 } from './dispatch/cycle.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
+export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/meta.js';
 export {
   type ExplainContext,
   type Placing,

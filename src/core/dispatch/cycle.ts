@@ -7,6 +7,7 @@ import type { Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import type { ReasonCode } from '../reasons.js';
 import { mostFlops, random, roundRobin } from './baselines.js';
+import { DianaDispatch } from './diana.js';
 import { JobRatioDispatch } from './job-ratio.js';
 import { type DispatchPass, type DispatchPolicy, PlanBuilder } from './policy.js';
 import { QueuesDispatch } from './queues.js';
@@ -24,15 +25,16 @@ export interface DispatchContext {
 export interface DispatchPlan {
   policyVersion: number;
   moves: Move[];
-  /** Jobs that stay at the root, counted by reason. */
+  /** Jobs that stay at the root and in meta-queues, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
   truncated: boolean;
 }
 
-const policies: Partial<Record<Policy['dispatch']['kind'], DispatchPolicy>> = {
+const policies: Record<Policy['dispatch']['kind'], DispatchPolicy> = {
   'two-level': (grid, policy) => new TwoLevelDispatch(grid, policy),
   'job-ratio': (grid, policy) => new JobRatioDispatch(grid, policy),
   queues: (grid, policy, now) => new QueuesDispatch(grid, policy, now),
+  diana: (grid, policy, now) => new DianaDispatch(grid, policy, now),
   'round-robin': roundRobin,
   random,
   'most-flops': mostFlops,
@@ -40,7 +42,7 @@ const policies: Partial<Record<Policy['dispatch']['kind'], DispatchPolicy>> = {
 
 /** The pass of the policy that the document names. */
 export function beginDispatch(grid: Grid, policy: Policy, now: number): DispatchPass {
-  return (policies[policy.dispatch.kind] as DispatchPolicy)(grid, policy, now);
+  return policies[policy.dispatch.kind](grid, policy, now);
 }
 
 export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPlan {

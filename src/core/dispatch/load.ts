@@ -9,6 +9,37 @@
  */
 const FRACTION = 2 ** 32;
 
+/** At least one unit: a site with work is never mistaken for an idle one. */
+const fractionOf = (work: number, whole: number): number =>
+  Math.max(whole === 0 ? 1 : 0, Math.round((work - whole) * FRACTION));
+
+/** The work of some jobs, in the same exact form. */
+export class WorkSum {
+  jobs = 0;
+  whole = 0;
+  fraction = 0;
+
+  add(work: number): void {
+    this.change(work, 1);
+  }
+
+  /** Takes back exactly what `add` with the same argument gave. */
+  remove(work: number): void {
+    this.change(work, -1);
+  }
+
+  get work(): number {
+    return this.whole + this.fraction / FRACTION;
+  }
+
+  private change(work: number, sign: 1 | -1): void {
+    const whole = Math.floor(work);
+    this.jobs += sign;
+    this.whole += sign * whole;
+    this.fraction += sign * fractionOf(work, whole);
+  }
+}
+
 export class PriorityLoad {
   private whole = new Float64Array(64);
   private fraction = new Float64Array(64);
@@ -16,12 +47,24 @@ export class PriorityLoad {
 
   /** Adds a job of `work` at `priority` (an integer ≥ 0). */
   add(priority: number, work: number): void {
-    this.change(priority, work, 1);
+    const whole = Math.floor(work);
+    this.change(priority, whole, fractionOf(work, whole), 1);
   }
 
   /** Takes back exactly what `add` with the same arguments gave. */
   remove(priority: number, work: number): void {
-    this.change(priority, work, -1);
+    const whole = Math.floor(work);
+    this.change(priority, -whole, -fractionOf(work, whole), -1);
+  }
+
+  /** Adds all jobs of a sum at `priority`. */
+  addAll(priority: number, { whole, fraction, jobs }: WorkSum): void {
+    this.change(priority, whole, fraction, jobs);
+  }
+
+  /** Takes back exactly what `addAll` with the same arguments gave. */
+  removeAll(priority: number, { whole, fraction, jobs }: WorkSum): void {
+    this.change(priority, -whole, -fraction, -jobs);
   }
 
   /** Work of the jobs with priority ≥ `priority`. */
@@ -42,16 +85,12 @@ export class PriorityLoad {
     return count;
   }
 
-  private change(priority: number, work: number, sign: 1 | -1): void {
+  private change(priority: number, whole: number, fraction: number, jobs: number): void {
     if (priority >= this.count.length) this.grow(priority + 1);
-    const floor = Math.floor(work);
-    const whole = sign * floor;
-    // At least one unit: a site with work is never mistaken for an idle one.
-    const fraction = sign * Math.max(floor === 0 ? 1 : 0, Math.round((work - floor) * FRACTION));
     for (let i = priority + 1; i > 0; i -= i & -i) {
       this.whole[i - 1] = (this.whole[i - 1] as number) + whole;
       this.fraction[i - 1] = (this.fraction[i - 1] as number) + fraction;
-      this.count[i - 1] = (this.count[i - 1] as number) + sign;
+      this.count[i - 1] = (this.count[i - 1] as number) + jobs;
     }
   }
 

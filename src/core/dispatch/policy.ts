@@ -92,22 +92,26 @@ export class PlanBuilder {
   }
 }
 
-/** The root's jobs that some site can take, one after another in order of arrival; the others are noted in the plan. */
+/**
+ * The root's jobs that some site can take, one after another in order of arrival until there is no more room; the others are
+ * noted in the plan.
+ */
 export function inOrderOfArrival(
   grid: Grid,
   plan: PlanBuilder,
-  visit: (job: Job, eligibility: Eligibility) => void,
+  visit: (job: Job, eligibility: Eligibility, requirement: Requirement) => void,
+  full: () => boolean = () => plan.full,
 ): void {
   const { root } = grid;
-  root.orderBy('ARRIVAL');
   for (let i = 0; i < root.length; i++) {
-    if (plan.full) {
+    if (full()) {
       plan.cut(root.length - i);
       return;
     }
     const slot = root.at(i);
-    const eligibility = eligibilityOf(root.requirements[slot] as Requirement, grid.sites, grid.topology);
+    const requirement = root.requirements[slot] as Requirement;
+    const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
     if (eligibility.waiting !== null) plan.wait(eligibility.waiting);
-    else visit(root.jobs[slot] as Job, eligibility);
+    else visit(root.jobs[slot] as Job, eligibility, requirement);
   }
 }

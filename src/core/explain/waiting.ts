@@ -3,6 +3,7 @@
  * queue as the next cycle would.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
+import { DianaDispatch } from '../dispatch/diana.js';
 import { PlanBuilder } from '../dispatch/policy.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { SitePass } from '../local/pass.js';
@@ -11,6 +12,7 @@ import type { Job } from '../model.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
 import { freeCopies } from '../resources/site-resources.js';
+import { metaChanges, metaNumbers } from './meta.js';
 import { type ExplainContext, numbersOf, predictStart } from './placement.js';
 
 export interface Waiting {
@@ -34,6 +36,7 @@ export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): 
     case 'ROOT':
       return atRoot(grid, job, context);
     case 'META':
+      return inMeta(grid, grid.siteEntry(place.siteId), job, context);
     case 'QUEUE':
       return atSite(grid, grid.siteEntry(place.siteId), job, context);
   }
@@ -59,6 +62,25 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
   } finally {
     pass.undo();
   }
+}
+
+function inMeta(grid: Grid, { site }: SiteEntry, job: Job, { policy, now }: ExplainContext): Waiting {
+  const numbers: Record<string, number> = { siteId: site.id };
+  if (site.state !== 'UP') {
+    return waiting(site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING, numbers);
+  }
+  // Under another policy the next cycle takes it back to the root.
+  if (policy.dispatch.kind !== 'diana') return waiting(ReasonCode.READY, numbers);
+  const requirement = grid.requirementOf(job);
+  const nowhere = eligibilityOf(requirement, grid.sites, grid.topology).waiting;
+  if (nowhere !== null) return waiting(nowhere, { ...numbers, ...numbersOf(requirement) });
+  const plan = new PlanBuilder(Infinity);
+  new DianaDispatch(grid, policy, now).decide(plan);
+  const moves = plan.moves.some(({ jobId }) => jobId === job.id);
+  Object.assign(numbers, metaNumbers(grid, job, site.id, policy.dispatch, now));
+  return moves
+    ? waiting(ReasonCode.READY, numbers)
+    : waiting(ReasonCode.META_QUEUE, numbers, metaChanges(numbers));
 }
 
 function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Waiting {

@@ -1,0 +1,85 @@
+/** The groups of jobs submitted together that wait in a meta-queue, for migration.ts. */
+import type { Job } from '../model.js';
+import type { Standing, Standings } from '../priority/quota.js';
+import type { Requirement } from '../resources/requirements.js';
+import type { MetaItem, MetaQueue } from './meta-queues.js';
+
+/** Jobs of meta-queues that a pass is through with, and how many of each site. */
+export class Settled {
+  private readonly jobs = new Set<number>();
+  private readonly counts: number[];
+
+  constructor(sites: number) {
+    this.counts = new Array(sites).fill(0);
+  }
+
+  add(site: number, job: Job): void {
+    this.jobs.add(job.id);
+    (this.counts[site] as number) += 1;
+  }
+
+  has(job: Job): boolean {
+    return this.jobs.has(job.id);
+  }
+
+  at(site: number): number {
+    return this.counts[site] as number;
+  }
+}
+
+export interface Bundled extends MetaItem {
+  standing: Standing;
+}
+
+/** The jobs of one group at one site. */
+export interface Bundle {
+  groupId: number;
+  items: Bundled[];
+  classes: Set<Requirement>;
+  /** The lowest priority and the lowest feedback queue of its jobs. */
+  order: number;
+  queue: number;
+  /** Those that came within the hold-off. */
+  recent: Bundled[];
+}
+
+/** All that are not settled, by group. */
+export function bundlesOf(
+  meta: MetaQueue,
+  standings: Standings,
+  settled: Settled,
+  isHeldOff: (job: Job) => boolean,
+): Map<number, Bundle> {
+  const bundles = new Map<number, Bundle>();
+  for (const part of meta.parts.values()) {
+    // Without a standing all of its jobs have left.
+    const standing = standings.groups.get(part.key);
+    if (standing === undefined) continue;
+    for (let i = 0; i < part.length; i++) {
+      const { job, requirement } = part.at(i);
+      if (settled.has(job)) continue;
+      const { groupId } = job;
+      let bundle = bundles.get(groupId);
+      if (bundle === undefined) {
+        bundle = { groupId, items: [], classes: new Set(), order: Infinity, queue: 0, recent: [] };
+        bundles.set(groupId, bundle);
+      }
+      const bundled = { job, requirement, standing };
+      bundle.items.push(bundled);
+      bundle.classes.add(requirement);
+      bundle.order = Math.min(bundle.order, standing.order);
+      bundle.queue = Math.max(bundle.queue, standing.queue);
+      if (isHeldOff(job)) bundle.recent.push(bundled);
+    }
+  }
+  return bundles;
+}
+
+/** Those with jobs in the lowest queue that is not empty and none held off; lowest priority first, ties by group. */
+export function candidatesOf(bundles: ReadonlyMap<number, Bundle>): Bundle[] {
+  let lowest = 0;
+  for (const { queue } of bundles.values()) lowest = Math.max(lowest, queue);
+  return [...bundles.values()]
+    .filter(({ queue, recent }) => queue === lowest && recent.length === 0)
+    .sort((a, b) => a.order - b.order || a.groupId - b.groupId);
+}
