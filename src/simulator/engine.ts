@@ -80,6 +80,8 @@ export interface EngineOptions {
   eventOrder: EventOrder;
   /** Replace each job's estimate, when it is submitted, by what its user's last runs make likely; false unless said. */
   predict?: boolean;
+  /** Enter runs in the history, for policies that look at it; true unless said. */
+  learn?: boolean;
   /** Called now and then with the number of jobs that have ended. */
   onProgress?: (ended: number) => void;
 }
@@ -287,7 +289,8 @@ class Simulation {
   private finish(index: number, how: RunEnd): void {
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;
-    if (this.learning !== null && how === 'COMPLETED') this.learn(job, index, run);
+    if (how === 'COMPLETED' && this.learning !== null && this.options.learn !== false)
+      this.learn(job, index, run);
     if (this.diana !== null && how !== 'LOST') this.site(run.siteId).entry.traffic.served(this.now);
     this.grid.endRun(job.job.id);
     this.runs[index] = null;

@@ -1,5 +1,7 @@
 /** `switchyard experiment`: the tables of the papers, ours beside theirs. */
 import type { Command } from 'commander';
+import { jobRatio } from '../../simulator/experiments/job-ratio.js';
+import { jobRatioReport } from '../../simulator/experiments/job-ratio-report.js';
 import { queues, queuesReport } from '../../simulator/experiments/queues.js';
 import { type Report, writeReport } from '../../simulator/experiments/report.js';
 import { santoso, santosoReport } from '../../simulator/experiments/santoso.js';
@@ -10,23 +12,36 @@ import { type Progress, progress } from '../progress.js';
 
 type OnProgress = (done: number, all: number) => void;
 
-/** By name: what it reproduces, and how. */
-const experiments: Record<string, { about: string; run: (seed: number, onProgress: OnProgress) => Report }> =
-  {
-    santoso: {
-      about: 'Santoso et al., Table 2: hierarchical scheduling of clusters, 17 policies at 5 loads',
-      run: (seed, onProgress) => santosoReport(seed, santoso(seed, onProgress)),
-    },
-    queues: {
-      about: 'M/M/1, M/M/2 and M/M/4 against theory',
-      run: (seed, onProgress) => queuesReport(seed, queues(seed, onProgress)),
-    },
-    'two-level': {
-      about:
-        'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
-      run: (seed, onProgress) => twoLevelReport(seed, twoLevel(seed, onProgress)),
-    },
-  };
+interface Experiment {
+  /** What it reproduces. */
+  about: string;
+  /** `runs`: how often everything is repeated with other draws; undefined: as often as the experiment says. */
+  run: (seed: number, onProgress: OnProgress, runs: number | undefined) => Report;
+}
+
+const experiments: Record<string, Experiment> = {
+  santoso: {
+    about: 'Santoso et al., Table 2: hierarchical scheduling of clusters, 17 policies at 5 loads',
+    run: (seed, onProgress, runs) => santosoReport(seed, santoso(seed, onProgress, runs), runs),
+  },
+  queues: {
+    about: 'M/M/1, M/M/2 and M/M/4 against theory',
+    run: (seed, onProgress, runs) => queuesReport(seed, queues(seed, onProgress, runs), runs),
+  },
+  'two-level': {
+    about:
+      'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
+    run: (seed, onProgress, runs) => twoLevelReport(seed, twoLevel(seed, onProgress, runs)),
+  },
+  'job-ratio': {
+    about:
+      'AL-Khateeb et al.: the job ratio against schedulers without it, on jobs that compute and that read',
+    run: (seed, onProgress, runs) => jobRatioReport(jobRatio(seed, onProgress, runs)),
+  },
+};
+
+/** More would only take longer. */
+const RUNS_MAX = 10_000;
 
 export function addExperiment(program: Command): void {
   const parent = program
@@ -35,14 +50,20 @@ export function addExperiment(program: Command): void {
   for (const [name, { about, run }] of Object.entries(experiments)) {
     const command = addCommand(parent, name, about)
       .option('--seed <n>', 'seed of every draw', '1')
+      .option('--runs <n>', 'repeat everything so often with other draws')
       .option('--out <folder>', `write ${name}.md, ${name}.json and the plots there`);
-    command.action(async (flags: { seed: string; out?: string }) => {
+    command.action(async (flags: { seed: string; runs?: string; out?: string }) => {
       const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
+      const runs =
+        flags.runs === undefined
+          ? undefined
+          : parseNumber('--runs', flags.runs, { min: 1, max: RUNS_MAX, integer: true });
       let bar: Progress | undefined;
-      const report = run(seed, (done, all) => {
+      const onProgress = (done: number, all: number): void => {
         bar ??= progress(name, all);
         bar.update(done);
-      });
+      };
+      const report = run(seed, onProgress, runs);
       bar?.stop();
       if (flags.out !== undefined) await writeReport(flags.out, report);
       if (wantsJson(command)) return printJson(report.data);

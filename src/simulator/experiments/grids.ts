@@ -8,8 +8,9 @@ import {
   type Policy,
   parsePolicy,
   type RandomStream,
+  type Run,
 } from '../../core/index.js';
-import { runSimulation, type World } from '../engine.js';
+import type { World } from '../engine.js';
 import type { Sink } from '../sink.js';
 import type { SimJob } from '../workload.js';
 import { meanAndError } from './santoso.js';
@@ -115,34 +116,6 @@ export function documentWith(
   return parsePolicy({ ...DEFAULT_POLICY, dispatch, local });
 }
 
-/** Of the jobs of a simulation, by their position in the workload. */
-export interface Fates {
-  siteIds: Int32Array;
-  starts: Float64Array;
-  ends: Float64Array;
-}
-
-/** Simulates the jobs. Throws when one of them never ran. */
-export function fatesOf(world: World, jobs: readonly SimJob[], policy: Policy): Fates {
-  const fates: Fates = {
-    siteIds: new Int32Array(jobs.length),
-    starts: new Float64Array(jobs.length),
-    ends: new Float64Array(jobs.length),
-  };
-  const sink: Sink = {
-    started(_job, index, { siteId, start }) {
-      fates.siteIds[index] = siteId;
-      fates.starts[index] = start;
-    },
-    ended(_job, index, _run, at) {
-      fates.ends[index] = at;
-    },
-  };
-  const { waiting } = runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [sink]);
-  if (waiting > 0) throw new Error(`${waiting} jobs could not run`);
-  return fates;
-}
-
 /** Of one simulation, in seconds; means are over the jobs. */
 export interface Times {
   /** From submission to start: in whatever queues. */
@@ -155,21 +128,31 @@ export interface Times {
   makespanS: number;
 }
 
-export function timesOf(jobs: readonly SimJob[], { starts, ends }: Fates): Times {
-  let [queueS, executionS, lastEnd] = [0, 0, Number.NEGATIVE_INFINITY];
-  jobs.forEach(({ job }, i) => {
-    const start = starts[i] as number;
-    const end = ends[i] as number;
-    queueS += (start - job.submit) / jobs.length;
-    executionS += (end - start) / jobs.length;
-    lastEnd = Math.max(lastEnd, end);
-  });
-  return {
-    queueS,
-    executionS,
-    turnaroundS: queueS + executionS,
-    makespanS: lastEnd - (jobs[0]?.job.submit ?? 0),
-  };
+/** Adds up the times of jobs that run once each. */
+export class TimesSink implements Sink {
+  private ran = 0;
+  private queueS = 0;
+  private executionS = 0;
+  private lastEnd = 0;
+
+  constructor(private readonly jobs: readonly SimJob[]) {}
+
+  ended({ job }: SimJob, _index: number, { start }: Run, at: number): void {
+    this.ran++;
+    this.queueS += start - job.submit;
+    this.executionS += at - start;
+    this.lastEnd = at;
+  }
+
+  /** Throws when a job has not run. */
+  times(): Times {
+    const { jobs, ran } = this;
+    if (ran < jobs.length) throw new Error(`${jobs.length - ran} of ${jobs.length} jobs did not run`);
+    const queueS = this.queueS / ran;
+    const executionS = this.executionS / ran;
+    const makespanS = this.lastEnd - (jobs[0] as SimJob).job.submit;
+    return { queueS, executionS, turnaroundS: queueS + executionS, makespanS };
+  }
 }
 
 /** How a measure of one policy compares with another's over the same runs. */

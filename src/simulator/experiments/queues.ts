@@ -119,15 +119,15 @@ function meanResponse(servers: number, jobs: readonly SimJob[]): number {
 }
 
 /** Simulated and theoretical means side by side. */
-export function queuesReport(seed: number, rows: readonly QueueRow[]): Report {
+export function queuesReport(seed: number, rows: readonly QueueRow[], runs = RUNS): Report {
   const within = rows.filter(({ distance }) => distance <= 2).length;
   const verdict = `${within} of ${rows.length} queues within two standard errors of theory`;
-  const plot = queuesPlot(rows);
+  const plot = queuesPlot(rows, runs);
   const text = [
     '# M/M/c queues against theory',
     '',
     `\`switchyard experiment queues --seed ${seed}\` made this page: the mean time from arrival to end at a load of ${LOAD} and a mean`,
-    `service of ${SERVICE}, over ${RUNS} runs of ${JOBS} jobs, of which the first tenth is left out. Theory is Erlang's C.`,
+    `service of ${SERVICE}, over ${runs} runs of ${JOBS} jobs, of which the first tenth is left out. Theory is Erlang's C.`,
     '',
     markdownTable(
       ['queue', 'theory', 'simulated', 'standard errors apart'],
@@ -153,13 +153,13 @@ export function queuesReport(seed: number, rows: readonly QueueRow[]): Report {
   return { name: 'queues', text, data: { seed, rows }, verdict, plots: [plot] };
 }
 
-function queuesPlot(rows: readonly QueueRow[]): Plot {
+function queuesPlot(rows: readonly QueueRow[], runs: number): Plot {
   const named = rows.map((row) => ({ x: `M/M/${row.servers}`, ...row }));
   return {
     name: 'queues',
     chart: {
       title: 'M/M/c queues against theory',
-      subtitle: [`Load ${LOAD}, mean service ${SERVICE}; mean and standard error of ${RUNS} runs.`],
+      subtitle: [`Load ${LOAD}, mean service ${SERVICE}; mean and standard error of ${runs} runs.`],
       kind: 'column',
       x: { title: 'queue' },
       y: { title: 'mean time from arrival to end (units of time)' },

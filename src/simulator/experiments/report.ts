@@ -22,6 +22,11 @@ export interface Plot {
   chart: Chart;
 }
 
+/** The command that makes a page; the number of runs only where it is not the `usual` one. */
+export function commandOf(name: string, seed: number, runs: number, usual: number): string {
+  return `\`switchyard experiment ${name} --seed ${seed}${runs === usual ? '' : ` --runs ${runs}`}\``;
+}
+
 /** A plot in Markdown. */
 export function plotLink({ name, chart }: Plot): string {
   return `![${chart.title}](${name}.svg)`;
