@@ -142,6 +142,7 @@ export class Grid {
     this.topology++;
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       known.machine = machine;
+      known.alone = null;
       known.freeCpus = machine.cpus - known.usedCpus;
       known.freeMemoryMb = machine.memoryMb - known.usedMemoryMb;
       resources.changed();
@@ -158,6 +159,7 @@ export class Grid {
       futureMemoryMb: 0,
       leftCpus: 0,
       leftMemoryMb: 0,
+      alone: null,
     };
     this.machineById.set(machine.id, state);
     resources.machines.push(state);
@@ -466,13 +468,15 @@ export class Grid {
   private runState(run: Run, requirement: Requirement): RunState {
     // Arrays of their final size: one that grows from nothing takes room for 17, and a simulation makes millions.
     const { length } = run.allocations;
+    const cpus: number[] = new Array(length);
+    const memoryMb: number[] = new Array(length);
     const state: RunState = {
       run,
       jobId: run.jobId,
       end: run.plannedEnd,
       machines: new Array(length),
-      cpus: new Array(length),
-      memoryMb: new Array(length),
+      cpus,
+      memoryMb,
       licences: run.licenceIds.length === 0 ? NO_POOLS : new Array(run.licenceIds.length),
     };
     for (let i = 0; i < length; i++) {
@@ -483,8 +487,8 @@ export class Grid {
       if (length > 1 && state.machines.includes(machine))
         fail(`machine ${machineId} is named twice by the run of job ${run.jobId}`);
       state.machines[i] = machine;
-      state.cpus[i] = tasks * requirement.cpusPerTask;
-      state.memoryMb[i] = tasks * requirement.memoryMbPerTask;
+      cpus[i] = tasks * requirement.cpusPerTask;
+      memoryMb[i] = tasks * requirement.memoryMbPerTask;
     }
     for (let i = 0; i < run.licenceIds.length; i++) {
       const licenceId = run.licenceIds[i] as number;

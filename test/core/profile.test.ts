@@ -25,6 +25,7 @@ const machineOf = (cpus: number, i: number): MachineState => ({
   futureMemoryMb: 0,
   leftCpus: 0,
   leftMemoryMb: 0,
+  alone: null,
 });
 
 describe('the profile with promises', () => {

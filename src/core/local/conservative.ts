@@ -176,7 +176,7 @@ function promisedFrom(
   if (job === null || place?.at !== 'QUEUE' || place.siteId !== entry.site.id) return null;
   const requirement = grid.requirementOf(job);
   const able = entry.resources.able(requirement.signature);
-  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity };
+  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
   for (const { machineId, tasks } of allocations) {
     const state = machineById.get(machineId);
     if (state === undefined || !able.machines.includes(state)) return null;

@@ -60,7 +60,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   const plan: SitePlan = {
     siteId,
     policyVersion,
-    starts: [],
+    starts: NO_STARTS,
     reservation: null,
     promises: null,
     wakeAt: Infinity,
@@ -97,6 +97,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
 /** Shared, for plans that nobody counts for. */
 const NOT_COUNTED: Partial<Record<ReasonCode, number>> = Object.freeze({});
 const NO_IDS: number[] = [];
+const NO_STARTS: Start[] = [];
 
 function startOf(
   pass: SitePass,

@@ -9,7 +9,16 @@ import type { Grid, SiteEntry } from '../grid.js';
 import type { Reservation, Run, Start } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNeverFits } from '../resources/eligibility.js';
-import { allocationsOf, onOne, type Placement, place, Room, roomFor } from '../resources/placement.js';
+import {
+  allocationsOf,
+  cpusIn,
+  memoryMbIn,
+  onOne,
+  type Placement,
+  place,
+  Room,
+  roomFor,
+} from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
 import {
   type Able,
@@ -300,30 +309,15 @@ export class SitePass {
     pools: LicenceState[],
     reason: ReasonCode,
   ): void {
-    const { queue, resources, site } = this.entry;
+    const { queue, resources } = this.entry;
     const requirement = this.requirement(slot);
-    const jobId = queue.ids[slot] as number;
     const run: RunState = {
-      run: {
-        jobId,
-        siteId: site.id,
-        epoch: 0,
-        allocations: NONE,
-        licenceIds: NONE,
-        start: this.now,
-        plannedEnd: this.now + duration,
-      },
-      jobId,
+      run: resources.undecided,
+      jobId: queue.ids[slot] as number,
       end: this.now + duration,
       machines: placement.machines,
-      cpus:
-        requirement.tasks === 1
-          ? [requirement.cpusPerTask]
-          : placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
-      memoryMb:
-        requirement.tasks === 1
-          ? [requirement.memoryMbPerTask]
-          : placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
+      cpus: cpusIn(placement, requirement),
+      memoryMb: memoryMbIn(placement, requirement),
       licences: pools,
     };
     occupy(run);
@@ -362,7 +356,6 @@ export class SitePass {
 }
 
 const NO_POOLS: LicenceState[] = [];
-const NONE: readonly never[] = [];
 const NO_IDS: number[] = [];
 
 /** The first pool that passes the test for each kind, null when there is none for one. */
@@ -436,7 +429,7 @@ export function earliestStart(
   holder: Reservation | null,
   hold: Hold | null = null,
 ): { at: number; placement: Placement; pools: LicenceState[] } | null {
-  const instants = able.pools.length === 0 ? [] : view.claims.ends();
+  const instants = able.pools.length === 0 ? undefined : view.claims.ends();
   const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
   // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
   let possible = requirement.tasks > 1 || hold !== null || fitsOne(requirement, able.machines);

@@ -12,6 +12,8 @@ export interface Placement {
   tasks: number[];
   /** Power of the slowest of them: the job ends when its last task does. */
   benchmark: number;
+  /** As a plan shows it; null: nobody has asked (see `allocationsOf`). */
+  allocations: Allocation[] | null;
 }
 
 /** Of which room to speak. */
@@ -50,7 +52,7 @@ export function place(
     }
     return null;
   }
-  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity };
+  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
   let left = requirement.tasks;
   for (let i = 0; i < machines.length && left > 0; i++) {
     const state = machines[i] as MachineState;
@@ -64,16 +66,24 @@ export function place(
   return left === 0 ? placement : null;
 }
 
-/** The placement of a one-task job on a machine. */
-export const onOne = (state: MachineState): Placement => ({
-  machines: [state],
-  tasks: [1],
-  benchmark: state.machine.benchmark,
-});
+/** The placement of a one-task job on a machine: made once, for most jobs are such. */
+export function onOne(state: MachineState): Placement {
+  state.alone ??= { machines: [state], tasks: [1], benchmark: state.machine.benchmark, allocations: null };
+  return state.alone;
+}
+
+/** What a job of the class takes of each of the machines. */
+export const cpusIn = ({ tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
+  all === 1 ? oneTask.cpus : tasks.map((count) => count * cpusPerTask);
+export const memoryMbIn = ({ tasks }: Placement, { memoryMbPerTask, oneTask, tasks: all }: Requirement) =>
+  all === 1 ? oneTask.memoryMb : tasks.map((count) => count * memoryMbPerTask);
 
 /** As a plan shows it. */
-export const allocationsOf = (placement: Placement): Allocation[] =>
-  placement.machines.map((state, i) => ({
-    machineId: state.machine.id,
-    tasks: placement.tasks[i] as number,
+export function allocationsOf(placement: Placement): Allocation[] {
+  const { machines, tasks } = placement;
+  placement.allocations ??= machines.map(({ machine: { id: machineId } }, i) => ({
+    machineId,
+    tasks: tasks[i] as number,
   }));
+  return placement.allocations;
+}

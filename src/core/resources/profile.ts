@@ -13,7 +13,7 @@
  *
  * so R stays below 2 + runs + twice the promises.
  */
-import type { Placement } from './placement.js';
+import { cpusIn, memoryMbIn, onOne, type Placement } from './placement.js';
 import type { Requirement } from './requirements.js';
 import {
   type Able,
@@ -29,13 +29,13 @@ export type Holding = Pick<RunState, 'machines' | 'cpus' | 'memoryMb' | 'licence
 
 /** What a job of the class takes in a placement. */
 export const holdingOf = (
-  { cpusPerTask, memoryMbPerTask }: Requirement,
-  { machines, tasks }: Placement,
+  requirement: Requirement,
+  placement: Placement,
   licences: LicenceState[],
 ): Holding => ({
-  machines,
-  cpus: tasks.map((count) => count * cpusPerTask),
-  memoryMb: tasks.map((count) => count * memoryMbPerTask),
+  machines: placement.machines,
+  cpus: cpusIn(placement, requirement),
+  memoryMb: memoryMbIn(placement, requirement),
   licences,
 });
 
@@ -148,8 +148,7 @@ export class Profile {
       }
       const pools = this.poolsAt(able, row, end);
       if (pools !== null) {
-        const placement = { machines: [state], tasks: [1], benchmark: state.machine.benchmark };
-        return { at, end, placement, pools };
+        return { at, end, placement: onOne(state), pools };
       }
       next = row + 1;
     }
@@ -160,7 +159,7 @@ export class Profile {
     const at = this.times[row] as number;
     const slowest = able.machines[able.machines.length - 1]?.machine.benchmark ?? 1;
     const until = at + work / slowest;
-    const placement: Placement = { machines: [], tasks: [], benchmark: Infinity };
+    const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
     let left = requirement.tasks;
     for (let i = 0; i < able.machines.length && left > 0; i++) {
       const state = able.machines[i] as MachineState;

@@ -19,6 +19,8 @@ export interface Requirement {
   readonly tasks: number;
   readonly cpusPerTask: number;
   readonly memoryMbPerTask: number;
+  /** What one task takes, as a run has it. */
+  readonly oneTask: { readonly cpus: readonly number[]; readonly memoryMb: readonly number[] };
   /** Jobs known to the grid that belong to it. */
   jobs: number;
   /** Which sites can take its jobs; made when asked for, valid for one topology of the grid. */
@@ -85,6 +87,7 @@ export class Requirements {
         tasks: job.tasks,
         cpusPerTask: job.cpusPerTask,
         memoryMbPerTask: job.memoryMbPerTask,
+        oneTask: { cpus: [job.cpusPerTask], memoryMb: [job.memoryMbPerTask] },
         jobs: 0,
         eligibility: null,
         passStamp: 0,

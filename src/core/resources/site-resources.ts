@@ -3,6 +3,7 @@
  * each site and signature which machines and pools come into question.
  */
 import type { Licence, Machine, Reservation, Run } from '../model.js';
+import type { Placement } from './placement.js';
 import type { Requirement, Signature } from './requirements.js';
 
 export interface MachineState {
@@ -17,6 +18,8 @@ export interface MachineState {
   /** Scratch of the cycle going on: what the reservation leaves free at its instant. */
   leftCpus: number;
   leftMemoryMb: number;
+  /** The placement of one task here (see `onOne`); null: not asked for since the machine was changed. */
+  alone: Placement | null;
 }
 
 export interface LicenceState {
@@ -34,8 +37,8 @@ export interface RunState {
   end: number;
   machines: MachineState[];
   /** Aligned with `machines`. */
-  cpus: number[];
-  memoryMb: number[];
+  cpus: readonly number[];
+  memoryMb: readonly number[];
   licences: LicenceState[];
 }
 
@@ -62,6 +65,8 @@ export class SiteResources {
   readonly machines: MachineState[] = [];
   /** Live runs by planned end, then job id. */
   readonly runs: RunState[] = [];
+  /** Stands for the run of each start that a cycle is about to decide: of these only the site is known. */
+  readonly undecided: Run;
   /** Counts every change of machines, licences and runs. */
   changes = 0;
   /** Scratch: the reservation that the machines' `left…` speak of, if they do of one that a cycle made. */
@@ -76,7 +81,17 @@ export class SiteResources {
   constructor(
     readonly siteId: number,
     private readonly poolsOf: (siteId: number, kind: string) => LicenceState[],
-  ) {}
+  ) {
+    this.undecided = {
+      jobId: 0,
+      siteId,
+      epoch: 0,
+      allocations: [],
+      licenceIds: [],
+      start: 0,
+      plannedEnd: 0,
+    };
+  }
 
   /** Power of the most powerful machine, available or not; 1 for a site without machines. */
   get bestBenchmark(): number {

@@ -22,6 +22,9 @@ export interface Hold {
   machines: readonly { state: MachineState; cpus: number; memoryMb: number }[];
 }
 
+const NO_INSTANTS: readonly number[] = [];
+const NO_RUNS: readonly RunState[] = [];
+
 export class Timeline {
   /** The instant it has come to; what is free then is in the scratch fields `future…`. */
   at = -Infinity;
@@ -38,7 +41,7 @@ export class Timeline {
     resources: SiteResources,
     able: Able,
     private readonly now: number,
-    private readonly instants: readonly number[] = [],
+    private readonly instants: readonly number[] = NO_INSTANTS,
     private readonly hold: Hold | null = null,
   ) {
     for (const state of resources.machines) {
@@ -47,7 +50,7 @@ export class Timeline {
     }
     for (const pools of able.pools) for (const pool of pools) pool.futureCopies = freeCopies(pool);
     this.runs = resources.runs;
-    this.outside = able.pools.length === 0 ? [] : holdersElsewhere(able, resources.siteId);
+    this.outside = able.pools.length === 0 ? NO_RUNS : holdersElsewhere(able, resources.siteId);
   }
 
   /** Goes to the next instant, first to now. False when nothing more will happen. */
@@ -120,7 +123,7 @@ function shift({ machines }: Hold, sign: 1 | -1): void {
 
 /** Notes on the machines (`left…`) what the hold leaves free at its beginning. */
 export function noteLeft(resources: SiteResources, able: Able, now: number, hold: Hold): void {
-  const timeline = new Timeline(resources, able, now, [], hold);
+  const timeline = new Timeline(resources, able, now, NO_INSTANTS, hold);
   while (timeline.advance() && timeline.at < hold.at);
   resources.leftBy = null;
   for (const state of resources.machines) {
