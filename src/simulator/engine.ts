@@ -335,8 +335,7 @@ class Simulation {
 
   /** The jobs of a site's meta-queue go back to the root. */
   private takeBack(siteId: number): void {
-    const { meta } = this.site(siteId).entry;
-    while (meta.length > 0) this.grid.placeAtRoot(meta.jobs[meta.at(0)] as Job);
+    for (const { job } of [...this.site(siteId).entry.meta.items()]) this.grid.placeAtRoot(job);
   }
 
   private setSite(site: Site): void {
