@@ -1,0 +1,95 @@
+/** The rules of job-ratio.md. */
+import { DataCatalogue } from '../data/catalogue.js';
+import { averagesWith, JobHistory } from '../data/history.js';
+import { Batcher } from '../dispatch/batches.js';
+import type { RunAverages } from '../model.js';
+import { inRankOrder, ranksOf, restsOf, sharesOf } from '../priority/site-rank.js';
+import { anyJob, type Rules } from './rule.js';
+
+export const jobRatioRules: Rules = {
+  jr_history: ({ referencePower, runs }: HistoryInput) => {
+    const none = { count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
+    let record: RunAverages = { application: '', userId: 0, kinds: '', ...none };
+    for (const { turnaround, io, sitePower } of runs)
+      record = averagesWith(record, { turnaroundS: turnaround, ioS: io, sitePower }, referencePower);
+    const history = new JobHistory();
+    if (record.count > 0) history.set(record);
+    const { computation, dataIntensive } = history.ratioOf(anyJob);
+    return {
+      count: record.count,
+      averageTurnaround: record.turnaroundS,
+      averageExecution: record.executionS,
+      averageIo: record.ioS,
+      computation,
+      dataIntensive,
+    };
+  },
+
+  jr_rank: ({ computation, dataIntensive, sites }: RankInput) => {
+    const dataAccessCost = sites.map(({ transfers }) => accessS(transfers));
+    const ppr = sharesOf(sites.map(({ processPower }) => processPower));
+    const dpr = restsOf(dataAccessCost);
+    const qr = restsOf(sites.map(({ queued }) => queued));
+    const rank = ranksOf({ computation, dataIntensive }, ppr, dpr, qr);
+    return {
+      sites: sites.map(({ id }, i) => ({
+        id,
+        ppr: ppr[i],
+        dpr: dpr[i],
+        qr: qr[i],
+        dataAccessCost: dataAccessCost[i],
+        rank: rank[i],
+      })),
+      order: inRankOrder(rank).map((i) => sites[i]?.id),
+    };
+  },
+
+  jr_batches: ({ available, jobs }: BatchesInput) => {
+    const sites = Object.keys(available);
+    const batcher = new Batcher(sites.map((site) => available[site] as number));
+    const batches: string[][] = sites.map(() => []);
+    const unassigned: string[] = [];
+    for (const { id, ranked } of jobs) {
+      const site = batcher.siteFor(ranked.map((name) => sites.indexOf(name)));
+      if (site === -1) unassigned.push(id);
+      else {
+        batcher.take(site);
+        batches[site]?.push(id);
+      }
+    }
+    return { batches: Object.fromEntries(sites.map((site, i) => [site, batches[i]])), unassigned };
+  },
+};
+
+/** As of inputs that each lie at a place of their own, with a link of that bandwidth to the site. */
+function accessS(transfers: RankInput['sites'][number]['transfers']): number {
+  const catalogue = new DataCatalogue();
+  const inputs = transfers.map(({ sizeMb, bandwidthMbPerS }, i) => {
+    const link = { fromSiteId: i + 1, toSiteId: 0, bandwidthMbS: bandwidthMbPerS, rttS: 0, loss: 0 };
+    catalogue.setLink(link);
+    return { sizeMb, siteId: i + 1 };
+  });
+  const data = { originSiteId: null, sandboxMb: 0, inputs, outputMb: 0, computationShare: null };
+  return catalogue.accessS({ data }, 0);
+}
+
+interface HistoryInput {
+  referencePower: number;
+  runs: { turnaround: number; io: number; sitePower: number }[];
+}
+
+interface RankInput {
+  computation: number;
+  dataIntensive: number;
+  sites: {
+    id: string;
+    processPower: number;
+    queued: number;
+    transfers: { sizeMb: number; bandwidthMbPerS: number }[];
+  }[];
+}
+
+interface BatchesInput {
+  available: Record<string, number>;
+  jobs: { id: string; ranked: string[] }[];
+}

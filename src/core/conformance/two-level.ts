@@ -1,0 +1,112 @@
+/** The rules of two-level.md. */
+import { PriorityLoad } from '../dispatch/load.js';
+import { leastLoaded } from '../dispatch/two-level.js';
+import { JobQueue } from '../local/queue.js';
+import { OwnPriorityWalk } from '../local/walk.js';
+import type { Job, UserClass } from '../model.js';
+import type { LocalWeights } from '../policy.js';
+import { meanOf, msPriority } from '../priority/ms-priority.js';
+import { Requirements } from '../resources/requirements.js';
+import { anyJob, type Rules } from './rule.js';
+
+export const twoLevelRules: Rules = {
+  ms_priority: (input: MsInput) => {
+    const { deadline, estimate, submit, userClass, licenses } = input.job;
+    const job = { deadline, estimate, submit, userClass, licences: licenses };
+    const policy = {
+      maxDelta: input.max,
+      weights: input.weights,
+      userClassDelta: null,
+    };
+    return msPriority(job, meanOf(input.window), input.licenseKinds, policy);
+  },
+
+  dispatch: (input: DispatchInput) => {
+    const sites = input.sites.map(({ id, eligible, queued }) => {
+      const load = new PriorityLoad();
+      for (const job of queued) load.add(job.priority, job.estimate * job.benchmark);
+      return {
+        id,
+        eligible,
+        load: load.loadFrom(input.priority),
+        count: load.countFrom(input.priority),
+      };
+    });
+    const eligible = sites.filter((site) => site.eligible);
+    const { left } = leastLoaded(
+      eligible.map((site) => site.load),
+      eligible.map((site) => site.count),
+    );
+    return {
+      load: Object.fromEntries(sites.map((site) => [site.id, site.load])),
+      count: Object.fromEntries(sites.map((site) => [site.id, site.count])),
+      candidates: left.map((i) => eligible[i]?.id),
+    };
+  },
+
+  ls_priorities: (input: LsInput) => {
+    const requirements = new Requirements();
+    const queue = new JobQueue();
+    const requests = new Map<string, number>();
+    const slots = input.queue.map(({ licenses, ...given }, id) => {
+      const job: Job = {
+        ...anyJob,
+        ...given,
+        id,
+        licences: [...licenses].sort(),
+      };
+      for (const kind of licenses) requests.set(kind, (requests.get(kind) ?? 0) + 1);
+      return queue.add(job, requirements.enter(job), 0);
+    });
+    const walk = new OwnPriorityWalk(queue, {
+      now: input.now,
+      weights: input.weights,
+      bestBenchmark: Math.max(...input.machines.map((machine) => machine.benchmark)),
+      requests,
+      copiesOf: (kind) => input.licenseTotals[kind] ?? 0,
+    });
+    return slots.map((slot, i) => ({
+      id: input.queue[i]?.id,
+      ...walk.termsOf(slot),
+      priority: walk.valueOf(slot),
+    }));
+  },
+};
+
+interface MsInput {
+  max: number;
+  licenseKinds: number;
+  weights: { deadline: number; licenses: number; user: number };
+  window: number[];
+  job: {
+    submit: number;
+    estimate: number;
+    userClass: UserClass;
+    deadline: number | null;
+    licenses: string[];
+  };
+}
+
+interface DispatchInput {
+  priority: number;
+  sites: {
+    id: string;
+    eligible: boolean;
+    queued: { priority: number; estimate: number; benchmark: number }[];
+  }[];
+}
+
+interface LsInput {
+  now: number;
+  licenseTotals: Record<string, number>;
+  machines: { id: string; benchmark: number }[];
+  weights: LocalWeights;
+  queue: {
+    id: string;
+    submit: number;
+    estimate: number;
+    benchmark: number;
+    deadline: number | null;
+    licenses: string[];
+  }[];
+}
