@@ -3,47 +3,12 @@ import type { Client } from 'graphql-ws';
 import { describe, expect, test } from 'vitest';
 import { createApi } from '../../src/api/server.js';
 import { type Json, unique, withApi } from './support/api.js';
+import { type Followed, follow, settled } from './support/follow.js';
 
 const api = withApi((config) => ({
   ...config,
   limits: { ...config.limits, subscriberBuffer: 100, subscriptionsPerKey: 1_050 },
 }));
-
-interface Followed<T> {
-  readonly got: T[];
-  /** How it ended: null while it is open. */
-  readonly end: { completed: true } | { error: unknown } | null;
-  stop(): void;
-}
-
-/** A subscription, and what it has said until now. */
-function follow<T = Json>(client: Client, query: string, variables: Json = {}): Followed<T> {
-  const got: T[] = [];
-  const state: { end: Followed<T>['end'] } = { end: null };
-  const stop = client.subscribe<Record<string, T>>(
-    { query, variables },
-    {
-      next({ data, errors }) {
-        // A subscription that is refused says so in an answer, which is its last.
-        if (errors) state.end = { error: errors };
-        else got.push(Object.values(data ?? {})[0] as T);
-      },
-      error(error) {
-        state.end = { error };
-      },
-      complete() {
-        state.end ??= { completed: true };
-      },
-    },
-  );
-  return {
-    got,
-    get end() {
-      return state.end;
-    },
-    stop,
-  };
-}
 
 interface JobUpdate {
   cursor: string;
@@ -330,9 +295,3 @@ describe('who listens', () => {
     await client.dispose();
   });
 });
-
-/** Waits for the end of a subscription. */
-async function settled<T>(subscription: Followed<T>): Promise<Followed<T>> {
-  await expect.poll(() => subscription.end, { timeout: 10_000 }).not.toBeNull();
-  return subscription;
-}
