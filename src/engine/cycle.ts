@@ -49,6 +49,8 @@ export interface CycleTools {
   mirror: GridMirror;
   wake: Wake;
   wakeLater(schedulers: readonly Scheduler[], delayMs: number): void;
+  /** Wakes the site at an instant (epoch seconds), and not when it was to be woken until now. Infinity: not at all. */
+  wakeAt(siteId: number, at: number): void;
   log: EngineLog;
   metrics: EngineMetrics;
   limits: CycleLimits;

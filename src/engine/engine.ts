@@ -5,7 +5,9 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
+import type { SharedLicenceHolders } from '../core/index.js';
 import type { Store } from '../store/store.js';
+import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
 import { runDispatch } from './dispatch.js';
 import {
@@ -18,7 +20,7 @@ import {
   type Wake,
 } from './ports.js';
 import type { CycleTask, QueueConnection } from './queue.js';
-import { runSite, type SharedLicenceHolders } from './site.js';
+import { runSite } from './site.js';
 import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
 import { openQueueWorker, type QueueWorker } from './worker.js';
@@ -66,7 +68,8 @@ export function createEngine(parts: {
   const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
   const processId = randomBytes(4).toString('hex');
   const waker = openWaker({ connection: queueConnection, log, metrics });
-  const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, processId });
+  const alarms = new Alarms((siteId) => waker.wake([siteId]));
+  const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, alarms, processId });
   const sweeper = new Sweeper(tools, config);
   const holders: SharedLicenceHolders = new Map();
 
@@ -155,6 +158,7 @@ export function createEngine(parts: {
       life = 'stopped';
       if (presence !== null) clearInterval(presence);
       await Promise.all([worker?.close(), present]);
+      alarms.close();
       await waker.close();
       log.info({ engine: processId }, 'engine stopped');
     },
@@ -168,14 +172,16 @@ function cycleTools(parts: {
   metrics: EngineMetrics;
   limits: CycleLimits;
   waker: Waker;
+  alarms: Alarms;
   processId: string;
 }): CycleTools {
-  const { waker, processId, ...rest } = parts;
+  const { waker, alarms, processId, ...rest } = parts;
   let named = 0;
   return {
     ...rest,
     wake: waker.wake,
     wakeLater: waker.wakeLater,
+    wakeAt: (siteId, at) => alarms.set(siteId, at),
     now: () => Date.now() / 1000,
     nameCycle: (kind: CycleKind) => `${kind}-${processId}-${++named}`,
   };

@@ -1,14 +1,27 @@
 /** A site's cycle: jobs of its queue start, or go back to the root when the site is not up. */
-import { type Grid, queueLimitOf, type Reservation, type SiteEntry, siteCycle } from '../core/index.js';
+import {
+  type Grid,
+  imageOf,
+  keepsPromises,
+  promisesFrom,
+  queueLimitOf,
+  type Reservation,
+  type SharedLicenceHolders,
+  type SiteEntry,
+  type SitePlan,
+  sameToOthers,
+  siteCycle,
+  sitesToWake,
+} from '../core/index.js';
+import type { KeptPromises } from '../store/store.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
+import type { GridMirror } from './ports.js';
 
 /**
- * Who holds copies of each grid-wide licence, as this process saw it last; by licence id. A change of it is what other
- * sites have to be woken for. One a process.
+ * Runs until nothing more can start, or the bound on rounds. Throws what the store throws.
+ *
+ * @param holders of this process: what its cycles have seen of the grid-wide licences
  */
-export type SharedLicenceHolders = Map<number, string>;
-
-/** Runs until nothing more can start, or the bound on rounds. Throws what the store throws. */
 export async function runSite(
   cycle: Cycle,
   tools: CycleTools,
@@ -18,9 +31,10 @@ export async function runSite(
   const { store, mirror, metrics, limits } = tools;
   let refused = 0;
   for (let round = 0; round < limits.maxRounds; round++) {
-    // 1. Take in what was committed until now, and what sites have reserved of the grid-wide licences. (Without such
-    //    licences the reservations of two sites cannot touch each other, and nobody has to read them.)
-    await cycle.phase('sync', () => mirror.sync());
+    // 1. Take in what was committed until now: first what the site has promised, if its policy promises, for the mirror must
+    //    not be older than that; and what sites have reserved of the grid-wide licences. (Without such licences the
+    //    reservations of two sites cannot touch each other, and nobody has to read them.)
+    const kept = await takeIn(cycle, tools, siteId);
     const shared = mirror.grid.sharedLicences().length > 0;
     const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
     const { grid, policy } = mirror;
@@ -30,7 +44,9 @@ export async function runSite(
 
     // 2. A site that is not up keeps nothing waiting: another may run it.
     const now = tools.now();
+    const before = entry.reservation;
     if (entry.site.state !== 'UP') {
+      if (shared) await wakeOthers(tools, siteId, before, null, holders);
       if (entry.queue.length === 0) return;
       const context = cycle.context(policy.version, now);
       const taken = await cycle.phase('take-back', () =>
@@ -43,7 +59,7 @@ export async function runSite(
     }
 
     // 3. Plan, with what is now in the mirror.
-    const before = entry.reservation;
+    grid.keepPromises(siteId, kept?.promises ? promisesFrom(grid, siteId, kept.promises) : null);
     const plan = cycle.plan(() =>
       siteCycle(grid, siteId, {
         now,
@@ -54,22 +70,23 @@ export async function runSite(
       }),
     );
     grid.setReservation(siteId, plan.reservation);
-    const others = shared ? whoMayUseLicences(grid, entry, before, holders) : [];
-    if (others.length > 0) await tools.wake(others);
-    // A reservation that only moved in time need not be kept: nobody decides by another site's instant alone.
-    if (plan.starts.length === 0 && sameClaim(before, plan.reservation)) {
+    tools.wakeAt(siteId, plan.wakeAt);
+    if (shared) await wakeOthers(tools, siteId, before, plan, holders);
+    const nothingNew = plan.promises === entry.promises && sameToOthers(before, plan.reservation);
+    if (plan.starts.length === 0 && nothingNew) {
       await wakeRoot(tools, entry, 0);
       return;
     }
 
     // 4. Apply. What the truth refuses stays in the queue.
+    const promises = kept && { ...kept, promises: plan.promises && imageOf(plan.promises) };
     const outcome = await cycle.phase('apply', () =>
-      store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now)),
+      store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now), promises),
     );
     recordOutcome('start', metrics, plan.starts, outcome);
     cycle.add('started', outcome.accepted.length);
     cycle.add('refused', outcome.refused.length);
-    refused = outcome.refused.length;
+    refused = outcome.outdated ? 1 : outcome.refused.length;
     await wakeRoot(tools, entry, outcome.accepted.length);
     if (refused === 0 && !plan.truncated) return;
   }
@@ -88,37 +105,36 @@ async function wakeRoot(tools: CycleTools, entry: SiteEntry, started: number): P
   if (started > 0 || entry.queue.length < Math.max(1, limit)) await tools.wake(['root']);
 }
 
+/** Brings the mirror up to date; under a policy that promises, answers with what the site has promised by then. */
+async function takeIn(cycle: Cycle, tools: CycleTools, siteId: number): Promise<KeptPromises | null> {
+  const { store, mirror } = tools;
+  const sync = () => cycle.phase('sync', () => mirror.sync());
+  await sync();
+  if (!promises(mirror, siteId)) return null;
+  const kept = await cycle.phase('promises', () => store.promises(siteId));
+  await sync();
+  // The policy may have changed in between.
+  return promises(mirror, siteId) ? kept : null;
+}
+
+function promises({ grid, policy }: GridMirror, siteId: number): boolean {
+  const entry = grid.sites.find(({ site }) => site.id === siteId);
+  return entry !== undefined && keepsPromises(entry.site.localPolicy ?? policy.document.local);
+}
+
 function setReservations(grid: Grid, reservations: readonly Reservation[]): void {
   const bySite = new Map(reservations.map((reservation) => [reservation.siteId, reservation]));
   for (const { site } of grid.sites) grid.setReservation(site.id, bySite.get(site.id) ?? null);
 }
 
-/** Two reservations keep the same from others. Their instant moves with every cycle and is no news. */
-function sameClaim(a: Reservation | null, b: Reservation | null): boolean {
-  return a?.jobId === b?.jobId && a?.licenceIds.join() === b?.licenceIds.join();
-}
-
-/**
- * The other sites that ask for a grid-wide licence of which a copy may have come free for them: its holders changed and a
- * copy is free, or this site's reservation claims others than before. It takes a change to wake somebody, never a state
- * alone, so that sites do not wake each other in a circle; a change that falls between two processes is the slow timer's.
- */
-function whoMayUseLicences(
-  grid: Grid,
-  entry: SiteEntry,
+/** Wakes the sites for which a copy of a grid-wide licence may have come free. */
+async function wakeOthers(
+  { mirror, wake }: CycleTools,
+  siteId: number,
   before: Reservation | null,
+  plan: SitePlan | null,
   holders: SharedLicenceHolders,
-): number[] {
-  const kinds: string[] = [];
-  const claimMoved = !sameClaim(before, entry.reservation);
-  for (const { licence, holders: runs } of grid.sharedLicences()) {
-    const seen = runs.map(({ jobId, run }) => `${jobId}.${run.epoch}`).join();
-    const changed = holders.get(licence.id) !== seen;
-    holders.set(licence.id, seen);
-    const released = claimMoved && before?.licenceIds.includes(licence.id) === true;
-    if (runs.length < licence.copies && (changed || released)) kinds.push(licence.kind);
-  }
-  return grid.sites
-    .filter((other) => other !== entry && kinds.some((kind) => other.requests.has(kind)))
-    .map(({ site }) => site.id);
+): Promise<void> {
+  const others = sitesToWake(mirror.grid, siteId, before, plan?.starts ?? [], holders);
+  if (others.length > 0) await wake(others);
 }

@@ -1,6 +1,6 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY } from '../../src/core/index.js';
+import { DEFAULT_POLICY, type SharedLicenceHolders } from '../../src/core/index.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
@@ -20,7 +20,7 @@ class Bench {
   readonly userId = this.store.addUser();
   readonly woken: Scheduler[] = [];
   readonly wokenLater: Scheduler[] = [];
-  private readonly holders = new Map<number, string>();
+  private readonly holders: SharedLicenceHolders = new Map();
   private readonly tools: CycleTools;
 
   /** `meddle` sees each call of the engine to the store before it is carried out. */
@@ -37,6 +37,7 @@ class Bench {
       mirror: new Mirror(store),
       wake: async (schedulers) => void this.woken.push(...schedulers),
       wakeLater: (schedulers) => void this.wokenLater.push(...schedulers),
+      wakeAt() {},
       log: quietLog,
       metrics: createMetrics(),
       limits: { ...DEFAULT_CYCLE_LIMITS, ...limits },

@@ -1,0 +1,35 @@
+/**
+ * One alarm for each site: the next instant at which something is due there that no event announces, because a job was
+ * promised a start. They are lost with the process; then the slow timer finds what is due.
+ */
+
+/** A timer that is set for longer would go off at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export class Alarms {
+  private readonly bySite = new Map<number, { at: number; timer: NodeJS.Timeout }>();
+
+  constructor(private readonly ring: (siteId: number) => void) {}
+
+  /** Instead of what was set for the site before. `at`: epoch seconds; Infinity: never. */
+  set(siteId: number, at: number): void {
+    const known = this.bySite.get(siteId);
+    if (known?.at === at) return;
+    clearTimeout(known?.timer);
+    this.bySite.delete(siteId);
+    if (at === Infinity) return;
+    const ring = () => {
+      this.bySite.delete(siteId);
+      // Not a moment before: then nothing would be due yet.
+      if (Date.now() < at * 1000) this.set(siteId, at);
+      else this.ring(siteId);
+    };
+    const delayMs = Math.max(0, Math.ceil(at * 1000 - Date.now()));
+    this.bySite.set(siteId, { at, timer: setTimeout(ring, Math.min(delayMs, LONGEST_MS)) });
+  }
+
+  close(): void {
+    for (const { timer } of this.bySite.values()) clearTimeout(timer);
+    this.bySite.clear();
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The live service in virtual time, over any store: the engine's own cycles, each as soon as somebody has woken its scheduler, and
+ * agents that pass time. The slow timer, which only makes up for what is lost, is off.
+ *
+ * It may be several processes, each with a mirror of its own that is lost now and then: which of them runs a cycle is drawn.
+ */
+import type { RandomStream, SharedLicenceHolders } from '../../src/core/index.js';
+import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
+import { runDispatch } from '../../src/engine/dispatch.js';
+import type { Scheduler } from '../../src/engine/ports.js';
+import { runSite } from '../../src/engine/site.js';
+import { createMetrics } from '../../src/platform/metrics.js';
+import { Mirror } from '../../src/store/mirror.js';
+import type { NewJob, RunReport, Store } from '../../src/store/store.js';
+import { ended, report, T0 } from '../store/world.js';
+import { quietLog } from './support.js';
+
+/** A start as the service and the simulator tell it. `machines`: id and tasks of each. */
+export interface Started {
+  jobId: number;
+  siteId: number;
+  at: number;
+  machines: [id: number, tasks: number][];
+  licenceIds: number[];
+}
+
+/** Something that the world does; answers with the schedulers that it wakes. */
+export interface Happening {
+  /** Epoch seconds. */
+  at: number;
+  happens(store: Store, now: number): Promise<readonly Scheduler[]>;
+}
+
+export const submission =
+  (userId: number, job: NewJob): Happening['happens'] =>
+  async (store, now) => {
+    await store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs: [job], now });
+    return ['root'];
+  };
+
+/** Processes that share a store. */
+export interface Processes {
+  count: number;
+  /** How likely it is that a process loses its mirror before a cycle. */
+  forgets: number;
+  random: RandomStream;
+}
+
+export class VirtualService {
+  /** What was decided, in the order of the decisions. */
+  readonly moves: [jobId: number, siteId: number][] = [];
+  readonly starts: Started[] = [];
+  private now = T0;
+  private readonly woken = new Set<Scheduler>();
+  /** By process and site: when it wakes the site. */
+  private readonly alarms = new Map<string, { siteId: number; at: number }>();
+  private readonly cursors = new Map<number, string | null>();
+  private ends: { at: number; siteId: number; report: RunReport }[] = [];
+  private readonly tools: { tools: CycleTools; holders: SharedLicenceHolders }[];
+
+  constructor(
+    private readonly store: Store,
+    private readonly processes: Processes | null = null,
+  ) {
+    this.tools = Array.from({ length: processes?.count ?? 1 }, (_, i) => this.process(i));
+  }
+
+  /** Until nothing happens any more. The list is in the order of time. */
+  async run(list: readonly Happening[]): Promise<void> {
+    let next = 0;
+    for (;;) {
+      this.now = Math.min(
+        list[next]?.at ?? Infinity,
+        ...this.ends.map(({ at }) => at),
+        ...[...this.alarms.values()].map(({ at }) => at),
+      );
+      if (this.now === Infinity) return;
+      // Sites that look at one instant have no order among them: here they look in the simulator's, that of the starts.
+      const due = this.ends.filter(({ at }) => at === this.now);
+      for (const siteId of new Set(due.map((end) => end.siteId))) {
+        const there = due.filter((end) => end.siteId === siteId);
+        await this.report(
+          siteId,
+          there.map((end) => end.report),
+        );
+      }
+      this.ends = this.ends.filter(({ at }) => at > this.now);
+      for (; list[next]?.at === this.now; next++) {
+        const { happens } = list[next] as Happening;
+        for (const scheduler of await happens(this.store, this.now)) this.woken.add(scheduler);
+      }
+      for (const [key, { siteId, at }] of this.alarms) {
+        if (at > this.now) continue;
+        this.alarms.delete(key);
+        this.woken.add(siteId);
+      }
+      await this.settle();
+    }
+  }
+
+  private process(number: number): { tools: CycleTools; holders: SharedLicenceHolders } {
+    const wake = (schedulers: readonly Scheduler[]) => {
+      for (const scheduler of schedulers) this.woken.add(scheduler);
+    };
+    let cycles = 0;
+    const tools: CycleTools = {
+      store: this.recording(),
+      mirror: new Mirror(this.store),
+      wake: async (schedulers) => wake(schedulers),
+      wakeLater: wake,
+      wakeAt: (siteId, at) => {
+        const key = `${number}/${siteId}`;
+        if (this.alarms.get(key)?.at === at) return;
+        this.alarms.delete(key);
+        if (at !== Infinity) this.alarms.set(key, { siteId, at });
+      },
+      log: quietLog,
+      metrics: createMetrics(),
+      limits: DEFAULT_CYCLE_LIMITS,
+      now: () => this.now,
+      nameCycle: (kind) => `${kind}-${number}-${++cycles}`,
+    };
+    return { tools, holders: new Map() };
+  }
+
+  /** The store, with an ear for what is decided. */
+  private recording(): Store {
+    const { store } = this;
+    const recorded: Pick<Store, 'applyMoves' | 'applyStarts'> = {
+      applyMoves: async (moves, context) => {
+        const outcome = await store.applyMoves(moves, context);
+        const accepted = new Set(outcome.accepted);
+        for (const { jobId, to } of moves) if (accepted.has(jobId)) this.moves.push([jobId, to]);
+        return outcome;
+      },
+      applyStarts: async (siteId, starts, ...rest) => {
+        const outcome = await store.applyStarts(siteId, starts, ...rest);
+        const accepted = new Set(outcome.accepted);
+        for (const { jobId, allocations, licenceIds } of starts) {
+          if (!accepted.has(jobId)) continue;
+          const machines = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
+          this.starts.push({ jobId, siteId, at: this.now, machines, licenceIds: [...licenceIds] });
+        }
+        return outcome;
+      },
+    };
+    return new Proxy(store, {
+      get(target, name: keyof Store) {
+        const method = (recorded as Partial<Store>)[name] ?? target[name];
+        return typeof method === 'function' ? method.bind(target) : method;
+      },
+    });
+  }
+
+  private async settle(): Promise<void> {
+    for (;;) {
+      const [scheduler] = this.woken.has('root') ? ['root' as const] : this.woken;
+      if (scheduler === undefined) return;
+      this.woken.delete(scheduler);
+      const { tools, holders } = this.anyProcess();
+      if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
+      else {
+        await runSite(new Cycle('site', tools), tools, scheduler, holders);
+        await this.agent(scheduler);
+      }
+    }
+  }
+
+  private anyProcess(): { tools: CycleTools; holders: SharedLicenceHolders } {
+    const { processes, tools } = this;
+    if (processes === null) return tools[0] as (typeof tools)[number];
+    const { count, forgets, random } = processes;
+    const number = random.integer(0, count - 1);
+    if (random.next() < forgets) tools[number] = this.process(number);
+    return tools[number] as (typeof tools)[number];
+  }
+
+  /** The site's agent: starts what it is assigned, and knows when it will end. */
+  private async agent(siteId: number): Promise<void> {
+    const batch = await this.store.assignments(siteId, this.cursors.get(siteId) ?? null, 10_000);
+    this.cursors.set(siteId, batch.cursor);
+    const fresh = batch.assignments.filter(({ state }) => state === 'ASSIGNED');
+    for (const { jobId, epoch, simulatedS } of fresh) {
+      const at = this.now + (simulatedS as number);
+      this.ends.push({ at, siteId, report: ended(jobId, epoch, { at }) });
+    }
+    if (fresh.length > 0)
+      await this.report(
+        siteId,
+        fresh.map(({ jobId, epoch }) => report(jobId, epoch, { at: this.now })),
+      );
+  }
+
+  private async report(siteId: number, reports: RunReport[]): Promise<void> {
+    const { touched } = await this.store.reportRuns(siteId, reports, 3);
+    for (const scheduler of touched) this.woken.add(scheduler ?? 'root');
+  }
+}
