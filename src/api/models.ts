@@ -1,5 +1,5 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio } from '../core/index.js';
+import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
 import type * as rows from '../store/rows.js';
 import type { Candidate, ErrorCode } from './generated/resolvers-types.js';
@@ -45,31 +45,13 @@ export interface JobRatioModel extends JobRatio {
   cursor: string;
 }
 
-export interface PeerModel {
-  siteId: number;
+export interface PeerModel extends PeerStatus {
   alive: boolean;
+  /** Epoch seconds. */
   lastHeardAt: number | null;
-  queued: number;
-  metaQueued: number;
-  /** A second. */
-  arrivalRate: number;
-  serviceRate: number;
-  congested: boolean;
-  powerTotal: number;
 }
 
-export interface UserStandingModel {
-  userId: number;
-  quotaShare: number;
-  queuedJobs: number;
-  groups: readonly {
-    processors: number;
-    jobs: number;
-    threshold: number;
-    priority: number;
-    queue: number;
-  }[];
-}
+export type UserStandingModel = UserStanding;
 
 export type AllocationModel = Allocation;
 

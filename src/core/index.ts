@@ -15,6 +15,7 @@ export {
   type PredictedStart,
   placement,
   predictStart,
+  ranking,
   type SiteRanking,
 } from './explain/placement.js';
 export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';

@@ -4,6 +4,7 @@ import {
   describeDispatch,
   describeStart,
   type ReasonCode,
+  ranking,
   type StartExplanation,
 } from '../../core/index.js';
 import type {
@@ -20,6 +21,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { CandidateModel, DecisionModel } from '../models.js';
 import { maySeeJob } from '../services/access.js';
+import { candidates } from '../services/explain.js';
 
 export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
@@ -104,35 +106,8 @@ function sentenceOf(decision: DecisionModel): string {
       : decision.reason;
 }
 
-/** The sites of a dispatch decision, the chosen one first; other decisions had none to choose from. */
+/** The sites of a dispatch decision as it ranked them; other decisions had none to choose from. */
 function candidatesOf(decision: DecisionModel): CandidateModel[] {
   if (decision.kind !== 'DISPATCH') return [];
-  const { sites } = describeDispatch(
-    decision.reason as ReasonCode,
-    detailOf(decision) as unknown as DispatchExplanation,
-  );
-  const eligible = sites.filter((site) => site.ineligible === null);
-  const others = sites.filter((site) => site.ineligible !== null);
-  eligible.sort(
-    (a, b) =>
-      Number(b.siteId === decision.siteId) - Number(a.siteId === decision.siteId) ||
-      byTerms(a.terms, b.terms) ||
-      a.siteId - b.siteId,
-  );
-  return [...eligible, ...others].map(({ siteId, terms, ineligible }, i) => ({
-    siteId,
-    terms,
-    eligible: ineligible === null,
-    reason: ineligible,
-    rank: ineligible === null ? i + 1 : null,
-  }));
-}
-
-/** In the order in which the policy compares its terms, which is the order in which it names them. */
-function byTerms(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): number {
-  for (const name of Object.keys(a)) {
-    const difference = (a[name] ?? 0) - (b[name] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+  return candidates(ranking(decision.siteId, detailOf(decision) as unknown as DispatchExplanation));
 }

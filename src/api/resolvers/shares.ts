@@ -3,9 +3,12 @@ import type { PeerResolvers, UserStandingResolvers } from '../generated/resolver
 
 export const Peer: PeerResolvers = {
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
+  powerTotal: (peer) => peer.power,
 };
 
 export const UserStanding: UserStandingResolvers = {
   user: ({ userId }, _, { loaders }) => loaders.user(userId),
+  quotaShare: (standing) => standing.quota,
+  queuedJobs: (standing) => standing.jobs,
   groups: ({ groups }, { first }, { services }) => groups.slice(0, services.shares.groupsShown(first)),
 };

@@ -5,6 +5,7 @@ import {
   type Placing,
   placement,
   predictStart,
+  type SiteRanking,
   waitingOnHold,
   whyWaiting,
 } from '../../core/index.js';
@@ -15,7 +16,7 @@ import type { Viewer } from '../auth.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
-import type { PlacementModel } from '../models.js';
+import type { CandidateModel, PlacementModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
@@ -48,7 +49,7 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placing),
       policyVersion: version,
-      siteId: placing.ranking.find((site) => site.rank === 1)?.siteId ?? null,
+      siteId: placing.siteId,
       startsAt: placing.start?.at ?? null,
       allocations: placing.start?.allocations ?? [],
     };
@@ -118,12 +119,16 @@ function described({ priority, reason, message, ranking, explanation }: Placing)
     jobTerms: explanation?.priorityTerms ?? {},
     reason,
     message,
-    candidates: ranking.map((site) => ({
-      siteId: site.siteId,
-      eligible: site.ineligible === null,
-      reason: site.ineligible,
-      rank: site.rank,
-      terms: site.terms,
-    })),
+    candidates: candidates(ranking),
   };
 }
+
+/** A ranking of sites as the API shows it. */
+export const candidates = (ranking: readonly SiteRanking[]): CandidateModel[] =>
+  ranking.map(({ siteId, rank, terms, ineligible }) => ({
+    siteId,
+    eligible: ineligible === null,
+    reason: ineligible,
+    rank,
+    terms,
+  }));

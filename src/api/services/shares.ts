@@ -1,12 +1,10 @@
 /** Sites as one another's peers, and what quotas make of the jobs in their meta-queues: as the schedulers see it now. */
+import { peers, userStandings } from '../../core/index.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
 import type { PeerModel, UserStandingModel } from '../models.js';
-import { guarded } from './access.js';
+import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
-
-/** Under policies that know no congestion, rates are over as much time as DIANA's by default. */
-const WINDOW_S = 600;
 
 export function createSharesService({ mirror, queries, limits, now }: ServiceParts) {
   return {
@@ -14,35 +12,25 @@ export function createSharesService({ mirror, queries, limits, now }: ServicePar
       async peers(_viewer: Viewer, first: number): Promise<PeerModel[]> {
         const sites = await queries.sites('', pageSize('first', first, limits));
         await mirror.sync();
-        const { grid } = mirror;
-        const { dispatch, timers } = mirror.policy.document;
+        const policy = mirror.policy.document;
         const at = now();
-        return sites.flatMap(({ id, state, agentSeenAt }) => {
-          const entry = grid.sites.find(({ site }) => site.id === id);
-          if (!entry) return [];
-          const rates = entry.traffic.rates(
-            at,
-            dispatch.kind === 'diana' ? dispatch.congestionWindowS : WINDOW_S,
-          );
-          return [
-            {
-              siteId: id,
-              alive: state === 'UP' && agentSeenAt !== null && at - agentSeenAt <= timers.agentSilentS,
-              lastHeardAt: agentSeenAt,
-              queued: entry.queue.length,
-              metaQueued: entry.meta.length,
-              arrivalRate: rates.arrival,
-              serviceRate: rates.service,
-              congested: false,
-              powerTotal: 0,
-            },
-          ];
+        const known = new Map(peers(mirror.grid, { policy, now: at }).map((peer) => [peer.siteId, peer]));
+        return sites.flatMap(({ id, agentSeenAt }) => {
+          const peer = known.get(id);
+          if (!peer) return [];
+          const heard = agentSeenAt !== null && at - agentSeenAt <= policy.timers.agentSilentS;
+          return [{ ...peer, alive: peer.up && heard, lastHeardAt: agentSeenAt }];
         });
       },
 
-      async userStandings(_viewer: Viewer, first: number): Promise<UserStandingModel[]> {
-        pageSize('first', first, limits);
-        return [];
+      async userStandings(viewer: Viewer, first: number): Promise<UserStandingModel[]> {
+        const size = pageSize('first', first, limits);
+        const owner = ownerOnly(viewer);
+        await mirror.sync();
+        return userStandings(mirror.grid)
+          .filter(({ userId }) => owner === null || userId === owner)
+          .sort((a, b) => b.jobs - a.jobs || a.userId - b.userId)
+          .slice(0, size);
       },
     }),
 

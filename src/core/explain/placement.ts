@@ -36,6 +36,8 @@ export interface PredictedStart {
 }
 
 export interface Placing {
+  /** Where it would go now; null: nowhere, it would wait. */
+  siteId: number | null;
   /** Level-1 priority without boost; null when no site is eligible. */
   priority: number | null;
   /** Why the first site of the ranking, or why none. */
@@ -55,6 +57,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     const reason = eligibility.waiting;
     const message = reasonSentence(reason, numbersOf(requirement));
     return {
+      siteId: null,
       priority: null,
       reason,
       message,
@@ -68,14 +71,21 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     eligibility,
   );
   return {
+    siteId: site?.site.id ?? null,
     priority,
     reason,
     message: reasonSentence(reason),
     explanation,
-    ranking: [...rank(site?.site.id ?? null, explanation), ...outOfTheQuestion(explanation.ineligible)],
+    ranking: ranking(site?.site.id ?? null, explanation),
     start: site === null ? null : predictStart(grid, site, job, context.now),
   };
 }
+
+/** All sites of a decision: the eligible ones best first, beginning with the one that was chosen, then the others in site order. */
+export const ranking = (chosen: number | null, explanation: DispatchExplanation): SiteRanking[] => [
+  ...rank(chosen, explanation),
+  ...outOfTheQuestion(explanation.ineligible),
+];
 
 const outOfTheQuestion = (ineligible: Readonly<Record<number, ReasonCode>>): SiteRanking[] =>
   Object.entries(ineligible).map(([siteId, why]) => ({
