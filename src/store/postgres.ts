@@ -40,6 +40,7 @@ import * as gridSql from './sql/grid.js';
 import * as movesSql from './sql/moves.js';
 import * as presenceSql from './sql/presence.js';
 import * as pruneSql from './sql/prune.js';
+import * as ratiosSql from './sql/ratios.js';
 import * as reportsSql from './sql/reports.js';
 import * as startsSql from './sql/starts.js';
 import * as submitSql from './sql/submit.js';
@@ -208,8 +209,8 @@ export class PostgresStore implements Store {
       if (quota === null)
         throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
       const [limit, periodS] = quota;
-      const [known, recent, live, id] = await read<
-        [[string, number[], number | null] | null, [number, number][], number, number]
+      const [known, recent, live] = await read<
+        [[string, number[], number | null] | null, [number, number][], number]
       >(tx, submitSql.findSubmissions, userId, idempotencyKey, now, periodS);
       if (known !== null) {
         const [hash, jobIds, groupId] = known;
@@ -225,14 +226,15 @@ export class PostgresStore implements Store {
         }
       }
       if (live + jobs.length > this.liveJobsMax) return { kind: 'full', limit: this.liveJobsMax, live };
-      const groupId = jobs.length > 1 || group !== null ? id : null;
-      const jobIds = await read<number[]>(
+      const together = jobs.length > 1 || group !== null;
+      const columns = jobColumns(jobs);
+      const [id, jobIds] = await read<[number, number[]]>(
         tx,
         submitSql.insertJobs,
         userId,
         now,
-        groupId,
-        ...jobColumns(jobs),
+        together,
+        ...columns,
       );
       const ids = plainColumn(jobIds);
       await write(tx, submitSql.insertSubmission, id, userId, idempotencyKey, payloadHash, ids, now);
@@ -241,7 +243,7 @@ export class PostgresStore implements Store {
         const range = [jobIds[0], jobIds.at(-1)];
         await write(tx, submitSql.insertGroup, id, userId, group.name, template, jobs.length, ...range, now);
       }
-      return { kind: 'accepted', jobIds, groupId, repeated: false };
+      return { kind: 'accepted', jobIds, groupId: together ? id : null, repeated: false };
     };
     return inTransaction(this.prisma, store, { timeoutMs: LONG_MS });
   }
@@ -590,6 +592,8 @@ export class PostgresStore implements Store {
       const ids = plainColumn(requeued.map((report) => report.jobId));
       await write(tx, reportsSql.requeueJobs, ids, textColumn(requeued.map((report) => report.message)));
     }
+    const completed = ended.filter(({ end }) => end.state === 'COMPLETED').map(({ report }) => report.jobId);
+    if (completed.length > 0) await write(tx, ratiosSql.learnFromRuns, plainColumn(completed));
     return { results, touched: [...touched] };
   }
 

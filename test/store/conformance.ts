@@ -1,12 +1,23 @@
 /** What every store promises: the contract of src/store/store.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import type { RunAverages } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
-import type { JobSelection, RunReport, SweepRules } from '../../src/store/store.js';
+import type {
+  JobSelection,
+  NewJob,
+  RunReport,
+  Submission,
+  SweepRules,
+  TrafficCount,
+} from '../../src/store/store.js';
 import {
   assigned,
   context,
   dispatched,
   ended,
+  metaMove,
+  metaQueued,
   move,
   newJob,
   report,
@@ -206,13 +217,12 @@ export function describeStore(
         await nothingBroken();
       });
 
-      it('moves a job from a site to another', async () => {
-        const [a] = await dispatched(world, user, site, [newJob({ deadline: T0 + 500 })]);
-        expect(await store.applyMoves([move(a!, other, other)], context())).toMatchObject({ accepted: [] });
-        expect(await store.applyMoves([move(a!, other, site)], context())).toMatchObject({ accepted: [a] });
-        const grid = await store.loadGrid(10);
-        expect(grid.jobs[0]).toMatchObject({ state: 'DISPATCHED', siteId: other });
-        expect(grid.margins).toEqual([400]);
+      it('never moves a job out of a local queue', async () => {
+        const [a] = await dispatched(world, user, site, [newJob()]);
+        for (const one of [move(a!, other, site), metaMove(a!, other, site), metaMove(a!, site, site)]) {
+          expect(await store.applyMoves([one], context())).toMatchObject({ accepted: [] });
+        }
+        expect((await store.loadGrid(0)).jobs[0]).toMatchObject({ state: 'DISPATCHED', siteId: site });
         await nothingBroken();
       });
 
@@ -254,6 +264,7 @@ export function describeStore(
           accepted: [a, b],
           epochs: [1, 1],
           refused: [],
+          outdated: false,
         });
         const { jobs } = await store.loadGrid(0);
         expect(jobs[1]!.run).toEqual({
@@ -523,12 +534,14 @@ export function describeStore(
     describe('assignments', () => {
       it('begins with all live runs, and goes on with what is new', async () => {
         const [a] = await assigned(world, user, site, machine, [
-          newJob({ simulatedRunS: 50, benchmark: 200, licences: [] }),
+          newJob({ simulatedRunS: 50, simulatedIoS: 20, benchmark: 200, licences: [] }),
         ]);
         const all = await store.assignments(site, null, 1);
         expect(all).toMatchObject({
           complete: true,
-          assignments: [{ jobId: a, epoch: 1, state: 'ASSIGNED', plannedS: 100, simulatedS: 100 }],
+          assignments: [
+            { jobId: a, epoch: 1, state: 'ASSIGNED', plannedS: 100, simulatedS: 100, simulatedIoS: 40 },
+          ],
         });
         expect(all.assignments[0]!.machines).toEqual([
           { machineId: machine, name: 'm1', tasks: 1, benchmark: 100 },
@@ -762,6 +775,513 @@ export function describeStore(
       });
     });
 
+    describe('meta-queues', () => {
+      const place = async (id: number) => {
+        const found = (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id);
+        return [found?.state, found?.siteId, found?.job.priority, found?.job.migratedAt];
+      };
+
+      it('hold jobs that can still go elsewhere: from the root, to another one, to a local queue', async () => {
+        const [a] = await submit(world, user, [newJob({ deadline: T0 + 500 })]);
+        expect(await store.applyMoves([metaMove(a!, site)], context(T0 + 1))).toMatchObject({
+          accepted: [a],
+        });
+        expect(await place(a!)).toEqual(['QUEUED', site, null, null]);
+        expect(await store.applyMoves([metaMove(a!, other, site)], context(T0 + 2.5))).toMatchObject({
+          accepted: [a],
+        });
+        expect(await place(a!)).toEqual(['QUEUED', other, null, T0 + 2.5]);
+        expect((await store.loadGrid(10)).margins).toEqual([]);
+        expect(await store.applyMoves([move(a!, other, other, 7)], context(T0 + 3))).toMatchObject({
+          accepted: [a],
+        });
+        expect(await place(a!)).toEqual(['DISPATCHED', other, 7, T0 + 2.5]);
+        expect((await store.loadGrid(10)).margins).toEqual([400]);
+        const events = await world.events(a!);
+        expect(
+          events.map(({ kind, fromState, toState, fromSiteId, siteId }) => [
+            kind,
+            fromState,
+            toState,
+            fromSiteId,
+            siteId,
+          ]),
+        ).toEqual([
+          ['JOB_STATE', null, 'QUEUED', null, null],
+          ['JOB_STATE', 'QUEUED', 'QUEUED', null, site],
+          ['JOB_STATE', 'QUEUED', 'QUEUED', site, other],
+          ['JOB_STATE', 'QUEUED', 'DISPATCHED', other, other],
+        ]);
+        await nothingBroken();
+      });
+
+      it('let a job go to the local queue of another site, and mixed plans be carried out in part', async () => {
+        const [a, b] = await metaQueued(world, user, site, [newJob(), newJob()]);
+        const [c, d] = await submit(world, user, [newJob(), newJob()]);
+        const plan = [move(a!, other, site), metaMove(b!, other, site), metaMove(c!, site), move(d!, site)];
+        expect(await store.applyMoves(plan, context(T0 + 1))).toEqual({
+          accepted: [a, b, c, d],
+          refused: [],
+        });
+        expect(await Promise.all([a!, b!, c!, d!].map(place))).toEqual([
+          ['DISPATCHED', other, 5, null],
+          ['QUEUED', other, null, T0 + 1],
+          ['QUEUED', site, null, null],
+          ['DISPATCHED', site, 5, null],
+        ]);
+        await nothingBroken();
+      });
+
+      it('are left and entered only as the truth is', async () => {
+        const [a, b, c] = await metaQueued(world, user, site, [newJob(), newJob(), newJob()]);
+        const [d] = await submit(world, user, [newJob()]);
+        await store.hold(byIds([c!]));
+        await world.setSiteState(other, 'DRAINING');
+        const refused = [
+          metaMove(a!, site), // not at the root
+          metaMove(a!, site, site), // there already
+          move(a!, site, other), // not in that one
+          metaMove(a!, other, site), // not up
+          move(b!, other, site),
+          metaMove(c!, site, site), // on hold
+          metaMove(d!, site, site), // at the root
+          metaMove(999, site),
+        ];
+        const outcome = await store.applyMoves(refused, context());
+        expect(outcome.accepted).toEqual([]);
+        expect(outcome.refused).toHaveLength(refused.length);
+        const twice = await store.applyMoves([metaMove(d!, site), move(d!, site)], context());
+        expect(twice.accepted).toEqual([d]);
+        expect(twice.refused).toHaveLength(1);
+        await nothingBroken();
+      });
+
+      it('are emptied when their site is not up, and of single jobs for a reason', async () => {
+        const [a, b, c] = await metaQueued(world, user, site, [newJob(), newJob(), newJob()]);
+        const [d] = await dispatched(world, user, site, [newJob()]);
+        expect(await store.takeBack(site, context(), 10)).toEqual([]);
+        expect(await store.returnJobs(other, [a!], 'NO_MACHINE_NOW', context())).toEqual([]);
+        expect(await store.returnJobs(site, [b!, a!], 'NO_MACHINE_NOW', context())).toEqual([a, b]);
+        await world.setSiteState(site, 'DOWN');
+        expect(await store.takeBack(site, context(), 10)).toEqual([c, d]);
+        expect(await Promise.all([a!, b!, c!, d!].map(place))).toEqual(
+          Array.from({ length: 4 }, () => ['QUEUED', null, null, null]),
+        );
+        expect((await world.events(c!)).at(-1)).toMatchObject({
+          kind: 'JOB_STATE',
+          fromState: 'QUEUED',
+          toState: 'QUEUED',
+          fromSiteId: site,
+          siteId: null,
+        });
+        await nothingBroken();
+      });
+
+      it('lose jobs to people: held ones go back to the root, and the root is told', async () => {
+        const [a, b, c, d] = await metaQueued(world, user, site, [
+          newJob(),
+          newJob(),
+          newJob(),
+          newJob({ deadline: T0 + 5 }),
+        ]);
+        expect(await store.hold(byIds([a!]))).toMatchObject({ changed: [a], touched: [null] });
+        expect(await place(a!)).toEqual(['HELD', null, null, null]);
+        expect(await store.release(byIds([a!]))).toMatchObject({ changed: [a], touched: [null] });
+        expect(await place(a!)).toEqual(['QUEUED', null, null, null]);
+        expect(await store.cancel(byIds([b!]), T0, 'CANCELLED_BY_USER')).toMatchObject({
+          changed: [b],
+          touched: [null],
+        });
+        expect(await store.reprioritise(byIds([c!]), 3)).toMatchObject({ changed: [c], touched: [null] });
+        expect(await place(c!)).toEqual(['QUEUED', site, null, null]);
+        expect((await world.events(c!)).at(-1)).toMatchObject({ kind: 'JOB_CHANGED', siteId: site });
+        const swept = await store.sweep(rules(T0 + 10, { onDeadlinePassed: 'CANCEL' }));
+        expect(swept).toMatchObject({ deadlinesMissed: 1, touched: [null] });
+        expect(await states([b!, d!])).toEqual(['CANCELLED', 'CANCELLED']);
+        await nothingBroken();
+      });
+
+      it('are where changes tell that jobs are, exactly at their cursor', async () => {
+        const { cursor } = await store.loadGrid(0);
+        const [a] = await metaQueued(world, user, site, [newJob()]);
+        await store.applyMoves([metaMove(a!, other, site)], context());
+        await store.applyMoves([move(a!, site, other)], context());
+        await store.hold(byIds([a!]));
+        const seen: unknown[] = [];
+        let at = cursor;
+        for (let more = true; more; ) {
+          const changes = await store.changesSince(at, 1);
+          if (changes === 'too-old') throw new Error('the cursor is not old');
+          ({ cursor: at, more } = changes);
+          for (const { position } of changes.jobs) seen.push([position?.state, position?.siteId]);
+        }
+        expect(seen).toEqual([
+          ['QUEUED', null],
+          ['QUEUED', site],
+          ['QUEUED', other],
+          ['DISPATCHED', site],
+          ['HELD', site],
+        ]);
+      });
+    });
+
+    describe('data', () => {
+      it('of a job: what it reads, from where it comes, what it declares; and its group', async () => {
+        const set = await world.addDataset('set', 5, [site]);
+        const inputs = [{ datasetId: set }, { sizeMb: 1.5, siteId: other }];
+        const data = { inputs, originSiteId: other, computationShare: 0.25, inputMb: 2, outputMb: 3 };
+        const [a, b, c] = await submit(world, user, [
+          newJob({ application: 'sim', ...data }),
+          newJob({ originSiteId: site }),
+          newJob({ inputMb: 7 }),
+        ]);
+        const [d] = await submit(world, user, [newJob()]);
+        const { jobs } = await store.loadGrid(0);
+        expect(jobs[0]!.job).toMatchObject({
+          application: 'sim',
+          migratedAt: null,
+          data: { originSiteId: other, sandboxMb: 2, inputs, outputMb: 3, computationShare: 0.25 },
+        });
+        expect(jobs[1]!.job.data).toEqual({
+          originSiteId: site,
+          sandboxMb: 0,
+          inputs: [],
+          outputMb: 0,
+          computationShare: null,
+        });
+        expect(jobs[2]!.job).toMatchObject({ application: 'app', data: null });
+        const groups = new Map(jobs.map(({ job }) => [job.id, job.groupId]));
+        expect(groups.get(b!)).toBe(groups.get(a!));
+        expect(groups.get(c!)).toBe(groups.get(a!));
+        expect(groups.get(d!)).toBe(-d!);
+        const changes = await store.changesSince('0', 1000);
+        if (changes === 'too-old') throw new Error('the cursor is not old');
+        expect(changes.jobs.map(({ job }) => job)).toEqual(jobs.map(({ job }) => job));
+      });
+
+      it('at sites, links and shares are told whole at first, then what changed of them', async () => {
+        const [one, two] = [
+          await world.addDataset('a', 1, [other, site]),
+          await world.addDataset('b', 2, []),
+        ];
+        const link = { fromSiteId: site, toSiteId: other, bandwidthMbS: 20, rttS: 0.01, loss: 0.125 };
+        const back = { ...link, fromSiteId: other, toSiteId: site };
+        await world.setLink(link);
+        await world.setLink(back);
+        await world.setShare(user, 2.5);
+        const grid = await store.loadGrid(0);
+        expect(grid).toMatchObject({
+          datasets: [
+            { id: one, sizeMb: 1, siteIds: [site, other] },
+            { id: two, sizeMb: 2, siteIds: [] },
+          ],
+          links: [link, back],
+          quotas: [{ userId: user, share: 2.5 }],
+        });
+        await world.setReplicas(two, { add: [site] });
+        await world.setReplicas(two, { add: [other], remove: [site] });
+        await world.removeDataset(one);
+        await world.setLink({ ...link, loss: 0 });
+        await world.removeLink(other, site);
+        await world.setShare(user, 1);
+        const changes = await store.changesSince(grid.cursor, 100);
+        if (changes === 'too-old') throw new Error('the cursor is not old');
+        expect(changes).toMatchObject({ directory: null, users: [{ userId: user, share: 1 }] });
+        expect(changes.datasets.sort((a, b) => a.id - b.id)).toEqual([
+          { id: one, dataset: null },
+          { id: two, dataset: { id: two, sizeMb: 2, siteIds: [other] } },
+        ]);
+        expect(changes.links.sort((a, b) => a.fromSiteId - b.fromSiteId)).toEqual([
+          { fromSiteId: site, toSiteId: other, link: { ...link, loss: 0 } },
+          { fromSiteId: other, toSiteId: site, link: null },
+        ]);
+        expect((await store.loadGrid(0)).quotas).toEqual([]);
+      });
+    });
+
+    describe('history', () => {
+      const near = 9;
+      /** Runs a job from T0 + 10 for so long, on its own. */
+      const runs = async (change: Partial<RunReport>, job: Partial<NewJob> = {}, by = user) => {
+        const [id] = await assigned(world, by, site, machine, [newJob(job)]);
+        await store.reportRuns(site, [report(id!, 1), ended(id!, 1, change)], MAX_ATTEMPTS);
+        return id!;
+      };
+
+      it('is a record for each application, user and kinds of resource, and a point for each run that ended well', async () => {
+        const a = await runs({ at: T0 + 20, ioWaitS: 2.5 });
+        const b = await runs({ at: T0 + 30, ioWaitS: 10 });
+        const { averages } = await store.loadGrid(0);
+        expect(averages).toHaveLength(1);
+        expect(averages[0]).toMatchObject({
+          application: 'app',
+          userId: user,
+          kinds: '[null,null]',
+          count: 2,
+        });
+        // The power of the machines is 100, the reference 1.
+        expect(averages[0]!.turnaroundS).toBeCloseTo(1500, near);
+        expect(averages[0]!.executionS).toBeCloseTo(875, near);
+        expect(averages[0]!.ioS).toBeCloseTo(625, near);
+        expect(await world.ratioPoints()).toMatchObject([
+          {
+            id: 1,
+            application: 'app',
+            jobId: a,
+            epoch: 1,
+            siteId: site,
+            turnaroundS: 10,
+            ioS: 2.5,
+            sitePower: 100,
+            runs: 1,
+            computation: 0.75,
+            at: T0 + 20,
+          },
+          { id: 2, jobId: b, turnaroundS: 20, ioS: 10, runs: 2, computation: 17.5 / 30 },
+        ]);
+        await nothingBroken();
+      });
+
+      it('takes for input and output what the machine tells, else what its CPUs did not compute', async () => {
+        const machineTells = { at: T0 + 20, cpuS: 1, ioWaitS: 30 };
+        await runs(machineTells, { application: 'more than there was' });
+        await runs({ at: T0 + 20, cpuS: 12 }, { application: 'two CPUs', cpusPerTask: 2 });
+        await runs({ at: T0 + 20, cpuS: 11 }, { application: 'busier than the clock' });
+        await runs({ at: T0 + 20 }, { application: 'unknown' });
+        expect((await world.ratioPoints()).map(({ ioS }) => ioS)).toEqual([10, 4, 0, 0]);
+      });
+
+      it('counts each run once, and none that was lost, failed, cancelled, or took no time', async () => {
+        const ids = await assigned(world, user, site, machine, [newJob(), newJob(), newJob(), newJob()]);
+        const [lost, failed, cancelled, good] = ids as [number, number, number, number];
+        const [never] = await assigned(world, user, site, second, [newJob()]);
+        const [instant] = await assigned(world, user, site, second, [newJob()]);
+        await store.cancel(byIds([cancelled]), T0, 'CANCELLED_BY_USER');
+        const all = [
+          ...ids.map((id) => report(id, 1)),
+          ended(lost, 1, { cause: 'LOST' }),
+          ended(failed, 1, { cause: 'EXITED_NONZERO', exitCode: 1 }),
+          ended(cancelled, 1, { cause: 'SIGNALLED' }),
+          ended(good, 1),
+          ended(never!, 1),
+          report(instant!, 1),
+          ended(instant!, 1, { at: T0 + 10 }),
+        ];
+        await store.reportRuns(site, [...all, ended(good, 1)], MAX_ATTEMPTS);
+        await store.reportRuns(site, all, MAX_ATTEMPTS);
+        expect((await world.ratioPoints()).map(({ jobId }) => jobId)).toEqual([good]);
+        expect((await store.loadGrid(0)).averages).toMatchObject([{ count: 1 }]);
+        await nothingBroken();
+      });
+
+      it('keeps kinds as the core names them', async () => {
+        const odd = 'a"b\\c\n\u0001é☃𝕏,';
+        const pools = [await world.addLicence(odd, 9, null), await world.addLicence('cad', 9, null)];
+        const job = newJob({ licences: ['cad', odd], os: odd, arch: 'x64' });
+        const [id] = await dispatched(world, user, site, [job]);
+        const byKind = [odd, 'cad'].sort().map((kind) => (kind === 'cad' ? pools[1]! : pools[0]!));
+        await store.applyStarts(site, [start(id!, site, { [machine]: 1 }, byKind)], null, context());
+        await store.reportRuns(site, [report(id!, 1), ended(id!, 1)], MAX_ATTEMPTS);
+        const { averages } = await store.loadGrid(0);
+        expect(averages[0]!.kinds).toBe(
+          resourceKinds({ licences: ['cad', odd].sort(), os: odd, arch: 'x64' }),
+        );
+      });
+
+      it('goes on across batches exactly as with one run after another', async () => {
+        await world.newPolicy({ referencePower: 40 });
+        const bob = await world.addUser('bob');
+        const none = { count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
+        const expected = new Map<string, RunAverages>();
+        const shares: [number, number][] = [];
+        let step = 0;
+        for (const size of [1, 4, 2, 3]) {
+          const jobs = Array.from({ length: size }, (_, i) =>
+            newJob({ application: i % 3 === 2 ? 'y' : 'x' }),
+          );
+          const by = size === 4 ? bob : user;
+          const ids = await assigned(world, by, site, machine, jobs);
+          const reports = ids.map((id, i) => {
+            step += 7;
+            const turnaroundS = 1 + (step % 13) + 1 / 8;
+            const ioS = turnaroundS / (1 + (step % 5));
+            const { application } = jobs[i]!;
+            const key = `${application}/${by}`;
+            const kinds = '[null,null]';
+            const before = expected.get(key) ?? { application, userId: by, kinds, ...none };
+            expected.set(key, averagesWith(before, { turnaroundS, ioS, sitePower: 100 }, 40));
+            const own = [...expected.values()].filter((record) => record.application === application);
+            const sum = (of: (record: RunAverages) => number) =>
+              own.reduce((total, record) => total + record.count * of(record), 0);
+            shares.push([sum(() => 1), sum((r) => r.executionS) / sum((r) => r.turnaroundS)]);
+            return ended(id, 1, { at: T0 + 10 + turnaroundS, ioWaitS: ioS });
+          });
+          // Reported in another order than that of the jobs, which is the order of the points.
+          await store.reportRuns(
+            site,
+            [...ids.map((id) => report(id, 1)), ...reports.reverse()],
+            MAX_ATTEMPTS,
+          );
+        }
+        const points = await world.ratioPoints();
+        expect(points.map(({ runs: count }) => count)).toEqual(shares.map(([count]) => count));
+        for (const [i, { computation }] of points.entries())
+          expect(computation).toBeCloseTo(shares[i]![1], near);
+        const { averages } = await store.loadGrid(0);
+        expect(averages).toHaveLength(expected.size);
+        for (const record of averages) {
+          const { turnaroundS, executionS, ioS, ...rest } = expected.get(
+            `${record.application}/${record.userId}`,
+          )!;
+          expect(record).toMatchObject(rest);
+          expect(record.turnaroundS).toBeCloseTo(turnaroundS, near);
+          expect(record.executionS).toBeCloseTo(executionS, near);
+          expect(record.ioS).toBeCloseTo(ioS, near);
+        }
+        await nothingBroken();
+      });
+
+      it('is told to whoever has not read the event of the run, and to nobody twice', async () => {
+        const before = (await store.loadGrid(0)).cursor;
+        await runs({});
+        await runs({}, { application: 'other' });
+        const first = await store.changesSince(before, 1000);
+        if (first === 'too-old') throw new Error('the cursor is not old');
+        expect(first.averages.map(({ application }) => application).sort()).toEqual(['app', 'other']);
+        await runs({});
+        const second = await store.changesSince(first.cursor, 1000);
+        if (second === 'too-old') throw new Error('the cursor is not old');
+        expect(second.averages).toMatchObject([{ application: 'app', count: 2 }]);
+        expect(await store.changesSince(second.cursor, 1000)).toMatchObject({ averages: [] });
+        // Cut short, it may tell more than once, but not too little.
+        let at = before;
+        const seen = new Map<string, number>();
+        for (let more = true; more; ) {
+          const changes = await store.changesSince(at, 1);
+          if (changes === 'too-old') throw new Error('the cursor is not old');
+          for (const { application, count } of changes.averages) seen.set(application, count);
+          ({ cursor: at, more } = changes);
+        }
+        expect([...seen].sort()).toEqual([
+          ['app', 2],
+          ['other', 1],
+        ]);
+      });
+    });
+
+    describe('traffic', () => {
+      const totals = (counts: readonly TrafficCount[]) =>
+        [site, other].map((siteId) => {
+          const there = counts.filter((count) => count.siteId === siteId);
+          const sum = (of: 'arrivals' | 'services') => there.reduce((total, count) => total + count[of], 0);
+          return [sum('arrivals'), sum('services')];
+        });
+
+      it('counts who comes from elsewhere and whose runs end for good, at loading as in changes', async () => {
+        const { cursor } = await store.loadGrid(0);
+        const [a, b] = await metaQueued(world, user, site, [newJob(), newJob()]); // 2 arrivals
+        await store.applyMoves([move(a!, site, site), metaMove(b!, other, site)], context()); // 0 and 1
+        await store.applyMoves([move(b!, site, other)], context()); // 1
+        await store.reprioritise(byIds([a!, b!]), 1); // none
+        await store.hold(byIds([a!]));
+        await store.release(byIds([a!])); // none: it was there
+        await store.applyStarts(
+          site,
+          [start(a!, site, { [machine]: 1 }), start(b!, site, { [machine]: 1 })],
+          null,
+          context(),
+        );
+        const [c] = await assigned(world, user, other, elsewhere, [newJob({ restartable: true })]); // 1 at the other
+        await store.reportRuns(other, [ended(c!, 1, { cause: 'LOST' })], MAX_ATTEMPTS); // none: it runs again
+        await store.reportRuns(site, [ended(a!, 1), ended(b!, 1, { cause: 'SIGNALLED' })], MAX_ATTEMPTS); // 2 services
+        await dispatched(world, user, other, [newJob()]); // 1
+        const expected = [
+          [3, 2],
+          [3, 0],
+        ];
+        expect(totals((await store.loadGrid(0)).traffic)).toEqual(expected);
+        for (const batch of [1, 3, 1000]) {
+          const told: TrafficCount[] = [];
+          let at = cursor;
+          for (let more = true; more; ) {
+            const changes = await store.changesSince(at, batch);
+            if (changes === 'too-old') throw new Error('the cursor is not old');
+            told.push(...changes.traffic);
+            ({ cursor: at, more } = changes);
+          }
+          expect(totals(told)).toEqual(expected);
+        }
+        await nothingBroken();
+      });
+    });
+
+    describe('groups', () => {
+      it('are followed and cancelled as one', async () => {
+        const make = (count: number, group: Submission['group'], idempotencyKey: string | null = null) =>
+          store.submit({
+            userId: user,
+            idempotencyKey,
+            payloadHash: '',
+            jobs: Array.from({ length: count }, () => newJob()),
+            group: group ?? null,
+            now: T0,
+          });
+        const group = await make(3, { name: 'scan', template: { command: 'true' } }, 'key');
+        const single = await make(1, { name: null, template: null });
+        const plain = await make(2, null);
+        const alone = await make(1, null);
+        if (
+          group.kind !== 'accepted' ||
+          single.kind !== 'accepted' ||
+          plain.kind !== 'accepted' ||
+          alone.kind !== 'accepted'
+        )
+          throw new Error('not accepted');
+        expect(new Set([group.groupId, single.groupId, plain.groupId]).size).toBe(3);
+        expect(alone.groupId).toBeNull();
+        expect(await make(3, { name: 'scan', template: { command: 'true' } }, 'key')).toEqual({
+          ...group,
+          repeated: true,
+        });
+        const { jobs } = await store.loadGrid(0);
+        expect(jobs.map(({ job }) => job.groupId)).toEqual([
+          ...group.jobIds.map(() => group.groupId),
+          single.groupId,
+          plain.groupId,
+          plain.groupId,
+          -alone.jobIds[0]!,
+        ]);
+        const cancel = (groupId: number) =>
+          store.cancel({ filter: { groupId }, ownedBy: null, limit: 100 }, T0, 'CANCELLED_BY_USER');
+        expect((await cancel(group.groupId!)).changed).toEqual(group.jobIds);
+        expect((await cancel(single.groupId!)).changed).toEqual(single.jobIds);
+        // Jobs that were only submitted together are no group to people.
+        expect((await cancel(plain.groupId!)).changed).toEqual([]);
+        expect((await cancel(999)).changed).toEqual([]);
+        await nothingBroken();
+      });
+
+      it('may have a hundred thousand jobs', async () => {
+        const size = 100_000;
+        const result = await store.submit({
+          userId: user,
+          idempotencyKey: 'once',
+          payloadHash: 'h',
+          jobs: Array.from({ length: size }, (_, i) => newJob({ args: [String(i)] })),
+          group: { name: 'sweep', template: { command: 'true' } },
+          now: T0,
+        });
+        if (result.kind !== 'accepted') throw new Error(result.kind);
+        expect(result.jobIds).toHaveLength(size);
+        const grid = await store.loadGrid(0);
+        expect(grid.jobs).toHaveLength(size);
+        expect(grid.jobs.every(({ job }) => job.groupId === result.groupId)).toBe(true);
+        const all = { filter: { groupId: result.groupId! }, ownedBy: user, limit: size };
+        expect((await store.cancel(all, T0, 'CANCELLED_BY_USER')).changed).toHaveLength(size);
+        expect((await store.loadGrid(0)).jobs).toEqual([]);
+      }, 120_000);
+    });
+
     describe('changes', () => {
       it('tells what happened since a cursor, folded for each job', async () => {
         const { cursor } = await store.loadGrid(0);
@@ -769,7 +1289,7 @@ export function describeStore(
         await store.applyMoves([move(a!, site)], context());
         const changes = await store.changesSince(cursor, 100);
         if (changes === 'too-old') throw new Error('the cursor is not old');
-        expect(changes).toMatchObject({ margins: [200], userClasses: [], directory: null, more: false });
+        expect(changes).toMatchObject({ margins: [200], users: [], directory: null, more: false });
         expect(
           changes.jobs.map(({ id, position, job }) => [id, position?.state, position?.siteId, job?.id]),
         ).toEqual([
@@ -818,7 +1338,7 @@ export function describeStore(
         const changes = await store.changesSince(cursor, 100);
         expect(changes).toMatchObject({
           jobs: [],
-          userClasses: [{ userId: user, userClass: 'GOLD' }],
+          users: [{ userId: user, userClass: 'GOLD', share: 1 }],
           directory: {
             policy: { version: 2, document: { seed: 2 } },
             sites: [{ state: 'UP' }, { state: 'DOWN' }],

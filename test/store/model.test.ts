@@ -7,11 +7,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EndCause } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
-import type { JobSelection, Store } from '../../src/store/store.js';
+import type { JobSelection, NewJob, Store } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
 import {
   context,
   memoryWorld,
+  metaMove,
   move,
   newJob,
   openTestDatabase,
@@ -51,6 +52,10 @@ const job = fc.record({
   restartable: fc.boolean(),
   held: fc.constantFrom(false, false, true),
   application: fc.constantFrom('x', 'y'),
+  inputs: fc.constantFrom<NewJob['inputs']>([], [], [{ datasetId: 1 }, { sizeMb: 0.5, siteId: 2 }]),
+  originSiteId: fc.constantFrom(null, null, 1),
+  computationShare: fc.constantFrom(null, 0.25),
+  outputMb: fc.constantFrom(0, 3),
 });
 
 const selection: fc.Arbitrary<JobSelection> = fc
@@ -60,7 +65,10 @@ const selection: fc.Arbitrary<JobSelection> = fc
     what: fc.oneof(
       fc.record({ ids: jobIds }),
       fc.record({
-        filter: fc.record({ siteId, application: fc.constantFrom('x', 'y') }, { requiredKeys: [] }),
+        filter: fc.record(
+          { siteId, application: fc.constantFrom('x', 'y'), groupId: fc.integer({ min: 1, max: 4 }) },
+          { requiredKeys: [] },
+        ),
       }),
     ),
   })
@@ -103,13 +111,15 @@ const operations = fc.oneof(
         user: fc.constantFrom(1, 2),
         key: fc.constantFrom(null, null, 'k'),
         jobs: fc.array(job, { minLength: 1, maxLength: 3 }),
+        group: fc.constantFrom(null, { name: 'g', template: { command: 'true' } }),
       }),
-      ({ store }, now, { user, key, jobs }) =>
+      ({ store }, now, { user, key, jobs, group }) =>
         store.submit({
           userId: user,
           idempotencyKey: key,
           payloadHash: String(jobs.length),
           jobs: jobs.map(newJob),
+          group,
           now,
         }),
     ),
@@ -118,14 +128,14 @@ const operations = fc.oneof(
     weight: 5,
     arbitrary: operation(
       'moves',
-      fc.array(fc.record({ pick, to: siteId, wrong: rarely }), { maxLength: 8 }),
+      fc.array(fc.record({ pick, to: siteId, meta: fc.boolean(), wrong: rarely }), { maxLength: 8 }),
       async ({ store }, now, list) => {
         const queued = (await store.loadGrid(0)).jobs.filter(
           ({ state }) => state === 'QUEUED' || state === 'DISPATCHED',
         );
-        const moves = list.map(({ pick: n, to, wrong }) => {
+        const moves = list.map(({ pick: n, to, meta, wrong }) => {
           const { job, siteId: from } = at(queued, n) ?? NOBODY;
-          return move(job.id, to, wrong ? 1 : from);
+          return (meta ? metaMove : move)(job.id, to, wrong ? 1 : from);
         });
         return items(await store.applyMoves(moves, context(now)));
       },
@@ -163,21 +173,28 @@ const operations = fc.oneof(
       'reports',
       fc.record({
         site: siteId,
-        list: fc.array(fc.record({ pick, stale: rarely, end: fc.option(cause, { freq: 1 }) }), {
-          minLength: 2,
-          maxLength: 8,
-        }),
+        list: fc.array(
+          fc.record({
+            pick,
+            stale: rarely,
+            end: fc.option(cause, { freq: 1 }),
+            ioWaitS: fc.constantFrom(null, 0, 2.5, 1000),
+            cpuS: fc.constantFrom(null, 3),
+          }),
+          { minLength: 2, maxLength: 8 },
+        ),
       }),
       async ({ store }, now, { site, list }) => {
         const { jobs } = await store.loadGrid(0);
         const live = jobs.filter(({ run }) => run?.siteId === site);
-        const reports = list.map(({ pick: n, stale, end }) => {
+        const reports = list.map(({ pick: n, stale, end, ...times }) => {
           const { job, run } = at(stale ? jobs : live, n) ?? NOBODY;
           return report(job.id, Math.max(1, (run?.epoch ?? 2) - Number(stale)), {
             at: now,
             phase: end === null ? 'STARTED' : 'ENDED',
             cause: end,
             exitCode: end === 'EXITED_ZERO' ? 0 : null,
+            ...(end !== null && times),
           });
         });
         // Some again: the answer may have been lost.
@@ -197,6 +214,43 @@ const operations = fc.oneof(
   ),
   operation('takeBack', fc.tuple(siteId, fc.constantFrom(1, 100)), ({ store }, now, [site, limit]) =>
     store.takeBack(site, context(now), limit),
+  ),
+  {
+    weight: 2,
+    arbitrary: operation(
+      'return',
+      fc.record({ site: siteId, list: fc.array(pick, { maxLength: 4 }) }),
+      async ({ store }, now, { site, list }) => {
+        const { jobs } = await store.loadGrid(0);
+        const ids = list.map((n) => at(jobs, n)?.job.id ?? 99);
+        return store.returnJobs(site, ids, 'NO_MACHINE_NOW', context(now));
+      },
+    ),
+  },
+  operation('share', fc.constantFrom(0.5, 1, 3), async (world, _, share) => {
+    await world.setShare(1, share);
+  }),
+  operation('policy', fc.constantFrom(1, 50), async (world, _, referencePower) => {
+    await world.newPolicy({ referencePower });
+  }),
+  operation(
+    'replicas',
+    fc.record({ dataset: fc.constantFrom(1, 2), site: siteId, there: fc.boolean() }),
+    async (world, _, { dataset, site, there }) => {
+      await world.setReplicas(dataset, there ? { add: [site] } : { remove: [site] });
+    },
+  ),
+  operation(
+    'link',
+    fc.record({ from: siteId, bandwidthMbS: fc.option(fc.constantFrom(1, 10.5)) }),
+    async (world, _, { from: fromSiteId, bandwidthMbS }) => {
+      const toSiteId = SITES + 1 - fromSiteId;
+      const { links } = await world.store.loadGrid(0);
+      const known = links.some((link) => link.fromSiteId === fromSiteId);
+      if (bandwidthMbS !== null)
+        await world.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0 });
+      else if (known) await world.removeLink(fromSiteId, toSiteId);
+    },
   ),
   operation('site', fc.tuple(siteId, siteState), async (world, _, [site, state]) => {
     await world.setSiteState(site, state as 'UP');
@@ -248,10 +302,25 @@ async function setUp(world: World): Promise<void> {
     await world.store.heartbeat(site, [1, 2, 3, 4], T0);
   }
   await world.addLicence('cad', 1, null);
+  await world.addDataset('one', 10, [1]);
+  await world.addDataset('two', 20, []);
 }
 
-async function whatItIs({ store, events }: World) {
-  const { cursor: _, ...grid } = await store.loadGrid(100);
+/** Sums are rounded otherwise in one statement than one after another. */
+const rounded = (value: number): number => Math.round(value * 1e9) / 1e9;
+const roundedAll = <T extends object>(record: T) =>
+  Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [name, typeof value === 'number' ? rounded(value) : value]),
+  );
+
+async function whatItIs({ store, events, ratioPoints }: World) {
+  const { cursor: _, traffic, averages, ...grid } = await store.loadGrid(100);
+  // Events have times of their own: in which interval they fall is no property of the operations.
+  const came = new Map<number, [number, number]>();
+  for (const { siteId: site, arrivals, services } of traffic) {
+    const [a, s] = came.get(site) ?? [0, 0];
+    came.set(site, [a + arrivals, s + services]);
+  }
   const paths = [];
   for (let id = 1; id <= 14; id++) {
     paths.push(
@@ -260,13 +329,21 @@ async function whatItIs({ store, events }: World) {
         event.seq,
         event.fromState,
         event.toState,
+        event.siteId,
+        event.fromSiteId,
         event.epoch,
         event.cause,
       ]),
     );
   }
   // A first event has no epoch, whichever store wrote it.
-  return { grid, paths };
+  return {
+    grid,
+    paths,
+    traffic: [...came].sort(),
+    averages: averages.map(roundedAll).sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b))),
+    points: (await ratioPoints()).map(roundedAll),
+  };
 }
 
 async function picture(mirror: Mirror, store: Store) {
@@ -277,9 +354,10 @@ async function picture(mirror: Mirror, store: Store) {
     // Of a job that runs, nobody reads the description again.
     places: jobs.map(({ job: { id }, run }) => [id, grid.placeOf(id), run === null && grid.job(id)]),
     root: grid.root.length,
-    sites: grid.sites.map(({ site, queue, resources, requests }) => [
+    sites: grid.sites.map(({ site, queue, meta, resources, requests }) => [
       site,
       queue.length,
+      meta.length,
       [...requests].sort(),
       resources.machines
         .map(({ machine, freeCpus, freeMemoryMb }) => [machine, freeCpus, freeMemoryMb])
@@ -287,8 +365,23 @@ async function picture(mirror: Mirror, store: Store) {
     ]),
     margins: grid.lastMargins(100),
     policy: mirror.policy,
+    datasets: [1, 2].map((id) => grid.data.dataset(id)),
+    links: grid.data.link(1, 2),
+    back: grid.data.link(2, 1),
+    shares: [...grid.quotas].sort(),
+    ratios: ['x', 'y', 'never'].flatMap((application) =>
+      [1, 2].map((userId) =>
+        roundedAll(
+          grid.history.ratioOf({ application, userId, licences: [], os: null, arch: null, data: null }),
+        ),
+      ),
+    ),
   };
 }
+
+/** Jobs that came to each site and were served there within the last hour. */
+const traffic = ({ grid }: Mirror, now: number) =>
+  grid.sites.map((entry) => [entry.site.id, entry.traffic.rates(now, 3600)]);
 
 it('does on Postgres what it does in memory', async () => {
   await fc.assert(
@@ -314,6 +407,8 @@ it('does on Postgres what it does in memory', async () => {
         expect(await whatItIs(real)).toEqual(await whatItIs(model));
         const fresh = new Mirror(real.store, { reservations: true });
         expect(await picture(follower, real.store)).toEqual(await picture(fresh, real.store));
+        const wall = Date.now() / 1000;
+        expect(traffic(follower, wall)).toEqual(traffic(fresh, wall));
         const modelled = new Mirror(model.store, { reservations: true });
         expect(await picture(fresh, real.store)).toEqual(await picture(modelled, model.store));
       },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../src/store/pool.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
-import { assigned, ended, newJob, openTestDatabase, postgresWorld, submit, T0 } from './world.js';
+import { assigned, ended, newJob, openTestDatabase, postgresWorld, report, submit, T0 } from './world.js';
 
 const test = withDatabase();
 let database: Database;
@@ -21,7 +21,7 @@ beforeEach(async () => {
   const machine = await world.addMachine(site, 'm1', 8, 100, [cad]);
   await world.store.heartbeat(site, [machine], T0);
   await assigned(world, user, site, machine, [newJob(), newJob()]);
-  await world.store.reportRuns(site, [ended(2, 1)], 3);
+  await world.store.reportRuns(site, [report(2, 1), ended(2, 1)], 3);
   await submit(world, user, [newJob()]);
   expect(await checkPromises(test.pool)).toEqual([]);
 });
@@ -35,7 +35,7 @@ it.each([
   ],
   [
     'a job ends twice',
-    `UPDATE jobs SET seq = seq + 1 WHERE id = 2; INSERT INTO events (at, kind, entity_id, seq, from_state, to_state) VALUES (now(), 'JOB_STATE', 2, 5, 'ASSIGNED', 'COMPLETED')`,
+    `UPDATE jobs SET seq = seq + 1 WHERE id = 2; INSERT INTO events (at, kind, entity_id, seq, from_state, to_state) VALUES (now(), 'JOB_STATE', 2, 6, 'RUNNING', 'COMPLETED')`,
     /^1: a job ends once/,
   ],
   [
@@ -71,6 +71,25 @@ it.each([
     /^4: each event begins/,
   ],
   ['a job changed without an event', `UPDATE jobs SET state = 'HELD' WHERE id = 3`, /^4: each event begins/],
+  [
+    'a job is in a meta-queue to which nobody sent it',
+    'UPDATE jobs SET site_id = 1 WHERE id = 3',
+    /^7: who waits at a site/,
+  ],
+  ['a job moved without an event', 'UPDATE jobs SET site_id = 1 WHERE id = 3', /^4: each event begins/],
+  [
+    'an event tells another site',
+    `UPDATE events SET from_site_id = 1 WHERE entity_id = 1 AND to_state = 'DISPATCHED'`,
+    /^4: each event begins/,
+  ],
+  ['traffic is forgotten', 'UPDATE traffic SET services = 0', /^4: traffic/],
+  [
+    'traffic is made up',
+    `INSERT INTO traffic VALUES (1, extract(epoch FROM now())::bigint / 5 * 5 - 60, 1, 0)`,
+    /^4: traffic/,
+  ],
+  ['a run is not in the history', 'DELETE FROM job_ratios', /^7: every run that ended well/],
+  ['a run was averaged twice', 'UPDATE run_averages SET count = count + 1', /^7: every run that ended well/],
   ['a run was not decided', `DELETE FROM decisions WHERE kind = 'START' AND job_id = 1`, /^7: every run/],
   [
     'a dispatch was not decided',

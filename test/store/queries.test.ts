@@ -196,6 +196,12 @@ describe('jobs', () => {
         deadlineMissed: false,
         inputMb: 0,
         outputMb: 0,
+        inputs: [],
+        originSiteId: null,
+        computationShare: null,
+        simulatedIoS: null,
+        groupId: 1,
+        migratedAt: null,
         restartable: true,
         simulatedRunS: null,
         priority: 5,
@@ -354,8 +360,8 @@ describe('the directory', () => {
 
   it('tells how much there is to do and to do it with', async () => {
     expect(await queries.siteStats([site, other])).toEqual([
-      { siteId: site, queued: 1, running: 1, cpus: 16, cpusUsed: 1 },
-      { siteId: other, queued: 0, running: 0, cpus: 2, cpusUsed: 0 },
+      { siteId: site, metaQueued: 0, queued: 1, running: 1, cpus: 16, cpusUsed: 1 },
+      { siteId: other, metaQueued: 0, queued: 0, running: 0, cpus: 2, cpusUsed: 0 },
     ]);
     expect(await queries.reservationsOfSites([site, other])).toEqual([
       { siteId: site, jobId: ids[5], at: T0 + 50, machineIds: [machine], machineTasks: [1] },

@@ -1,12 +1,13 @@
 /** One small grid to test stores in, over whichever store: ids are the same on all of them. */
 import { expect } from 'vitest';
-import type { Reservation, Start, UserClass } from '../../src/core/model.js';
-import { DEFAULT_POLICY } from '../../src/core/policy.js';
+import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
+import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
 import { Directory } from '../../src/store/directory.js';
 import { MemoryStore } from '../../src/store/memory.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
-import type { EventRow } from '../../src/store/rows.js';
+import { Queries } from '../../src/store/queries.js';
+import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
 import * as rows from '../../src/store/sql/rows.js';
 import { read, write } from '../../src/store/statement.js';
 import type { NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
@@ -28,12 +29,22 @@ export interface World {
     licences?: number[],
   ): Promise<number>;
   setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
+  setShare(userId: number, share: number): Promise<void>;
+  addDataset(name: string, sizeMb: number, siteIds: number[]): Promise<number>;
+  setReplicas(datasetId: number, change: { add?: number[]; remove?: number[] }): Promise<void>;
+  removeDataset(datasetId: number): Promise<void>;
+  setLink(link: Link): Promise<void>;
+  removeLink(fromSiteId: number, toSiteId: number): Promise<void>;
   addLicence(kind: string, copies: number, siteId: number | null): Promise<number>;
-  newPolicy(): Promise<void>;
+  newPolicy(change?: Partial<Policy>): Promise<void>;
   /** Of a job, in order. */
   events(
     jobId: number,
-  ): Promise<Pick<EventRow, 'kind' | 'seq' | 'fromState' | 'toState' | 'epoch' | 'cause'>[]>;
+  ): Promise<
+    Pick<EventRow, 'kind' | 'seq' | 'fromState' | 'toState' | 'siteId' | 'fromSiteId' | 'epoch' | 'cause'>[]
+  >;
+  /** Of all applications, in order. */
+  ratioPoints(): Promise<RatioPointRow[]>;
   /** What of the promises is broken. */
   breaches(): Promise<unknown[]>;
 }
@@ -123,6 +134,26 @@ const explanation = { sites: [], terms: {}, candidates: [], ineligible: {}, leve
 export const move = (jobId: number, to: number, from: number | null = null, priority = 5) =>
   ({ jobId, from, to, queue: 'LOCAL', priority, reason: 'IDLE_SITE', explanation }) as const;
 
+/** Into a meta-queue. */
+export const metaMove = (jobId: number, to: number, from: number | null = null) =>
+  ({ ...move(jobId, to, from), queue: 'META' }) as const;
+
+/** Submits jobs and puts them into the meta-queue of a site. */
+export async function metaQueued(
+  world: World,
+  userId: number,
+  siteId: number,
+  jobs: NewJob[],
+): Promise<number[]> {
+  const ids = await submit(world, userId, jobs);
+  const outcome = await world.store.applyMoves(
+    ids.map((id) => metaMove(id, siteId)),
+    context(),
+  );
+  expect(outcome.refused).toEqual([]);
+  return ids;
+}
+
 /** Submits jobs and gives them to a site. */
 export async function dispatched(
   world: World,
@@ -173,6 +204,9 @@ export const reservation = (
 
 export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
   const store = new MemoryStore(options);
+  let version = 1;
+  let datasets = 0;
+  const replicas = (id: number) => store.datasets.get(id) as Dataset;
   return {
     store,
     addUser: async (_name, userClass, quota) => store.addUser(userClass, quota ?? null),
@@ -183,7 +217,22 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
       store.addMachine({ siteId, name, cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licences }),
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
     addLicence: async (kind, copies, siteId) => store.addLicence(kind, copies, siteId),
-    newPolicy: async () => store.setPolicy({ version: 2, document: { ...DEFAULT_POLICY, seed: 2 } }),
+    newPolicy: async (change = { seed: 2 }) =>
+      store.setPolicy({ version: ++version, document: { ...DEFAULT_POLICY, ...change } }),
+    setShare: async (userId, share) => store.setQuotaShare(userId, share),
+    addDataset: async (_name, sizeMb, siteIds) => {
+      store.setDataset(++datasets, { sizeMb, siteIds });
+      return datasets;
+    },
+    setReplicas: async (id, { add = [], remove = [] }) => {
+      const { sizeMb, siteIds } = replicas(id);
+      const left = siteIds.filter((siteId) => !remove.includes(siteId));
+      store.setDataset(id, { sizeMb, siteIds: [...new Set([...left, ...add])] });
+    },
+    removeDataset: async (id) => store.setDataset(id, null),
+    setLink: async ({ fromSiteId, toSiteId, ...link }) => store.setLink(fromSiteId, toSiteId, link),
+    removeLink: async (fromSiteId, toSiteId) => store.setLink(fromSiteId, toSiteId, null),
+    ratioPoints: async () => store.ratioPoints,
     events: async (jobId) => store.events.filter((event) => event.seq !== null && event.entityId === jobId),
     breaches: async () => {
       const live = [...store.runs.values()].filter((run) => run.endedAt === null);
@@ -222,6 +271,7 @@ export async function postgresWorld(
     JSON.stringify(DEFAULT_POLICY),
   );
   const directory = new Directory(prisma);
+  let version = 1;
   const done = async <T>(change: ReturnType<Directory['registerSite']> | Promise<unknown>): Promise<T> => {
     const result = (await change) as { kind: string; value: T; message?: string };
     if (result.kind !== 'done') throw new Error(result.message);
@@ -248,13 +298,22 @@ export async function postgresWorld(
     setMachineState: (machineId, state) => done(directory.updateMachine(machineId, { state }, actor)),
     addLicence: async (kind, copies, siteId) =>
       (await done<{ id: number }>(directory.registerLicence({ kind, copies, siteId }, actor))).id,
-    newPolicy: () =>
-      done(
-        directory.addPolicy(
-          { document: { ...DEFAULT_POLICY, seed: 2 }, expectedVersion: 1, reason: 'test' },
-          actor,
-        ),
-      ),
+    newPolicy: async (change = { seed: 2 }) => {
+      const document = { ...DEFAULT_POLICY, ...change };
+      await done(directory.addPolicy({ document, expectedVersion: version++, reason: 'test' }, actor));
+    },
+    setShare: (userId, quotaShare) => done(directory.setQuota(userId, { quotaShare }, actor)),
+    addDataset: async (name, sizeMb, siteIds) =>
+      (await done<{ id: number }>(directory.createDataset({ name, sizeMb, siteIds }, actor))).id,
+    setReplicas: (datasetId, change) => done(directory.setReplicas(datasetId, change, actor)),
+    removeDataset: (datasetId) => done(directory.removeDataset(datasetId, T0, actor)),
+    setLink: (link) => done(directory.setLinks([link], T0, actor)),
+    removeLink: (fromSiteId, toSiteId) => done(directory.removeLink(fromSiteId, toSiteId, actor)),
+    ratioPoints: async () => {
+      const points = await new Queries(prisma).ratioPointsSince(null, 0, 100_000);
+      if (points === 'too-old') throw new Error('the first points are gone');
+      return points;
+    },
     events: (jobId) =>
       read(
         prisma,

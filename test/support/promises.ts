@@ -14,7 +14,6 @@ const promises: Record<string, string> = {
   '1: a job is held by one scheduler, or has ended with a cause': `
     SELECT id, state, site_id, cause FROM jobs
      WHERE (state IN ('COMPLETED', 'FAILED', 'CANCELLED')) <> (ended_at IS NOT NULL) OR (ended_at IS NULL) <> (cause IS NULL)
-        OR state = 'QUEUED' AND site_id IS NOT NULL
         OR state IN ('DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING') AND site_id IS NULL`,
   '1: every job of an accepted submission is there, in no other submission': `
     SELECT s.id, u.job_id, count(*) FROM submissions s, unnest(s.job_ids) AS u (job_id)
@@ -68,8 +67,8 @@ const promises: Record<string, string> = {
     SELECT id FROM jobs j WHERE (SELECT id FROM events_horizon) = 0
        AND NOT EXISTS (SELECT 1 FROM events e WHERE e.entity_id = j.id AND e.seq IS NOT NULL)`,
   '4: each event begins in the state in which the one before ended, by a legal transition; the last tells where the job is': `
-    SELECT e.entity_id, e.seq, e.before, e.from_state, e.to_state, j.state FROM (
-      SELECT *, lag(to_state) OVER w AS before, lag(seq) OVER w AS seq_before, seq = max(seq) OVER (PARTITION BY entity_id) AS last
+    SELECT e.entity_id, e.seq, e.before, e.from_state, e.to_state, j.state, e.site_id, j.site_id AS at FROM (
+      SELECT *, lag(to_state) OVER w AS before, lag(site_id) OVER w AS site_before, lag(seq) OVER w AS seq_before, seq = max(seq) OVER (PARTITION BY entity_id) AS last
         FROM events WHERE seq IS NOT NULL WINDOW w AS (PARTITION BY entity_id ORDER BY seq)) e
       JOIN jobs j ON j.id = e.entity_id
       LEFT JOIN job_transitions t ON t.from_state = e.from_state AND t.to_state = e.to_state
@@ -77,13 +76,39 @@ const promises: Record<string, string> = {
         OR e.seq_before IS NOT NULL AND e.before <> e.from_state
         OR e.kind = 'JOB_STATE' AND e.seq > 1 AND t.to_state IS NULL
         OR e.kind = 'JOB_CHANGED' AND e.from_state <> e.to_state
-        OR e.last AND e.to_state <> j.state`,
+        OR e.seq_before IS NOT NULL AND e.to_state IN ('QUEUED', 'HELD', 'DISPATCHED') AND e.site_before IS DISTINCT FROM e.from_site_id
+        OR e.last AND (e.to_state <> j.state OR e.site_id IS DISTINCT FROM j.site_id)`,
+  '4: traffic is what the events tell': `
+    SELECT * FROM (
+      SELECT site_id, floor(extract(epoch FROM at) / 5)::bigint * 5 AS at, count(*) FILTER (WHERE to_state IN ('QUEUED', 'DISPATCHED')) AS arrivals,
+             count(*) FILTER (WHERE to_state NOT IN ('QUEUED', 'DISPATCHED')) AS services FROM events
+       WHERE site_id IS NOT NULL AND at > now() - interval '50 minutes'
+         AND (to_state IN ('QUEUED', 'DISPATCHED') AND from_site_id IS DISTINCT FROM site_id
+              OR to_state IN ('COMPLETED', 'FAILED', 'CANCELLED') AND from_state IN ('ASSIGNED', 'RUNNING', 'CANCELLING'))
+       GROUP BY 1, 2) e
+      FULL JOIN (SELECT * FROM traffic WHERE at > extract(epoch FROM now()) - 3000) t USING (site_id, at)
+     WHERE (SELECT id FROM events_horizon) = 0 AND at BETWEEN extract(epoch FROM now()) - 2990 AND extract(epoch FROM now()) + 60
+       AND (e.arrivals IS DISTINCT FROM t.arrivals OR e.services IS DISTINCT FROM t.services)`,
+  '7: every run that ended well and took time is in the history, once': `
+    SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
+      LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch
+     WHERE (SELECT id FROM job_ratios_horizon) = 0
+     GROUP BY 1, 2, r.started_at, r.ended_at HAVING count(p.id) <> CASE WHEN r.ended_at > r.started_at THEN 1 ELSE 0 END
+    UNION ALL
+    SELECT 0, 0, coalesce(p.n, 0) FROM (SELECT application, count(*) AS n FROM job_ratios GROUP BY 1) p
+      FULL JOIN (SELECT application, sum(count) AS n FROM run_averages GROUP BY 1) a USING (application)
+     WHERE (SELECT id FROM job_ratios_horizon) = 0 AND p.n IS DISTINCT FROM a.n`,
   '7: every run was decided': `
     SELECT r.job_id, count(*) AS runs FROM runs r GROUP BY 1
     HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = r.job_id AND d.kind = 'START')`,
-  '7: every dispatch was decided': `
-    SELECT e.entity_id FROM events e WHERE e.from_state = 'QUEUED' AND e.to_state = 'DISPATCHED' AND (SELECT id FROM events_horizon) = 0
-     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind = 'DISPATCH' AND d.from_site_id IS NULL)`,
+  '7: every dispatch was decided, to a local queue or to a meta-queue': `
+    SELECT e.entity_id FROM events e WHERE e.from_state = 'QUEUED' AND (SELECT id FROM events_horizon) = 0
+       AND (e.to_state = 'DISPATCHED' OR e.kind = 'JOB_STATE' AND e.to_state = 'QUEUED' AND e.site_id IS NOT NULL)
+     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind = 'DISPATCH')`,
+  '7: who waits at a site was sent there by the last decision about it': `
+    SELECT j.id, j.state, j.site_id, d.kind, d.site_id AS decided FROM jobs j
+      LEFT JOIN LATERAL (SELECT kind, site_id FROM decisions WHERE job_id = j.id ORDER BY id DESC LIMIT 1) d ON true
+     WHERE j.state IN ('QUEUED', 'DISPATCHED') AND j.site_id IS NOT NULL AND (d.kind IS DISTINCT FROM 'DISPATCH' OR d.site_id <> j.site_id)`,
   '7: every decision cites a policy that there is': `
     SELECT d.id, d.policy_version FROM decisions d LEFT JOIN policies p ON p.version = d.policy_version WHERE p.version IS NULL`,
 };

@@ -26,7 +26,7 @@ WITH job AS MATERIALIZED (
      AND ($6::integer IS NULL OR user_id = $6)
      AND ($8::bigint IS NULL OR group_id = $8)
      AND id >= coalesce((SELECT first_job_id FROM job_groups WHERE id = $8), 0)
-     AND id <= coalesce((SELECT last_job_id FROM job_groups WHERE id = $8), 9223372036854775807)
+     AND id <= coalesce((SELECT last_job_id FROM job_groups WHERE id = $8), CASE WHEN $8 IS NULL THEN 9223372036854775807 ELSE 0 END)
    ORDER BY id LIMIT $7 FOR NO KEY UPDATE
 )
 SELECT coalesce(json_agg(json_build_array(id, state, site_id)), '[]')::text AS v FROM job`;

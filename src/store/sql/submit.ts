@@ -9,8 +9,7 @@ SELECT json_build_array(submission_limit, submission_period_s)::text AS v FROM u
 /**
  * A statement of its own after the lock: it must see what was committed while we waited for it.
  * $1: user; $2: key or null; $3: now; $4: period (s) or null without a quota.
- * Answers [[hash, job ids, group or null] of the key or null, [[at, jobs], …] within the period, jobs that have not ended, an id for
- * this submission].
+ * Answers [[hash, job ids, group or null] of the key or null, [[at, jobs], …] within the period, jobs that have not ended].
  */
 export const findSubmissions = `
 SELECT json_build_array(
@@ -18,23 +17,25 @@ SELECT json_build_array(
             CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END) FROM submissions s WHERE user_id = $1 AND idempotency_key = $2::text),
   (SELECT coalesce(json_agg(json_build_array(extract(epoch FROM at)::float8, job_count) ORDER BY at, id), '[]')
      FROM submissions WHERE user_id = $1 AND at > to_timestamp($3::float8) - make_interval(secs => $4::float8)),
-  (SELECT coalesce(sum(jobs), 0) FROM job_counts),
-  nextval(pg_get_serial_sequence('submissions', 'id')))::text AS v`;
+  (SELECT coalesce(sum(jobs), 0) FROM job_counts))::text AS v`;
 
 /**
  * All jobs of a submission by one statement. Ids follow the order given (WITH ORDINALITY … ORDER BY), and the answer is in
  * their order. Lists and JSON come as text and are cast row by row. Columns that all jobs share are still columns: a
  * constant costs as much; those that no job has are passed as null, which fills the column with nulls.
+ * $1: user; $2: now; $3: the jobs are a group; from $4 on: columns. Answers [an id for the submission, job ids].
  */
 export const insertJobs = `
-WITH inserted AS (
+WITH submission AS MATERIALIZED (
+  SELECT nextval(pg_get_serial_sequence('submissions', 'id')) AS id
+), inserted AS (
   INSERT INTO jobs (user_id, name, application, group_name, array_index, command, args, env, working_directory, tasks,
       cpus_per_task, memory_mb_per_task, licences, os, arch, estimate_s, benchmark, run_time_limit_s, deadline, input_mb,
       output_mb, restartable, simulated_run_s, boost, state, submitted_at, group_id, inputs, origin_site_id, computation_share, simulated_io_s)
     SELECT $1::integer, name, application, group_name, array_index, command, args::text[], env::jsonb, working_directory, tasks,
            cpus_per_task, memory_mb_per_task, licences::text[], os, arch, estimate_s, benchmark, run_time_limit_s,
            to_timestamp(deadline), input_mb, output_mb, restartable, simulated_run_s, boost,
-           CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), $3::bigint,
+           CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), CASE WHEN $3::boolean THEN (SELECT id FROM submission) END,
            inputs::jsonb, origin_site_id, computation_share, simulated_io_s
       FROM unnest($4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[],
                   $12::integer[], $13::integer[], $14::integer[], $15::text[], $16::text[], $17::text[], $18::float8[],
@@ -47,7 +48,7 @@ WITH inserted AS (
      ORDER BY place
   RETURNING id
 )
-SELECT json_agg(id ORDER BY id)::text AS v FROM inserted`;
+SELECT json_build_array((SELECT id FROM submission), (SELECT json_agg(id ORDER BY id) FROM inserted))::text AS v`;
 
 /** $1: id; $2: user; $3: key; $4: hash; $5: job ids; $6: at. */
 export const insertSubmission = `
