@@ -18,10 +18,12 @@ import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from '
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
 import { QuotaLedger } from './priority/quota.js';
+import { cpusOn } from './resources/placement.js';
 import { type Requirement, Requirements } from './resources/requirements.js';
 import {
   type LicenceState,
   type MachineState,
+  noteFree,
   occupy,
   type RunState,
   SiteResources,
@@ -98,8 +100,12 @@ export class Grid {
   setSite(site: Site): void {
     this.topology++;
     const known = this.siteById.get(site.id);
+    const maxRuns = site.maxRunningJobs ?? Infinity;
+    if (maxRuns !== Infinity) wholeNumber('site.maxRunningJobs', maxRuns, 1);
     if (known !== undefined) {
       known.site = site;
+      known.resources.maxRuns = maxRuns;
+      known.resources.changed();
       return;
     }
     const entry: SiteEntry = {
@@ -114,6 +120,7 @@ export class Grid {
       promises: null,
       settled: new Settled(),
     };
+    entry.resources.maxRuns = maxRuns;
     this.siteById.set(site.id, entry);
     this.sites.push(entry);
     this.sites.sort((a, b) => a.site.id - b.site.id);
@@ -138,19 +145,27 @@ export class Grid {
     wholeNumber('machine.cpus', machine.cpus, 1);
     wholeNumber('machine.memoryMb', machine.memoryMb, 0);
     positive('machine.benchmark', machine.benchmark);
+    const maxTasks = machine.maxTasks ?? null;
+    if (maxTasks !== null) wholeNumber('machine.maxTasks', maxTasks, 1);
     const known = this.machineById.get(machine.id);
     this.topology++;
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       known.machine = machine;
       known.alone = null;
-      known.freeCpus = machine.cpus - known.usedCpus;
-      known.freeMemoryMb = machine.memoryMb - known.usedMemoryMb;
+      check(
+        !isUsed(known) || (maxTasks === null) === (known.maxTasks === null),
+        `machine ${machine.id} has live runs, which share it in space or in time`,
+      );
+      known.maxTasks = maxTasks;
+      noteFree(known);
       resources.changed();
       return;
     }
     if (known !== undefined) this.removeMachine(machine.id);
     const state: MachineState = {
       machine,
+      tasks: 0,
+      maxTasks,
       usedCpus: 0,
       usedMemoryMb: 0,
       freeCpus: machine.cpus,
@@ -170,7 +185,7 @@ export class Grid {
   removeMachine(machineId: number): void {
     const state = this.machineById.get(machineId);
     check(state !== undefined, `machine ${machineId} is not in the grid`);
-    check(state.usedCpus === 0, `machine ${machineId} has live runs`);
+    check(!isUsed(state), `machine ${machineId} has live runs`);
     this.topology++;
     this.machineById.delete(machineId);
     const { resources } = this.siteEntry(state.machine.siteId);
@@ -281,6 +296,7 @@ export class Grid {
     if (entry.run !== null) fail(`job ${run.jobId} has a live run`);
     if (entry.site?.site.id !== run.siteId || entry.meta)
       fail(`job ${run.jobId} is not in the queue of site ${run.siteId}`);
+    if (entry.site.resources.full) fail(`site ${run.siteId} runs as many jobs as it may`);
     const state = this.runState(run, entry.requirement);
     for (let i = 0; i < state.machines.length; i++) {
       const machine = state.machines[i] as MachineState;
@@ -487,7 +503,7 @@ export class Grid {
       if (length > 1 && state.machines.includes(machine))
         fail(`machine ${machineId} is named twice by the run of job ${run.jobId}`);
       state.machines[i] = machine;
-      cpus[i] = tasks * requirement.cpusPerTask;
+      cpus[i] = cpusOn(machine, tasks, requirement.cpusPerTask);
       memoryMb[i] = tasks * requirement.memoryMbPerTask;
     }
     for (let i = 0; i < run.licenceIds.length; i++) {
@@ -534,6 +550,8 @@ function fail(message: string): never {
 function check(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
+
+const isUsed = ({ usedCpus, tasks }: MachineState): boolean => usedCpus + tasks > 0;
 
 function checkJob(job: Job): void {
   positive('job.estimate', job.estimate);

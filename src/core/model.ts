@@ -19,6 +19,8 @@ export interface Site {
   state: SiteState;
   /** null: the policy document's. */
   localPolicy: LocalPolicy | null;
+  /** Jobs that run here at once at most; null or left out: as many as fit. */
+  maxRunningJobs?: number | null;
 }
 
 export interface Machine {
@@ -37,6 +39,11 @@ export interface Machine {
   licences: readonly number[];
   /** Up and not draining. */
   available: boolean;
+  /**
+   * Null or left out: shared in space, a CPU belongs to one job at a time. A number: shared in time, so many tasks share
+   * all CPUs, and only memory is taken (hierarchical-clusters.md). The tasks of a job then sit on different machines.
+   */
+  maxTasks?: number | null;
 }
 
 export interface Licence {

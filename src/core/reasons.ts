@@ -14,6 +14,8 @@ export const WaitingReason = {
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
   LICENCES_BUSY: 'LICENCES_BUSY',
+  PLACES_BUSY: 'PLACES_BUSY',
+  RUNS_LIMITED: 'RUNS_LIMITED',
   NOT_HEAD: 'NOT_HEAD',
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
   // At the root.
@@ -108,6 +110,8 @@ const sentences: Record<ReasonCode, string> = {
   CPUS_BUSY: 'Not enough CPUs are free: it needs {neededCpus}, {freeCpus} are free.',
   MEMORY_BUSY: 'Not enough memory is free on the machines with free CPUs.',
   LICENCES_BUSY: 'All copies of a licence that it asks for are in use or reserved.',
+  PLACES_BUSY: 'Too few time-shared machines take a further task: it needs {neededTasks}, {openMachines} do.',
+  RUNS_LIMITED: 'The site runs as many jobs as it may at once: {maxRunningJobs}.',
   NOT_HEAD: 'Jobs ahead of it in the queue must start first.',
   WOULD_DELAY_RESERVATION:
     'It would fit now, but would delay the start reserved for job {reservedJob} at {reservedAt}.',

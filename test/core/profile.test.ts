@@ -17,6 +17,8 @@ const machineOf = (cpus: number, i: number): MachineState => ({
     licences: [],
     available: true,
   },
+  tasks: 0,
+  maxTasks: null,
   usedCpus: 0,
   usedMemoryMb: 0,
   freeCpus: cpus,
@@ -44,7 +46,7 @@ describe('the profile with promises', () => {
     fc.assert(
       fc.property(given, ({ machines, steps }) => {
         const states = machines.map(machineOf);
-        const able: Able = { machines: states, pools: [], mostCpus: 6, mostMemoryMb: 0 };
+        const able: Able = { shared: false, machines: states, pools: [], mostCpus: 6, mostMemoryMb: 0 };
         const profile = new Profile(states, [], [], 0);
         const seconds = 25 * 9 + 10;
         const free = states.map(({ freeCpus }) => new Array<number>(seconds).fill(freeCpus));

@@ -14,16 +14,20 @@ function play({ sites, policy, events }: Given, onPlan?: (world: World, plan: Si
 }
 
 describe('safety', () => {
-  it('never over-commits CPUs, memory or licences, and starts jobs only where they can run', () => {
+  it('never over-commits CPUs, places, memory, licences or a site, and starts jobs only where they can run', () => {
     fc.assert(
       fc.property(world, (given) => {
         const check = (w: World): void => {
-          const { cpus, memoryMb, licences } = usage(w.running.values(), -1);
+          const { cpus, tasks, memoryMb, licences } = usage(w.running.values(), -1);
           for (const machine of w.machines) {
-            expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
+            const { maxTasks } = machine;
+            if (maxTasks) expect(tasks.get(machine.id) ?? 0).toBeLessThanOrEqual(maxTasks);
+            else expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
             expect(memoryMb.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.memoryMb);
           }
           for (const { id, copies } of w.licences) expect(licences.get(id) ?? 0).toBeLessThanOrEqual(copies);
+          for (const { id, maxRunningJobs } of w.sites)
+            expect(runsAt(w, id)).toBeLessThanOrEqual(maxRunningJobs ?? Infinity);
         };
         const w = play(given, (w, plan) => {
           check(w);
@@ -43,6 +47,7 @@ describe('safety', () => {
       fc.property(world, (given) => {
         play(given, (w, plan) => {
           if (plan.reservation === null) return;
+          expect(foreseeable(w, plan.siteId)).toBe(true);
           const { reservation } = plan;
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
@@ -80,6 +85,7 @@ describe('safety', () => {
           if (reservation === null) {
             const up = w.sites.find(({ id }) => id === plan.siteId)?.state === 'UP';
             if (!up || plan.truncated || ['fcfs', 'sjf', 'first-fit'].includes(w.policy.local.kind)) return;
+            if (!foreseeable(w, plan.siteId)) return;
             const starting = new Set(plan.starts.map(({ jobId }) => jobId));
             for (const { job, siteId } of w.atSite.values()) {
               const waits = siteId === plan.siteId && !starting.has(job.id);
@@ -217,6 +223,16 @@ function started(w: World, plan: SitePlan): { job: Job; run: Run }[] {
   }));
 }
 
+const runsAt = (w: World, siteId: number): number =>
+  [...w.running.values()].filter(({ run }) => run.siteId === siteId).length;
+
+/** Every job starts alone on CPUs of its own, so that it is known when it ends, and nothing but these limits the site. */
+const foreseeable = (w: World, siteId: number): boolean =>
+  !isShared(w, siteId) && !w.sites.find(({ id }) => id === siteId)?.maxRunningJobs;
+
+const isShared = (w: World, siteId: number): boolean =>
+  w.machines.some((machine) => machine.siteId === siteId && machine.maxTasks);
+
 /** The reservation is for a job that still waits at its site, and the site is up. */
 const stands = (w: World, { jobId, siteId }: Reservation): boolean =>
   w.atSite.get(jobId)?.siteId === siteId && w.sites.find(({ id }) => id === siteId)?.state === 'UP';
@@ -239,6 +255,10 @@ function checkStart(
     expect(machine.siteId).toBe(start.siteId);
     expect(isAble(w, machine, job)).toBe(true);
   }
+  if (isShared(w, start.siteId)) {
+    expect(start.allocations.every(({ tasks }) => tasks === 1)).toBe(true);
+    expect(new Set(start.allocations.map(({ machineId }) => machineId)).size).toBe(job.tasks);
+  }
 }
 
 const isAble = (w: World, machine: Machine, job: Job): boolean =>
@@ -253,9 +273,13 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
     ),
   );
 
+const maxRunsOf = (w: World, siteId: number): number =>
+  w.sites.find(({ id }) => id === siteId)?.maxRunningJobs ?? Infinity;
+
 /** By counting: whether the job could start at the site at `at` beside these runs. */
 function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
   const used = usage(runs, at);
+  if (runs.filter(({ run }) => run.siteId === siteId).length >= maxRunsOf(w, siteId)) return false;
   for (const kind of job.licences) {
     const pools = w.licences.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
     if (!pools.some((l) => (used.licences.get(l.id) ?? 0) < l.copies)) return false;
@@ -265,7 +289,14 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
     if (machine.siteId !== siteId || !isAble(w, machine, job)) continue;
     const cpus = machine.cpus - (used.cpus.get(machine.id) ?? 0);
     const memoryMb = machine.memoryMb - (used.memoryMb.get(machine.id) ?? 0);
-    for (let n = 1; n * job.cpusPerTask <= cpus && n * job.memoryMbPerTask <= memoryMb; n++) tasks++;
+    const free = { cpus };
+    if (machine.maxTasks) {
+      const open = (used.tasks.get(machine.id) ?? 0) < machine.maxTasks;
+      free.cpus = open ? machine.cpus : 0;
+    }
+    let room = 0;
+    while ((room + 1) * job.cpusPerTask <= free.cpus && (room + 1) * job.memoryMbPerTask <= memoryMb) room++;
+    tasks += isShared(w, siteId) ? Math.min(1, room) : room;
   }
   return tasks >= job.tasks;
 }

@@ -18,14 +18,16 @@ export const processorsOf = ({ tasks, cpusPerTask }: Pick<Job, 'tasks' | 'cpusPe
 export const powerOf = (machines: Able['machines']): number =>
   machines.reduce((sum, { machine }) => sum + machine.cpus * machine.benchmark, 0);
 
-/** Share of the CPUs of the available machines that live runs hold, 0 to 1; 0 for a site without any. */
+/**
+ * Share of the CPUs of the available machines that live runs hold, or tasks share, 0 to 1; 0 for a site without any.
+ */
 export function busyShare({ machines }: Pick<SiteResources, 'machines'>): number {
   let cpus = 0;
   let used = 0;
-  for (const { machine, usedCpus } of machines as readonly MachineState[]) {
+  for (const { machine, usedCpus, tasks } of machines as readonly MachineState[]) {
     if (!machine.available) continue;
     cpus += machine.cpus;
-    used += usedCpus;
+    used += usedCpus + Math.min(tasks, machine.cpus);
   }
   return cpus === 0 ? 0 : Math.min(1, used / cpus);
 }

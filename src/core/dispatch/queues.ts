@@ -17,7 +17,7 @@ import type { Job } from '../model.js';
 import type { Policy, QueuesPolicy } from '../policy.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
-import { place, Room } from '../resources/placement.js';
+import { cpusIn, memoryMbIn, placeNow } from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
 import { type LicenceState, occupy, type RunState, vacate } from '../resources/site-resources.js';
 import type { Choice, DispatchPass, PlanBuilder } from './policy.js';
@@ -251,7 +251,7 @@ export class QueuesDispatch implements DispatchPass {
   /** Whether the site could start the job at once: nobody waits there, and it fits. `known`: of its class, not REFUSED. */
   private canStart(index: number, known: Int32Array, job: Job, requirement: Requirement): boolean {
     const site = this.sites[index] as SiteRoom;
-    if (site.queued > 0) return false;
+    if (site.queued > 0 || site.running >= site.entry.resources.maxRuns) return false;
     if (known[index] !== site.version) {
       const able = site.entry.resources.able(requirement.signature);
       const fits = requirement.cpusPerTask <= mostFreeCpus(site) && whyBusy(requirement, able) === null;
@@ -270,7 +270,7 @@ export class QueuesDispatch implements DispatchPass {
   /** What the job would occupy at the site from now on, null when it does not fit. */
   private startAt({ entry }: SiteRoom, job: Job, requirement: Requirement): RunState | null {
     const able = entry.resources.able(requirement.signature);
-    const placement = place(requirement, able.machines, Room.NOW);
+    const placement = placeNow(requirement, able);
     if (placement === null) return null;
     const { now } = this;
     const plannedEnd = now + (job.estimate * job.benchmark) / placement.benchmark;
@@ -279,14 +279,13 @@ export class QueuesDispatch implements DispatchPass {
         ? []
         : pickPools(able, (pool) => this.claimsOf(entry).allowsNow(pool, plannedEnd, null));
     if (pools === null) return null;
-    const run = { jobId: job.id, siteId: entry.site.id, epoch: 0, allocations: [], licenceIds: [] };
     return {
-      run: { ...run, start: now, plannedEnd },
+      run: entry.resources.undecided,
       jobId: job.id,
       end: plannedEnd,
       machines: placement.machines,
-      cpus: placement.tasks.map((tasks) => tasks * requirement.cpusPerTask),
-      memoryMb: placement.tasks.map((tasks) => tasks * requirement.memoryMbPerTask),
+      cpus: cpusIn(placement, requirement),
+      memoryMb: memoryMbIn(placement, requirement),
       licences: pools,
     };
   }

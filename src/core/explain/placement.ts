@@ -5,13 +5,14 @@
 import { beginDispatch } from '../dispatch/cycle.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { type Claim, Claims, claimOf } from '../local/claims.js';
-import { earliestStart } from '../local/pass.js';
+import { earliestStart, pickPools } from '../local/pass.js';
 import type { Allocation, DispatchExplanation, Job, Reservation } from '../model.js';
 import type { Policy } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
-import { allocationsOf } from '../resources/placement.js';
+import { allocationsOf, placeNow } from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
+import type { Able } from '../resources/site-resources.js';
 import { type Hold, noteLeft } from '../resources/timeline.js';
 
 export interface ExplainContext {
@@ -128,19 +129,21 @@ function rank(
 
 /**
  * The earliest start of the job at the site by its profile. The site's reservation is respected: the job waits for it to
- * end where it could delay it. Null when the site's available machines cannot run it at all.
+ * end where it could delay it. Null when the site's available machines cannot run it at all, or when it cannot be foreseen.
  */
 export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number): PredictedStart | null {
   const requirement = grid.requirementOf(job);
   const able = entry.resources.able(requirement.signature);
   if (whyNeverFits(requirement, able) !== null) return null;
+  const work = job.estimate * job.benchmark;
+  const claims = new Claims(grid, entry.site.id, now);
+  if (!entry.resources.foreseeable) return startsNow(entry, requirement, able, work, now, claims);
   const view = {
     grid,
     entry,
     now,
-    claims: new Claims(grid, entry.site.id, now),
+    claims,
   };
-  const work = job.estimate * job.benchmark;
   const { reservation } = entry;
   const held = reservation?.jobId === job.id ? reservation : null;
   const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
@@ -159,6 +162,24 @@ export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number
     licenceIds: found.pools.map((pool) => pool.licence.id),
     plannedDuration: work / found.placement.benchmark,
   };
+}
+
+/** Where nobody knows when runs end: now or unknown. */
+function startsNow(
+  { site, resources, queue }: SiteEntry,
+  requirement: Requirement,
+  able: Able,
+  work: number,
+  now: number,
+  claims: Claims,
+): PredictedStart | null {
+  const placement = resources.full || queue.length > 0 ? null : placeNow(requirement, able);
+  if (placement === null) return null;
+  const plannedDuration = work / placement.benchmark;
+  const pools = pickPools(able, (pool) => claims.allowsNow(pool, now + plannedDuration, null));
+  if (pools === null) return null;
+  const licenceIds = pools.map((pool) => pool.licence.id);
+  return { siteId: site.id, at: now, allocations: allocationsOf(placement), licenceIds, plannedDuration };
 }
 
 /** The room that a reservation takes on machines. */

@@ -110,6 +110,11 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.ahead = aheadOf(pass, job.id, context);
     numbers.freeCpus = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeCpus), 0);
     numbers.mostFreeCpus = able.machines.reduce((most, state) => Math.max(most, state.freeCpus), 0);
+    if (able.shared) {
+      numbers.neededTasks = job.tasks;
+      numbers.openMachines = able.machines.reduce((open, state) => open + (state.freeCpus > 0 ? 1 : 0), 0);
+    }
+    if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
     numbers.freeMemoryMb = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeMemoryMb), 0);
     if (able.pools.length > 0) {
       numbers.freeLicences = Math.min(
@@ -170,6 +175,8 @@ const changes: Record<WaitingReason, string> = {
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
   LICENCES_BUSY: 'A job that holds the licence ends, or copies are added.',
+  PLACES_BUSY: 'Running jobs end, or a machine may take more tasks.',
+  RUNS_LIMITED: 'A running job ends, or the limit is raised.',
   NOT_HEAD: 'The jobs ahead of it start or leave, or its priority is raised.',
   WOULD_DELAY_RESERVATION:
     'The reserved job starts, or this one gets a smaller estimate or a higher priority.',

@@ -16,6 +16,7 @@ import {
   onOne,
   type Placement,
   place,
+  placeNow,
   Room,
   roomFor,
 } from '../resources/placement.js';
@@ -88,8 +89,14 @@ export class SitePass {
     return this.starts.length >= this.maxStarts;
   }
 
-  /** No CPU is free: nothing can start. */
+  /** Whether anything can be reserved: only where it is known when runs end. */
+  get canReserve(): boolean {
+    return this.entry.resources.foreseeable;
+  }
+
+  /** No CPU is free, or no further run allowed: nothing can start. */
   get exhausted(): boolean {
+    if (this.entry.resources.full) return true;
     for (const state of this.entry.resources.machines) {
       if (state.freeCpus > 0 && state.machine.available) return false;
     }
@@ -100,16 +107,16 @@ export class SitePass {
    * Starts the job if it fits now. CANNOT_RUN: not even with every run over; it waits for a machine or a licence to come
    * back, and nobody waits behind it.
    */
-  start(slot: number): HeadOutcome {
+  start(slot: number, reason: ReasonCode = ReasonCode.HEAD): HeadOutcome {
     const requirement = this.requirement(slot);
     const able = this.able(requirement);
-    const placement = place(requirement, able.machines, Room.NOW);
+    const placement = this.entry.resources.full ? null : placeNow(requirement, able);
     if (placement !== null) {
       const duration = this.work(slot) / placement.benchmark;
       const pools =
         able.pools.length === 0 ? NO_POOLS : this.poolsNow(able, this.now + duration, this.heldBy(slot));
       if (pools !== null) {
-        this.enter(slot, placement, duration, pools, ReasonCode.HEAD);
+        this.enter(slot, placement, duration, pools, reason);
         return 'STARTED';
       }
     }
@@ -178,6 +185,7 @@ export class SitePass {
    * leaves free. Decision: "the first eligible machine" is the first on which both hold.
    */
   backfill(slot: number): boolean {
+    if (!this.canReserve) return this.start(slot, ReasonCode.FITTED_OUT_OF_TURN) === 'STARTED';
     if (!this.mightStart(slot)) return false;
     const requirement = this.requirement(slot);
     const able = this.able(requirement);
@@ -196,7 +204,8 @@ export class SitePass {
     const able = this.able(requirement);
     const never = whyNeverFits(requirement, able);
     if (never !== null) return never;
-    if (requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
+    if (this.entry.resources.full) return ReasonCode.RUNS_LIMITED;
+    if (!able.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
     const busy = whyBusy(requirement, able);
     if (busy !== null) return busy;
     return this.reservation === null ? ReasonCode.NOT_HEAD : ReasonCode.WOULD_DELAY_RESERVATION;
@@ -204,7 +213,7 @@ export class SitePass {
 
   /** Whether there is room for a job of the class now, reservations apart. */
   fitsNow(requirement: Requirement): boolean {
-    return whyBusy(requirement, this.able(requirement)) === null;
+    return !this.entry.resources.full && whyBusy(requirement, this.able(requirement)) === null;
   }
 
   /** Makes the starts runs of the grid: nothing is left to undo. `plans`: what the plan says of each. */
@@ -377,10 +386,11 @@ export function whyBusy(requirement: Requirement, able: Able): ReasonCode | null
   for (let i = 0; i < able.machines.length && byBoth < tasks; i++) {
     const state = able.machines[i] as MachineState;
     if (state.freeCpus < cpusPerTask) continue;
-    byCpus += Math.floor(state.freeCpus / cpusPerTask);
-    if (state.freeMemoryMb >= memoryMbPerTask) byBoth += roomFor(requirement, state, Room.NOW);
+    byCpus += able.shared ? 1 : Math.floor(state.freeCpus / cpusPerTask);
+    if (state.freeMemoryMb >= memoryMbPerTask)
+      byBoth += able.shared ? 1 : roomFor(requirement, state, Room.NOW);
   }
-  if (byCpus < tasks) return ReasonCode.CPUS_BUSY;
+  if (byCpus < tasks) return able.shared ? ReasonCode.PLACES_BUSY : ReasonCode.CPUS_BUSY;
   if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
   return able.pools.every((pools) => pools.some((pool) => freeCopies(pool) > 0))
     ? null

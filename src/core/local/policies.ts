@@ -1,6 +1,9 @@
 /**
  * The local policies: each is an order of the queue and a rule for what may start out of turn.
  *
+ * Where it is not known when runs end (time-shared machines, a limit of runs) nothing can be reserved. There, policies that
+ * start jobs out of turn only beside a reservation start none out of turn: the first that does not fit stops all behind it.
+ *
  * To add one: a member of `localPolicySchema` in ../policy.ts and an entry in `localPolicies`.
  */
 import {
@@ -58,12 +61,14 @@ function makeScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
     case 'conservative':
       return {
         walk: arrival,
-        decide: (pass, walk) => conservative(pass, walk, local.depth),
+        decide: (pass, walk) =>
+          pass.canReserve ? conservative(pass, walk, local.depth) : headsOnly(pass, walk),
       };
     case 'hybrid':
       return {
         walk: arrival,
-        decide: (pass, walk) => hybrid(pass, walk, local.reservations),
+        decide: (pass, walk) =>
+          pass.canReserve ? hybrid(pass, walk, local.reservations) : headsOnly(pass, walk),
       };
     case 'flexible': {
       const mode = orderMode(policy);
@@ -103,7 +108,7 @@ function headsOnly(pass: SitePass, walk: Walk): void {
 function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
   if (!pass.resume(walk)) {
     const blocked = startHeads(pass, walk);
-    if (blocked === -1) return;
+    if (blocked === -1 || !pass.canReserve) return;
     pass.reserve(blocked);
   }
   backfillBehind(pass, walk, order);
@@ -148,7 +153,9 @@ function firstFit(pass: SitePass, walk: Walk, ageBoundS: number | null): void {
   for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
     const aged = pass.reservation === null && isAged(queue, slot, pass.now, ageBoundS);
     if (aged) {
-      if (pass.start(slot) === 'BLOCKED') pass.reserve(slot);
+      if (pass.start(slot) !== 'BLOCKED') continue;
+      if (!pass.canReserve) return;
+      pass.reserve(slot);
     } else pass.backfill(slot);
     if (pass.exhausted && ageBoundS === null) return;
   }

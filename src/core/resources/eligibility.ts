@@ -83,7 +83,8 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
     return false;
   let tasks = 0;
   for (const { machine } of able.machines) {
-    tasks += tasksIn(requirement, machine.cpus, machine.memoryMb);
+    const room = tasksIn(requirement, machine.cpus, machine.memoryMb);
+    tasks += able.shared ? Math.min(1, room) : room;
     if (tasks >= requirement.tasks) return true;
   }
   return false;

@@ -1,10 +1,11 @@
 /**
  * Where the tasks of a job go: machines in order of power, ties by id (two-level.md: "a job goes on the first eligible
- * machine of the highest power"). One task goes on the first with room; several fill machine after machine.
+ * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Time-shared
+ * machines are dealt out evenly instead.
  */
 import type { Allocation } from '../model.js';
 import type { Requirement } from './requirements.js';
-import { type MachineState, tasksIn } from './site-resources.js';
+import { type Able, type MachineState, tasksIn } from './site-resources.js';
 
 export interface Placement {
   machines: MachineState[];
@@ -66,15 +67,43 @@ export function place(
   return left === 0 ? placement : null;
 }
 
+/** The placement of the class on the able machines of a site now, null when there is no room for all tasks. */
+export const placeNow = (requirement: Requirement, able: Able): Placement | null =>
+  able.shared ? placeShared(requirement, able.machines) : place(requirement, able.machines, Room.NOW);
+
+/**
+ * On time-shared machines (hierarchical-clusters.md): tasks on different machines, from the one with the fewest tasks (the
+ * first of equals) on, in order and round, those without room left out.
+ */
+function placeShared(requirement: Requirement, machines: readonly MachineState[]): Placement | null {
+  let least = 0;
+  for (let i = 1; i < machines.length; i++) {
+    if ((machines[i] as MachineState).tasks < (machines[least] as MachineState).tasks) least = i;
+  }
+  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
+  for (let i = 0; i < machines.length && placement.machines.length < requirement.tasks; i++) {
+    const state = machines[(least + i) % machines.length] as MachineState;
+    if (roomFor(requirement, state, Room.NOW) === 0) continue;
+    placement.machines.push(state);
+    placement.tasks.push(1);
+    placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
+  }
+  return placement.machines.length === requirement.tasks ? placement : null;
+}
+
 /** The placement of a one-task job on a machine: made once, for most jobs are such. */
 export function onOne(state: MachineState): Placement {
   state.alone ??= { machines: [state], tasks: [1], benchmark: state.machine.benchmark, allocations: null };
   return state.alone;
 }
 
-/** What a job of the class takes of each of the machines. */
-export const cpusIn = ({ tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
-  all === 1 ? oneTask.cpus : tasks.map((count) => count * cpusPerTask);
+/** What a job of the class takes of each of the machines (see `RunState`). */
+export const cpusIn = ({ machines, tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
+  all === 1 && (machines[0] as MachineState).maxTasks === null
+    ? oneTask.cpus
+    : tasks.map((count, i) => cpusOn(machines[i] as MachineState, count, cpusPerTask));
+export const cpusOn = ({ maxTasks }: MachineState, tasks: number, cpusPerTask: number): number =>
+  maxTasks === null ? tasks * cpusPerTask : tasks;
 export const memoryMbIn = ({ tasks }: Placement, { memoryMbPerTask, oneTask, tasks: all }: Requirement) =>
   all === 1 ? oneTask.memoryMb : tasks.map((count) => count * memoryMbPerTask);
 

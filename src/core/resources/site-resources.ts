@@ -8,8 +8,13 @@ import type { Requirement, Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
+  /** Of a time-shared machine: tasks there, and how many there may be; null: it is shared in space. */
+  tasks: number;
+  maxTasks: number | null;
+  /** 0 on a time-shared machine. */
   usedCpus: number;
   usedMemoryMb: number;
+  /** What a further task can use: of a time-shared machine all CPUs, as long as it takes one. */
   freeCpus: number;
   freeMemoryMb: number;
   /** Scratch of the cycle going on: what is free at the instant that a timeline has come to. */
@@ -36,7 +41,7 @@ export interface RunState {
   jobId: number;
   end: number;
   machines: MachineState[];
-  /** Aligned with `machines`. */
+  /** Aligned with `machines`; of a time-shared one, tasks. */
   cpus: readonly number[];
   memoryMb: readonly number[];
   licences: LicenceState[];
@@ -44,6 +49,8 @@ export interface RunState {
 
 /** Machines and pools of one site for one signature. */
 export interface Able {
+  /** The site shares machines in time: `placeShared` holds, and at most one task of a job is on a machine. */
+  shared: boolean;
   /** Available machines that satisfy it, in order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
   /** For each licence kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
@@ -65,6 +72,10 @@ export class SiteResources {
   readonly machines: MachineState[] = [];
   /** Live runs by planned end, then job id. */
   readonly runs: RunState[] = [];
+  /** Runs at once at most. */
+  maxRuns = Infinity;
+  /** Some machine is shared in time. */
+  shared = false;
   /** Stands for the run of each start that a cycle is about to decide: of these only the site is known. */
   readonly undecided: Run;
   /** Counts every change of machines, licences and runs. */
@@ -98,9 +109,23 @@ export class SiteResources {
     return this.best;
   }
 
-  /** To be called when machines or licences have changed. */
+  /** No further run is allowed, whatever is free. */
+  get full(): boolean {
+    return this.runs.length >= this.maxRuns;
+  }
+
+  /**
+   * Whether it can be said from planned ends when something will be free. Not where tasks slow each other down, and not under
+   * a limit of runs, which the profile does not know.
+   */
+  get foreseeable(): boolean {
+    return !this.shared && this.maxRuns === Infinity;
+  }
+
+  /** To be called when machines, licences or the limit of runs have changed. */
   changed(): void {
     this.changes++;
+    this.shared = this.machines.some(({ maxTasks }) => maxTasks !== null);
     this.machines.sort(byPower);
     this.best = this.machines[0]?.machine.benchmark ?? 1;
     this.ableBySignature.clear();
@@ -170,6 +195,7 @@ export class SiteResources {
         pools.every((kindPools) => kindPools.some((pool) => machine.licences.includes(pool.licence.id))),
     );
     return {
+      shared: this.shared,
       machines,
       pools,
       mostCpus: machines.reduce((most, { machine }) => Math.max(most, machine.cpus), 0),
@@ -200,8 +226,16 @@ export function vacate(run: RunState): void {
 }
 
 function use(state: MachineState, cpus: number, memoryMb: number): void {
-  state.usedCpus += cpus;
+  if (state.maxTasks === null) state.usedCpus += cpus;
+  else state.tasks += cpus;
   state.usedMemoryMb += memoryMb;
-  state.freeCpus = state.machine.cpus - state.usedCpus;
-  state.freeMemoryMb = state.machine.memoryMb - state.usedMemoryMb;
+  noteFree(state);
+}
+
+/** To be called when the machine or what is used of it has changed. */
+export function noteFree(state: MachineState): void {
+  const { machine, maxTasks } = state;
+  state.freeCpus =
+    maxTasks === null ? machine.cpus - state.usedCpus : state.tasks < maxTasks ? machine.cpus : 0;
+  state.freeMemoryMb = machine.memoryMb - state.usedMemoryMb;
 }

@@ -63,6 +63,7 @@ const anyMachine = fc.record({
   benchmark: fc.constantFrom(1, 2, 3),
   os: fc.constantFrom('linux', 'linux', 'linux', 'bsd'),
   able: fc.constantFrom(KINDS, KINDS, ['a'], []),
+  maxTasks: fc.constantFrom(null, 1, 2, 3),
 });
 const anyPool = fc.record({
   kind: fc.constantFrom(...KINDS),
@@ -74,6 +75,9 @@ export const anySites = fc.array(
   fc.record({
     machines: fc.array(anyMachine, { minLength: 1, maxLength: 4, size: 'max' }),
     pools: fc.array(anyPool, { minLength: 1, maxLength: 4, size: 'max' }),
+    // Most sites share their machines in space, and run what fits.
+    shared: fc.constantFrom(false, false, true),
+    maxRunningJobs: fc.constantFrom(null, null, null, 3),
   }),
   { minLength: 1, maxLength: 3, size: 'max' },
 );
@@ -132,15 +136,17 @@ export class World {
     /** Starts enter the grid while the cycle runs, as in a simulation. */
     private readonly atOnce = false,
   ) {
-    shapes.forEach(({ machines, pools }, i) => {
+    shapes.forEach(({ machines, pools, shared, maxRunningJobs }, i) => {
       const siteId = i + 1;
-      this.sites.push({ id: siteId, name: `s${siteId}`, state: 'UP', localPolicy: null });
+      this.sites.push({ id: siteId, name: `s${siteId}`, state: 'UP', localPolicy: null, maxRunningJobs });
       for (const { kind, grid, copies } of pools) {
         this.licences.push({ id: this.licences.length + 1, kind, copies, siteId: grid ? null : siteId });
       }
-      for (const { able, ...machine } of machines) {
+      for (const { able, maxTasks, ...machine } of machines) {
         const id = this.machines.length + 1;
-        this.machines.push({ ...machine, id, siteId, arch: 'x', licences: able as never, available: true });
+        const sharing = shared ? { maxTasks } : {};
+        const here = { siteId, arch: 'x', licences: able as never, available: true };
+        this.machines.push({ ...machine, ...sharing, ...here, id });
       }
     });
     this.machines.forEach((machine, i) => {
@@ -295,17 +301,19 @@ const pick = <T>(items: readonly T[], index: number): T | undefined =>
 /** What runs hold of each machine and licence at `time`, if they end as planned (late ones: now). */
 export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const cpus = new Map<number, number>();
+  const tasks = new Map<number, number>();
   const memoryMb = new Map<number, number>();
   const licences = new Map<number, number>();
   const add = (map: Map<number, number>, key: number, amount: number) =>
     map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
     if (run.plannedEnd <= time) continue;
-    for (const { machineId, tasks } of run.allocations) {
-      add(cpus, machineId, tasks * job.cpusPerTask);
-      add(memoryMb, machineId, tasks * job.memoryMbPerTask);
+    for (const allocation of run.allocations) {
+      add(tasks, allocation.machineId, allocation.tasks);
+      add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
+      add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
     }
     for (const id of run.licenceIds) add(licences, id, 1);
   }
-  return { cpus, memoryMb, licences };
+  return { cpus, tasks, memoryMb, licences };
 }

@@ -1,0 +1,133 @@
+/** Machines that several jobs share in time, and sites with a limit of running jobs (hierarchical-clusters.md). */
+import { describe, expect, it } from 'vitest';
+import { type Grid, type LocalPolicy, placement, whyWaiting } from '../../src/core/index.js';
+import { job } from './support/drive.js';
+import { apply, gridOf, machine, plan, policyWith } from './support/grids.js';
+
+const FCFS = policyWith('NONE', { kind: 'fcfs' });
+const FIRST_FIT = policyWith('NONE', { kind: 'first-fit', ageBoundS: 100 });
+
+/** One site of machines of one CPU that take so many tasks each. */
+const shared = (maxTasks: readonly number[], maxRunningJobs: number | null = null): Grid => {
+  const grid = gridOf(maxTasks.map((places, i) => ({ id: i + 1, cpus: 1, maxTasks: places })));
+  grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null, maxRunningJobs });
+  return grid;
+};
+
+/** Machines that each start took, by job. */
+const started = (grid: Grid, now = 0, policy = FCFS): [number, number[]][] =>
+  apply(grid, now, policy).starts.map(({ jobId, allocations }) => [
+    jobId,
+    allocations.map(({ machineId }) => machineId),
+  ]);
+
+describe('placement', () => {
+  it('deals tasks out to different machines, from the one with the fewest on, round, past the full ones', () => {
+    const grid = shared([2, 1, 2, 2]);
+    [1, 2, 3, 2].forEach((tasks, i) => {
+      grid.placeAtSite(job({ id: i + 1, tasks, submit: i }), 1);
+    });
+    expect(started(grid)).toEqual([
+      [1, [1]],
+      [2, [2, 3]],
+      // From the empty fourth on: the second is full.
+      [3, [4, 1, 3]],
+    ]);
+    expect(whyWaiting(grid, 4, { now: 0, policy: FCFS })).toMatchObject({
+      code: 'PLACES_BUSY',
+      message: 'Too few time-shared machines take a further task: it needs 2, 1 do.',
+    });
+    grid.endRun(1);
+    expect(started(grid)).toEqual([[4, [1, 4]]]);
+  });
+
+  it('takes memory, and no CPUs', () => {
+    const grid = gridOf([{ id: 1, cpus: 2, memoryMb: 100, maxTasks: 9 }]);
+    for (let id = 1; id <= 4; id++)
+      grid.placeAtSite(job({ id, cpusPerTask: 2, memoryMbPerTask: 30, estimate: 10 }), 1);
+    expect(started(grid)).toHaveLength(3);
+    expect(whyWaiting(grid, 4, { now: 0, policy: FCFS })).toMatchObject({ code: 'MEMORY_BUSY' });
+  });
+
+  it('never takes a job of more tasks than machines, or of tasks wider than a machine', () => {
+    const grid = shared([9, 9]);
+    grid.placeAtRoot(job({ id: 1, tasks: 3 }));
+    grid.placeAtRoot(job({ id: 2, cpusPerTask: 2 }));
+    const context = { now: 0, policy: FCFS };
+    expect(whyWaiting(grid, 1, context)).toMatchObject({ code: 'NEVER_FITS_CPUS' });
+    expect(whyWaiting(grid, 2, context)).toMatchObject({ code: 'NEVER_FITS_CPUS' });
+  });
+});
+
+describe('a limit of running jobs', () => {
+  it('holds whatever is free', () => {
+    const grid = shared([4, 4], 2);
+    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submit: id }), 1);
+    expect(started(grid)).toHaveLength(2);
+    expect(whyWaiting(grid, 3, { now: 0, policy: FCFS })).toMatchObject({
+      code: 'RUNS_LIMITED',
+      message: 'The site runs as many jobs as it may at once: 2.',
+    });
+    const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenceIds: [] };
+    expect(() => grid.startRun({ ...run, start: 0, plannedEnd: 1 })).toThrow('as many jobs as it may');
+    grid.endRun(1);
+    expect(started(grid)).toEqual([[3, [1]]]);
+  });
+});
+
+describe('local policies where nobody knows when runs end', () => {
+  const crowded = (): Grid => {
+    const grid = shared([1, 1]);
+    grid.placeAtSite(job({ id: 9, submit: 0 }), 1);
+    started(grid);
+    grid.placeAtSite(job({ id: 1, tasks: 2, submit: 1 }), 1);
+    grid.placeAtSite(job({ id: 2, submit: 2, estimate: 5 }), 1);
+    return grid;
+  };
+
+  it.each<LocalPolicy>([
+    { kind: 'fcfs' },
+    { kind: 'easy' },
+    { kind: 'conservative', depth: 10 },
+    { kind: 'hybrid', reservations: 2 },
+  ])('$kind serves the head only, and reserves nothing', (local) => {
+    const made = plan(crowded(), 2, policyWith('NONE', local));
+    expect(made).toMatchObject({ starts: [], reservation: null, promises: null });
+  });
+
+  it('First Fit goes past what does not fit, until that has waited too long', () => {
+    expect(started(crowded(), 101, FIRST_FIT)).toEqual([[2, [2]]]);
+    expect(started(crowded(), 102, FIRST_FIT)).toEqual([]);
+  });
+
+  it('a dry run knows of a start now, and else of none', () => {
+    const grid = shared([1, 1]);
+    const context = { now: 7, policy: FCFS };
+    expect(placement(grid, job({ id: 9, tasks: 2, estimate: 30 }), context).start).toMatchObject({
+      at: 7,
+      plannedDuration: 30,
+      allocations: [
+        { machineId: 1, tasks: 1 },
+        { machineId: 2, tasks: 1 },
+      ],
+    });
+    expect(placement(crowded(), job({ id: 10, tasks: 2 }), context).start).toBeNull();
+  });
+});
+
+describe('Grid', () => {
+  it('does not change how a machine in use is shared', () => {
+    const grid = shared([2]);
+    grid.placeAtSite(job({ id: 1 }), 1);
+    started(grid);
+    expect(() => grid.setMachine(machine({ id: 1, cpus: 1 }))).toThrow('machine 1 has live runs');
+    expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
+    grid.setMachine(machine({ id: 1, cpus: 1, maxTasks: 1 }));
+    grid.placeAtSite(job({ id: 2 }), 1);
+    expect(started(grid)).toEqual([]);
+    grid.endRun(1);
+    grid.setMachine(machine({ id: 1, cpus: 1 }));
+    expect(started(grid)).toEqual([[2, [1]]]);
+    expect(() => grid.setMachine(machine({ id: 3, maxTasks: 0 }))).toThrow('machine.maxTasks is 0');
+  });
+});
