@@ -150,11 +150,13 @@ function aheadOf(pass: SitePass, jobId: number, { policy }: ExplainContext): num
 }
 
 function waiting(code: ReasonCode, numbers: Record<string, number>, more: string[] = []): Waiting {
-  const wouldChange = [changes[code as WaitingReason], ...more];
+  const wouldChange = [changeFor(code as WaitingReason), ...more];
   return { code, message: reasonSentence(code, numbers), numbers, wouldChange };
 }
 
-/** What would have to happen, by reason. */
+/** What would have to happen for a job that waits for this reason. */
+export const changeFor = (code: WaitingReason): string => changes[code];
+
 const changes: Record<WaitingReason, string> = {
   NO_SITE_UP: 'A site comes up.',
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',

@@ -1,0 +1,317 @@
+import { describe, expect, it } from 'vitest';
+import { type Grid, type Move, placement, userStandings } from '../../src/core/index.js';
+import { queueOf, quotaPriority, thresholdOf } from '../../src/core/priority/quota.js';
+import { job } from './support/drive.js';
+import { dispatch, gridOf } from './support/grids.js';
+import { applyMoves, dianaPolicy, jobData, settle } from './support/moves.js';
+
+const brief = (moves: readonly Move[]) =>
+  moves.map(({ jobId, from, to, queue, reason }) => [jobId, from, to, queue, reason]);
+
+/** Two like sites of 4 CPUs. */
+const twoSites = (): Grid =>
+  gridOf([
+    { id: 1, siteId: 1 },
+    { id: 2, siteId: 2 },
+  ]);
+
+describe('priority by quota', () => {
+  it('is as in the worked example, whoever came first', () => {
+    const grid = twoSites();
+    grid.quotas.set(1, 1900).set(2, 1700);
+    grid.placeAtMeta(job({ id: 1, userId: 1 }), 1);
+    grid.placeAtMeta(job({ id: 2, userId: 1, cpusPerTask: 5 }), 2);
+    grid.placeAtMeta(job({ id: 3, userId: 2 }), 2);
+    const closeTo = (priority: number) => expect.closeTo(priority, 4);
+    expect(userStandings(grid)).toEqual([
+      {
+        userId: 1,
+        quota: 1900,
+        jobs: 2,
+        groups: [
+          { processors: 1, jobs: 1, threshold: closeTo(3.6944), priority: closeTo(0.4586), queue: 2 },
+          { processors: 5, jobs: 1, threshold: closeTo(0.7389), priority: closeTo(-0.6306), queue: 4 },
+        ],
+      },
+      {
+        userId: 2,
+        quota: 1700,
+        jobs: 1,
+        groups: [{ processors: 1, jobs: 1, threshold: closeTo(3.3056), priority: closeTo(0.6975), queue: 1 }],
+      },
+    ]);
+  });
+
+  it('has its bounds on the right side of the four queues', () => {
+    expect([1, 0.5, 0.4999, 0, -0.0001, -0.5, -0.5001, -1].map(queueOf)).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    expect([quotaPriority(2, 4), quotaPriority(4, 4), quotaPriority(4, 2)]).toEqual([0.5, 0, -0.5]);
+    // Nobody has a quota: everybody is beyond it.
+    expect(quotaPriority(1, thresholdOf(0, 0, 5, 1))).toBe(-1);
+  });
+});
+
+describe('where a new job goes', () => {
+  it('costs are seconds of network, computation and data, each term recorded', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1, cpus: 4, benchmark: 2 },
+      { id: 2, siteId: 2, cpus: 8 },
+      { id: 3, siteId: 3, cpus: 1 },
+    ]);
+    const links = [
+      [1, 2, 5],
+      [2, 1, 4],
+      [3, 1, 2],
+      [3, 2, 10],
+    ] as const;
+    for (const [fromSiteId, toSiteId, bandwidthMbS] of links)
+      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0.5 });
+    grid.data.setDataset({ id: 7, sizeMb: 60, siteIds: [2, 3] });
+    // Two CPUs of site 2 are busy; one job waits in a local queue and one in a meta-queue, both of one user.
+    grid.placeAtSite(job({ id: 11, cpusPerTask: 2, estimate: 1000 }), 2);
+    grid.startRun({
+      jobId: 11,
+      siteId: 2,
+      epoch: 1,
+      allocations: [{ machineId: 2, tasks: 1 }],
+      licenceIds: [],
+      start: 0,
+      plannedEnd: 1000,
+    });
+    grid.placeAtSite(job({ id: 12, cpusPerTask: 4, estimate: 20, priority: 4096 }), 1);
+    grid.placeAtMeta(job({ id: 13, userId: 3, estimate: 50, benchmark: 3 }), 2);
+    // One that is below every priority here is ahead of nobody.
+    grid.placeAtSite(job({ id: 14, estimate: 500, priority: 0 }), 2);
+    const data = jobData({
+      originSiteId: 1,
+      sandboxMb: 10,
+      inputs: [{ datasetId: 7 }, { siteId: 1, sizeMb: 5 }],
+      outputMb: 8,
+      computationShare: 0.8,
+    });
+    grid.placeAtRoot(job({ id: 1, cpusPerTask: 2, estimate: 30, benchmark: 4, data }));
+    const weights = {
+      computational: { network: 2, computation: 3, data: 5 },
+      dataIntensive: { network: 1, computation: 1, data: 1 },
+      both: { network: 1, computation: 1, data: 1 },
+    };
+    const [move] = dispatch(grid, dianaPolicy({ weights, loadPenaltyS: 100, queueLimit: 1 })).moves;
+    const { sites, terms, ineligible, level, candidates, priorityTerms } = move?.explanation ?? {};
+    expect(sites).toEqual([1, 2]);
+    expect(ineligible).toEqual({ 3: 'NO_MACHINE_NOW' });
+    // Of quotas 1 and 1 and processors 1 and 2: N = 3/4 < n = 1, so -0.25; the one-processor job has 0.3333.
+    expect(priorityTerms).toEqual({
+      priority: -0.25,
+      threshold: 0.75,
+      queue: 3,
+      userJobs: 1,
+      processors: 2,
+      allProcessors: 3,
+      quota: 1,
+      quotas: 2,
+      computation: 0.8,
+      dataIntensive: expect.closeTo(0.2),
+      runs: 0,
+    });
+    expect([move?.priority, level]).toEqual([1536, 1536]);
+    // The sandbox: (0.5 + 10/5)/(1 - 0.5). Ahead: 20 s on 4 CPUs of power 2 · 4, and 50 s of power 3 over 8.
+    // The run: 120/2 and 120/1; the load: 2 of 8 CPUs. Data: from 2 to 1 and 0; 0 and 5/5; back 0 and 8/4.
+    const network = [0, 5];
+    const computation = [80 / 8 + 60 + 0, 150 / 8 + 120 + 25];
+    const moved = [60 / 4 + 0 + 0, 0 + 1 + 2];
+    expect(terms).toEqual({
+      total: [0, 1].map(
+        (i) => 2 * (network[i] as number) + 3 * (computation[i] as number) + 5 * (moved[i] as number),
+      ),
+      network,
+      computation,
+      data: moved,
+    });
+    expect(candidates).toEqual([1]);
+    expect(move).toMatchObject({ from: null, to: 1, queue: 'META', reason: 'LEAST_COST' });
+  });
+
+  it('weighs the terms by the kind of job', () => {
+    const weights = {
+      computational: { network: 0, computation: 1, data: 0 },
+      dataIntensive: { network: 0, computation: 0, data: 1 },
+      both: { network: 1, computation: 0, data: 0 },
+    };
+    // Site 1 has the data, site 2 is fast, and the submitting site 3 is near to itself only.
+    const grid = gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2, benchmark: 10 },
+      { id: 3, siteId: 3 },
+    ]);
+    const of = (computationShare: number) =>
+      placement(
+        grid,
+        job({
+          id: 1,
+          data: jobData({
+            originSiteId: 3,
+            sandboxMb: 1,
+            inputs: [{ siteId: 1, sizeMb: 1 }],
+            computationShare,
+          }),
+        }),
+        { now: 0, policy: dianaPolicy({ weights, computationalFrom: 0.7, dataIntensiveTo: 0.3 }) },
+      ).ranking[0]?.siteId;
+    expect([of(1), of(0.7), of(0.69), of(0.31), of(0.3), of(0)]).toEqual([2, 2, 3, 3, 1, 1]);
+  });
+
+  it('counts what it has placed itself, and jobs of one cycle have come at the same time', () => {
+    const grid = twoSites();
+    for (const id of [1, 2, 3, 4]) grid.placeAtRoot(job({ id, userId: id }));
+    const { moves, truncated } = dispatch(grid, dianaPolicy());
+    expect(moves.map(({ to }) => to)).toEqual([1, 2, 1, 2]);
+    expect(moves.map(({ explanation }) => explanation.priorityTerms?.allProcessors)).toEqual([4, 4, 4, 4]);
+    expect(truncated).toBe(true);
+  });
+
+  it('counts only work of its priority or above', () => {
+    const grid = twoSites();
+    // A burst at site 1: its user is far beyond the quota, a new user's job does not wait for it.
+    for (let id = 1; id <= 10; id++) grid.placeAtMeta(job({ id, userId: 1 }), 1);
+    grid.placeAtMeta(job({ id: 20, userId: 2, estimate: 10 }), 2);
+    grid.placeAtRoot(job({ id: 30, userId: 3, estimate: 10 }));
+    grid.placeAtRoot(job({ id: 31, userId: 1, estimate: 10 }));
+    const { moves } = dispatch(grid, dianaPolicy({ queueLimit: 1 }));
+    const placed = moves.filter(({ queue }) => queue === 'META');
+    expect(placed.map(({ jobId, to }) => [jobId, to])).toEqual([
+      [30, 1],
+      [31, 2],
+    ]);
+  });
+
+  it('a dry run of a job that waits in a meta-queue does not count it twice', () => {
+    const grid = twoSites();
+    const waiting = job({ id: 1, estimate: 400 });
+    grid.placeAtMeta(waiting, 1);
+    grid.placeAtMeta(job({ id: 2, userId: 2 }), 2);
+    const placed = placement(grid, waiting, { now: 0, policy: dianaPolicy() });
+    expect(placed.explanation?.priorityTerms).toMatchObject({ userJobs: 1, allProcessors: 2 });
+    expect(placed.explanation?.terms.computation).toEqual([400, 425]);
+    expect(placed.ranking.map(({ siteId }) => siteId)).toEqual([1, 2]);
+  });
+});
+
+describe('from the meta-queue to the local queue', () => {
+  it('goes Q1 to Q4, inside by priority, then by arrival, while the local queue has room', () => {
+    const grid = twoSites();
+    grid.quotas.set(1, 10).set(2, 5).set(3, 1);
+    const waiting = [
+      [1, 3, 1, 0],
+      [2, 3, 1, 1],
+      [3, 2, 4, 2],
+      [4, 2, 1, 3],
+      [5, 1, 2, 4],
+      [6, 1, 1, 6],
+      [7, 1, 1, 5],
+    ] as const;
+    for (const [id, userId, cpusPerTask, submit] of waiting)
+      grid.placeAtMeta(job({ id, userId, cpusPerTask, submit }), 1);
+    const queues = userStandings(grid).map(({ groups }) => groups.map(({ queue }) => queue));
+    expect(queues).toEqual([[1, 2], [2, 4], [4]]);
+    const { moves, waitingByReason, truncated } = dispatch(grid, dianaPolicy({ queueLimit: 4 }), 10);
+    expect(brief(moves)).toEqual([
+      [7, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [6, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [4, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [5, 1, 1, 'LOCAL', 'FED_FROM_META'],
+    ]);
+    expect([waitingByReason, truncated]).toEqual([{ META_QUEUE: 3 }, false]);
+    expect(moves[1]?.explanation).toMatchObject({
+      sites: [1],
+      terms: { queued: [1], room: [3] },
+      candidates: [1],
+      priorityTerms: { userJobs: 3, processors: 1, allProcessors: 11, quota: 10, quotas: 16, queue: 1 },
+    });
+  });
+
+  it('takes its place there by the same priority, and a boost raises both', () => {
+    const grid = twoSites();
+    grid.placeAtMeta(job({ id: 1, submit: 1 }), 1);
+    grid.placeAtMeta(job({ id: 2, submit: 2 }), 1);
+    grid.placeAtMeta(job({ id: 3, submit: 3, boost: 1 }), 1);
+    const { moves } = dispatch(grid, dianaPolicy());
+    // One user, three like jobs: N = n, priority 0, in the middle of 0 to 4096.
+    expect(moves.map(({ jobId, priority }) => [jobId, priority])).toEqual([
+      [3, 2048],
+      [1, 2048],
+      [2, 2048],
+    ]);
+    expect(moves[0]?.explanation.level).toBe(2049);
+    applyMoves(grid, { moves } as never, 0);
+    expect(grid.siteEntry(1).load.countFrom(2049)).toBe(1);
+  });
+
+  it('a new job is placed, and fed by the next cycle, for which the plan asks', () => {
+    const grid = twoSites();
+    for (const id of [1, 2, 3]) grid.placeAtRoot(job({ id }));
+    const plans = settle(grid, dianaPolicy({ queueLimit: 1 }), 0);
+    expect(plans.map(({ moves }) => brief(moves))).toEqual([
+      [
+        [1, null, 1, 'META', 'LEAST_COST'],
+        [2, null, 2, 'META', 'LEAST_COST'],
+        [3, null, 1, 'META', 'LEAST_COST'],
+      ],
+      [
+        [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
+        [2, 2, 2, 'LOCAL', 'FED_FROM_META'],
+      ],
+    ]);
+    expect(grid.placeOf(3)).toEqual({ at: 'META', siteId: 1 });
+  });
+
+  it('new jobs do not keep it from feeding', () => {
+    const grid = twoSites();
+    grid.placeAtMeta(job({ id: 1, submit: 1 }), 1);
+    grid.placeAtRoot(job({ id: 2, submit: 2, userId: 2 }));
+    expect(brief(dispatch(grid, dianaPolicy()).moves)).toEqual([
+      [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [2, null, 2, 'META', 'LEAST_COST'],
+    ]);
+  });
+
+  it('keeps to its limit of moves and asks to go on', () => {
+    const grid = twoSites();
+    for (const id of [1, 2, 3]) grid.placeAtMeta(job({ id, submit: id }), 1);
+    for (const id of [4, 5]) grid.placeAtRoot(job({ id, submit: id }));
+    const first = dispatch(grid, dianaPolicy(), 0, 2);
+    expect(first.moves.map(({ jobId }) => jobId)).toEqual([1, 2]);
+    expect(first).toMatchObject({ truncated: true, waitingByReason: { MOVE_LIMIT: 2, META_QUEUE: 1 } });
+    applyMoves(grid, first, 0);
+    expect(settle(grid, dianaPolicy(), 0, 2).flatMap(({ moves }) => moves)).toHaveLength(5);
+  });
+});
+
+describe('a site that can run a job no more', () => {
+  it('gives it up: it goes where a new one would', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1, cpus: 8 },
+      { id: 2, siteId: 2, cpus: 2 },
+      { id: 3, siteId: 3, cpus: 8 },
+    ]);
+    grid.placeAtMeta(job({ id: 1, cpusPerTask: 4 }), 2);
+    grid.placeAtMeta(job({ id: 2, cpusPerTask: 9 }), 2);
+    grid.placeAtMeta(job({ id: 3 }), 2);
+    grid.placeAtSite(job({ id: 4, priority: 4096 }), 1);
+    const plan = dispatch(grid, dianaPolicy());
+    expect(brief(plan.moves)).toEqual([
+      [3, 2, 2, 'LOCAL', 'FED_FROM_META'],
+      [1, 2, 3, 'META', 'LEAST_COST_ELSEWHERE'],
+    ]);
+    expect(plan.waitingByReason).toEqual({ NEVER_FITS_CPUS: 1 });
+  });
+
+  it('one that is not up is neither fed nor left to others here: its jobs are taken back by the driver', () => {
+    const grid = twoSites();
+    grid.placeAtMeta(job({ id: 1 }), 1);
+    grid.setSite({ id: 1, name: 'one', state: 'DRAINING', localPolicy: null });
+    expect(dispatch(grid, dianaPolicy())).toMatchObject({
+      moves: [],
+      truncated: false,
+      waitingByReason: { SITE_DRAINING: 1 },
+    });
+  });
+});

@@ -1,0 +1,45 @@
+/** Applying the moves of a plan, as the store does. */
+import {
+  DEFAULT_POLICY,
+  type DispatchPlan,
+  dispatchCycle,
+  type Grid,
+  type Job,
+  type JobData,
+  type Policy,
+  parsePolicy,
+} from '../../../src/core/index.js';
+
+export const dianaPolicy = (given: Record<string, unknown> = {}): Policy =>
+  parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', ...given } });
+
+export const jobData = (given: Partial<JobData>): JobData => ({
+  originSiteId: null,
+  sandboxMb: 0,
+  inputs: [],
+  outputMb: 0,
+  computationShare: null,
+  ...given,
+});
+
+export function applyMoves(grid: Grid, { moves }: DispatchPlan, now: number): void {
+  for (const { jobId, from, to, queue, priority } of moves) {
+    const job = grid.job(jobId) as Job;
+    const migrated = queue === 'META' && from !== null;
+    const moved = { ...job, priority, migratedAt: migrated ? now : job.migratedAt };
+    if (from !== to) grid.siteEntry(to).traffic.arrived(now);
+    if (queue === 'META') grid.placeAtMeta(moved, to);
+    else grid.placeAtSite(moved, to);
+  }
+}
+
+/** Cycles until one has nothing more to do; what each planned. */
+export function settle(grid: Grid, policy: Policy, now: number, maxMoves = 1000): DispatchPlan[] {
+  const plans: DispatchPlan[] = [];
+  do {
+    plans.push(dispatchCycle(grid, { now, policy, policyVersion: 1, maxMoves }));
+    applyMoves(grid, plans.at(-1) as DispatchPlan, now);
+    if (plans.length > 1000) throw new Error('the cycles go on and on');
+  } while (plans.at(-1)?.truncated);
+  return plans;
+}
