@@ -60,6 +60,8 @@ export const ReasonCode = {
   BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
   BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
   FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
+  // Why the root took a job back, beside why its site could not run it.
+  NO_META_QUEUES: 'NO_META_QUEUES',
   ...WaitingReason,
 } as const;
 export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
@@ -89,6 +91,7 @@ const sentences: Record<ReasonCode, string> = {
     'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
   BACKFILLED_BESIDE_RESERVATION: 'It fitted beside what is reserved for job {reservedJob}.',
   FITTED_OUT_OF_TURN: 'It fitted, and under this policy jobs ahead of it do not hold it back.',
+  NO_META_QUEUES: 'The policy in force has no meta-queues: what waited in one goes back to the root.',
   NO_SITE_UP: 'No site is up.',
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, draining, or has its machines unavailable.',
   NEVER_FITS_CPUS: 'No site has machines with enough CPUs for {tasks} tasks of {cpusPerTask} CPUs.',

@@ -89,14 +89,16 @@ export class Sweeper {
 
   private measure(): void {
     const { metrics, mirror } = this.tools;
-    let queued = 0;
+    let queued = mirror.grid.root.length;
+    let dispatched = 0;
     let live = 0;
-    for (const { queue, resources } of mirror.grid.sites) {
-      queued += queue.length;
+    for (const { queue, meta, resources } of mirror.grid.sites) {
+      queued += meta.length;
+      dispatched += queue.length;
       live += resources.runs.length;
     }
-    metrics.jobs.set({ state: 'QUEUED' }, mirror.grid.root.length);
-    metrics.jobs.set({ state: 'DISPATCHED' }, queued);
+    metrics.jobs.set({ state: 'QUEUED' }, queued);
+    metrics.jobs.set({ state: 'DISPATCHED' }, dispatched);
     metrics.jobs.set({ state: 'LIVE' }, live);
   }
 
@@ -115,7 +117,7 @@ export class Sweeper {
 }
 
 /**
- * Jobs in queues of sites that are up but can no longer run them, while another site could: by site and reason, at most
+ * Jobs in local queues of sites that are up but can no longer run them, while another site could: by site and reason, at most
  * `limit` in all. Dispatch would not choose their site again as it is now, so they do not come back in a circle; where no
  * site could take them they stay, and keep their place.
  */
@@ -144,9 +146,10 @@ export function strandedJobs(
   return groups;
 }
 
-/** Schedulers that hold jobs which wait. */
+/** Schedulers that hold jobs which wait. The root's cycle is that of the meta-queues, too. */
 export function waitingSchedulers(grid: Grid): Scheduler[] {
-  const waiting: Scheduler[] = grid.root.length > 0 ? ['root'] : [];
+  const meta = grid.sites.some((entry) => entry.meta.length > 0);
+  const waiting: Scheduler[] = grid.root.length > 0 || meta ? ['root'] : [];
   for (const { site, queue } of grid.sites) if (queue.length > 0) waiting.push(site.id);
   return waiting;
 }

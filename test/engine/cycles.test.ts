@@ -1,11 +1,11 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY, type SharedLicenceHolders } from '../../src/core/index.js';
+import { DEFAULT_POLICY, parsePolicy, type SharedLicenceHolders } from '../../src/core/index.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
-import { strandedJobs } from '../../src/engine/sweep.js';
+import { strandedJobs, waitingSchedulers } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { MemoryStore } from '../../src/store/memory.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -142,6 +142,61 @@ describe('a dispatch cycle', () => {
     expect(plans).toBe(3);
     expect(bench.wokenLater).toEqual(['root']);
     expect(bench.woken).toEqual([]);
+  });
+});
+
+describe('a dispatch cycle under DIANA', () => {
+  const diana = (queueLimit: number) =>
+    parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', queueLimit } });
+  /** Two sites; the first takes all, for the other has no machine that can run them. */
+  const withMetaQueue = async (jobs: number, limits: Partial<CycleLimits> = {}) => {
+    const bench = new Bench(limits);
+    bench.store.setPolicy({ version: 2, document: diana(2) });
+    const a = await bench.site('a', 4);
+    const b = await bench.site('b', 1);
+    await bench.submit(jobs, { cpusPerTask: 4 });
+    await bench.dispatch();
+    return { bench, a, b };
+  };
+  const waiting = ({ store }: Bench) => {
+    const places: Record<string, number> = {};
+    for (const { state, siteId } of store.jobs.values()) {
+      const place = `${state} ${siteId}`;
+      places[place] = (places[place] ?? 0) + 1;
+    }
+    return places;
+  };
+
+  test('goes through the meta-queue to the local one in one cycle, and wakes the site once it has something', async () => {
+    const { bench, a } = await withMetaQueue(5);
+    expect(waiting(bench)).toEqual({ [`DISPATCHED ${a}`]: 2, [`QUEUED ${a}`]: 3 });
+    expect(bench.woken).toEqual([a]);
+    // Nothing has room: nobody is woken.
+    await bench.dispatch();
+    expect(bench.woken).toEqual([a]);
+    // The slow timer does not forget the meta-queue, which the root's cycle serves.
+    expect(waitingSchedulers(bench.grid())).toEqual(['root', a]);
+  });
+
+  test('empties the meta-queue of a site that is not up, bound by bound', async () => {
+    const { bench, a } = await withMetaQueue(5, { maxTakenBack: 2, maxRounds: 2 });
+    bench.store.setSiteState(a, 'DOWN');
+    bench.woken.length = 0;
+    await bench.dispatch();
+    expect(waiting(bench)).toMatchObject({ 'QUEUED null': 4 });
+    expect(bench.woken).toEqual(['root']);
+    await bench.dispatch();
+    expect(waiting(bench)).toEqual({ 'QUEUED null': 5 });
+  });
+
+  test('empties all meta-queues when another policy is in force, and goes on under it', async () => {
+    const { bench, a } = await withMetaQueue(5, { maxTakenBack: 2 });
+    bench.store.setPolicy({ version: 3, document: DEFAULT_POLICY });
+    bench.woken.length = 0;
+    await bench.dispatch();
+    expect(waiting(bench)).toEqual({ [`DISPATCHED ${a}`]: 5 });
+    expect(bench.woken).toEqual([a]);
+    expect(bench.store.decisions.filter(({ kind }) => kind === 'TAKE_BACK')).toHaveLength(3);
   });
 });
 
