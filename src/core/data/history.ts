@@ -43,37 +43,63 @@ export function averagesWith<T extends Pick<RunAverages, 'count' | 'turnaroundS'
   };
 }
 
-/** Sums over histories, from which their common averages follow. */
-interface Sum {
-  runs: number;
-  turnaroundS: number;
-  executionS: number;
+/** Records of one kind and what they come to together. */
+class Pool {
+  private readonly records: { key: string; record: RunAverages }[] = [];
+  private known: JobRatio | null = null;
+
+  constructor(private readonly source: JobRatio['source']) {}
+
+  set(key: string, record: RunAverages): void {
+    this.known = null;
+    const { records } = this;
+    let low = 0;
+    for (let high = records.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if ((records[middle] as { key: string }).key < key) low = middle + 1;
+      else high = middle;
+    }
+    const replaces = records[low]?.key === key ? 1 : 0;
+    records.splice(low, replaces, { key, record });
+  }
+
+  /** `CJR = JET/JTT` of the common averages; runs that took no time are taken for computation. */
+  get ratio(): JobRatio {
+    this.known ??= this.workOut();
+    return this.known;
+  }
+
+  /** Afresh and in order of the keys: what comes out does not depend on which record came when. */
+  private workOut(): JobRatio {
+    let runs = 0;
+    let turnaroundS = 0;
+    let executionS = 0;
+    for (const { record } of this.records) {
+      runs += record.count;
+      turnaroundS += record.count * record.turnaroundS;
+      executionS += record.count * record.executionS;
+    }
+    const computation = turnaroundS > 0 ? Math.min(1, Math.max(0, executionS / turnaroundS)) : 1;
+    return { computation, dataIntensive: 1 - computation, source: this.source, runs };
+  }
 }
 
 export class JobHistory {
   /** Changes whenever a record does. */
   version = 0;
-  private readonly records = new Map<string, RunAverages>();
-  /** Sums by application, by user and kinds, and by kinds. */
-  private readonly applications = new Map<string, Sum>();
-  private readonly similar = new Map<string, Sum>();
+  /** By application, by user and kinds, and by kinds. */
+  private readonly applications = new Map<string, Pool>();
+  private readonly users = new Map<string, Pool>();
+  private readonly everybody = new Map<string, Pool>();
 
   /** Adds a record or replaces it by a newer one. */
   set(record: RunAverages): void {
-    const key = JSON.stringify([record.application, record.userId, record.kinds]);
-    const before = this.records.get(key);
-    this.records.set(key, record);
+    const { application, userId, kinds } = record;
+    const key = JSON.stringify([application, userId, kinds]);
     this.version++;
-    for (const [sums, name] of [
-      [this.applications, record.application],
-      [this.similar, JSON.stringify([record.userId, record.kinds])],
-      [this.similar, record.kinds],
-    ] as const) {
-      const sum = sums.get(name) ?? { runs: 0, turnaroundS: 0, executionS: 0 };
-      if (before !== undefined) change(sum, before, -1);
-      change(sum, record, 1);
-      sums.set(name, sum);
-    }
+    poolOf(this.applications, application, 'APPLICATION').set(key, record);
+    poolOf(this.users, JSON.stringify([userId, kinds]), 'USER').set(key, record);
+    poolOf(this.everybody, kinds, 'EVERYBODY').set(key, record);
   }
 
   /**
@@ -82,12 +108,10 @@ export class JobHistory {
    */
   ratioOf(job: Pick<Job, 'application' | 'userId' | 'licences' | 'os' | 'arch' | 'data'>): JobRatio {
     const own = this.applications.get(job.application);
-    if (own !== undefined) return ratio(own, 'APPLICATION');
+    if (own !== undefined) return own.ratio;
     const kinds = resourceKinds(job);
-    const users = this.similar.get(JSON.stringify([job.userId, kinds]));
-    if (users !== undefined) return ratio(users, 'USER');
-    const everybodys = this.similar.get(kinds);
-    if (everybodys !== undefined) return ratio(everybodys, 'EVERYBODY');
+    const similar = this.users.get(JSON.stringify([job.userId, kinds])) ?? this.everybody.get(kinds);
+    if (similar !== undefined) return similar.ratio;
     const declared = job.data?.computationShare ?? null;
     const computation = declared ?? 0.5;
     return {
@@ -99,14 +123,11 @@ export class JobHistory {
   }
 }
 
-function change(sum: Sum, { count, turnaroundS, executionS }: RunAverages, sign: 1 | -1): void {
-  sum.runs += sign * count;
-  sum.turnaroundS += sign * count * turnaroundS;
-  sum.executionS += sign * count * executionS;
-}
-
-/** `CJR = JET/JTT`; runs that took no time are taken for computation. */
-function ratio({ runs, turnaroundS, executionS }: Sum, source: JobRatio['source']): JobRatio {
-  const computation = turnaroundS > 0 ? Math.min(1, Math.max(0, executionS / turnaroundS)) : 1;
-  return { computation, dataIntensive: 1 - computation, source, runs };
+function poolOf(pools: Map<string, Pool>, name: string, source: JobRatio['source']): Pool {
+  let pool = pools.get(name);
+  if (pool === undefined) {
+    pool = new Pool(source);
+    pools.set(name, pool);
+  }
+  return pool;
 }
