@@ -53,7 +53,7 @@ export const RELEASE = `mutation Release($selection: JobSelection!) { releaseJob
 export const REPRIORITISE = `mutation Reprioritise($selection: JobSelection!, $boost: Int!) {
   reprioritiseJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
 export const PLACEMENT = `query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
-  policyVersion priority startsAt reason site { id name } allocations { machine { id name } tasks }
+  policyVersion priority startsAt reason message jobTerms site { id name } allocations { machine { id name } tasks }
   candidates { site { id name } eligible reason rank terms } } }`;
 export const JOB_UPDATED = `subscription JobUpdated($filter: JobFilter, $after: String) {
   jobUpdated(filter: $filter, after: $after) { cursor resyncRequired

@@ -68,8 +68,6 @@ async function policy(document: object): Promise<void> {
 
 beforeAll(async () => {
   service = await serve(home);
-  // This machine's own site is not part of it.
-  expect((await service.cli('drain', 'local')).code).toBe(0);
 }, 60_000);
 afterAll(async () => {
   await endAll();
@@ -88,6 +86,8 @@ describe('job ratio', () => {
   }
 
   it('data-intensive jobs follow the data and compute jobs the power, as history is learnt', async () => {
+    // This machine's own site is not part of it.
+    expect((await service.cli('drain', 'local')).code).toBe(0);
     await site('near', 2, 100);
     await site('fast', 2, 400);
     for (const args of [
@@ -103,8 +103,10 @@ describe('job ratio', () => {
     });
     // Nothing is known of either: half and half, and the data weigh more than the power.
     expect((await service.json<{ source: string }>('ratio', 'solve')).source).toBe('UNKNOWN');
-    expect(await ranAt('solve', 1, 0.01)).toBe('near');
     expect(await ranAt('scan', 1, 0.95)).toBe('near');
+    // Nor of this one but that similar jobs wait for data.
+    expect((await service.json<{ source: string }>('ratio', 'solve')).source).toBe('USER');
+    expect(await ranAt('solve', 1, 0.01)).toBe('near');
 
     // What was learnt is told, and moves the next jobs.
     const [line] = await watched.printed(/.*"application":"solve".*\n/);
@@ -121,16 +123,50 @@ describe('job ratio', () => {
     expect(scan.computation).toBeLessThan(0.25);
     const [last] = await service.json<Job[]>('jobs', '--application', 'solve', '--first', '1');
     const why = await service.cli('why', last!.id);
-    for (const term of ['rank', 'ppr', 'dpr', 'qr']) expect(why.stdout).toContain(term);
+    expect(why.stdout).toMatch(/RANK +SITE +RANK +PPR +DPR +QR +DATAACCESSCOST/);
+    expect(why.stdout).toMatch(/the job: computation = 0\.9\d+, dataIntensive = /);
+    const placed = await service.cli('placement', '--input', 'events', '--application', 'scan', '--', 'none');
+    expect(placed.stdout).toMatch(/^would go to near;/);
   }, 60_000);
+});
+
+describe('what agents measure of real processes', () => {
+  it('tells applications that compute from those that wait', async () => {
+    for (const name of ['near', 'fast']) expect((await service.cli('drain', name)).code).toBe(0);
+    expect((await service.cli('undrain', 'local')).code).toBe(0);
+    const loop = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done';
+    for (const [application, script] of [
+      ['computes', loop],
+      ['waits', 'sleep 0.5'],
+    ] as const) {
+      const job = await service.cli(
+        'submit',
+        '--wait',
+        '--application',
+        application,
+        '--',
+        'sh',
+        '-c',
+        script,
+      );
+      expect(job.code).toBe(0);
+    }
+    const share = async (application: string): Promise<number> => {
+      const ratio = await service.json<{ computation: number; runs: number }>('ratio', application);
+      expect(ratio.runs).toBe(1);
+      return ratio.computation;
+    };
+    // Never the other way round, however busy the machine is.
+    expect(await share('waits')).toBeLessThan(0.1);
+    expect(await share('computes')).toBeGreaterThan(0.1);
+  });
 });
 
 describe('DIANA', () => {
   it('a congested site exports the groups of its lowest queue, and no others', async () => {
     await site('here', 1, 100);
     await site('there', 1, 100);
-    for (const name of ['near', 'fast']) expect((await service.cli('drain', name)).code).toBe(0);
-    expect((await service.cli('drain', 'there')).code).toBe(0);
+    for (const name of ['local', 'there']) expect((await service.cli('drain', name)).code).toBe(0);
     await policy({
       timers: { ...DEFAULT_POLICY.timers, cycleS: 1 },
       dispatch: {

@@ -7,7 +7,7 @@ import { PLACEMENT, WHY } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { noSuchJob } from '../follow.js';
 import { printable, short, table, time } from '../format.js';
-import { addJobOptions, type JobOptions, jobFromOptions } from '../job-options.js';
+import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId } from '../parse.js';
 
 interface Candidate {
@@ -41,6 +41,7 @@ interface Why {
       from: { name: string } | null;
       site: { name: string } | null;
       candidates: Candidate[];
+      detail: { priorityTerms?: Record<string, unknown> | null };
     }[];
   };
 }
@@ -49,7 +50,9 @@ interface Placement {
   policyVersion: number;
   priority: number | null;
   startsAt: string | null;
-  reason: string | null;
+  reason: string;
+  message: string;
+  jobTerms: Record<string, unknown>;
   site: { name: string } | null;
   allocations: { machine: { name: string }; tasks: number }[];
   candidates: Candidate[];
@@ -92,7 +95,12 @@ async function dryRun(
 ): Promise<Placement> {
   const job =
     first !== undefined && rest.length === 0 && /^(job_)?\d+$/.test(first) ? parseId('job', first) : null;
-  const spec = job ? null : jobFromOptions(options, first === undefined ? [] : [first, ...rest]);
+  const spec = job
+    ? null
+    : {
+        ...jobFromOptions(options, first === undefined ? [] : [first, ...rest]),
+        ...(await placesFromOptions(client, options)),
+      };
   if (spec && spec.command === undefined) {
     throw new CliError('of what? Give a job such as job_17, or a command behind --', ExitCode.USAGE);
   }
@@ -119,6 +127,7 @@ function describeWhy(job: Why): string {
       '',
       `${time(decision.at)}  ${decision.kind} ${printable(way)}: ${decision.message} (${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle})`,
     );
+    lines.push(...jobTerms(decision.detail.priorityTerms));
     if (decision.candidates.length > 0) lines.push(candidateTable(decision.candidates));
   }
   if (job.decisions.nodes.length === 0) lines.push('nothing has been decided about it yet');
@@ -129,15 +138,25 @@ function describePlacement(placement: Placement): string {
   const where = placement.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' ');
   const starts = placement.startsAt
     ? `would start ${time(placement.startsAt)} UTC${where ? ` on ${where}` : ''}`
-    : `no start: ${placement.reason ?? 'unknown'}`;
+    : 'no start can be told';
   const head = placement.site
     ? `would go to ${placement.site.name}; ${starts}`
-    : `no site can take it: ${placement.reason ?? 'unknown'}`;
+    : placement.candidates.some(({ eligible }) => eligible)
+      ? 'would wait'
+      : `no site can take it: ${placement.reason}`;
   return [
     `${printable(head)} (priority ${placement.priority ?? 'none'}, policy ${placement.policyVersion})`,
+    `${placement.message} (${placement.reason})`,
+    ...jobTerms(placement.jobTerms),
     '',
     candidateTable(placement.candidates),
   ].join('\n');
+}
+
+/** A line of what the policy knew of the job itself; none where it knew nothing. */
+function jobTerms(terms: Record<string, unknown> | null | undefined): string[] {
+  const known = Object.entries(terms ?? {}).map(([name, value]) => `${name} = ${short(value)}`);
+  return known.length === 0 ? [] : [`the job: ${known.join(', ')}`];
 }
 
 /** For a cell: a number without a long tail; what is not there is null. */
