@@ -3,8 +3,8 @@
  * fragment is remembered, so that nested fragments cost no more than their text.
  *
  * Cost counts the objects that an answer may hold: an object is 1, a page of `first` or `last` counts its selection so many
- * times, any other list of objects LIST_FACTOR times; a few fields that compute count more. Values within objects count
- * nothing, their number is bounded by the text.
+ * times, any other list of objects LIST_FACTOR times; a few fields that compute, or lead to long lists, count more. Values
+ * within objects count nothing, their number is bounded by the text.
  *
  * Why not a library: those at hand coerce all variables once more to read `first`, which doubles the cost of a submission
  * of 10 000 jobs. Introspection is left to graphql-js, whose own rule bounds it.
@@ -50,6 +50,8 @@ const FIELD_COST: Readonly<Record<string, number>> = {
   'Link.history': 10,
   'JobGroup.jobs': 20,
   'Job.batch': 1,
+  'Job.inputs': 5,
+  'Dataset.replicas': 20,
 };
 
 export interface Measure {
@@ -119,7 +121,9 @@ export function measure(
     // The parts of a page (edges, nodes) are lists that the page's own size has counted already.
     const list = isListType(getNullableType(field.type)) && !parent.name.endsWith('Connection');
     const times = page ?? (list ? LIST_FACTOR : 1);
-    return { depth: 1 + inner.depth, aliases: aliases + inner.aliases, cost: own + times * inner.cost };
+    // Of a list that is a page by itself, each object counts; those of connections are counted as their nodes.
+    const each = inner.cost + (page !== null && list ? 1 : 0);
+    return { depth: 1 + inner.depth, aliases: aliases + inner.aliases, cost: own + times * each };
   }
 
   function pageSize(node: FieldNode, field: GraphQLField<unknown, unknown>): number | null {

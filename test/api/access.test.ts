@@ -58,7 +58,7 @@ function sample(type: GraphQLInputType): unknown {
 }
 
 function operation(
-  type: 'query' | 'mutation',
+  type: 'query' | 'mutation' | 'subscription',
   name: string,
   args: readonly GraphQLArgument[],
   leaf: boolean,
@@ -101,6 +101,34 @@ describe('who may do what: each query and mutation with each role', () => {
           if (allowed && !errors) expect(code).toBeUndefined();
         });
       }
+    }
+  }
+
+  for (const field of Object.values(schema.getSubscriptionType()?.getFields() ?? {})) {
+    for (const role of roles) {
+      const allowed = rules[field.name as keyof typeof rules]?.includes(role) ?? false;
+      test(`${role} ${allowed ? 'may' : 'may not'} subscribe to ${field.name}`, async () => {
+        const { query, variables } = operation('subscription', field.name, field.args, false);
+        const codes: unknown[] = [];
+        const stop = api.subscriber(keys[role]).subscribe(
+          { query, variables: { ...variables } },
+          {
+            next: ({ errors }) => void codes.push(errors?.[0]?.extensions?.code),
+            error: (errors) =>
+              void codes.push((errors as { extensions: { code: string } }[])[0]?.extensions.code),
+            complete: () => {},
+          },
+        );
+        // Whoever may listen hears nothing, or what is wrong with the question; the others are refused at once.
+        if (!allowed) await expect.poll(() => codes).toEqual(['FORBIDDEN']);
+        else {
+          await api.must('{ viewer { id } }', {}, keys[role]);
+          expect(['INTERNAL_SERVER_ERROR', 'UNAUTHENTICATED', 'GRAPHQL_VALIDATION_FAILED']).not.toContain(
+            codes[0],
+          );
+        }
+        stop();
+      });
     }
   }
 

@@ -42,7 +42,7 @@ interface Batch {
 }
 const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete assignments {
   job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licences runTimeLimitSeconds
-  arrayIndex application plannedSeconds simulatedSeconds machines { machine name tasks } } } }`;
+  arrayIndex application plannedSeconds simulatedSeconds simulatedIoSeconds machines { machine name tasks } } } }`;
 function assignments(after?: string) {
   const batches: Batch[] = [];
   const stop = api.subscriber(agent).subscribe<{ assignments: Batch }>(
@@ -84,6 +84,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
       environment: [{ name: 'A', value: '1' }],
       estimateSeconds: 60,
       simulatedRunSeconds: 5,
+      simulatedIoSeconds: 2,
       arrayIndex: 2,
     },
   ]);
@@ -99,6 +100,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     machines: [{ machine, name: 'm', tasks: 1 }],
     plannedSeconds: 60,
     simulatedSeconds: 5,
+    simulatedIoSeconds: 2,
     arrayIndex: 2,
   });
   const started = { job: id, epoch: 1, phase: 'STARTED', at: now() };

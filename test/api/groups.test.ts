@@ -326,10 +326,9 @@ describe('submitJobGroup', () => {
   });
 
   test('takes 100 000 jobs in one request, and cancels them in one', { timeout: 240_000 }, async () => {
-    const parameters = Array.from({ length: 100_000 }, (_, i) => ({
-      seed: `seed-${i}`,
-      file: `/data/input-${i}.dat`,
-    }));
+    // Each of 300 bytes: as many as the default size of a request is said to take.
+    const fileOf = (i: number): string => `/data/${'x'.repeat(250)}-${i}.dat`;
+    const parameters = Array.from({ length: 100_000 }, (_, i) => ({ seed: `seed-${i}`, file: fileOf(i) }));
     const template = { command: 'model', arguments: ['--seed', '{seed}', '{file}'], name: 'm{index}' };
     const { errors, jobGroup, jobIds } = await submit({ name: 'large', template, parameters });
     expect(errors).toEqual([]);
@@ -345,7 +344,7 @@ describe('submitJobGroup', () => {
       job: {
         name: 'm99999',
         arrayIndex: 99_999,
-        arguments: ['--seed', 'seed-99999', '/data/input-99999.dat'],
+        arguments: ['--seed', 'seed-99999', fileOf(99_999)],
       },
     });
     const cancel = `mutation { cancelJobGroup(jobGroup: "${jobGroup?.id}") { cancelled jobGroup { state progress counts } } }`;

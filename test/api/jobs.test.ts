@@ -81,6 +81,87 @@ describe('submitting', () => {
     });
   });
 
+  test('what a job reads and where it comes from is shown with it; a removed dataset still is, and is no longer accepted', async () => {
+    const { registerSite: site, createDataset: dataset } = await api.must<
+      Record<'registerSite' | 'createDataset', { id: string }>
+    >(
+      `mutation { registerSite(input: { name: "home" }) { id } createDataset(input: { name: "d", sizeMb: 7.5 }) { id } }`,
+    );
+    const job = {
+      command: 'x',
+      inputs: [{ dataset: dataset.id }, { sizeMb: 0.25, site: site.id }],
+      submittingSite: site.id,
+      computationShare: 0.3,
+      inputMb: 1,
+      outputMb: 2,
+    };
+    const { jobIds } = await submit([job, { command: 'y' }]);
+    const query = `query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { inputs { dataset { id name } sizeMb site { name } }
+      submittingSite { name } computationShare inputMb outputMb migratedAt batch jobGroup { id } } } }`;
+    const none = { migratedAt: null, batch: null, jobGroup: null };
+    const shown = {
+      jobs: {
+        nodes: [
+          {
+            inputs: [
+              { dataset: { id: dataset.id, name: 'd' }, sizeMb: 7.5, site: null },
+              { dataset: null, sizeMb: 0.25, site: { name: 'home' } },
+            ],
+            submittingSite: { name: 'home' },
+            computationShare: 0.3,
+            inputMb: 1,
+            outputMb: 2,
+            ...none,
+          },
+          { inputs: [], submittingSite: null, computationShare: null, inputMb: 0, outputMb: 0, ...none },
+        ],
+      },
+    };
+    expect(await api.must(query, { ids: jobIds })).toEqual(shown);
+    await api.must(
+      'mutation ($dataset: ID!, $site: ID!) { removeDataset(dataset: $dataset) { id } drainSite(site: $site) { id } removeSite(site: $site) { id } }',
+      { dataset: dataset.id, site: site.id },
+    );
+    expect(await api.must(query, { ids: jobIds })).toEqual(shown);
+
+    const { errors } = await submit([
+      job,
+      {
+        command: 'x',
+        inputs: [
+          {},
+          { dataset: dataset.id, sizeMb: 1 },
+          { sizeMb: 1 },
+          { site: site.id },
+          { dataset: 'site_1' },
+          { sizeMb: -1, site: site.id },
+        ],
+        submittingSite: 'home',
+        computationShare: 1.5,
+        simulatedIoSeconds: -1,
+      },
+      { command: 'x', inputs: Array.from({ length: 101 }, () => ({ sizeMb: 1, site: 'x' })) },
+    ]);
+    expect(errors.slice(0, 12).map(({ index, message }) => `${index} ${message}`)).toEqual([
+      `0 inputs[0].dataset: "${dataset.id}" is not accepted; accepted: the id of a dataset that is there`,
+      `0 inputs[1].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
+      `0 submittingSite: "${site.id}" is not accepted; accepted: the id of a site in service`,
+      '1 inputs[0]: {} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
+      `1 inputs[1]: {"dataset":"${dataset.id}","sizeMb":1} is not accepted; accepted: \`dataset\`, or \`sizeMb\` and \`site\``,
+      '1 inputs[2]: {"sizeMb":1} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
+      `1 inputs[3]: {"site":"${site.id}"} is not accepted; accepted: \`dataset\`, or \`sizeMb\` and \`site\``,
+      '1 inputs[4].dataset: "site_1" is not accepted; accepted: the id of a dataset that is there',
+      '1 inputs[5].sizeMb: -1 is not accepted; accepted: 0 to 1000000000000',
+      `1 inputs[5].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
+      '1 submittingSite: "home" is not accepted; accepted: the id of a site in service',
+      '1 computationShare: 1.5 is not accepted; accepted: 0 to 1',
+    ]);
+    expect(errors.slice(12, 14).map(({ index, message }) => `${index} ${message}`)).toEqual([
+      '1 simulatedIoSeconds: -1 is not accepted; accepted: 0 to 1000000000',
+      '2 inputs: 101 is not accepted; accepted: up to 100 inputs',
+    ]);
+  });
+
   test('defaults, and the application from the command', async () => {
     const { jobs } = await submit([{ command: '/usr/bin/python3' }, { command: 'true' }]);
     const query =

@@ -32,6 +32,25 @@ test('queries that are too deep, too costly or full of aliases do not run', asyn
   expect(
     await codeOf('{ jobs(first: 5000) { edges { node { id user { name } site { name } } } } }'),
   ).toBeUndefined();
+  // Pages within pages, and lists that are worked out.
+  expect(await codeOf('{ jobGroups(first: 500) { nodes { jobs(first: 100) { nodes { id } } } } }')).toBe(
+    'QUERY_TOO_COMPLEX',
+  );
+  expect(await codeOf('{ links(first: 5000) { nodes { history { loss } } } }')).toBe('QUERY_TOO_COMPLEX');
+  expect(await codeOf('{ datasets(first: 5000) { nodes { replicas { name } } } }')).toBe('QUERY_TOO_COMPLEX');
+  expect(await codeOf('{ userStandings(first: 1000) { groups(first: 100) { jobs } } }')).toBe(
+    'QUERY_TOO_COMPLEX',
+  );
+  expect(
+    await codeOf(
+      `{ ${Array.from({ length: 99 }, (_, i) => `a${i}: jobRatio(application: "x") { history(first: 600) { nodes { runs } } }`).join(' ')} }`,
+    ),
+  ).toBe('QUERY_TOO_COMPLEX');
+  expect(
+    await codeOf(
+      '{ jobGroups { nodes { counts progress } } datasets { nodes { name replicas { name } } } links { nodes { loss } } peers { queued } }',
+    ),
+  ).toBeUndefined();
   const aliases = Array.from({ length: 101 }, (_, i) => `a${i}: viewer { id }`).join(' ');
   expect(await codeOf(`{ ${aliases} }`)).toBe('QUERY_TOO_COMPLEX');
   expect(await codeOf(`{ ${'viewer { id } '.repeat(10_000)} }`)).toBe('GRAPHQL_PARSE_FAILED');

@@ -2373,7 +2373,7 @@ export type JobUpdate = {
   job?: Maybe<Job>;
 };
 
-/** News of a site: its own, its machines' or its licences'. */
+/** News of a site: its own, its machines', its licences' or those of links that end there. */
 export type SiteUpdate = {
   __typename?: 'SiteUpdate';
   /** Pass it as `after` to continue behind this update. */
