@@ -2,9 +2,14 @@
 
 import {
   type Job as CoreJob,
+  type ExplainContext,
+  type Grid,
+  keepsPromises,
   type Placing,
+  type PredictedStart,
   placement,
   predictStart,
+  promisesFrom,
   type SiteRanking,
   waitingOnHold,
   whyWaiting,
@@ -25,7 +30,7 @@ import type { ServiceParts } from './parts.js';
 const NO_JOB = 0;
 
 export function createExplainService(parts: ServiceParts) {
-  const { queries, mirror, now } = parts;
+  const { store, queries, mirror, now } = parts;
 
   async function context() {
     await mirror.sync();
@@ -34,6 +39,23 @@ export function createExplainService(parts: ServiceParts) {
       version: mirror.policy.version,
       explain: { now: now(), policy: mirror.policy.document },
     };
+  }
+
+  /** Gives the grid what the site's scheduler has promised, as a cycle of the site would find it. */
+  async function takeInPromises(grid: Grid, siteId: number, { policy }: ExplainContext): Promise<void> {
+    const local = grid.siteEntry(siteId).site.localPolicy ?? policy.local;
+    const { promises } = keepsPromises(local) ? await store.promises(siteId) : { promises: null };
+    grid.keepPromises(siteId, promises && promisesFrom(grid, siteId, promises));
+  }
+
+  async function startAt(
+    grid: Grid,
+    siteId: number,
+    job: CoreJob,
+    explain: ExplainContext,
+  ): Promise<PredictedStart | null> {
+    await takeInPromises(grid, siteId, explain);
+    return predictStart(grid, grid.siteEntry(siteId), job, explain.now);
   }
 
   async function userClass(userId: number): Promise<CoreJob['userClass']> {
@@ -46,12 +68,14 @@ export function createExplainService(parts: ServiceParts) {
   async function atRoot(job: CoreJob): Promise<PlacementModel> {
     const { grid, version, explain } = await context();
     const placing = placement(grid, job, explain);
+    const siteId = placing.start?.siteId ?? null;
+    const start = siteId === null ? null : await startAt(grid, siteId, job, explain);
     return {
       ...described(placing),
       policyVersion: version,
       siteId: placing.siteId,
-      startsAt: placing.start?.at ?? null,
-      allocations: placing.start?.allocations ?? [],
+      startsAt: start?.at ?? null,
+      allocations: start?.allocations ?? [],
     };
   }
 
@@ -73,7 +97,7 @@ export function createExplainService(parts: ServiceParts) {
     if (place.at === 'RUNNING')
       throw new ApiError('CONFLICT', `${globalId('job', row.id)} has started meanwhile`);
     // It is in a queue: its place is decided, the ranking is what it would be today.
-    const start = predictStart(grid, grid.siteEntry(place.siteId), known, explain.now);
+    const start = await startAt(grid, place.siteId, known, explain);
     return {
       ...described(placement(grid, known, explain)),
       policyVersion: version,
@@ -107,6 +131,8 @@ export function createExplainService(parts: ServiceParts) {
       if (job.state === 'HELD') return waitingOnHold();
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
       const { grid, explain } = await context();
+      const place = grid.placeOf(job.id);
+      if (place?.at === 'QUEUE') await takeInPromises(grid, place.siteId, explain);
       // It may have moved on since the row was read.
       return grid.placeOf(job.id) === null ? null : whyWaiting(grid, job.id, explain);
     },

@@ -5,12 +5,14 @@
 import { beginDispatch } from '../dispatch/cycle.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { type Claim, Claims, claimOf } from '../local/claims.js';
+import { promisedStart } from '../local/conservative.js';
 import { earliestStart, pickPools } from '../local/pass.js';
 import type { Allocation, DispatchExplanation, Job, Reservation } from '../model.js';
 import type { Policy } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
 import { allocationsOf, placeNow } from '../resources/placement.js';
+import type { Opening } from '../resources/profile.js';
 import type { Requirement } from '../resources/requirements.js';
 import type { Able } from '../resources/site-resources.js';
 import { type Hold, noteLeft } from '../resources/timeline.js';
@@ -47,7 +49,10 @@ export interface Placing {
   explanation: DispatchExplanation | null;
   /** All sites: the eligible ones best first, then the others in site order. */
   ranking: SiteRanking[];
-  /** At the best site, from the runs that are live and the reservation that stands; jobs queued there are not counted. */
+  /**
+   * At the best site, from the runs that are live and what stands reserved or promised; other jobs queued there are not
+   * counted.
+   */
   start: PredictedStart | null;
 }
 
@@ -128,8 +133,9 @@ function rank(
 }
 
 /**
- * The earliest start of the job at the site by its profile. The site's reservation is respected: the job waits for it to
- * end where it could delay it. Null when the site's available machines cannot run it at all, or when it cannot be foreseen.
+ * The earliest start of the job at the site by its profile. Where the site keeps promises, it is the job's own, or what the
+ * next cycle would promise to it behind all others; else the site's reservation is respected: the job waits for it to end
+ * where it could delay it. Null when the site's available machines cannot run it at all, or when it cannot be foreseen.
  */
 export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number): PredictedStart | null {
   const requirement = grid.requirementOf(job);
@@ -144,6 +150,8 @@ export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number
     now,
     claims,
   };
+  const promised = promisedStart(view, job);
+  if (promised !== null) return predicted(entry, work, promised);
   const { reservation } = entry;
   const held = reservation?.jobId === job.id ? reservation : null;
   const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
@@ -154,32 +162,36 @@ export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number
     noteLeft(entry.resources, able, now, hold);
   }
   const found = earliestStart(view, requirement, able, work, held, hold);
-  if (found === null) return null;
-  return {
-    siteId: entry.site.id,
-    at: found.at,
-    allocations: allocationsOf(found.placement),
-    licenceIds: found.pools.map((pool) => pool.licence.id),
-    plannedDuration: work / found.placement.benchmark,
-  };
+  return found === null ? null : predicted(entry, work, found);
 }
+
+const predicted = (
+  { site }: SiteEntry,
+  work: number,
+  { at, placement, pools }: Pick<Opening, 'at' | 'placement' | 'pools'>,
+): PredictedStart => ({
+  siteId: site.id,
+  at,
+  allocations: allocationsOf(placement),
+  licenceIds: pools.map((pool) => pool.licence.id),
+  plannedDuration: work / placement.benchmark,
+});
 
 /** Where nobody knows when runs end: now or unknown. */
 function startsNow(
-  { site, resources, queue }: SiteEntry,
+  entry: SiteEntry,
   requirement: Requirement,
   able: Able,
   work: number,
   now: number,
   claims: Claims,
 ): PredictedStart | null {
+  const { resources, queue } = entry;
   const placement = resources.full || queue.length > 0 ? null : placeNow(requirement, able);
   if (placement === null) return null;
-  const plannedDuration = work / placement.benchmark;
-  const pools = pickPools(able, (pool) => claims.allowsNow(pool, now + plannedDuration, null));
-  if (pools === null) return null;
-  const licenceIds = pools.map((pool) => pool.licence.id);
-  return { siteId: site.id, at: now, allocations: allocationsOf(placement), licenceIds, plannedDuration };
+  const end = now + work / placement.benchmark;
+  const pools = pickPools(able, (pool) => claims.allowsNow(pool, end, null));
+  return pools && predicted(entry, work, { at: now, placement, pools });
 }
 
 /** The room that a reservation takes on machines. */

@@ -374,7 +374,7 @@ function note(pass: SitePass, slot: number, { at, placement, pools, madeAt }: Pr
   pass.reservation = {
     siteId: pass.entry.site.id,
     jobId: pass.entry.queue.ids[slot] as number,
-    at,
+    at: Math.max(at, pass.now),
     allocations: allocationsOf(placement),
     licenceIds: pools.map((pool) => pool.licence.id),
     madeAt,

@@ -8,11 +8,14 @@ import {
   DEFAULT_POLICY,
   dispatchCycle,
   Grid,
+  imageOf,
   type Job,
   type Licence,
   type LocalPolicy,
   type Machine,
   type Policy,
+  type PromisesImage,
+  promisesFrom,
   type Reservation,
   type Run,
   type Site,
@@ -124,6 +127,11 @@ export class World {
   readonly atSite = new Map<number, { job: Job; siteId: number }>();
   readonly running = new Map<number, { job: Job; run: Run }>();
   readonly reservations = new Map<number, Reservation>();
+  readonly promises = new Map<number, PromisesImage>();
+  /** By site: when a promise comes due. */
+  readonly wakeAt = new Map<number, number>();
+  /** Promises are not kept: each cycle makes them anew. */
+  forgetful = false;
   margins: number[] = [];
   now = 0;
   private lastJob = 0;
@@ -258,6 +266,14 @@ export class World {
     this.onPlan(this, plan);
     if (!this.atOnce) for (const start of plan.starts) this.grid.startRun(accept(start));
     this.reserve(siteId, plan.reservation);
+    if (!this.forgetful) this.keepPromises(siteId, plan);
+  }
+
+  private keepPromises(siteId: number, { promises, wakeAt }: SitePlan): void {
+    if (promises === null) this.promises.delete(siteId);
+    else this.promises.set(siteId, imageOf(promises));
+    this.wakeAt.set(siteId, wakeAt);
+    this.grid.keepPromises(siteId, promises);
   }
 
   reserve(siteId: number, reservation: Reservation | null): void {
@@ -274,8 +290,10 @@ export class World {
   /** Every plan that could be made now. */
   plans(grid = this.grid): unknown[] {
     const context = { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 100 };
-    // Promises are a note of the scheduler to itself, in terms of its own structures.
-    const plans = this.sites.map(({ id }) => ({ ...this.plan(id, grid), promises: null }));
+    const plans = this.sites.map(({ id }) => {
+      const plan = this.plan(id, grid);
+      return { ...plan, promises: plan.promises && imageOf(plan.promises) };
+    });
     return [dispatchCycle(grid, context), ...plans];
   }
 
@@ -290,6 +308,8 @@ export class World {
     for (const job of shuffle([...this.atRoot.values()])) grid.placeAtRoot(job);
     for (const [siteId, reservation] of shuffle([...this.reservations]))
       grid.setReservation(siteId, reservation);
+    for (const [siteId, image] of shuffle([...this.promises]))
+      grid.keepPromises(siteId, promisesFrom(grid, siteId, image));
     grid.seedMargins(this.margins);
     return grid;
   }
