@@ -588,7 +588,7 @@ export class MemoryStore implements Store {
     this.ratioPoints.push({
       id: ++this.lastPoint,
       application,
-      at: run.endedAt as number,
+      at: Math.min(run.endedAt as number, Date.now() / 1000),
       jobId: job.id,
       epoch: run.epoch,
       siteId: run.siteId,
@@ -808,6 +808,8 @@ export class MemoryStore implements Store {
         for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
       }
     }
+    const kept = this.ratioPoints.slice(0, limit).findIndex((point) => point.at >= jobsEndedBefore);
+    const points = this.ratioPoints.splice(0, kept < 0 ? limit : kept);
     const old = this.submissions.filter(
       ({ userId, at }) => at < jobsEndedBefore - (this.user(userId).quota?.periodS ?? 0),
     );
@@ -817,7 +819,7 @@ export class MemoryStore implements Store {
     return {
       events: events.length,
       jobs: jobs.length,
-      more: Math.max(events.length, jobs.length, old.length) >= limit,
+      more: Math.max(events.length, jobs.length, old.length, points.length) >= limit,
     };
   }
 

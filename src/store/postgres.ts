@@ -89,6 +89,8 @@ const LOAD_PAGE = 20_000;
 const ASSIGNMENT_WINDOW = 10_000;
 /** Margins kept: more than any policy's window (core/policy.ts, MAX_WINDOW). */
 const MARGINS_KEPT = 10_000;
+/** Records of run averages kept: applications × users × kinds of resource. All of them are in every mirror. */
+const AVERAGES_KEPT = 100_000;
 const LIVE_JOBS_MAX = 1_000_000;
 /** A transaction that reads 100 000s of jobs, or writes 10 000, on a busy small machine. */
 const LONG_MS = 120_000;
@@ -811,9 +813,13 @@ export class PostgresStore implements Store {
     const events = await read<number>(this.prisma, pruneSql.pruneEvents, eventsBefore, limit);
     const jobs = await read<number>(this.prisma, pruneSql.pruneJobs, jobsEndedBefore, limit);
     const submissions = await write(this.prisma, pruneSql.pruneSubmissions, jobsEndedBefore, limit);
+    const points = await read<number>(this.prisma, pruneSql.pruneRatios, jobsEndedBefore, limit);
+    const groups = await write(this.prisma, pruneSql.pruneGroups, jobsEndedBefore, limit);
     await write(this.prisma, pruneSql.pruneProcesses, processesBefore);
     await write(this.prisma, pruneSql.pruneMargins, MARGINS_KEPT);
-    return { events, jobs, more: Math.max(events, jobs, submissions) >= limit };
+    await write(this.prisma, pruneSql.pruneAverages, AVERAGES_KEPT);
+    await write(this.prisma, pruneSql.pruneTraffic);
+    return { events, jobs, more: Math.max(events, jobs, submissions, points, groups) >= limit };
   }
 }
 

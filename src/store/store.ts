@@ -332,7 +332,10 @@ export interface SweepRules {
 export interface Retention {
   /** Events before this instant (epoch seconds); cursors into them become too old. */
   eventsBefore: number;
-  /** Jobs that ended before it, with their runs, outputs and decisions, and submissions and idempotency keys as old. */
+  /**
+   * Jobs that ended before it, with their runs, outputs and decisions; submissions, idempotency keys and points of job ratios as old;
+   * groups with their last job.
+   */
   jobsEndedBefore: number;
   /** Processes not seen since. */
   processesBefore: number;

@@ -34,7 +34,7 @@ SELECT CASE WHEN $1::bigint >= (SELECT id FROM job_ratios_horizon) THEN (
  * Comes last in its transaction: behind the event lock nobody else writes averages, and points are numbered in the order of
  * commits. Rules: job-ratio.md, "Job Analyzer and Monitor"; the same, one run at a time, as rules.ts (observedRun) and the core
  * (averagesWith, resourceKinds) have them. The mean over a batch is that over its runs one after another.
- * $1: jobs.
+ * A point is never later than now, whatever the agent's clock says: retention goes by it. $1: jobs.
  */
 export const learnFromRuns = `
 WITH ended AS MATERIALIZED (
@@ -75,5 +75,5 @@ WITH ended AS MATERIALIZED (
   WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id)
 )
 INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
-  SELECT application, ended_at, id, epoch, site_id, wall_s, io_s, slowest, runs, ${computation('execution_sum', 'turnaround_sum')}
+  SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs, ${computation('execution_sum', 'turnaround_sum')}
     FROM summed ORDER BY id`;
