@@ -43,6 +43,7 @@ import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
 import { RunTimePrediction } from './prediction.js';
 import type { RunEnd, Sink } from './sink.js';
+import { TimeSharing } from './time-shared.js';
 import type { SimJob } from './workload.js';
 
 export type EventOrder = 'batch' | 'per-event';
@@ -82,6 +83,15 @@ export interface EngineOptions {
   predict?: boolean;
   /** Enter runs in the history, for policies that look at it; true unless said. */
   learn?: boolean;
+  /**
+   * Moves in one plan of the root at most, after each of which the sites look before it does again; unless said it moves what it
+   * can before they look.
+   */
+  movesAtOnce?: number;
+  /** The root looks only when jobs come to it, not when room comes free; false unless said. */
+  dispatchAtArrivalsOnly?: boolean;
+  /** Ends the simulation when so many jobs have ended. */
+  stopAfter?: number;
   /** Called now and then with the number of jobs that have ended. */
   onProgress?: (ended: number) => void;
 }
@@ -105,6 +115,8 @@ interface Kinds {
   change: number;
   /** The end of a run that takes just as long as planned. */
   plannedEnd: number;
+  /** A section of a task on a time-shared machine ends. */
+  section: number;
   /**
    * The end of any other. With a negative payload, -1 - site: the turn, among the ends, of a planned end that was taken
    * out of the way.
@@ -120,8 +132,8 @@ interface Kinds {
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
-  batch: { change: 0, plannedEnd: 1, end: 1, submit: 2, outlasted: 3, wake: 4, tick: 5 },
-  'per-event': { plannedEnd: 0, submit: 1, end: 2, change: 3, outlasted: 4, wake: 5, tick: 6 },
+  batch: { change: 0, plannedEnd: 1, end: 1, section: 2, submit: 3, outlasted: 4, wake: 5, tick: 6 },
+  'per-event': { plannedEnd: 0, submit: 1, end: 2, section: 3, change: 4, outlasted: 5, wake: 6, tick: 7 },
 };
 
 /** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
@@ -141,6 +153,8 @@ interface SiteState {
   concerned: boolean;
   /** Runs have ended since its last cycle. */
   released: boolean;
+  /** Runs have ended there: when it has looked, the root must. */
+  freed: boolean;
   /** When it is to be woken next. */
   wakeAt: number;
 }
@@ -164,6 +178,8 @@ class Simulation {
   private readonly context: SiteContext;
   /** Of grid-wide licences; null while there are none. */
   private licenceHolders: SharedLicenceHolders | null = null;
+  /** When runs end on machines that are shared in time. */
+  private readonly sharing: TimeSharing;
   private readonly prediction: RunTimePrediction | null;
   /** By job: what was predicted. */
   private readonly estimates: Float64Array;
@@ -187,6 +203,7 @@ class Simulation {
     private readonly sinks: readonly Sink[],
   ) {
     this.kinds = KINDS[options.eventOrder];
+    this.sharing = new TimeSharing(this.events, this.kinds.section);
     this.context = {
       now: 0,
       policy: options.policy,
@@ -203,7 +220,7 @@ class Simulation {
     this.estimates = new Float64Array(options.predict ? jobs.length : 0);
     for (const site of world.sites) this.setSite(site);
     for (const licence of world.licences) this.setLicence(licence);
-    for (const machine of world.machines) this.grid.setMachine(machine);
+    for (const machine of world.machines) this.setMachine(machine);
     for (const dataset of world.datasets ?? []) this.grid.data.setDataset(dataset);
     for (const link of world.links ?? []) this.grid.data.setLink(link);
     for (const [userId, share] of world.quotas ?? []) this.grid.quotas.set(userId, share);
@@ -217,11 +234,12 @@ class Simulation {
   run(): Outcome {
     const { events, options } = this;
     const perEvent = options.eventOrder === 'per-event';
+    const stopAfter = options.stopAfter ?? Infinity;
     this.expectSubmission(0);
     this.changes.forEach((change, i) => {
       events.push(change.at, this.kinds.change, i);
     });
-    while (events.pop()) {
+    while (this.ended < stopAfter && events.pop()) {
       this.now = events.time;
       this.take(events.kind, events.payload, events.sequence);
       const more = events.nextTime === this.now;
@@ -247,6 +265,8 @@ class Simulation {
         site.released = true;
         this.concern(site);
       } else if (this.ending[payload] === sequence) this.end(payload);
+    } else if (kind === this.kinds.section) {
+      this.sharing.advance(payload, sequence, this.now, this.computed);
     } else if (kind === this.kinds.outlasted) {
       this.correct(payload);
     } else if (kind === this.kinds.wake) {
@@ -286,6 +306,14 @@ class Simulation {
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
   }
 
+  /** A job has computed all that it has to, on time-shared machines. */
+  private readonly computed = (index: number): void => {
+    const run = this.runs[index] as Run;
+    const io = this.movingS(this.jobs[index] as SimJob, run);
+    if (io === 0) this.end(index);
+    else this.ending[index] = this.events.push(this.now + io, this.kinds.end, index);
+  };
+
   private finish(index: number, how: RunEnd): void {
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;
@@ -297,9 +325,10 @@ class Simulation {
     this.ending[index] = -1;
     const site = this.site(run.siteId);
     this.concern(site);
+    site.freed = true;
+    if (how === 'LOST') this.sharing.stop(index, this.now);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
-    this.rootConcerned = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
   }
 
@@ -319,7 +348,7 @@ class Simulation {
     if (dataset !== undefined) this.grid.data.setDataset(dataset);
     if (link !== undefined) this.grid.data.setLink(link);
     if (machine !== undefined) {
-      this.grid.setMachine(machine);
+      this.setMachine(machine);
       if (losesRuns) this.loseRuns(machine.id);
     }
     this.allConcerned();
@@ -342,7 +371,19 @@ class Simulation {
     this.grid.setSite(site);
     if (this.sites.has(site.id)) return;
     const entry = this.grid.siteEntry(site.id);
-    this.sites.set(site.id, { id: site.id, entry, concerned: false, released: false, wakeAt: Infinity });
+    this.sites.set(site.id, {
+      id: site.id,
+      entry,
+      concerned: false,
+      released: false,
+      freed: false,
+      wakeAt: Infinity,
+    });
+  }
+
+  private setMachine(machine: Machine): void {
+    this.grid.setMachine(machine);
+    this.sharing.setMachine(machine, this.now);
   }
 
   private site(siteId: number): SiteState {
@@ -375,11 +416,18 @@ class Simulation {
         const site = this.concerned[i] as SiteState;
         site.concerned = false;
         this.startAt(site);
+        if (site.freed) this.roomAt(site);
       }
       this.concernedCount = 0;
     } while (this.rootConcerned && this.jobsToDispatch());
     this.rootConcerned = false;
     if (this.diana !== null) this.expectTick(this.diana);
+  }
+
+  /** Room has come free, and the site has taken what it wants of it. */
+  private roomAt(site: SiteState): void {
+    site.freed = false;
+    if (this.options.dispatchAtArrivalsOnly !== true) this.rootConcerned = true;
   }
 
   private jobsToDispatch(): boolean {
@@ -413,10 +461,13 @@ class Simulation {
         now,
         policy: this.options.policy,
         policyVersion: 1,
-        maxMoves: PLAN_MAX,
+        maxMoves: this.options.movesAtOnce ?? PLAN_MAX,
       });
       for (let i = 0; i < plan.moves.length; i++) this.move(plan.moves[i] as Move);
       if (!plan.truncated) return;
+      if (this.options.movesAtOnce === undefined) continue;
+      this.rootConcerned = true;
+      return;
     }
   }
 
@@ -456,14 +507,15 @@ class Simulation {
       site.released = false;
       const plan = siteCycle(grid, id, context);
       for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.planned?.(plan, now);
-      for (let i = 0; i < plan.starts.length; i++) this.begin(plan.starts[i] as Start);
+      for (let i = 0; i < plan.starts.length; i++)
+        this.begin(plan.starts[i] as Start, entry.resources.shared);
       grid.setReservation(id, plan.reservation);
       grid.keepPromises(id, plan.promises);
       if (plan.wakeAt !== Infinity && plan.wakeAt !== site.wakeAt) {
         site.wakeAt = plan.wakeAt;
         this.events.push(plan.wakeAt, this.kinds.wake, id);
       }
-      if (plan.starts.length > 0) this.rootConcerned = true;
+      if (plan.starts.length > 0) this.roomAt(site);
       if (!plan.truncated) return;
     }
   }
@@ -485,7 +537,8 @@ class Simulation {
     return run;
   };
 
-  private begin({ jobId, plannedDuration }: Start): void {
+  /** `shared`: on time-shared machines. */
+  private begin({ jobId, plannedDuration }: Start, shared: boolean): void {
     const index = jobId - 1;
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;
@@ -494,12 +547,12 @@ class Simulation {
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
     const estimate = this.prediction === null ? job.job.estimate : (this.estimates[index] as number);
     const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
-    const moving = job.job.data === null ? 0 : transferS(this.grid.data, job.job, run.siteId);
-    const io = job.ioS === undefined ? moving : moving + job.ioS;
+    const io = this.movingS(job, run);
     if (this.learning !== null) this.ioS[index] = io;
     const duration = computing + io;
     const { events, kinds } = this;
-    if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
+    if (shared) this.share(index, seconds, run);
+    else if (duration === plannedDuration && kinds.plannedEnd !== kinds.end) {
       this.ending[index] = events.push(this.now + duration, kinds.plannedEnd, index);
       events.push(this.now + duration, kinds.end, -1 - run.siteId);
     } else this.ending[index] = events.push(this.now + duration, kinds.end, index);
@@ -507,6 +560,18 @@ class Simulation {
       events.push(run.plannedEnd, kinds.outlasted, index);
     }
     for (const sink of this.sinks) sink.started?.(job, index, run);
+  }
+
+  /** Seconds of the run that are input and output. */
+  private movingS({ job, ioS }: SimJob, { siteId }: Run): number {
+    const moving = job.data === null ? 0 : transferS(this.grid.data, job, siteId);
+    return ioS === undefined ? moving : moving + ioS;
+  }
+
+  private share(index: number, seconds: number, run: Run): void {
+    const { job, sectionS } = this.jobs[index] as SimJob;
+    const section = sectionS === undefined ? Infinity : sectionS * job.benchmark;
+    this.sharing.start(index, run, job.cpusPerTask, seconds * job.benchmark, section, this.now);
   }
 
   /** A run goes on beyond its predicted end: it gets a later one, up to what the job asked for. */

@@ -1,6 +1,7 @@
 /**
  * Which processors a job sits on. The core counts CPUs of a machine; results want numbers, as Batsim writes them. The CPUs
- * of all machines are numbered through, by site and machine id, and a run gets the lowest free ones of its machines.
+ * of all machines are numbered through, by site and machine id, and a run gets the lowest free ones of its machines, and
+ * all of a time-shared one.
  */
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
@@ -11,11 +12,16 @@ export type Interval = [first: number, last: number];
 export class Processors {
   /** By machine: its free ones, ascending, no two adjacent. */
   private readonly free = new Map<number, Interval[]>();
+  /** By machine that is shared in time: all of them, which no run takes away. */
+  private readonly shared = new Map<number, Interval>();
 
   constructor(world: World) {
     let next = 0;
-    for (const { id, cpus } of [...world.machines].sort((a, b) => a.siteId - b.siteId || a.id - b.id)) {
-      this.free.set(id, [[next, next + cpus - 1]]);
+    for (const { id, cpus, maxTasks } of [...world.machines].sort(
+      (a, b) => a.siteId - b.siteId || a.id - b.id,
+    )) {
+      if (maxTasks) this.shared.set(id, [next, next + cpus - 1]);
+      else this.free.set(id, [[next, next + cpus - 1]]);
       next += cpus;
     }
   }
@@ -23,6 +29,8 @@ export class Processors {
   /** The processors of a starting run, for each of its allocations. */
   take(run: Run, cpusPerTask: number): Interval[][] {
     return run.allocations.map(({ machineId, tasks }) => {
+      const all = this.shared.get(machineId);
+      if (all !== undefined) return [all];
       const free = this.freeOn(machineId);
       const taken: Interval[] = [];
       for (let missing = tasks * cpusPerTask; missing > 0; ) {
@@ -42,6 +50,7 @@ export class Processors {
   /** Takes back what `take` gave. */
   give(run: Run, taken: readonly Interval[][]): void {
     run.allocations.forEach(({ machineId }, i) => {
+      if (this.shared.has(machineId)) return;
       const merged = [...this.freeOn(machineId), ...(taken[i] as Interval[])].sort((a, b) => a[0] - b[0]);
       this.free.set(machineId, join(merged));
     });

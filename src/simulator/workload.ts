@@ -13,10 +13,15 @@ export interface SimJob {
   sourceId: number;
   /** Seconds that it really computes on a machine of power `job.benchmark`, > 0. */
   runS: number;
-  /** Seconds after which it is killed; null: never. Moving its data, and `ioS`, do not count. */
+  /** Seconds after which it is killed; null: never. Moving its data, and `ioS`, do not count, nor does waiting for a CPU. */
   limitS: number | null;
   /** Seconds of input and output at its site, which no machine's power shortens, beside moving its data; 0 unless said. */
   ioS?: number;
+  /**
+   * On time-shared machines: its tasks wait for each other whenever they have computed for so many seconds (on power
+   * `job.benchmark`); at the end only unless said.
+   */
+  sectionS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
 }
