@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { filled, filledChars, templateOf } from '../../src/api/services/template.js';
 import { type Json, unique, withApi } from './support/api.js';
+import { follow } from './support/follow.js';
 import { schedule } from './support/schedule.js';
 
 describe('texts with places', () => {
@@ -373,7 +374,19 @@ describe('a group', () => {
     );
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
+    const { latestCursor: after } = await api.must<{ latestCursor: string }>('{ latestCursor }');
+    const news = follow<{ job: { id: string; jobGroup: { id: string } }; event: { toState: string } }>(
+      api.subscriber(),
+      `subscription ($filter: JobFilter, $after: String) { jobUpdated(filter: $filter, after: $after) {
+        event { toState } job { id jobGroup { id } } } }`,
+      { filter: { jobGroup: id, states: ['DISPATCHED', 'ASSIGNED'] }, after },
+    );
     await schedule(api.parts);
+    await expect
+      .poll(() => news.got.map(({ event }) => event.toState).sort())
+      .toEqual(['ASSIGNED', 'ASSIGNED', ...Array(4).fill('DISPATCHED')]);
+    expect(new Set(news.got.map(({ job }) => job.jobGroup.id))).toEqual(new Set([id]));
+    expect(new Set(news.got.map(({ job }) => job.id))).toEqual(new Set(jobIds));
     expect(await group(id)).toEqual({
       state: 'OPEN',
       counts: { ASSIGNED: 2, DISPATCHED: 2 },

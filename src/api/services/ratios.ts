@@ -1,8 +1,9 @@
 /**
  * What applications spend their run time on, as it was learnt from their runs: now, its history, and news of it.
  *
- * A point of the history is written in the transaction that ends its run, and points are numbered in the order of commits. So news need no
- * buffer: the event feed says when runs have ended, and what is behind a subscriber's cursor is read then. Who is slow reads more at once.
+ * A point of the history is written in the transaction that ends its run, and points are numbered in the order of commits. So nothing is
+ * kept for a subscriber: the event feed says when runs have ended, and what is behind its cursor is looked up then. Who is slow finds more at
+ * once.
  */
 import type { JobRatio } from '../../core/index.js';
 import type { RatioPointRow } from '../../store/rows.js';
@@ -11,30 +12,27 @@ import { text } from '../check.js';
 import { type Connection, connection, eventCursor, pageSize } from '../connections.js';
 import { badInput } from '../errors.js';
 import type { JobRatioHistoryArgs } from '../generated/resolvers-types.js';
-import { createLoaders, type Loaders } from '../loaders.js';
+import { createLoaders } from '../loaders.js';
 import type { JobRatioModel, JobRatioUpdateModel } from '../models.js';
+import { type Behind, POINTS_MAX, RecentPoints } from '../subscriptions/recent-points.js';
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 
 const NAME_CHARS_MAX = 200;
-/** Points of one look. */
-const POINTS_MAX = 1_000;
 
 /** What a look behind a cursor finds. */
-interface Look {
-  points: readonly RatioPointRow[];
-  /** The cursor behind everything that was looked at. */
-  upTo: number;
+interface Look extends Behind {
   /** There may be more behind it. */
   more: boolean;
   /** Retention has passed the cursor: points were left out. */
   tooOld: boolean;
-  loaders: Loaders;
 }
 
 export function createRatiosService(parts: ServiceParts) {
   const { feed, queries, mirror, limits } = parts;
+  const newLoaders = () => createLoaders(queries, parts.now);
+  const recent = new RecentPoints(feed, queries, newLoaders);
 
   /** The ratio that a job of the viewer's would get which needs nothing in particular. */
   async function ofSimilar(viewer: Viewer, application: string): Promise<JobRatio> {
@@ -67,7 +65,7 @@ export function createRatiosService(parts: ServiceParts) {
   }
 
   async function look(application: string | null, after: number): Promise<Look> {
-    const loaders = createLoaders(queries, parts.now);
+    const loaders = newLoaders();
     const latest = await queries.latestRatioPoint();
     const found = await queries.ratioPointsSince(application, after, POINTS_MAX);
     if (found === 'too-old') return { points: [], upTo: latest, more: false, tooOld: true, loaders };
@@ -76,17 +74,13 @@ export function createRatiosService(parts: ServiceParts) {
     return { points: found, upTo: more ? last : Math.max(last, latest), more, tooOld: false, loaders };
   }
 
-  // Subscribers that wake together and stand at the same place share one look: it begins after the feed has come to this cursor.
-  let shared = { cursor: '', looks: new Map<string, Promise<Look>>() };
-  function lookTogether(application: string | null, after: number): Promise<Look> {
-    if (shared.cursor !== feed.cursor) shared = { cursor: feed.cursor, looks: new Map() };
-    const key = JSON.stringify([application, after]);
-    let promise = shared.looks.get(key);
-    if (!promise) {
-      promise = look(application, after);
-      shared.looks.set(key, promise);
-    }
-    return promise;
+  /** What a subscriber that hears of the end of runs has not been told yet. */
+  async function lookAgain(application: string | null, after: number): Promise<Look> {
+    const near = await recent.behind(after);
+    if (near === null) return look(application, after);
+    const { points, upTo, loaders } = near;
+    const own = application === null ? points : points.filter((point) => point.application === application);
+    return { points: own, upTo, more: false, tooOld: false, loaders };
   }
 
   /** Where a subscriber begins: behind its cursor, or now. */
@@ -148,7 +142,7 @@ export function createRatiosService(parts: ServiceParts) {
                 if (tooOld) return { cursor: String(at), point: null, loaders: null };
               } else {
                 if (!(await runsEnded())) return null;
-                found = await lookTogether(application, at);
+                found = await lookAgain(application, at);
               }
               ready = found === null ? [] : await visible(found);
               next = 0;
