@@ -606,15 +606,12 @@ export class Directory {
       const twice = firstRepeated(datasets.map(({ name }) => name));
       if (twice !== null) throw conflict(`two of the datasets are called ${twice}`);
       await this.shareSites(tx, [...new Set(datasets.flatMap(({ siteIds }) => siteIds))]);
-      const [created, updated, datasetIds] = await unique(
-        'a dataset of one of these names has just been made',
-        () =>
-          read<[number, number, number[]]>(
-            tx,
-            dataSql.upsertDatasets,
-            textColumn(datasets.map(({ name }) => name)),
-            plainColumn(datasets.map(({ sizeMb }) => sizeMb)),
-          ),
+      await write(tx, dataSql.lockDatasets);
+      const [created, updated, datasetIds] = await read<[number, number, number[]]>(
+        tx,
+        dataSql.upsertDatasets,
+        textColumn(datasets.map(({ name }) => name)),
+        plainColumn(datasets.map(({ sizeMb }) => sizeMb)),
       );
       const replicas = datasets.flatMap(({ siteIds }, i) =>
         siteIds.map((siteId) => [datasetIds[i] as number, siteId] as const),

@@ -1,7 +1,9 @@
 /** What must hold when many connections work at once. The order of events is left to chance: each test checks the outcome. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Directory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
+import { Queries } from '../../src/store/queries.js';
 import type { Store } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
 import {
@@ -9,6 +11,8 @@ import {
   context,
   dispatched,
   ended,
+  metaMove,
+  metaQueued,
   move,
   newJob,
   openTestDatabase,
@@ -72,6 +76,105 @@ it('plans for the same machines never over-commit them, and take all there is', 
   );
   expect(outcomes.flatMap((outcome) => outcome.accepted)).toHaveLength(10);
   expect(await world.breaches()).toEqual([]);
+});
+
+it('runs that end at once are all in the history, once each, and its points are seen in the order of their ids', async () => {
+  const applications = ['a', 'b', 'c'];
+  const ids = await assigned(
+    world,
+    user,
+    site,
+    machines[0]!,
+    times(8, (i) => newJob({ application: applications[i % 3]! })),
+  );
+  for (const [n, machineId] of machines.slice(1).entries())
+    ids.push(
+      ...(await assigned(
+        world,
+        user,
+        site,
+        machineId,
+        times(8, (i) => newJob({ application: applications[(i + n) % 3]! })),
+      )),
+    );
+  const queries = new Queries(database.prisma);
+  const seen: number[] = [];
+  let reported = false;
+  const follow = async () => {
+    for (let last = false; !last; ) {
+      last = reported;
+      const points = await queries.ratioPointsSince(null, seen.at(-1) ?? 0, 100);
+      if (points === 'too-old') throw new Error('the points are gone');
+      seen.push(...points.map(({ id }) => id));
+    }
+  };
+  const following = follow();
+  // Each twice, for the first answer may have been lost.
+  await Promise.all(
+    [...ids, ...ids].map((id) =>
+      store.reportRuns(site, [report(id, 1), ended(id, 1, { ioWaitS: id % 10 })], 3),
+    ),
+  );
+  reported = true;
+  await following;
+  expect(seen).toHaveLength(ids.length);
+  const { averages } = await store.loadGrid(0);
+  expect(averages.reduce((sum, { count }) => sum + count, 0)).toBe(ids.length);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('jobs in meta-queues go one way only, whoever moves, cancels, holds or takes them back', async () => {
+  const other = await world.addSite('there');
+  const ids = await metaQueued(
+    world,
+    user,
+    site,
+    times(40, () => newJob()),
+  );
+  const some = (i: number) => ids.filter((id) => id % 4 !== i);
+  await Promise.all([
+    store.applyMoves(
+      some(0).map((id) => metaMove(id, other, site)),
+      context(),
+    ),
+    store.applyMoves(
+      some(1)
+        .reverse()
+        .map((id) => move(id, site, site)),
+      context(),
+    ),
+    store.applyMoves(
+      some(2).map((id) => move(id, other, site)),
+      context(),
+    ),
+    store.returnJobs(site, some(3), 'NO_META_QUEUES', context()),
+    store.hold({ ids: some(1), ownedBy: null, limit: 100 }),
+    store.cancel({ filter: { siteId: site }, ownedBy: null, limit: 100 }, T0, 'CANCELLED_BY_USER'),
+    world.setSiteState(other, 'DRAINING').then(() => store.takeBack(other, context(), 100)),
+  ]);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('data of one name is imported once, and a site does not leave while it gets some', async () => {
+  const directory = new Directory(database.prisma);
+  const actor = { userId: null, requestId: null };
+  const other = await world.addSite('there');
+  await world.setSiteState(other, 'DRAINING');
+  const list = times(200, (i) => ({ name: `n${i}`, sizeMb: i, siteIds: [i % 2 === 0 ? site : other] }));
+  const outcomes = await Promise.all([
+    ...times(4, (i) => directory.importDatasets(i % 2 === 0 ? list : [...list].reverse(), actor)),
+    directory.removeSite(other, T0, actor),
+    ...times(4, () =>
+      directory.reportLinks(site, [{ fromSiteId: other, bandwidthMbS: 1, rttS: 0, loss: 0 }], T0),
+    ),
+  ]);
+  expect(outcomes.every(({ kind }) => kind === 'done' || kind === 'refused')).toBe(true);
+  const { datasets, links, sites } = await store.loadGrid(0);
+  expect(sites.map(({ id }) => id)).toEqual([site]);
+  expect(new Set(datasets.map(({ id }) => id)).size).toBe(datasets.length);
+  expect(datasets.length === 0 || datasets.length === 200).toBe(true);
+  expect(datasets.every(({ siteIds }) => !siteIds.includes(other))).toBe(true);
+  expect(links).toEqual([]);
 });
 
 it('the same plan twice at once is carried out once', async () => {

@@ -1,7 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { DEFAULT_POLICY } from '../../src/core/policy.js';
+import { packagePath } from '../../src/platform/paths.js';
 import { migrate, pendingMigrations, schemaDrift } from '../../src/store/migrate.js';
+import { openDatabase } from '../../src/store/pool.js';
+import { PostgresStore } from '../../src/store/postgres.js';
 import { withDatabase } from '../support/database.js';
 import { temporaryDirectory } from '../support/home.js';
 
@@ -44,6 +48,52 @@ async function blankDatabase(): Promise<{
 
 test('schema.prisma and the migrations agree', async () => {
   expect(await schemaDrift(db.url)).toBe('');
+});
+
+test('a database with jobs of an earlier release goes on working, and so does that release on it', async () => {
+  const { url, query } = await blankDatabase();
+  const older = temporaryDirectory();
+  const own = packagePath('prisma', 'migrations');
+  for (const name of ['20261120000000_init', '20261121000000_simulations'])
+    cpSync(join(own, name), join(older, name), { recursive: true });
+  expect(await migrate(url, older)).toHaveLength(2);
+  await query(`
+    INSERT INTO users (name) VALUES ('ann');
+    INSERT INTO policies (version, document, reason) VALUES (1, '${JSON.stringify(DEFAULT_POLICY)}', 'test');
+    INSERT INTO sites (name) VALUES ('here');
+    INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch) VALUES (1, 'm1', 9, 100, 100, 'linux', 'x64');
+    INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
+      SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 3);
+    UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 3;
+    UPDATE jobs SET state = 'QUEUED', site_id = NULL, seq = seq + 1 WHERE id = 2`);
+  const [{ cursor }] = (await query('SELECT max(id)::text AS cursor FROM events')) as [{ cursor: string }];
+  await migrate(url);
+  const database = openDatabase({
+    url,
+    poolSize: 2,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 60_000,
+    applicationName: 'switchyard-test',
+  });
+  try {
+    const { jobs } = await new PostgresStore(database.prisma).loadGrid(0);
+    expect(jobs.map(({ job, state, siteId }) => [job.groupId, job.data, state, siteId])).toEqual([
+      [-1, null, 'DISPATCHED', 1],
+      [-2, null, 'QUEUED', null],
+      [-3, null, 'QUEUED', null],
+    ]);
+    // Statements of the earlier release.
+    await query(`
+      INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at) VALUES (1, 'app', 'true', 1, 1, 'QUEUED', now());
+      UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id = 4`);
+    const changes = await new PostgresStore(database.prisma).changesSince(cursor, 100);
+    expect(changes).toMatchObject({
+      jobs: [{ id: 4, position: { state: 'DISPATCHED', siteId: 1 } }],
+      traffic: [{ siteId: 1, arrivals: 1, services: 0 }],
+    });
+  } finally {
+    await database.close();
+  }
 });
 
 test('drift is noticed', async () => {

@@ -30,7 +30,7 @@ describe('the core and the schema', () => {
       `SELECT indexdef FROM pg_indexes WHERE tablename = 'jobs'`,
     );
     const changing =
-      /\b(state|site_id|seq|priority|epoch|boost|dispatched_at|started_at|message|stop_cause)\b/;
+      /\b(state|site_id|seq|priority|epoch|boost|dispatched_at|started_at|message|stop_cause|migrated_at)\b/;
     expect(
       rows
         .map((row) => row.indexdef)
@@ -103,6 +103,27 @@ describe('the database refuses', () => {
       'an end without an instant',
       `UPDATE jobs SET state = 'FAILED', cause = 'LOST', seq = seq + 1 WHERE id = 4`,
       'jobs_end_has_cause',
+    ],
+    [
+      'a move between meta-queues that is not counted',
+      `UPDATE jobs SET site_id = 1 WHERE id = 4`,
+      'jobs_legal_transition',
+    ],
+    [
+      'more inputs than a hundred',
+      `UPDATE jobs SET inputs = (SELECT jsonb_agg('{}'::jsonb) FROM generate_series(1, 101)), seq = seq + 1 WHERE id = 4`,
+      'jobs_inputs',
+    ],
+    ['a link within a site', `INSERT INTO links VALUES (1, 1, 1, 0, 0, now(), 'ADMIN')`, 'links_between_two'],
+    [
+      'two datasets of one name',
+      `INSERT INTO datasets (name, size_mb) VALUES ('a', 1), ('a', 1)`,
+      'datasets_name',
+    ],
+    [
+      'a group with more jobs than ids',
+      `INSERT INTO job_groups VALUES (1, 1, NULL, NULL, 3, 1, 2, now())`,
+      'job_groups_range',
     ],
     ['two live runs of a job', `${run(1, 1)}; ${run(1, 2)}`, 'runs_live'],
     [

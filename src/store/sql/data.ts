@@ -14,9 +14,11 @@ SELECT coalesce(json_agg(id), '[]')::text AS v FROM site`;
 /** $1: dataset. */
 export const lockDataset = 'SELECT 1 FROM datasets WHERE id = $1 FOR NO KEY UPDATE';
 
+/** One import at a time: two that make the same names in another order would wait for each other. */
+export const lockDatasets = 'LOCK TABLE datasets IN SHARE ROW EXCLUSIVE MODE';
+
 /**
- * New datasets, and those in service of the same names with their sizes as given; replicas are added. Two statements, for the second
- * must see what the first has made. $1: names, distinct; $2: sizes. Answers [created, updated, ids aligned with the names].
+ * New datasets, and those in service of the same names with their sizes as given. Behind `lockDatasets`. $1: names, distinct; $2: sizes. Answers [created, updated, ids aligned with the names].
  */
 export const upsertDatasets = `
 WITH given AS MATERIALIZED (
