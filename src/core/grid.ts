@@ -87,6 +87,8 @@ export class Grid {
   /** Changes whenever a site, a machine or a licence does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
+  /** The one that was asked for last: mostly it is asked for again. */
+  private lastEntry: SiteEntry | null = null;
   private readonly machineById = new Map<number, MachineState>();
   private readonly licenceById = new Map<number, LicenceState>();
   private readonly poolsByKind = new Map<string, LicenceState[]>();
@@ -136,6 +138,7 @@ export class Grid {
     }
     this.topology++;
     this.siteById.delete(siteId);
+    this.lastEntry = null;
     this.sites.splice(this.sites.indexOf(entry), 1);
   }
 
@@ -410,8 +413,10 @@ export class Grid {
 
   /** Throws when there is no such site. */
   siteEntry(siteId: number): SiteEntry {
+    if (this.lastEntry?.site.id === siteId) return this.lastEntry;
     const entry = this.siteById.get(siteId);
     if (entry === undefined) fail(`site ${siteId} is not in the grid`);
+    this.lastEntry = entry;
     return entry;
   }
 

@@ -176,6 +176,7 @@ export class SitePass {
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
   mightStart(slot: number): boolean {
     const requirement = this.requirement(slot);
+    if (requirement.cpusPerTask > this.mostFreeCpus) return false;
     if (requirement.passStamp !== this.stamp) this.bound(requirement);
     return this.work(slot) <= requirement.workBound;
   }
@@ -281,7 +282,6 @@ export class SitePass {
   private bound(requirement: Requirement): void {
     requirement.passStamp = this.stamp;
     requirement.workBound = -1;
-    if (requirement.cpusPerTask > this.mostFreeCpus) return;
     const able = this.able(requirement);
     for (const pools of able.pools) if (!pools.some((pool) => freeCopies(pool) > 0)) return;
     let benchmark = 0;

@@ -73,9 +73,11 @@ export class JobQueue {
   remove(slot: number): void {
     this.changes++;
     const position = this.positionOf(slot);
-    if (position === this.first) this.first++;
-    else {
-      this.slots.copyWithin(position, position + 1, this.end);
+    if (position - this.first < this.end - position) {
+      this.move(this.first, position, 1);
+      this.first++;
+    } else {
+      this.move(position + 1, this.end, -1);
       this.end--;
     }
     if (this.first === this.end) this.first = this.end = 0;
@@ -113,7 +115,7 @@ export class JobQueue {
       position = this.positionOf(slot);
     if (position < this.end) {
       this.changes++;
-      this.slots.copyWithin(position + 1, position, this.end);
+      this.move(position, this.end, 1);
     }
     this.slots[position] = slot;
     this.end++;
@@ -129,6 +131,14 @@ export class JobQueue {
       else high = middle;
     }
     return low;
+  }
+
+  /** Moves a part of the window by one place. A short one by hand: the call would cost as much as a hundred moves. */
+  private move(from: number, to: number, by: 1 | -1): void {
+    const { slots } = this;
+    if (to - from > 100) slots.copyWithin(from + by, from, to);
+    else if (by === 1) for (let i = to; i > from; i--) slots[i] = slots[i - 1] as number;
+    else for (let i = from; i < to; i++) slots[i - 1] = slots[i] as number;
   }
 
   /** Room at the tail: the gap that starts left at the head, or twice the memory. */
