@@ -16,16 +16,21 @@ import { quietLog } from './support.js';
 const QUEUES = { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: null } as const;
 
 class Bench {
-  readonly store = new MemoryStore();
-  readonly userId = this.store.addUser();
+  readonly userId: number;
   readonly woken: Scheduler[] = [];
   readonly wokenLater: Scheduler[] = [];
+  /** By site: when it is to be woken. */
+  readonly alarms = new Map<number, number>();
   private readonly holders: SharedLicenceHolders = new Map();
   private readonly tools: CycleTools;
 
   /** `meddle` sees each call of the engine to the store before it is carried out. */
-  constructor(limits: Partial<CycleLimits> = {}, meddle: Partial<Store> = {}) {
-    const { store } = this;
+  constructor(
+    limits: Partial<CycleLimits> = {},
+    meddle: Partial<Store> = {},
+    readonly store = new MemoryStore(),
+  ) {
+    this.userId = store.users.size > 0 ? 1 : store.addUser();
     const between = new Proxy(store, {
       get: (target, name: keyof Store) => {
         const method = meddle[name] ?? target[name];
@@ -37,7 +42,7 @@ class Bench {
       mirror: new Mirror(store),
       wake: async (schedulers) => void this.woken.push(...schedulers),
       wakeLater: (schedulers) => void this.wokenLater.push(...schedulers),
-      wakeAt() {},
+      wakeAt: (siteId, at) => void this.alarms.set(siteId, at),
       log: quietLog,
       metrics: createMetrics(),
       limits: { ...DEFAULT_CYCLE_LIMITS, ...limits },
@@ -71,6 +76,12 @@ class Bench {
 
   runSite(siteId: number): Promise<void> {
     return runSite(new Cycle('site', this.tools), this.tools, siteId, this.holders);
+  }
+
+  /** The root's cycle and the site's. */
+  async both(siteId: number): Promise<void> {
+    await this.dispatch();
+    await this.runSite(siteId);
   }
 
   grid() {
@@ -218,6 +229,54 @@ describe('a site cycle', () => {
     await bench.runSite(a);
     expect(bench.states()).toEqual({ ASSIGNED: 3, DISPATCHED: 2 });
     expect(contexts).toEqual([{ policyVersion: 1, cycle: 'site-1', now: T0 }]);
+  });
+
+  test('carries nothing out when somebody else has promised meanwhile, and plans anew', async () => {
+    let ahead = false;
+    const bench: Bench = new Bench(
+      {},
+      {
+        async applyStarts(siteId, starts, ...rest) {
+          // Another worker at the same site is a moment ahead: an older job is back, which needs both CPUs from T0 + 50 on.
+          if (!ahead && starts.some(({ jobId }) => jobId === 3)) {
+            ahead = true;
+            await bench.store.release({ ids: [2], ownedBy: null, limit: 1 });
+            await new Bench({}, {}, bench.store).both(siteId);
+          }
+          return MemoryStore.prototype.applyStarts.call(bench.store, siteId, starts, ...rest);
+        },
+      },
+    );
+    bench.store.setPolicy({
+      version: 2,
+      document: { ...DEFAULT_POLICY, local: { kind: 'conservative', depth: 100 } },
+    });
+    const a = await bench.site('a', 2);
+    await bench.submit(1, { estimateS: 50 });
+    await bench.both(a);
+    await bench.submit(1, { cpusPerTask: 2, estimateS: 10, held: true });
+    await bench.submit(1, { estimateS: 100 });
+    await bench.both(a);
+    expect(ahead).toBe(true);
+    expect(bench.states()).toEqual({ ASSIGNED: 1, DISPATCHED: 2 });
+    const { revision, promises } = await bench.store.promises(a);
+    expect(promises?.jobs.map(({ jobId, at }) => [jobId, at])).toEqual([
+      [2, T0 + 50],
+      [3, T0 + 60],
+    ]);
+    expect(bench.alarms.get(a)).toBe(T0 + 50);
+    expect(bench.wokenLater).toEqual([]);
+    // Nothing new: nothing is written.
+    await bench.both(a);
+    expect((await bench.store.promises(a)).revision).toBe(revision);
+
+    // Under a policy that does not promise, nothing stays promised.
+    bench.store.setPolicy({ version: 3, document: { ...DEFAULT_POLICY, local: { kind: 'easy' } } });
+    await bench.store.reportRuns(a, [ended(1, 1)], 3);
+    await bench.both(a);
+    expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1, DISPATCHED: 1 });
+    expect((await bench.store.promises(a)).promises).toBeNull();
+    expect(bench.alarms.get(a)).toBe(Infinity);
   });
 
   test('leaves alone a site that is not there', async () => {

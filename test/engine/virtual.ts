@@ -43,8 +43,12 @@ export interface Processes {
   count: number;
   /** How likely it is that a process loses its mirror before a cycle. */
   forgets: number;
+  /** How likely it is that starts are not carried out, or that nobody hears of it; 0 unless said. */
+  fails?: number;
   random: RandomStream;
 }
+
+const LOST = new Error('the connection was lost');
 
 export class VirtualService {
   /** What was decided, in the order of the decisions. */
@@ -65,8 +69,8 @@ export class VirtualService {
     this.tools = Array.from({ length: processes?.count ?? 1 }, (_, i) => this.process(i));
   }
 
-  /** Until nothing happens any more. The list is in the order of time. */
-  async run(list: readonly Happening[]): Promise<void> {
+  /** Until nothing happens any more. The list is in the order of time. `seen` is told each time that all is settled. */
+  async run(list: readonly Happening[], seen?: (now: number) => Promise<void>): Promise<void> {
     let next = 0;
     for (;;) {
       this.now = Math.min(
@@ -95,6 +99,7 @@ export class VirtualService {
         this.woken.add(siteId);
       }
       await this.settle();
+      await seen?.(this.now);
     }
   }
 
@@ -134,6 +139,7 @@ export class VirtualService {
         return outcome;
       },
       applyStarts: async (siteId, starts, ...rest) => {
+        this.mayFail();
         const outcome = await store.applyStarts(siteId, starts, ...rest);
         const accepted = new Set(outcome.accepted);
         for (const { jobId, allocations, licenceIds } of starts) {
@@ -141,6 +147,7 @@ export class VirtualService {
           const machines = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
           this.starts.push({ jobId, siteId, at: this.now, machines, licenceIds: [...licenceIds] });
         }
+        this.mayFail();
         return outcome;
       },
     };
@@ -152,6 +159,11 @@ export class VirtualService {
     });
   }
 
+  private mayFail(): void {
+    const { fails = 0, random } = this.processes ?? {};
+    if (fails > 0 && random !== undefined && random.next() < fails) throw LOST;
+  }
+
   private async settle(): Promise<void> {
     for (;;) {
       const [scheduler] = this.woken.has('root') ? ['root' as const] : this.woken;
@@ -160,7 +172,11 @@ export class VirtualService {
       const { tools, holders } = this.anyProcess();
       if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
       else {
-        await runSite(new Cycle('site', tools), tools, scheduler, holders);
+        await runSite(new Cycle('site', tools), tools, scheduler, holders).catch((error) => {
+          if (error !== LOST) throw error;
+          // As the engine does, some time later.
+          this.woken.add(scheduler);
+        });
         await this.agent(scheduler);
       }
     }

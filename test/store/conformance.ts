@@ -1,6 +1,7 @@
 /** What every store promises: the contract of src/store/store.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import type { PromisesImage } from '../../src/core/index.js';
 import type { RunAverages } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type {
@@ -405,6 +406,55 @@ export function describeStore(
         expect(await store.reservations()).toHaveLength(1);
         await store.applyStarts(site, [], null, context());
         expect(await store.reservations()).toEqual([]);
+      });
+
+      it('keeps what a site promises, and refuses a plan as a whole that was made on other promises', async () => {
+        const [a, b, c] = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        const promised: PromisesImage = {
+          room: { runs: 1, cpus: 3, memoryMb: 900, copies: [[7, 2]] },
+          // Exact, to be compared with planned ends: no rounding to milliseconds.
+          jobs: [
+            {
+              jobId: b!,
+              at: T0 + 100 / 3,
+              allocations: [{ machineId: machine, tasks: 1 }],
+              licenceIds: [7],
+              work: 1e4 / 3,
+              madeAt: T0 + 1 / 7,
+            },
+          ],
+        };
+        const plan = (jobId: number, revision: number, promises: PromisesImage | null) =>
+          store.applyStarts(site, [start(jobId, site, { [machine]: 1 })], null, context(), {
+            revision,
+            promises,
+          });
+        expect(await store.promises(site)).toEqual({ revision: 0, promises: null });
+        expect(await plan(a!, 0, promised)).toMatchObject({ accepted: [a], outdated: false });
+        expect(await store.promises(site)).toEqual({ revision: 1, promises: promised });
+        expect(await store.promises(other)).toEqual({ revision: 0, promises: null });
+
+        const before = (await store.loadGrid(0)).cursor;
+        for (const revision of [0, 2]) {
+          const late = await plan(b!, revision, null);
+          expect(late).toMatchObject({ accepted: [], refused: [{ jobId: b }], outdated: true });
+        }
+        expect((await store.loadGrid(0)).cursor).toBe(before);
+        expect(await store.promises(site)).toEqual({ revision: 1, promises: promised });
+
+        // Of several at once one is carried out.
+        const outcomes = await Promise.all([plan(b!, 1, promised), plan(c!, 1, null), plan(b!, 1, null)]);
+        expect(outcomes.filter(({ outdated }) => !outdated)).toHaveLength(1);
+        expect((await store.promises(site)).revision).toBe(2);
+
+        // A policy that does not promise drops them; who still thinks so is refused.
+        await store.applyStarts(site, [], null, context());
+        expect(await store.promises(site)).toEqual({ revision: 3, promises: null });
+        expect(await plan(c!, 2, null)).toMatchObject({ outdated: true });
+        await store.applyStarts(site, [], null, context());
+        await plan(c!, (await store.promises(site)).revision, promised);
+        expect((await store.promises(site)).promises).toEqual(promised);
+        await nothingBroken();
       });
     });
 

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { PromisesImage } from '../../src/core/index.js';
 import type { EndCause } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
@@ -102,6 +103,20 @@ const sorted = <T extends { touched: (number | null)[] }>(outcome: T) => ({
   touched: [...outcome.touched].sort(),
 });
 
+const promiseTo = (jobId: number, machineId: number, now: number): PromisesImage => ({
+  room: { runs: jobId, cpus: 1, memoryMb: 0, copies: [] },
+  jobs: [
+    {
+      jobId,
+      at: now + 1 / 3,
+      allocations: [{ machineId, tasks: 1 }],
+      licenceIds: [],
+      work: 100,
+      madeAt: now,
+    },
+  ],
+});
+
 const operations = fc.oneof(
   {
     weight: 3,
@@ -149,8 +164,10 @@ const operations = fc.oneof(
         site: siteId,
         list: fc.array(fc.record({ pick, offset: pick, wrong: rarely }), { maxLength: 6 }),
         reserved: fc.option(pick),
+        /** Under a policy that promises: on what was promised last, or on something older. */
+        promising: fc.option(fc.record({ old: rarely, none: rarely }), { freq: 1 }),
       }),
-      async ({ store }, now, { site, list, reserved }) => {
+      async ({ store }, now, { site, list, reserved, promising }) => {
         const { jobs, machines } = await store.loadGrid(0);
         const queue = jobs.filter(({ state, siteId: held }) => state === 'DISPATCHED' && held === site);
         const here = machines.filter((machine) => machine.siteId === site);
@@ -163,7 +180,13 @@ const operations = fc.oneof(
         });
         const waiting = reserved === null ? undefined : at(queue, reserved);
         const kept = waiting ? reservation(site, waiting.job.id, here[0]!.id, { madeAt: now }) : null;
-        return items(await store.applyStarts(site, starts, kept, context(now)));
+        const { revision } = await store.promises(site);
+        const promises = promising && {
+          revision: Math.max(0, revision - Number(promising.old)),
+          promises: promising.none ? null : promiseTo(waiting?.job.id ?? 1, here[0]!.id, now),
+        };
+        const outcome = await store.applyStarts(site, starts, kept, context(now), promises);
+        return { ...items(outcome), outdated: outcome.outdated, kept: await store.promises(site) };
       },
     ),
   },
