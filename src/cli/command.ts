@@ -75,7 +75,7 @@ export async function findUser<T extends Named = Named>(client: Client, nameOrId
 
 /** The dataset of a name or an id such as `dataset_2`. */
 export async function findDataset<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
-  // Names are unlimited in number: the service looks for those that begin so.
+  // Datasets may be many: the service looks for those whose names contain it.
   const isId = /^dataset_\d+$/.test(nameOrId);
   const datasets = await client.all<T>(DATASETS, 'datasets', { name: isId ? null : nameOrId });
   return found('dataset', nameOrId, datasets, (dataset) => [dataset.name]);

@@ -48,7 +48,7 @@ export function addData(program: Command): void {
 function addDatasets(program: Command): void {
   const list = addCommand(program, 'data', 'list the datasets, or change them').option(
     '--name <text>',
-    'only those whose names begin with this',
+    'only those whose names contain this',
   );
   list.action(async ({ name }: { name?: string }) => {
     show(list, await connect().all<Dataset>(documents.DATASETS, 'datasets', { name }), datasetTable);
