@@ -36,43 +36,55 @@ export interface Bundle {
   groupId: number;
   items: Bundled[];
   classes: Set<Requirement>;
-  /** The lowest priority and the lowest feedback queue of its jobs. */
+  /** The lowest priority of the group's jobs, wherever they wait. */
   order: number;
+  /** The lowest feedback queue of those here. */
   queue: number;
-  /** Those that came within the hold-off. */
+  /** Those that came within the hold-off, in this pass among them. */
   recent: Bundled[];
 }
 
-/** All that are not settled, by group. */
+/** For each site, all that are not settled, by group. */
 export function bundlesOf(
-  meta: MetaQueue,
+  sites: readonly { meta: MetaQueue }[],
   standings: Standings,
   settled: Settled,
   isHeldOff: (job: Job) => boolean,
-): Map<number, Bundle> {
-  const bundles = new Map<number, Bundle>();
-  for (const part of meta.parts.values()) {
-    // Without a standing all of its jobs have left.
-    const standing = standings.groups.get(part.key);
-    if (standing === undefined) continue;
-    for (let i = 0; i < part.length; i++) {
-      const { job, requirement } = part.at(i);
-      if (settled.has(job)) continue;
-      const { groupId } = job;
-      let bundle = bundles.get(groupId);
-      if (bundle === undefined) {
-        bundle = { groupId, items: [], classes: new Set(), order: Infinity, queue: 0, recent: [] };
-        bundles.set(groupId, bundle);
+): Map<number, Bundle>[] {
+  const lowest = new Map<number, number>();
+  const all = sites.map(({ meta }) => {
+    const bundles = new Map<number, Bundle>();
+    for (const part of meta.parts.values()) {
+      // Without a standing all of its jobs have left.
+      const standing = standings.groups.get(part.key);
+      if (standing === undefined) continue;
+      for (let i = 0; i < part.length; i++) {
+        const { job, requirement } = part.at(i);
+        if (settled.has(job)) continue;
+        const bundle = bundleFor(bundles, job.groupId);
+        const bundled = { job, requirement, standing };
+        bundle.items.push(bundled);
+        bundle.classes.add(requirement);
+        bundle.queue = Math.max(bundle.queue, standing.queue);
+        if (isHeldOff(job)) bundle.recent.push(bundled);
+        lowest.set(job.groupId, Math.min(lowest.get(job.groupId) ?? 1, standing.order));
       }
-      const bundled = { job, requirement, standing };
-      bundle.items.push(bundled);
-      bundle.classes.add(requirement);
-      bundle.order = Math.min(bundle.order, standing.order);
-      bundle.queue = Math.max(bundle.queue, standing.queue);
-      if (isHeldOff(job)) bundle.recent.push(bundled);
     }
+    return bundles;
+  });
+  for (const bundles of all)
+    for (const bundle of bundles.values()) bundle.order = lowest.get(bundle.groupId) as number;
+  return all;
+}
+
+/** The group's; a new one where it has no jobs yet. */
+export function bundleFor(bundles: Map<number, Bundle>, groupId: number): Bundle {
+  let bundle = bundles.get(groupId);
+  if (bundle === undefined) {
+    bundle = { groupId, items: [], classes: new Set(), order: Infinity, queue: 0, recent: [] };
+    bundles.set(groupId, bundle);
   }
-  return bundles;
+  return bundle;
 }
 
 /** Those with jobs in the lowest queue that is not empty and none held off; lowest priority first, ties by group. */

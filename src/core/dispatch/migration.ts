@@ -3,9 +3,10 @@
  * jobs submitted together that have jobs in the lowest feedback queue go, each as a whole, to the best peer, if they have
  * fewer jobs ahead of them there and cost less.
  *
- * Decisions. A group's priority is that of its lowest job, its cost the mean of its jobs'. Its own jobs are never ahead of
- * it: not those that would move, nor those that went to the peer within the hold-off, for they are the same migration. So
- * where nothing else changes a group that went does not come back, and one that is larger than a plan follows itself.
+ * Decisions. A group is priced and goes from each site by itself, at the priority of its lowest job anywhere; its cost is the
+ * mean of the jobs'. Those that would move are not ahead of themselves, nor are those of the group that went to the peer
+ * within the hold-off, for they are the same migration. So where nothing else changes a group that went does not come
+ * back, and one that is larger than a plan follows itself.
  * Peers are the other sites that are up and can run all of the group's jobs. They are asked once in a pass, and what the
  * pass moves is counted from then on.
  */
@@ -15,7 +16,7 @@ import type { DianaPolicy } from '../policy.js';
 import { levelOf, type Standings } from '../priority/quota.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { eligibilityOf } from '../resources/eligibility.js';
-import { type Bundle, bundlesOf, candidatesOf, type Settled } from './bundles.js';
+import { type Bundle, bundleFor, bundlesOf, candidatesOf, type Settled } from './bundles.js';
 import { type Congestion, congestionOf } from './congestion.js';
 import { type CostTerms, noCosts, type SiteCosts } from './cost.js';
 import type { PassQueues } from './pass-queues.js';
@@ -62,7 +63,7 @@ export class Migration {
     if (!this.isDue) return;
     const isHeldOff = ({ migratedAt }: Job): boolean =>
       migratedAt !== null && this.now - migratedAt < this.rules.holdOffS;
-    this.bundles = this.grid.sites.map(({ meta }) => bundlesOf(meta, standings, settled, isHeldOff));
+    this.bundles = bundlesOf(this.grid.sites, standings, settled, isHeldOff);
     for (const [here, congestion] of this.congested) {
       for (const bundle of candidatesOf(this.bundles[here] as Map<number, Bundle>)) {
         if (plan.full) {
@@ -88,9 +89,8 @@ export class Migration {
     const workAhead = queues.worksFrom(indices, order);
     const jobsAhead = indices.map((index, i) => {
       const own = index === here ? items : (this.bundles[index]?.get(groupId)?.recent ?? []);
-      const counted = own.filter(({ standing }) => standing.order >= order);
-      for (const { job } of counted) (workAhead[i] as number) -= workOf(job);
-      return queues.jobsFrom(index, order) - counted.length;
+      for (const { job } of own) (workAhead[i] as number) -= workOf(job);
+      return queues.jobsFrom(index, order) - own.length;
     });
     const queueLength = indices.map(
       (index) => (queues.local[index] as number) + (queues.meta[index] as number),
@@ -123,7 +123,7 @@ export class Migration {
   }
 
   private export(
-    { items }: Bundle,
+    { groupId, items }: Bundle,
     here: number,
     to: number,
     explanation: DispatchExplanation,
@@ -131,8 +131,10 @@ export class Migration {
     settled: Settled,
     plan: PlanBuilder,
   ): void {
+    const { recent } = bundleFor(this.bundles[to] as Map<number, Bundle>, groupId);
     items.sort((a, b) => a.job.submit - b.job.submit || a.job.id - b.job.id);
-    for (const { job, standing } of items) {
+    for (const bundled of items) {
+      const { job, standing } = bundled;
       if (plan.full) {
         plan.goesOn();
         return;
@@ -149,6 +151,7 @@ export class Migration {
       settled.add(here, job);
       queues.leaveMeta(here, job);
       queues.enterMeta(to, job);
+      recent.push(bundled);
     }
     // They may go on at once, when they are there.
     if ((queues.local[to] as number) < this.rules.queueLimit) plan.goesOn();

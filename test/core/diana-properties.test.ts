@@ -1,0 +1,228 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MetaQueue } from '../../src/core/dispatch/meta-queues.js';
+import type { Job } from '../../src/core/index.js';
+import { QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/priority/quota.js';
+import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
+import { job as anyJob } from './support/drive.js';
+
+const RUNS = { numRuns: 150 };
+const world = fc.record({ machines: anyMachines, policy: anyDianaPolicy, events: anyDianaEvents });
+type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
+
+function play(
+  { machines, policy, events }: Given,
+  after: (world: DianaWorld) => void = () => {},
+): DianaWorld {
+  const played = new DianaWorld(machines, policy);
+  for (const event of events) {
+    played.play(event);
+    after(played);
+  }
+  return played;
+}
+
+describe('plans', () => {
+  it('move each job once, from where it is to where it can run, within the room; groups go whole', () => {
+    // Checked by the world at every cycle.
+    let exported = 0;
+    fc.assert(
+      fc.property(world, (given) => {
+        const w = play(given);
+        for (const { job, at, siteId } of w.places.values()) {
+          const place = at === 'ROOT' ? { at } : { at: at === 'META' ? at : 'QUEUE', siteId };
+          expect(w.grid.placeOf(job.id)).toEqual(place);
+        }
+        exported += w.moved.filter(({ reason }) => reason === 'EXPORTED').length;
+      }),
+      RUNS,
+    );
+    expect(exported).toBeGreaterThan(0);
+  });
+
+  it('depend on the content only, not on the order in which it came, and leave the grid as it was', () => {
+    fc.assert(
+      fc.property(world, fc.infiniteStream(fc.nat(1000)), (given, numbers) => {
+        const w = play(given);
+        const shuffle = <T>(items: T[]): T[] =>
+          items
+            .map((item) => ({ item, key: numbers.next().value as number }))
+            .sort((a, b) => a.key - b.key)
+            .map(({ item }) => item);
+        for (const maxMoves of [1000, 3]) {
+          const plan = w.plan(w.grid, maxMoves);
+          expect(w.plan(w.grid, maxMoves)).toEqual(plan);
+          expect(w.plan(w.rebuilt(shuffle), maxMoves)).toEqual(plan);
+        }
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('migration', () => {
+  it('never flaps: a group goes back only when loads have changed, and all comes to rest', () => {
+    let exported = 0;
+    fc.assert(
+      fc.property(world, (given) => {
+        const w = play(given);
+        const rush = (): void => {
+          for (let id = 1; id <= SITES; id++) w.grid.siteEntry(id).traffic.arrived(w.now, 50);
+        };
+        // No job comes, starts or ends from now on; every site stays congested, and the hold-off is always over.
+        for (let cycles = 0, rest = 0; rest < 3; cycles++) {
+          expect(cycles).toBeLessThan(200);
+          w.now += w.rules.holdOffS;
+          rush();
+          rest = w.cycle().moves.length === 0 ? rest + 1 : 0;
+        }
+        w.moved.forEach(({ groupId, from, to, reason }, i) => {
+          if (reason !== 'EXPORTED') return;
+          exported++;
+          const back = w.moved.findIndex(
+            (move, j) => j > i && move.groupId === groupId && move.from === to && move.to === from,
+          );
+          if (back === -1) return;
+          const changed = w.moved.slice(i, back).some((move) => {
+            const here = [from, to].some((id) => id === move.from || id === move.to);
+            return move.reason !== 'EXPORTED' || (move.groupId !== groupId && here);
+          });
+          expect(changed || w.disturbedBetween(i, back)).toBe(true);
+        });
+      }),
+      RUNS,
+    );
+    expect(exported).toBeGreaterThan(100);
+  });
+});
+
+describe('meta-queues', () => {
+  it('kept change by change equal those made from scratch', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        play(given, (w) => {
+          const ledger = new QuotaLedger();
+          const waiting = [1, 2, 3, 4].flatMap((id) => w.at('META', id));
+          for (const job of waiting) ledger.add(job);
+          const standings = w.grid.ledger.standings(w.grid.quotas);
+          expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(w.quotas).groups));
+          for (const { site, meta } of w.grid.sites) {
+            const here = w.at('META', site.id);
+            const fresh = new MetaQueue(new QuotaLedger());
+            for (const job of here) fresh.add({ job, requirement: w.grid.requirementOf(job) });
+            expect(meta.length).toBe(here.length);
+            expect(sumsOf(meta)).toEqual(sumsOf(fresh));
+            expect(meta.classes).toEqual(fresh.classes);
+            // Served by queue, then priority, then arrival.
+            const order = (job: Job): Standing => standings.groups.get(quotaKey(job)) as Standing;
+            here.sort(
+              (a, b) =>
+                order(a).queue - order(b).queue ||
+                order(b).order - order(a).order ||
+                a.submit - b.submit ||
+                a.id - b.id,
+            );
+            const served = [...meta.inOrder(standings)].map(({ job }) => job.id);
+            expect(served).toEqual(here.map(({ id }) => id));
+            here.forEach((job, ahead) => {
+              expect(meta.aheadOf(job, standings)).toBe(ahead);
+            });
+          }
+        });
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('priority by quota', () => {
+  const anyJobs = fc.array(
+    fc.record({ userId: fc.integer({ min: 1, max: 5 }), cpusPerTask: fc.integer({ min: 1, max: 64 }) }),
+    { minLength: 1, maxLength: 60 },
+  );
+  const anyQuotas = fc.array(fc.double({ min: 0.01, max: 5000, noNaN: true }), {
+    minLength: 6,
+    maxLength: 6,
+  });
+  const ledgerOf = (jobs: { userId: number; cpusPerTask: number }[]): QuotaLedger => {
+    const ledger = new QuotaLedger();
+    jobs.forEach((shape, id) => {
+      ledger.add(anyJob({ id, ...shape }));
+    });
+    return ledger;
+  };
+  const prioritiesOf = (ledger: QuotaLedger, quotas: Map<number, number>) =>
+    new Map([...ledger.standings(quotas).groups.values()].map(({ group, priority }) => [group, priority]));
+
+  it('lies in [-1, 1], is 0 where the jobs are as many as the threshold, and sums are of all jobs', () => {
+    fc.assert(
+      fc.property(anyJobs, anyQuotas, (jobs, shares) => {
+        const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
+        const { groups, processors } = ledgerOf(jobs).standings(quotas);
+        expect(processors).toBe(jobs.reduce((sum, { cpusPerTask }) => sum + cpusPerTask, 0));
+        for (const { group, priority, threshold, userJobs } of groups.values()) {
+          expect(Math.abs(priority)).toBeLessThanOrEqual(1);
+          expect(userJobs).toBe(jobs.filter(({ userId }) => userId === group.userId).length);
+          expect(quotaPriority(threshold, threshold)).toBe(0);
+        }
+      }),
+    );
+  });
+
+  /**
+   * What the formula gives. `N = q·T/(Q·t)` of others grows with T, while Q changes only when the user is new there. The
+   * user's own n grows by k and N by the factor (T + k·t)/T: the standing falls unless n·t > T, that is unless the new
+   * jobs are wider than all processors asked for over the jobs the user has.
+   */
+  it("a user's burst never lowers the others', and lowers the user's own unless the jobs are very wide", () => {
+    const burst = fc.record({
+      cpusPerTask: fc.integer({ min: 1, max: 64 }),
+      jobs: fc.integer({ min: 1, max: 200 }),
+    });
+    fc.assert(
+      fc.property(anyJobs, anyQuotas, burst, (jobs, shares, { cpusPerTask, jobs: k }) => {
+        const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
+        const { userId } = jobs[0] as { userId: number };
+        const ledger = ledgerOf(jobs);
+        const before = [...ledger.standings(quotas).groups.values()].map((standing) => ({ ...standing }));
+        const processors = jobs.reduce((sum, each) => sum + each.cpusPerTask, 0);
+        for (let i = 0; i < k; i++) ledger.add(anyJob({ id: 1000 + i, userId, cpusPerTask }));
+        const after = ledger.standings(quotas).groups;
+        for (const { group, priority, userJobs } of before) {
+          const now = (after.get(group.key) as Standing).priority;
+          if (group.userId !== userId) expect(now).toBeGreaterThanOrEqual(priority);
+          else if (userJobs * cpusPerTask < processors) expect(now).toBeLessThan(priority);
+          else expect(now).toBeGreaterThanOrEqual(priority - 1e-12);
+        }
+      }),
+    );
+  });
+
+  it('of others falls with a newcomer only where that brings less than its quota of the processors', () => {
+    fc.assert(
+      fc.property(anyJobs, anyQuotas, fc.integer({ min: 1, max: 64 }), (jobs, shares, cpusPerTask) => {
+        const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
+        const ledger = ledgerOf(jobs.map((each) => ({ ...each, userId: Math.max(1, each.userId) })));
+        const { groups, processors, quotas: sum } = ledger.standings(quotas);
+        const before = prioritiesOf(ledger, quotas);
+        ledger.add(anyJob({ id: 1000, userId: 0, cpusPerTask }));
+        const share = (quotas.get(0) as number) / sum;
+        const brings = cpusPerTask / processors;
+        for (const [group, priority] of before) {
+          const now = (ledger.standings(quotas).groups.get(group.key) as Standing).priority;
+          if (brings > share * (1 + 1e-9)) expect(now).toBeGreaterThanOrEqual(priority - 1e-12);
+          if (brings < share * (1 - 1e-9)) expect(now).toBeLessThanOrEqual(priority + 1e-12);
+        }
+        expect(groups.size).toBe(before.size);
+      }),
+    );
+  });
+});
+
+const byKey = (groups: ReadonlyMap<string, Standing>) =>
+  [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, standing]) => standing);
+
+const sumsOf = (meta: MetaQueue) =>
+  [...meta.parts.values()]
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ key, work: { jobs, whole, fraction } }) => ({ key, jobs, whole, fraction }));
