@@ -1,5 +1,11 @@
-/** Names of local policies on a command line, and the policy documents that they stand for. */
-import { DEFAULT_POLICY, type LocalPolicy, type Policy } from '../core/index.js';
+/** Names of policies on a command line, and the policy documents that they stand for. */
+import {
+  DEFAULT_POLICY,
+  type LocalPolicy,
+  type Policy,
+  parsePolicy,
+  type QueuesPolicy,
+} from '../core/index.js';
 
 const named: Readonly<Record<string, LocalPolicy>> = {
   fcfs: { kind: 'fcfs' },
@@ -14,13 +20,55 @@ const named: Readonly<Record<string, LocalPolicy>> = {
   flexible: DEFAULT_POLICY.local,
 };
 
-/** What `policyNamed` knows; `hybrid-N` has reservations for the first N jobs. */
+const orders: Readonly<Record<string, QueuesPolicy['order']>> = {
+  fcfs: 'FCFS',
+  sjf: 'SJF',
+  ff: 'FF',
+  's-sjf': 'S-SJF',
+  'l-sjf': 'L-SJF',
+};
+
+/** Dispatch policies with nothing to set, or with their defaults. */
+const plain = ['two-level', 'job-ratio', 'diana', 'round-robin', 'random', 'most-flops'];
+
+/**
+ * What `policyNamed` knows of local policies; `hybrid-N` has reservations for the first N jobs. Before one, with a `+`, the
+ * root's may stand (`dispatchNames`).
+ */
 export const policyNames: readonly string[] = [...Object.keys(named), 'hybrid-N'];
 
-/** The default policy document with the local policy of that name. Throws naming what is accepted. */
+/** `queues-ORDER-N`: the root holds jobs until a site can start them or fewer than N wait there, without an age bound. */
+export const dispatchNames: readonly string[] = [
+  ...Object.keys(orders).map((order) => `queues-${order}-N`),
+  ...plain,
+];
+
+/** Whether the name is one of a dispatch policy too: then jobs are meant to enter at the root. */
+export const namesDispatch = (name: string): boolean => name.includes('+');
+
+/** The default policy document with the policies of that name. Throws naming what is accepted. */
 export function policyNamed(name: string, seed: number): Policy {
+  const parts = name.split('+');
+  const local = localNamed(parts.pop() as string);
+  const dispatch = parts.length === 0 ? DEFAULT_POLICY.dispatch : dispatchNamed(parts.join('+'));
+  if (local === null || dispatch === null) {
+    const accepted = `${policyNames.join(', ')}; before it, with a +, ${dispatchNames.join(', ')}`;
+    throw new Error(`policy: "${name}" is not accepted: ${accepted}`);
+  }
+  return { ...DEFAULT_POLICY, seed, dispatch, local };
+}
+
+function localNamed(name: string): LocalPolicy | null {
   const reservations = Number(/^hybrid-([1-9]\d{0,2})$/.exec(name)?.[1]);
-  const local: LocalPolicy | undefined = reservations ? { kind: 'hybrid', reservations } : named[name];
-  if (local === undefined) throw new Error(`policy: "${name}" is not accepted: ${policyNames.join(', ')}`);
-  return { ...DEFAULT_POLICY, seed, local };
+  return reservations ? { kind: 'hybrid', reservations } : (named[name] ?? null);
+}
+
+function dispatchNamed(name: string): Policy['dispatch'] | null {
+  if (name === 'two-level') return DEFAULT_POLICY.dispatch;
+  if (plain.includes(name)) return parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: name } }).dispatch;
+  const [, order, limit] = /^queues-([a-z-]+)-(\d{1,6})$/.exec(name) ?? [];
+  const known = order === undefined ? undefined : orders[order];
+  return known === undefined
+    ? null
+    : { kind: 'queues', order: known, queueLimit: Number(limit), ageBoundS: null };
 }

@@ -7,7 +7,7 @@ import { BatsimCsv, JsonLines } from './files.js';
 import { scaleLoad } from './load.js';
 import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './plots/record.js';
 import { MemorySink, type Sink } from './sink.js';
-import { countedWorld, readSites } from './sites.js';
+import { countedWorld, readSites, type SiteShape, widestAt } from './sites.js';
 import { type Summary, summarize } from './statistics.js';
 import { type SwfScan, type SwfTrace, scanSwf } from './swf.js';
 import { Cleaning, type Dropped, type EstimateSource, type Workload } from './workload.js';
@@ -24,8 +24,12 @@ export interface SimulateOptions {
   eventOrder: EventOrder;
   /** Stretch the times between submissions until the work submitted is this part of what the machines can do; null: not. */
   load: number | null;
-  /** A file of sites (see `readSites`); each job runs at the site that its partition names. */
+  /** A file of sites (see `readSites`). */
   sites: string | null;
+  /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
+  enter?: 'PARTITION' | 'ROOT';
+  /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
+  sectionS?: number | null;
   /** Where to write a row for each job in Batsim's columns. */
   out: string | null;
   /** Where to write starts and ends as JSON lines. */
@@ -41,6 +45,8 @@ export interface Simulated extends Summary {
   processors: number;
   sites: number;
   eventOrder: EventOrder;
+  /** The root's policy; null: jobs were submitted to the sites. */
+  dispatch: Policy['dispatch'] | null;
   local: Policy['local'];
   estimate: EstimateSource;
   /** Jobs that were killed at their requested time. */
@@ -71,6 +77,7 @@ export async function simulateAndRecord(
   const sites = options.sites === null ? null : await readSites(options.sites);
   const { scan, world, workload } = await load(options.trace, sites, options);
   const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
+  const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
   const times = new MemorySink(jobs.length);
   const sinks: Sink[] = [times];
@@ -99,20 +106,27 @@ export async function simulateAndRecord(
     processors,
     sites: world.sites.length,
     eventOrder: options.eventOrder,
+    dispatch: options.enter === 'ROOT' ? options.policy.dispatch : null,
     local: options.policy.local,
     estimate: options.estimate,
-    ...summarize(jobs, times, processors),
+    ...summarize(jobs, times, processors, timeShared),
     killed: workload.killed,
     waiting: outcome.waiting,
     dropped: workload.dropped,
     malformed: { count: scan.malformedCount, first: scan.malformed },
   };
   if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
-  return { simulated, record: gantt === null ? null : plotRecord(jobs, times, processors, gantt) };
+  return {
+    simulated,
+    record: gantt === null ? null : plotRecord(jobs, times, processors, gantt, timeShared),
+  };
 }
 
-type Cleaned = Pick<SimulateOptions, 'processors' | 'estimate' | 'missingEstimate' | 'overrun'>;
-type Sites = Awaited<ReturnType<typeof readSites>>;
+type Cleaned = Pick<
+  SimulateOptions,
+  'processors' | 'estimate' | 'missingEstimate' | 'overrun' | 'enter' | 'sectionS'
+>;
+type Sites = readonly SiteShape[];
 
 /** Reads a trace; its machines and its cleaned jobs. */
 export async function load(
@@ -146,6 +160,7 @@ class Preparation {
   readonly cleaning: Cleaning;
 
   constructor(header: SwfScan['header'], sites: Sites | null, options: Cleaned) {
+    const atRoot = options.enter === 'ROOT';
     if (sites === null) {
       const processors = options.processors ?? Number(header.get('MaxProcs'));
       if (!(Number.isInteger(processors) && processors >= 1)) {
@@ -154,16 +169,24 @@ class Preparation {
         );
       }
       this.world = countedWorld([{ id: 1, name: 'machine', processors }]);
-      this.cleaning = new Cleaning({ ...options, processorsOf: () => processors });
+      this.cleaning = new Cleaning({ ...options, atRoot, processorsOf: () => processors });
       return;
     }
     if (options.processors !== null) throw new Error('processors: not accepted together with sites');
-    const byId = new Map(sites.map((site) => [site.id, site]));
     this.world = countedWorld(sites);
+    const byId = new Map(sites.map((site) => [site.id, site]));
+    const widest = Math.max(...sites.map(widestAt));
+    const widestOf = (siteId: number): number => widestAt(byId.get(siteId) as SiteShape);
     this.cleaning = new Cleaning({
       ...options,
-      siteOf: ({ partition }) => (byId.has(partition) ? partition : null),
-      processorsOf: (site) => byId.get(site)?.processors ?? 0,
+      atRoot,
+      taskPerProcessor: sites.some(({ machines = 1, maxTasks = null }) => machines > 1 || maxTasks !== null),
+      ...(atRoot
+        ? { processorsOf: () => widest }
+        : {
+            siteOf: ({ partition }) => (byId.has(partition) ? partition : null),
+            processorsOf: widestOf,
+          }),
     });
   }
 }

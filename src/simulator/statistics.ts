@@ -21,7 +21,7 @@ export interface Summary {
   wait: Distribution;
   /** Seconds from submission to end. */
   turnaround: Distribution;
-  /** Turnaround over run time. */
+  /** Turnaround over run time: that on CPUs of its own. */
   slowdown: Distribution;
   /** max(1, turnaround / max(run time, τ)), τ = 10 s (Feitelson et al.). */
   boundedSlowdown: Distribution;
@@ -30,8 +30,19 @@ export interface Summary {
 /** τ of the bounded slowdown, in seconds: shorter jobs count as so long. */
 export const BOUND_S = 10;
 
-/** Sums up a run on machines of `cpus` CPUs in all. */
-export function summarize(jobs: readonly SimJob[], times: MemorySink, cpus: number): Summary {
+/** Seconds that a job computes. */
+export const computingS = ({ runS, limitS }: SimJob): number => Math.min(runS, limitS ?? Infinity);
+
+/**
+ * Sums up a run on machines of `cpus` CPUs in all, of power 1 where they are `timeShared`: there jobs take longer than they
+ * compute.
+ */
+export function summarize(
+  jobs: readonly SimJob[],
+  times: MemorySink,
+  cpus: number,
+  timeShared = false,
+): Summary {
   const wait = new Float64Array(jobs.length);
   const turnaround = new Float64Array(wait.length);
   const slowdown = new Float64Array(wait.length);
@@ -41,12 +52,13 @@ export function summarize(jobs: readonly SimJob[], times: MemorySink, cpus: numb
   let firstSubmit = Infinity;
   let lastEnd = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < wait.length; i++) {
-    const { job } = jobs[i] as SimJob;
+    const simJob = jobs[i] as SimJob;
+    const { job } = simJob;
     const start = times.starts[i] as number;
     const end = times.ends[i] as number;
     firstSubmit = Math.min(firstSubmit, job.submit);
     if (!(end >= start)) continue;
-    const run = end - start;
+    const run = timeShared ? computingS(simJob) : end - start;
     wait[count] = start - job.submit;
     turnaround[count] = end - job.submit;
     slowdown[count] = run > 0 ? (end - job.submit) / run : 1;

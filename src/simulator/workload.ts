@@ -42,6 +42,12 @@ export interface CleaningOptions {
   overrun: 'kill' | 'continue';
   /** The site of a job; null: it has none, and is dropped. All jobs are at site 1 unless said otherwise. */
   siteOf?: (job: SwfJob) => number | null;
+  /** Jobs are submitted to the root, whatever their sites; false unless said. */
+  atRoot?: boolean;
+  /** A processor of a job is a task of its own; unless said they are one task, on one machine. */
+  taskPerProcessor?: boolean;
+  /** See `SimJob`. */
+  sectionS?: number | null;
 }
 
 /** How many jobs were left out, and why. */
@@ -72,7 +78,7 @@ export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): 
 /**
  * Cleans a trace job by job, in this order: a job of no known site goes; one wider than the machine (its width is what it
  * asked for if positive, else what it got; one with neither goes too); one that did not run; one without an estimate;
- * one submitted before time 0. A processor of the trace is a CPU; a job's processors are one task, on one machine.
+ * one submitted before time 0. A processor of the trace is a CPU.
  */
 export class Cleaning {
   private readonly jobs: SimJob[] = [];
@@ -117,8 +123,8 @@ export class Cleaning {
           estimate: options.estimate === 'actual' ? actual : limit,
           benchmark: 1,
           deadline: null,
-          tasks: 1,
-          cpusPerTask: cpus,
+          tasks: options.taskPerProcessor ? cpus : 1,
+          cpusPerTask: options.taskPerProcessor ? 1 : cpus,
           memoryMbPerTask: 0,
           licences: NO_LICENCES,
           os: null,
@@ -134,8 +140,9 @@ export class Cleaning {
         sourceId: swf.id,
         runS: run,
         limitS: kill ? limit : null,
-        siteId,
+        siteId: options.atRoot ? null : siteId,
       });
+      if (options.sectionS) (this.jobs[this.jobs.length - 1] as SimJob).sectionS = options.sectionS;
     }
   }
 

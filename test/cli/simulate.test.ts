@@ -41,10 +41,33 @@ describe('switchyard simulate', () => {
     expect(text).toContain('left out: 1 tooWide');
   });
 
+  it('takes a policy file, or part of one; under a policy of the root jobs enter there', async () => {
+    const file = join(folder, 'policy.json');
+    writeFileSync(
+      file,
+      '{"dispatch": {"kind": "queues", "order": "SJF", "queueLimit": 0}, "local": {"kind": "fcfs"}}',
+    );
+    const json = async (...args: string[]) =>
+      JSON.parse(await switchyard('simulate', '--json', '--trace', trace, ...args));
+    expect(await json('--policy', file)).toMatchObject({
+      dispatch: { kind: 'queues', order: 'SJF', ageBoundS: 86_400 },
+      local: { kind: 'fcfs' },
+      jobs: 2,
+    });
+    expect(await json('--policy', 'most-flops+easy')).toMatchObject({ dispatch: { kind: 'most-flops' } });
+    expect(await json('--policy', file, '--enter', 'partition')).toMatchObject({ dispatch: null });
+    expect(await switchyard('simulate', '--trace', trace, '--policy', file)).toContain('policy queues+fcfs');
+    writeFileSync(file, '{"dispatch": {"kind": "queues", "order": "LIFO", "queueLimit": 0}}');
+    await expect(switchyard('simulate', '--trace', trace, '--policy', file)).rejects.toThrow(
+      'dispatch.order: "LIFO"',
+    );
+  });
+
   it('names option, value and what is accepted', async () => {
     const wrong = (...args: string[]) => expect(switchyard('simulate', '--trace', trace, ...args)).rejects;
     await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted: fcfs, ');
     await wrong('--estimate', 'x').toThrow('--estimate: "x" is not accepted: requested, actual, predicted');
+    await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted: partition, root');
     await wrong('--processors', '0').toThrow('--processors: "0" is not accepted: a whole number from 1');
     await wrong('--processors', '2', '--sites', 'f').toThrow(
       '--processors: "2" is not accepted: nothing together',

@@ -109,6 +109,34 @@ describe('simulate', () => {
     ]);
   });
 
+  it('submits to the root, which holds jobs and sends them to sites; a processor is a task where there are machines', async () => {
+    const sites = join(folder, 'shared.csv');
+    writeFileSync(sites, 'site,capacity,machines,maxTasks,maxRunningJobs\n7,2,2,2,3\n9,4,1,,\n');
+    const events = join(folder, 'shared.jsonl');
+    const policy = policyNamed('queues-ff-0+fcfs', 1);
+    const result = await simulate(options({ sites, events, policy, enter: 'ROOT', missingEstimate: 'run' }));
+    expect(result).toMatchObject({ jobs: 4, sites: 2, dispatch: { kind: 'queues', order: 'FF' } });
+    const told = readFileSync(events, 'utf8')
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text))
+      .map(({ event, job, site, at }) => [event, job, site, at]);
+    // Job 1 takes the four processors of site 9. At site 7 job 4 halves the speed of one task of job 2, and leaves job 6 one
+    // open machine of the two that it needs.
+    expect(told).toEqual([
+      ['START', 1, 9, 0],
+      ['START', 2, 7, 10],
+      ['START', 4, 7, 20],
+      ['END', 4, 7, 60],
+      ['START', 6, 7, 60],
+      ['END', 2, 7, 80],
+      ['END', 6, 7, 90],
+      ['END', 1, 9, 100],
+    ]);
+    // 400 + 80 + 20 + 40 CPU-seconds of 6 CPUs in 100 s: the time on shared machines is no use of them.
+    expect(result.utilisation).toBeCloseTo(540 / 600, 9);
+  });
+
   it('stretches the times to a load', async () => {
     // 400 + 80 + 40 CPU-seconds on 4 CPUs in 40 s are a load of 3.25.
     const half = await simulate(options({ load: 1.625, events: join(folder, 'half.jsonl') }));
@@ -128,7 +156,10 @@ describe('simulate', () => {
     await expect(readSites(sites)).rejects.toThrow('column capacity is missing');
     writeFileSync(sites, 'site,capacity\n1,4\n1,5\n');
     await expect(readSites(sites)).rejects.toThrow('site 1 was there before');
+    writeFileSync(sites, 'site,capacity,machines\n1,4,3\n');
+    await expect(readSites(sites)).rejects.toThrow('line 2: machines is 3; accepted is what divides');
     expect(() => policyNamed('best', 1)).toThrow('"best" is not accepted: fcfs, ');
+    expect(() => policyNamed('queues-lifo-3+fcfs', 1)).toThrow('before it, with a +, queues-fcfs-N');
   });
 });
 

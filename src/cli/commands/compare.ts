@@ -1,25 +1,24 @@
 /** `switchyard compare`: several policies over the same trace, side by side. */
 import type { Command } from 'commander';
 import { simulateAll } from '../../simulator/compare.js';
-import { policyNames } from '../../simulator/policies.js';
 import type { Recorded } from '../../simulator/simulate.js';
 import { addCommand, collect, print, printJson, wantsJson } from '../command.js';
 import { duration, table } from '../format.js';
 import { draw, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
-import { failure, type WorkloadFlags, workloadOf, workloadOptions } from './simulate.js';
+import { failure, POLICY_HELP, type WorkloadFlags, workloadOf, workloadOptions } from './simulate.js';
 
 export function addCompare(program: Command): void {
   const command = workloadOptions(
     addCommand(program, 'compare', 'run a trace through several policies and put the figures side by side'),
-  ).option('--policy <names>', `policies, repeated or with commas: ${policyNames.join(', ')}`, collect);
+  ).option('--policy <names>', `policies, repeated or with commas; each ${POLICY_HELP}`, collect);
   command.addHelpText(
     'after',
     '\nExample: switchyard compare --trace KTH-SP2.swf.gz --processors 100 --policy fcfs,easy,easy-sjbf,conservative',
   );
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
     const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
-    const runs = policies.map((policy) => workloadOf(flags, policy));
+    const runs = await Promise.all(policies.map((policy) => workloadOf(flags, policy)));
     const plots = plotsOf(flags, policies);
     let bar: Progress | undefined;
     let recorded: Recorded[];

@@ -1,17 +1,21 @@
 /** `switchyard simulate` and `trace`: the schedulers over recorded workloads, without a service. */
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../core/index.js';
 import { fetchTrace } from '../../simulator/fetch.js';
-import { policyNamed, policyNames } from '../../simulator/policies.js';
+import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../../simulator/policies.js';
 import { type Simulated, type SimulateOptions, simulateAndRecord } from '../../simulator/simulate.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { readSwf } from '../../simulator/swf.js';
 import { traceInfo } from '../../simulator/trace-info.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
-import { CliError, usage } from '../errors.js';
+import { CliError, ExitCode, usage } from '../errors.js';
 import { count, duration, short, table } from '../format.js';
-import { parseNumber } from '../parse.js';
+import { parseDuration, parseNumber } from '../parse.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
+import { readJson } from './grid.js';
+import { documentIn } from './whatif.js';
 
 export interface WorkloadFlags extends PlotFlags {
   trace: string;
@@ -22,6 +26,8 @@ export interface WorkloadFlags extends PlotFlags {
   overrun: string;
   eventOrder: string;
   load?: string;
+  enter?: string;
+  section?: string;
   seed: string;
 }
 
@@ -32,11 +38,14 @@ interface SimulateFlags extends WorkloadFlags {
   summary?: string;
 }
 
+/** What `--policy` takes. */
+export const POLICY_HELP = `of the sites: ${policyNames.join(', ')}; of the root too: one of ${dispatchNames.join(', ')}, a + and one of the sites; or a JSON file, as \`policy --json\` shows`;
+
 export function addSimulate(program: Command): void {
   const command = workloadOptions(
     addCommand(program, 'simulate', 'run a trace through a scheduling policy, without a service'),
   )
-    .option('--policy <name>', `policy of the sites: ${policyNames.join(', ')}`, 'easy')
+    .option('--policy <name>', POLICY_HELP, 'easy')
     .option('--out <file>', "write a row for each job, in the columns of Batsim's jobs.csv")
     .option('--events <file>', 'write starts and ends as JSON lines')
     .option('--summary <file>', 'write the summary as JSON');
@@ -62,7 +71,15 @@ export function workloadOptions(command: Command): Command {
     )
     .option(
       '--sites <file>',
-      "CSV with columns site and capacity: each job runs at the site of its partition's number",
+      'CSV with columns site and capacity, and if wanted name, machines, maxTasks (on a machine, shared in time) and maxRunningJobs',
+    )
+    .option(
+      '--enter <where>',
+      'submit jobs to the site of their partition’s number, or to the root: partition or root (default: root under a policy of the root)',
+    )
+    .option(
+      '--section <duration>',
+      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: at the end only)',
     )
     .option(
       '--estimate <what>',
@@ -90,24 +107,28 @@ export function workloadOptions(command: Command): Command {
 }
 
 /** The options of a simulation without files, checked. */
-export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOptions {
+export async function workloadOf(flags: WorkloadFlags, name: string): Promise<SimulateOptions> {
   const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
   if (flags.sites !== undefined && flags.processors !== undefined) {
     throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
   }
+  const { policy, ofRoot } = await policyOf(name, seed);
+  const enter = flags.enter ?? (ofRoot ? 'root' : 'partition');
   return {
     trace: flags.trace,
     processors:
       flags.processors === undefined
         ? null
         : parseNumber('--processors', flags.processors, { min: 1, max: 1e7, integer: true }),
-    policy: named(policy, seed),
+    policy,
     estimate: word('--estimate', flags.estimate, ['requested', 'actual', 'predicted'] as const),
     missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
     overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
+    enter: word('--enter', enter, ['partition', 'root'] as const) === 'root' ? 'ROOT' : 'PARTITION',
+    sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     out: null,
     events: null,
     summary: null,
@@ -115,7 +136,7 @@ export function workloadOf(flags: WorkloadFlags, policy: string): SimulateOption
 }
 
 async function run(flags: SimulateFlags): Promise<Simulated> {
-  const workload = workloadOf(flags, flags.policy);
+  const workload = await workloadOf(flags, flags.policy);
   const plots = plotsOf(flags, [flags.policy]);
   let bar: Progress | undefined;
   try {
@@ -146,11 +167,26 @@ export function failure(error: unknown): CliError {
     : new CliError(error instanceof Error ? error.message : String(error));
 }
 
-function named(policy: string, seed: number): SimulateOptions['policy'] {
+/** The policy of a name or of a file, and whether it says how the root dispatches. */
+async function policyOf(name: string, seed: number): Promise<{ policy: Policy; ofRoot: boolean }> {
   try {
-    return policyNamed(policy, seed);
+    return { policy: policyNamed(name, seed), ofRoot: namesDispatch(name) };
   } catch {
-    throw usage('--policy', policy, policyNames.join(', '));
+    if (existsSync(name)) return { policy: await policyIn(name, seed), ofRoot: true };
+    const accepted = `${policyNames.join(', ')}, with one of ${dispatchNames.join(', ')} and a + before it, or a file`;
+    throw usage('--policy', name, accepted);
+  }
+}
+
+/** What the file leaves out is as in the default policy. */
+async function policyIn(path: string, seed: number): Promise<Policy> {
+  const document = documentIn(await readJson('--policy', path));
+  if (typeof document !== 'object' || document === null)
+    throw usage('--policy', path, 'a file with a policy document, or a part of one');
+  try {
+    return parsePolicy({ ...DEFAULT_POLICY, seed, ...document });
+  } catch (error) {
+    throw new CliError(`--policy ${path}: ${(error as Error).message}`, ExitCode.USAGE);
   }
 }
 
@@ -170,7 +206,7 @@ function describe(result: Simulated): string {
   ]);
   const left = Object.entries(dropped).filter(([, jobs]) => jobs > 0);
   return [
-    `${count(result.jobs, 'job')} of ${result.trace} on ${count(result.processors, 'processor')} at ${count(result.sites, 'site')}, policy ${result.local.kind}`,
+    `${count(result.jobs, 'job')} of ${result.trace} on ${count(result.processors, 'processor')} at ${count(result.sites, 'site')}, policy ${result.dispatch === null ? '' : `${result.dispatch.kind}+`}${result.local.kind}`,
     `makespan ${duration(result.makespan)}, utilisation ${(100 * result.utilisation).toFixed(2)} %`,
     table(['', 'mean', 'median', 'p95', 'max'], rows),
     ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),

@@ -65,7 +65,7 @@ export function addWhatIf(program: Command): void {
 }
 
 /** What `switchyard policy --json` prints has the document inside. */
-function documentIn(value: unknown): unknown {
+export function documentIn(value: unknown): unknown {
   const isVersion = typeof value === 'object' && value !== null && 'version' in value && 'document' in value;
   return isVersion ? value.document : value;
 }

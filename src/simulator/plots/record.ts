@@ -6,6 +6,7 @@ import type { Run } from '../../core/index.js';
 import type { World } from '../engine.js';
 import { type Interval, join, Processors } from '../processors.js';
 import type { MemorySink, Sink } from '../sink.js';
+import { computingS } from '../statistics.js';
 import type { SimJob } from '../workload.js';
 
 export interface PlotRecord {
@@ -71,14 +72,15 @@ const BIN_WIDTHS_S: readonly number[] = [
 ];
 const WEEK_S = 604_800;
 
-/** Of a run on `processors` CPUs in all. */
+/** Of a run on `processors` CPUs in all, some of them perhaps `timeShared` (see `summarize`). */
 export function plotRecord(
   jobs: readonly SimJob[],
   times: MemorySink,
   processors: number,
   gantt: GanttSink,
+  timeShared = false,
 ): PlotRecord {
-  const usage = usageOf(jobs, times, processors);
+  const usage = usageOf(jobs, times, processors, timeShared);
   return { waits: waitSteps(jobs, times), usage, gantt: gantt.gantt(usage.toS) };
 }
 
@@ -101,7 +103,12 @@ function waitSteps(jobs: readonly SimJob[], { starts, ends }: MemorySink): WaitS
 
 const ended = (ends: Float64Array, index: number): boolean => !Number.isNaN(ends[index]);
 
-function usageOf(jobs: readonly SimJob[], { starts, ends }: MemorySink, processors: number): Usage {
+function usageOf(
+  jobs: readonly SimJob[],
+  { starts, ends }: MemorySink,
+  processors: number,
+  timeShared: boolean,
+): Usage {
   const fromS = jobs[0]?.job.submit ?? 0;
   const toS = ends.reduce((last, end) => (end > last ? end : last), fromS);
   const binS =
@@ -112,12 +119,15 @@ function usageOf(jobs: readonly SimJob[], { starts, ends }: MemorySink, processo
     TimeBins,
     TimeBins,
   ];
-  jobs.forEach(({ job }, i) => {
+  jobs.forEach((simJob, i) => {
+    const { job } = simJob;
     const cpus = job.tasks * job.cpusPerTask;
     const startS = ended(ends, i) ? (starts[i] as number) : toS;
     queuedJobs.add(job.submit, startS, 1);
     queuedCpus.add(job.submit, startS, cpus);
-    if (ended(ends, i)) used.add(startS, ends[i] as number, cpus);
+    if (!ended(ends, i)) return;
+    const endS = ends[i] as number;
+    used.add(startS, endS, timeShared ? (cpus * computingS(simJob)) / (endS - startS) : cpus);
   });
   const [usedMeans, jobMeans, cpuMeans] = [used.means(), queuedJobs.means(), queuedCpus.means()];
   return {
