@@ -487,6 +487,12 @@ export class Queries {
     return read(this.prisma, text, plainColumn(siteIds));
   }
 
+  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
+  idempotencyKeyKnown(userId: number, key: string): Promise<boolean> {
+    const text = `SELECT EXISTS (SELECT 1 FROM submissions WHERE user_id = $1::integer AND idempotency_key = $2)::text AS v`;
+    return read<boolean>(this.prisma, text, userId, key);
+  }
+
   /** Jobs that have not ended, by the scheduler that holds them (null: the root) and state. */
   jobCounts(): Promise<{ siteId: number | null; state: JobState; jobs: number }[]> {
     const text = `SELECT coalesce(json_agg(json_build_object('siteId', nullif(site_id, 0), 'state', state, 'jobs', jobs)), '[]')::text AS v

@@ -287,6 +287,20 @@ describe('submitting', () => {
     );
     expect(new Set(together.map(({ jobIds }) => jobIds.join())).size).toBe(1);
     expect(together.filter(({ repeated }) => !repeated)).toHaveLength(1);
+    // A retry is one also when what it names has been removed meanwhile.
+    const made = await api.must<{ createDataset: { id: string } }>(
+      'mutation ($name: String!) { createDataset(input: { name: $name, sizeMb: 1 }) { id } }',
+      { name: unique('dataset') },
+    );
+    const reads = [{ command: 'x', inputs: [{ dataset: made.createDataset.id }] }];
+    const before = await submit(reads, { idempotencyKey: 'data' }, one.key);
+    await api.must('mutation ($id: ID!) { removeDataset(dataset: $id) { id } }', {
+      id: made.createDataset.id,
+    });
+    expect((await submit(reads, { idempotencyKey: 'data' }, one.key)).jobIds).toEqual(before.jobIds);
+    expect((await submit(reads, { idempotencyKey: 'anew' }, one.key)).errors).toMatchObject([
+      { field: 'inputs[0].dataset' },
+    ]);
     for (const idempotencyKey of ['', 'x'.repeat(201), '\0']) {
       expect(await refused(SUBMIT, { input: { jobs, idempotencyKey } }, one.key)).toMatchObject({
         code: 'BAD_USER_INPUT',

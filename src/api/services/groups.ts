@@ -20,7 +20,7 @@ import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, submitted } from './submissions.js';
+import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
 
 const NAME_CHARS_MAX = 200;
@@ -58,7 +58,9 @@ export function createGroupsService(parts: ServiceParts) {
     } else for (const other of maker.names) refuse(0, 'template', `{${other}}`, 'only {index}, with `count`');
     if (errors.length > 0) return refused();
 
-    const context = { mayRaise: handlesAll(viewer), places: await placesOf([input.template], queries) };
+    const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
+    const places = await placesOf([input.template], queries, isRetry);
+    const context = { mayRaise: handlesAll(viewer), places };
     const jobs: NewJob[] = new Array(size);
     let chars = 0;
     for (let index = 0; index < size; index++) {

@@ -45,10 +45,14 @@ export interface Places {
   sites: ReadonlySet<number>;
 }
 
-/** Looks up what all jobs of a submission name, each once. */
+/**
+ * Looks up what all jobs of a submission name, each once. `removedToo`: for the retry of a submission, of which something
+ * may have been removed since it was accepted.
+ */
 export async function placesOf(
   jobs: Iterable<Pick<JobInput, 'inputs' | 'submittingSite'>>,
   queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds'>,
+  removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
   const sites = new Set<number>();
@@ -64,20 +68,21 @@ export async function placesOf(
     }
   }
   return {
-    datasets: await there(datasets, (ids) => queries.datasetsByIds(ids)),
-    sites: await there(sites, (ids) => queries.sitesByIds(ids)),
+    datasets: await there(datasets, removedToo, (ids) => queries.datasetsByIds(ids)),
+    sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
   };
 }
 
 async function there(
   named: ReadonlySet<number>,
+  removedToo: boolean,
   read: (ids: number[]) => Promise<{ id: number; removedAt: number | null }[]>,
 ): Promise<Set<number>> {
   const ids = [...named];
   const found = new Set<number>();
   for (let i = 0; i < ids.length; i += LOOK_UP_MAX) {
     for (const { id, removedAt } of await read(ids.slice(i, i + LOOK_UP_MAX)))
-      if (removedAt === null) found.add(id);
+      if (removedToo || removedAt === null) found.add(id);
   }
   return found;
 }

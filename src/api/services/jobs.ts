@@ -26,7 +26,7 @@ import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { type Fault, newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, submitted } from './submissions.js';
+import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
 
 const BOOST_MAX = 1_000;
 /** Ids in a filter. */
@@ -46,7 +46,8 @@ export function createJobsService(parts: ServiceParts) {
       );
     }
     const idempotencyKey = checkedKey(input.idempotencyKey);
-    const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries) };
+    const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
+    const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries, isRetry) };
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;

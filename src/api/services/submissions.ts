@@ -13,6 +13,15 @@ export function checkedKey(key: string | null | undefined): string | null {
   return key === null || key === undefined ? null : text('idempotencyKey', key, KEY_CHARS_MAX, 1);
 }
 
+/** Whether a submission with this key was accepted before: this one is a retry, or refused for what it differs in. */
+export async function isKnown(
+  { queries }: Pick<ServiceParts, 'queries'>,
+  userId: number,
+  key: string | null,
+): Promise<boolean> {
+  return key !== null && (await queries.idempotencyKeyKnown(userId, key));
+}
+
 /** Hands a submission to the store and wakes the root. Throws what it was refused with. */
 export async function submitted(
   { store, wake }: Pick<ServiceParts, 'store' | 'wake'>,
