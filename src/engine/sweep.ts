@@ -61,9 +61,9 @@ export class Sweeper {
       // 2. Jobs in the queue of a site whose machines for them have gone or fallen silent: another may run them.
       await cycle.phase('return', () => this.returnStranded(cycle, now));
 
-      // 3. Wake-ups that were lost, and what only the passing of time changes (a reservation's instant comes, a deadline
-      //    draws near): whoever holds waiting jobs looks again. Exact timers for those instants would be more machinery
-      //    for nothing: a start that no event announces is late by `cycleS` at the most.
+      // 3. Wake-ups and alarms that were lost, and what only the passing of time changes (a reservation's instant comes, a
+      //    deadline draws near): whoever holds waiting jobs looks again. Only promised starts have exact timers: any other
+      //    start that no event announces is late by `cycleS` at the most.
       await this.tools.wake(waitingSchedulers(mirror.grid));
     }
 

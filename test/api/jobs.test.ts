@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { unique, withApi } from './support/api.js';
+import { schedule } from './support/schedule.js';
 
 const api = withApi();
 
@@ -615,5 +616,28 @@ describe('explanations', () => {
     });
     expect(await refused(dry, { job: jobIds[0] })).toMatchObject({ code: 'CONFLICT' });
     expect(await api.must(why, { id: jobIds[0] })).toEqual({ job: { whyWaiting: null } });
+
+    // Under a policy that promises, the promised start is told; who comes later starts behind all that is promised.
+    await api.must(
+      `mutation ($site: ID!) { updateSite(input: { site: $site, localPolicy: { kind: "conservative", depth: 10 } }) { id } }`,
+      { site: site.id },
+    );
+    const shape = { command: 'x', cpusPerTask: 4, estimateSeconds: 100 };
+    const { jobIds: promised } = await submit([shape, shape, shape]);
+    await schedule(api.parts);
+    const { promises } = await api.parts.store.promises(Number(site.id.split('_')[1]));
+    const instants = promises?.jobs.map(({ jobId, at }) => [`job_${jobId}`, at]);
+    expect(instants).toEqual([
+      [promised[1], expect.any(Number)],
+      [promised[2], expect.any(Number)],
+    ]);
+    const last = promises?.jobs[1]?.at ?? 0;
+    const startsAt = async (variables: object) =>
+      Date.parse((await api.must<{ placement: { startsAt: string } }>(dry, variables)).placement.startsAt) /
+      1000;
+    expect(await startsAt({ job: promised[2] })).toBeCloseTo(last, 2);
+    expect(await startsAt({ spec: shape })).toBeCloseTo(last + 100, 2);
+    type Why = { job: { whyWaiting: { numbers: { earliestStart: number } } } };
+    expect((await api.must<Why>(why, { id: promised[2] })).job.whyWaiting.numbers.earliestStart).toBe(last);
   });
 });

@@ -1,7 +1,7 @@
 /** One round of every scheduler, as the engine does it: what the API's tests need of it, at the moment they choose. */
 
 import type { ApiParts } from '../../../src/api/server.js';
-import { dispatchCycle, siteCycle } from '../../../src/core/index.js';
+import { dispatchCycle, imageOf, siteCycle } from '../../../src/core/index.js';
 import { Mirror } from '../../../src/store/mirror.js';
 
 export async function schedule({ store }: Pick<ApiParts, 'store'>): Promise<void> {
@@ -15,6 +15,8 @@ export async function schedule({ store }: Pick<ApiParts, 'store'>): Promise<void
   await mirror.sync();
   for (const { site } of mirror.grid.sites) {
     const plan = siteCycle(mirror.grid, site.id, { now, policy, policyVersion, maxStarts: 10_000 });
-    await store.applyStarts(site.id, plan.starts, plan.reservation, context);
+    const { revision } = await store.promises(site.id);
+    const promises = plan.promises && { revision, promises: imageOf(plan.promises) };
+    await store.applyStarts(site.id, plan.starts, plan.reservation, context, promises);
   }
 }
