@@ -164,10 +164,13 @@ export class VirtualService {
     if (fails > 0 && random !== undefined && random.next() < fails) throw LOST;
   }
 
+  /** Round by round, as the simulator does: the root if it is woken, then the sites, until nobody is. */
   private async settle(): Promise<void> {
-    for (;;) {
-      const [scheduler] = this.woken.has('root') ? ['root' as const] : this.woken;
+    for (let turn: 'root' | 'sites' = 'root'; ; ) {
+      const site = [...this.woken].find((one) => one !== 'root');
+      const scheduler = this.woken.has('root') && (turn === 'root' || site === undefined) ? 'root' : site;
       if (scheduler === undefined) return;
+      turn = 'sites';
       this.woken.delete(scheduler);
       const { tools, holders } = this.anyProcess();
       if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
