@@ -18,7 +18,6 @@ import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from '
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
 import { QuotaLedger } from './priority/quota.js';
-import { cpusOn } from './resources/placement.js';
 import { type Requirement, Requirements } from './resources/requirements.js';
 import {
   type LicenceState,
@@ -155,10 +154,6 @@ export class Grid {
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       known.machine = machine;
       known.alone = null;
-      check(
-        !isUsed(known) || (maxTasks === null) === (known.maxTasks === null),
-        `machine ${machine.id} has live runs, which share it in space or in time`,
-      );
       known.maxTasks = maxTasks;
       noteFree(known);
       resources.changed();
@@ -167,8 +162,8 @@ export class Grid {
     if (known !== undefined) this.removeMachine(machine.id);
     const state: MachineState = {
       machine,
-      tasks: 0,
       maxTasks,
+      runs: 0,
       usedCpus: 0,
       usedMemoryMb: 0,
       freeCpus: machine.cpus,
@@ -188,7 +183,7 @@ export class Grid {
   removeMachine(machineId: number): void {
     const state = this.machineById.get(machineId);
     check(state !== undefined, `machine ${machineId} is not in the grid`);
-    check(!isUsed(state), `machine ${machineId} has live runs`);
+    check(state.runs === 0, `machine ${machineId} has live runs`);
     this.topology++;
     this.machineById.delete(machineId);
     const { resources } = this.siteEntry(state.machine.siteId);
@@ -508,7 +503,7 @@ export class Grid {
       if (length > 1 && state.machines.includes(machine))
         fail(`machine ${machineId} is named twice by the run of job ${run.jobId}`);
       state.machines[i] = machine;
-      cpus[i] = cpusOn(machine, tasks, requirement.cpusPerTask);
+      cpus[i] = tasks * requirement.cpusPerTask;
       memoryMb[i] = tasks * requirement.memoryMbPerTask;
     }
     for (let i = 0; i < run.licenceIds.length; i++) {
@@ -555,8 +550,6 @@ function fail(message: string): never {
 function check(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
-
-const isUsed = ({ usedCpus, tasks }: MachineState): boolean => usedCpus + tasks > 0;
 
 function checkJob(job: Job): void {
   positive('job.estimate', job.estimate);

@@ -116,18 +116,20 @@ describe('local policies where nobody knows when runs end', () => {
 });
 
 describe('Grid', () => {
-  it('does not change how a machine in use is shared', () => {
-    const grid = shared([2]);
-    grid.placeAtSite(job({ id: 1 }), 1);
-    started(grid);
-    expect(() => grid.setMachine(machine({ id: 1, cpus: 1 }))).toThrow('machine 1 has live runs');
+  it('knows a machine again that is shared otherwise from now on, with what runs there', () => {
+    const grid = shared([3]);
+    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submit: id }), 1);
+    expect(started(grid)).toHaveLength(3);
+    for (let id = 4; id <= 5; id++) grid.placeAtSite(job({ id, submit: id }), 1);
     expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
-    grid.setMachine(machine({ id: 1, cpus: 1, maxTasks: 1 }));
-    grid.placeAtSite(job({ id: 2 }), 1);
-    expect(started(grid)).toEqual([]);
-    grid.endRun(1);
     grid.setMachine(machine({ id: 1, cpus: 1 }));
-    expect(started(grid)).toEqual([[2, [1]]]);
+    grid.endRun(1);
+    grid.endRun(2);
+    expect(started(grid)).toEqual([]);
+    grid.endRun(3);
+    expect(started(grid)).toEqual([[4, [1]]]);
+    grid.setMachine(machine({ id: 1, cpus: 1, maxTasks: 2 }));
+    expect(started(grid)).toEqual([[5, [1]]]);
     expect(() => grid.setMachine(machine({ id: 3, maxTasks: 0 }))).toThrow('machine.maxTasks is 0');
   });
 });

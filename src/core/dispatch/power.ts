@@ -24,10 +24,10 @@ export const powerOf = (machines: Able['machines']): number =>
 export function busyShare({ machines }: Pick<SiteResources, 'machines'>): number {
   let cpus = 0;
   let used = 0;
-  for (const { machine, usedCpus, tasks } of machines as readonly MachineState[]) {
+  for (const { machine, usedCpus } of machines as readonly MachineState[]) {
     if (!machine.available) continue;
     cpus += machine.cpus;
-    used += usedCpus + Math.min(tasks, machine.cpus);
+    used += Math.min(usedCpus, machine.cpus);
   }
   return cpus === 0 ? 0 : Math.min(1, used / cpus);
 }

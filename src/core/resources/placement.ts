@@ -78,7 +78,7 @@ export const placeNow = (requirement: Requirement, able: Able): Placement | null
 function placeShared(requirement: Requirement, machines: readonly MachineState[]): Placement | null {
   let least = 0;
   for (let i = 1; i < machines.length; i++) {
-    if ((machines[i] as MachineState).tasks < (machines[least] as MachineState).tasks) least = i;
+    if ((machines[i] as MachineState).runs < (machines[least] as MachineState).runs) least = i;
   }
   const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
   for (let i = 0; i < machines.length && placement.machines.length < requirement.tasks; i++) {
@@ -97,13 +97,9 @@ export function onOne(state: MachineState): Placement {
   return state.alone;
 }
 
-/** What a job of the class takes of each of the machines (see `RunState`). */
-export const cpusIn = ({ machines, tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
-  all === 1 && (machines[0] as MachineState).maxTasks === null
-    ? oneTask.cpus
-    : tasks.map((count, i) => cpusOn(machines[i] as MachineState, count, cpusPerTask));
-export const cpusOn = ({ maxTasks }: MachineState, tasks: number, cpusPerTask: number): number =>
-  maxTasks === null ? tasks * cpusPerTask : tasks;
+/** What a job of the class takes of each of the machines. */
+export const cpusIn = ({ tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
+  all === 1 ? oneTask.cpus : tasks.map((count) => count * cpusPerTask);
 export const memoryMbIn = ({ tasks }: Placement, { memoryMbPerTask, oneTask, tasks: all }: Requirement) =>
   all === 1 ? oneTask.memoryMb : tasks.map((count) => count * memoryMbPerTask);
 

@@ -8,10 +8,11 @@ import type { Requirement, Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
-  /** Of a time-shared machine: tasks there, and how many there may be; null: it is shared in space. */
-  tasks: number;
+  /** How many tasks may share it in time; null: it is shared in space. */
   maxTasks: number | null;
-  /** 0 on a time-shared machine. */
+  /** Live runs with tasks there; on a time-shared machine each has one. */
+  runs: number;
+  /** What they ask for: on a time-shared machine it may be more than there is. */
   usedCpus: number;
   usedMemoryMb: number;
   /** What a further task can use: of a time-shared machine all CPUs, as long as it takes one. */
@@ -41,7 +42,7 @@ export interface RunState {
   jobId: number;
   end: number;
   machines: MachineState[];
-  /** Aligned with `machines`; of a time-shared one, tasks. */
+  /** Aligned with `machines`. */
   cpus: readonly number[];
   memoryMb: readonly number[];
   licences: LicenceState[];
@@ -214,20 +215,20 @@ export function tasksIn(requirement: Requirement, cpus: number, memoryMb: number
 /** Takes what a run occupies. */
 export function occupy(run: RunState): void {
   for (let i = 0; i < run.machines.length; i++)
-    use(run.machines[i] as MachineState, run.cpus[i] as number, run.memoryMb[i] as number);
+    use(run.machines[i] as MachineState, 1, run.cpus[i] as number, run.memoryMb[i] as number);
   for (const pool of run.licences) pool.holders.push(run);
 }
 
 /** Gives back what a run occupies. */
 export function vacate(run: RunState): void {
   for (let i = 0; i < run.machines.length; i++)
-    use(run.machines[i] as MachineState, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
+    use(run.machines[i] as MachineState, -1, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
   for (const pool of run.licences) pool.holders.splice(pool.holders.indexOf(run), 1);
 }
 
-function use(state: MachineState, cpus: number, memoryMb: number): void {
-  if (state.maxTasks === null) state.usedCpus += cpus;
-  else state.tasks += cpus;
+function use(state: MachineState, runs: 1 | -1, cpus: number, memoryMb: number): void {
+  state.runs += runs;
+  state.usedCpus += cpus;
   state.usedMemoryMb += memoryMb;
   noteFree(state);
 }
@@ -236,6 +237,6 @@ function use(state: MachineState, cpus: number, memoryMb: number): void {
 export function noteFree(state: MachineState): void {
   const { machine, maxTasks } = state;
   state.freeCpus =
-    maxTasks === null ? machine.cpus - state.usedCpus : state.tasks < maxTasks ? machine.cpus : 0;
+    maxTasks === null ? machine.cpus - state.usedCpus : state.runs < maxTasks ? machine.cpus : 0;
   state.freeMemoryMb = machine.memoryMb - state.usedMemoryMb;
 }
