@@ -27,21 +27,67 @@ export function policyOf(mode: CoreMode): Policy {
 
 /** Seconds of one dispatch cycle over `jobs` waiting jobs and `sites` sites with queues of their own. */
 export function timeDispatchCycle(repeats: number, jobs = 10_000, sites = 50): number[] {
+  const grid = dispatchGrid(jobs, sites);
+  return times(repeats, () => planDispatch(grid, policyOf('MS'), jobs));
+}
+
+/** A grid with `jobs` jobs at the root, half of which read and write data, and `sites` sites with queues of their own. */
+export function dispatchGrid(jobs: number, sites: number): Grid {
   const random = new RandomStream(1, 'dispatch');
   const grid = new Grid();
   for (let site = 1; site <= sites; site++) addSite(grid, site, 20, random);
+  addData(grid, sites);
   let id = 1;
   for (let site = 1; site <= sites; site++) {
     for (let i = 0; i < 100; i++) {
       grid.placeAtSite({ ...anyJob(id++, random), priority: random.integer(0, 30) }, site);
     }
   }
-  for (let i = 0; i < jobs; i++) grid.placeAtRoot(anyJob(id++, random));
-  const policy = policyOf('MS');
-  return times(repeats, () => {
-    const { moves } = dispatchCycle(grid, { now: 1e6, policy, policyVersion: 1, maxMoves: jobs });
-    if (moves.length !== jobs) throw new Error(`${moves.length} of ${jobs} jobs were moved`);
-  });
+  const data = new RandomStream(1, 'data');
+  for (let i = 0; i < jobs; i++) grid.placeAtRoot(withData(anyJob(id++, random), sites, data));
+  return grid;
+}
+
+/** Plans a cycle in which all `jobs` jobs of the root move. */
+export function planDispatch(grid: Grid, policy: Policy, jobs: number): void {
+  const { moves } = dispatchCycle(grid, { now: 1e6, policy, policyVersion: 1, maxMoves: jobs });
+  if (moves.length !== jobs) throw new Error(`${moves.length} of ${jobs} jobs were moved`);
+}
+
+const DATASETS = 200;
+const APPLICATIONS = 20;
+
+/** Links between all sites, datasets with two replicas, and a history of the applications. */
+function addData(grid: Grid, sites: number): void {
+  const random = new RandomStream(1, 'network');
+  for (let fromSiteId = 1; fromSiteId <= sites; fromSiteId++) {
+    for (let toSiteId = 1; toSiteId <= sites; toSiteId++) {
+      const bandwidthMbS = random.integer(1, 1000);
+      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: random.uniform(0, 0.3), loss: 0.01 });
+    }
+  }
+  for (let id = 1; id <= DATASETS; id++) {
+    const siteIds = [random.integer(1, sites), random.integer(1, sites)];
+    grid.data.setDataset({ id, sizeMb: random.integer(1, 10_000), siteIds });
+  }
+  for (let i = 0; i < APPLICATIONS; i++) {
+    const ioS = random.integer(0, 100);
+    const average = { count: 10, turnaroundS: 100, executionS: 100 - ioS, ioS };
+    grid.history.set({ application: `application-${i}`, userId: 1, kinds: '', ...average });
+  }
+}
+
+function withData(job: Job, sites: number, random: RandomStream): Job {
+  const application = `application-${random.integer(0, APPLICATIONS - 1)}`;
+  if (random.next() < 0.5) return { ...job, application };
+  const data = {
+    originSiteId: random.integer(1, sites),
+    sandboxMb: 10,
+    inputs: [{ datasetId: random.integer(1, DATASETS) }],
+    outputMb: random.integer(0, 1000),
+    computationShare: null,
+  };
+  return { ...job, application, data };
 }
 
 /**

@@ -40,7 +40,7 @@ export const jobRatioRules: Rules = {
         dataAccessCost: dataAccessCost[i],
         rank: rank[i],
       })),
-      order: inRankOrder(rank).map((i) => sites[i]?.id),
+      order: [...inRankOrder(rank, [...sites.keys()])].map((i) => sites[i]?.id),
     };
   },
 

@@ -7,7 +7,7 @@ export class Batcher {
   constructor(readonly room: number[]) {}
 
   /** The next job in order of arrival: the first of these sites, best first, that has room; -1: none has. */
-  siteFor(ranked: readonly number[]): number {
+  siteFor(ranked: Iterable<number>): number {
     for (const site of ranked) if ((this.room[site] as number) > 0) return site;
     return -1;
   }

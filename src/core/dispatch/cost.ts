@@ -15,16 +15,11 @@ import { busyShare, SitePowers } from './power.js';
 
 /** Aligned with the sites that were asked for. */
 export interface CostTerms {
-  total: number[];
-  network: number[];
-  computation: number[];
-  data: number[];
+  total: readonly number[];
+  network: readonly number[];
+  computation: readonly number[];
+  data: readonly number[];
 }
-
-export const noCosts = (sites: number): CostTerms => {
-  const zeros = (): number[] => new Array(sites).fill(0);
-  return { total: zeros(), network: zeros(), computation: zeros(), data: zeros() };
-};
 
 /** Which of the policy's weights `(α, β, γ)` hold for a job with this share of computation. */
 export function weightsFor(computation: number, rules: DianaPolicy): DianaPolicy['weights']['both'] {
@@ -37,6 +32,7 @@ export class SiteCosts {
   private readonly transfers: Transfers;
   /** Seconds that a site's busy CPUs cost, by position of the site. */
   private readonly loadS: number[];
+  private nothing: readonly number[] = [];
 
   constructor(
     { sites, data }: Grid,
@@ -51,38 +47,54 @@ export class SiteCosts {
   }
 
   /**
-   * Adds what the job costs at the sites of these positions, before which so much work is queued, to `terms`.
-   * `computation`: the job's share of it.
+   * What the job costs at the sites of these positions. `computation`: its share of it; `workAhead`: the work queued before
+   * it, by position of the site.
    */
-  add(
-    terms: CostTerms,
+  of(
     job: Job,
     requirement: Requirement,
     computation: number,
     indices: readonly number[],
-    workAhead: readonly number[],
-  ): void {
+    workAhead: Float64Array,
+  ): CostTerms {
     const weights = weightsFor(computation, this.rules);
-    const { total, benchmark } = this.powers.of(requirement.signature);
+    const { total: power, benchmark } = this.powers.of(requirement.signature);
     const work = job.estimate * job.benchmark;
-    const moves = job.data !== null;
+    const { length } = indices;
+    const total: number[] = new Array(length);
+    const compute: number[] = new Array(length);
+    for (let i = 0; i < length; i++) {
+      const site = indices[i] as number;
+      const seconds =
+        (workAhead[site] as number) / (power[site] as number) +
+        work / (benchmark[site] as number) +
+        (this.loadS[site] as number);
+      compute[i] = seconds;
+      total[i] = weights.computation * seconds;
+    }
+    if (job.data === null) {
+      const nothing = this.nothingFor(length);
+      return { total, network: nothing, computation: compute, data: nothing };
+    }
+    const network: number[] = new Array(length);
+    const data: number[] = new Array(length);
     const sandbox = this.transfers.sandboxS(job);
     const access = this.transfers.accessS(job);
     const output = this.transfers.returnS(job);
-    for (let i = 0; i < indices.length; i++) {
+    for (let i = 0; i < length; i++) {
       const site = indices[i] as number;
-      const compute =
-        (workAhead[i] as number) / (total[site] as number) +
-        work / (benchmark[site] as number) +
-        (this.loadS[site] as number);
-      (terms.computation[i] as number) += compute;
-      (terms.total[i] as number) += weights.computation * compute;
-      if (!moves) continue;
-      const network = sandbox[site] as number;
-      const data = (access[site] as number) + (output[site] as number);
-      (terms.network[i] as number) += network;
-      (terms.data[i] as number) += data;
-      (terms.total[i] as number) += weights.network * network + weights.data * data;
+      const send = sandbox[site] as number;
+      const move = (access[site] as number) + (output[site] as number);
+      network[i] = send;
+      data[i] = move;
+      (total[i] as number) += weights.network * send + weights.data * move;
     }
+    return { total, network, computation: compute, data };
+  }
+
+  /** Shared by all jobs that move nothing. */
+  private nothingFor(sites: number): readonly number[] {
+    if (this.nothing.length !== sites) this.nothing = new Array(sites).fill(0);
+    return this.nothing;
   }
 }

@@ -14,7 +14,7 @@ import { ReasonCode } from '../reasons.js';
 import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
 import type { Requirement } from '../resources/requirements.js';
 import { Settled } from './bundles.js';
-import { noCosts, SiteCosts } from './cost.js';
+import { SiteCosts } from './cost.js';
 import type { MetaItem } from './meta-queues.js';
 import { Migration } from './migration.js';
 import { PassQueues } from './pass-queues.js';
@@ -199,11 +199,14 @@ export class DianaDispatch implements DispatchPass {
     standings: Standings,
   ): { index: number; priority: number; explanation: DispatchExplanation } {
     const standing = standings.groups.get(quotaKey(job)) as Standing;
-    const { computation, dataIntensive, runs } = this.grid.history.ratioOf(job);
-    const costs = noCosts(indices.length);
-    const workAhead = queues.worksFrom(indices, standing.order);
-    this.costs.add(costs, job, requirement, computation, indices, workAhead);
-    const { total, network, data } = costs;
+    const ratio = this.grid.history.ratioOf(job);
+    const workAhead = queues.worksFrom(standing.order);
+    const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
+    const { total } = costs;
+    const priorityTerms = quotaTerms(standing, standings);
+    priorityTerms.computation = ratio.computation;
+    priorityTerms.dataIntensive = ratio.dataIntensive;
+    priorityTerms.runs = ratio.runs;
     let at = 0;
     for (let i = 1; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
     return {
@@ -211,12 +214,12 @@ export class DianaDispatch implements DispatchPass {
       priority: levelOf(standing.priority),
       explanation: {
         sites: siteIds,
-        terms: { total, network, computation: costs.computation, data },
+        terms: { total, network: costs.network, computation: costs.computation, data: costs.data },
         candidates: [siteIds[at] as number],
         ineligible,
         compared: 1,
         level: levelOf(standing.order),
-        priorityTerms: { ...quotaTerms(standing, standings), computation, dataIntensive, runs },
+        priorityTerms,
       },
     };
   }

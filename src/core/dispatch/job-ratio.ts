@@ -25,13 +25,11 @@ interface ClassFacts {
   noCost: number[];
   noCostDpr: number[];
   /** By their share of computation, the only thing that still tells their ranks apart. */
-  readingNothing: Map<number, Ranked>;
+  readingNothing: Map<number, Ranked['terms']>;
 }
 
 interface Ranked {
   ratio: JobRatio;
-  /** Indices into the grid's sites, best first. */
-  order: number[];
   /** By eligible site. */
   terms: Record<'rank' | 'ppr' | 'dpr' | 'qr' | 'dataAccessCost', number[]>;
 }
@@ -66,7 +64,7 @@ export class JobRatioDispatch implements DispatchPass {
         return;
       }
       const ranked = this.rank(job, eligibility);
-      const site = this.batcher.siteFor(ranked.order);
+      const site = this.siteFor(ranked, eligibility);
       plan.take(job, this.choice(site, ranked, eligibility));
       this.batcher.take(site);
     });
@@ -74,20 +72,25 @@ export class JobRatioDispatch implements DispatchPass {
 
   choose(job: Job, eligibility: Eligibility): Choice {
     const ranked = this.rank(job, eligibility);
-    return this.choice(this.batcher.siteFor(ranked.order), ranked, eligibility);
+    return this.choice(this.siteFor(ranked, eligibility), ranked, eligibility);
   }
 
   undo(): void {}
 
-  private choice(site: number, ranked: Ranked, { siteIds, indices, ineligible }: Eligibility): Choice {
-    const { order, ratio, terms } = ranked;
+  /** Index into the grid's sites; −1: none has room. */
+  private siteFor({ terms }: Ranked, { indices }: Eligibility): number {
+    return this.batcher.siteFor(inRankOrder(terms.rank, indices));
+  }
+
+  private choice(site: number, { ratio, terms }: Ranked, eligibility: Eligibility): Choice {
+    const { siteIds, indices, ineligible } = eligibility;
     const { computation, dataIntensive, runs } = ratio;
     const { room } = this.batcher;
     const entry = site === -1 ? null : (this.grid.sites[site] as SiteEntry);
     return {
       site: entry,
       priority: 0,
-      reason: reasonOf(site, order),
+      reason: reasonOf(site, terms.rank, indices),
       explanation: {
         sites: siteIds,
         terms: { ...terms, room: indices.map((index) => room[index] as number) },
@@ -107,12 +110,12 @@ export class JobRatioDispatch implements DispatchPass {
     if (job.data !== null && job.data.inputs.length > 0) {
       const access = this.transfers.accessS(job);
       const costs = eligibility.indices.map((index) => access[index] as number);
-      return rankedBy(ratio, facts, costs, restsOf(costs), eligibility);
+      return rankedBy(ratio, facts, costs, restsOf(costs));
     }
     const known = facts.readingNothing.get(ratio.computation);
-    if (known !== undefined) return { ...known, ratio };
-    const ranked = rankedBy(ratio, facts, facts.noCost, facts.noCostDpr, eligibility);
-    facts.readingNothing.set(ratio.computation, ranked);
+    if (known !== undefined) return { ratio, terms: known };
+    const ranked = rankedBy(ratio, facts, facts.noCost, facts.noCostDpr);
+    facts.readingNothing.set(ratio.computation, ranked.terms);
     return ranked;
   }
 
@@ -135,19 +138,12 @@ export class JobRatioDispatch implements DispatchPass {
   }
 }
 
-function rankedBy(
-  ratio: JobRatio,
-  { ppr, qr }: ClassFacts,
-  dataAccessCost: number[],
-  dpr: number[],
-  { indices }: Eligibility,
-): Ranked {
-  const rank = ranksOf(ratio, ppr, dpr, qr);
-  const order = inRankOrder(rank).map((at) => indices[at] as number);
-  return { ratio, order, terms: { rank, ppr, dpr, qr, dataAccessCost } };
+function rankedBy(ratio: JobRatio, { ppr, qr }: ClassFacts, dataAccessCost: number[], dpr: number[]): Ranked {
+  return { ratio, terms: { rank: ranksOf(ratio, ppr, dpr, qr), ppr, dpr, qr, dataAccessCost } };
 }
 
-function reasonOf(site: number, order: readonly number[]): ReasonCode {
+function reasonOf(site: number, rank: readonly number[], indices: readonly number[]): ReasonCode {
   if (site === -1) return ReasonCode.QUEUES_FULL;
-  return site === order[0] ? ReasonCode.BEST_RANK : ReasonCode.BEST_RANK_WITH_ROOM;
+  const [best] = inRankOrder(rank, indices);
+  return site === best ? ReasonCode.BEST_RANK : ReasonCode.BEST_RANK_WITH_ROOM;
 }

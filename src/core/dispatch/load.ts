@@ -28,8 +28,9 @@ export class WorkSum {
     this.change(work, -1);
   }
 
-  get work(): number {
-    return this.whole + this.fraction / FRACTION;
+  /** What the two parts come to. */
+  static workOf(whole: number, fraction: number): number {
+    return whole + fraction / FRACTION;
   }
 
   private change(work: number, sign: 1 | -1): void {
@@ -57,16 +58,6 @@ export class PriorityLoad {
     this.change(priority, -whole, -fractionOf(work, whole), -1);
   }
 
-  /** Adds all jobs of a sum at `priority`. */
-  addAll(priority: number, { whole, fraction, jobs }: WorkSum): void {
-    this.change(priority, whole, fraction, jobs);
-  }
-
-  /** Takes back exactly what `addAll` with the same arguments gave. */
-  removeAll(priority: number, { whole, fraction, jobs }: WorkSum): void {
-    this.change(priority, -whole, -fraction, -jobs);
-  }
-
   /** Work of the jobs with priority ≥ `priority`. */
   loadFrom(priority: number): number {
     let whole = 0;
@@ -75,7 +66,7 @@ export class PriorityLoad {
       whole += this.whole[i - 1] as number;
       fraction += this.fraction[i - 1] as number;
     }
-    return whole + fraction / FRACTION;
+    return WorkSum.workOf(whole, fraction);
   }
 
   /** Number of jobs with priority ≥ `priority`. */

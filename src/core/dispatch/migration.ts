@@ -18,7 +18,7 @@ import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { eligibilityOf } from '../resources/eligibility.js';
 import { type Bundle, bundleFor, bundlesOf, candidatesOf, type Settled } from './bundles.js';
 import { type Congestion, congestionOf } from './congestion.js';
-import { type CostTerms, noCosts, type SiteCosts } from './cost.js';
+import type { CostTerms, SiteCosts } from './cost.js';
 import type { PassQueues } from './pass-queues.js';
 import type { PlanBuilder } from './policy.js';
 import { workOf } from './power.js';
@@ -28,7 +28,8 @@ interface Prospects {
   indices: number[];
   queueLength: number[];
   jobsAhead: number[];
-  workAhead: number[];
+  /** By position of the site. */
+  workAhead: Float64Array;
 }
 
 /** Whether a site is congested now. */
@@ -86,10 +87,10 @@ export class Migration {
     const ineligible = this.ineligibleFor(bundle);
     const { sites } = this.grid;
     const indices = [...sites.keys()].filter((index) => ineligible[this.siteId(index)] === undefined);
-    const workAhead = queues.worksFrom(indices, order);
-    const jobsAhead = indices.map((index, i) => {
+    const workAhead = queues.worksFrom(order).slice();
+    const jobsAhead = indices.map((index) => {
       const own = index === here ? items : (this.bundles[index]?.get(groupId)?.recent ?? []);
-      for (const { job } of own) (workAhead[i] as number) -= workOf(job);
+      for (const { job } of own) (workAhead[index] as number) -= workOf(job);
       return queues.jobsFrom(index, order) - own.length;
     });
     const queueLength = indices.map(
@@ -112,14 +113,18 @@ export class Migration {
   ): CostTerms | null {
     const stay = jobsAhead[indices.indexOf(here)] as number;
     if (!jobsAhead.some((jobs) => jobs < stay)) return null;
-    const costs = noCosts(indices.length);
-    for (const { job, requirement } of items) {
+    const costs = items.map(({ job, requirement }) => {
       const { computation } = this.grid.history.ratioOf(job);
-      this.costs.add(costs, job, requirement, computation, indices, workAhead);
-    }
-    for (const values of [costs.total, costs.network, costs.computation, costs.data])
-      for (let i = 0; i < values.length; i++) (values[i] as number) /= items.length;
-    return costs;
+      return this.costs.of(job, requirement, computation, indices, workAhead);
+    });
+    const mean = (name: keyof CostTerms): number[] =>
+      indices.map((_, i) => costs.reduce((sum, terms) => sum + (terms[name][i] as number), 0) / items.length);
+    return {
+      total: mean('total'),
+      network: mean('network'),
+      computation: mean('computation'),
+      data: mean('data'),
+    };
   }
 
   private export(
@@ -160,14 +165,14 @@ export class Migration {
   private explain(
     bundle: Bundle,
     { indices, queueLength, jobsAhead }: Prospects,
-    { total, network, computation, data }: CostTerms,
+    costs: CostTerms,
     at: number,
     { arrival, service, value }: Congestion,
   ): DispatchExplanation {
     const able = indices.map((index) => this.siteId(index));
     return {
       sites: able,
-      terms: { queueLength, jobsAhead, total, network, computation, data },
+      terms: { queueLength, jobsAhead, ...costs },
       candidates: [able[at] as number],
       ineligible: this.ineligibleFor(bundle),
       compared: 3,

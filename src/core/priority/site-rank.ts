@@ -32,9 +32,20 @@ export function ranksOf(
   return ranks;
 }
 
-/** Positions by descending rank, ties in site order. */
-export const inRankOrder = (ranks: readonly number[]): number[] =>
-  Array.from(ranks.keys()).sort((a, b) => (ranks[b] as number) - (ranks[a] as number) || a - b);
+/** The sites by descending rank, ties in site order: one by one, for mostly the first has room. */
+export function* inRankOrder(ranks: readonly number[], sites: readonly number[]): Generator<number> {
+  const left = [...ranks];
+  for (let count = 0; count < sites.length; count++) {
+    let best = -1;
+    for (let i = 0; i < left.length; i++)
+      if (left[i] !== TAKEN && (best === -1 || (left[i] as number) > (left[best] as number))) best = i;
+    yield sites[best] as number;
+    left[best] = TAKEN;
+  }
+}
+
+/** Below any rank. */
+const TAKEN = -Infinity;
 
 function sumOf(values: ArrayLike<number>): number {
   let sum = 0;

@@ -1,0 +1,141 @@
+/**
+ * What the dispatch policies cost in planning alone, each side by side with two-level on the same grid; and what a job that
+ * comes to DIANA's meta-queues costs in reprioritisation, side by side with working every job out anew.
+ */
+import { DEFAULT_POLICY, Grid, type Job, type Policy, parsePolicy, RandomStream } from '../src/core/index.js';
+import { queueOf, quotaPriority, thresholdOf } from '../src/core/priority/quota.js';
+import { dispatchGrid, planDispatch, policyOf } from './core.js';
+import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+
+const JOBS = 10_000;
+const SITES = 50;
+const DISPATCH: Record<string, unknown>[] = [
+  { kind: 'queues', order: 'FCFS', queueLimit: 1_000 },
+  { kind: 'job-ratio', queueLimit: 1_000 },
+  { kind: 'diana', queueLimit: 1 },
+  { kind: 'round-robin' },
+  { kind: 'random' },
+  { kind: 'most-flops' },
+];
+const planOf = ({ kind }: Record<string, unknown>): string => `dispatch-plan-${kind}`;
+
+const QUEUED = 100_000;
+const USERS = 100;
+const REPRIORITISE = `reprioritise-${QUEUED}`;
+
+/** Repeats before the first round, for the compiler. */
+const WARM_UP = 3;
+const ROUNDS = 9;
+
+async function planBench(grid: Grid, dispatch: Record<string, unknown>): Promise<Measured> {
+  const policy: Policy = parsePolicy({ ...DEFAULT_POLICY, dispatch });
+  const ours = () => planDispatch(grid, policy, JOBS);
+  const twoLevel = () => planDispatch(grid, policyOf('MS'), JOBS);
+  for (let i = 0; i < WARM_UP; i++) {
+    ours();
+    twoLevel();
+  }
+  return sideBySide(
+    {
+      name: planOf(dispatch),
+      unit: 's',
+      aim: null,
+      what: `planning alone: where 10 000 jobs at the root go among ${SITES} sites, every term recorded; against two-level`,
+    },
+    ROUNDS,
+    () => seconds(ours),
+    () => seconds(twoLevel),
+  );
+}
+
+/** Jobs of few sizes, as bulks have. */
+function metaGrid(): { grid: Grid; arrival: (id: number) => Job } {
+  const random = new RandomStream(3, 'meta');
+  const grid = new Grid();
+  for (let id = 1; id <= SITES; id++)
+    grid.setSite({ id, name: `site-${id}`, state: 'UP', localPolicy: null });
+  const arrival = (id: number): Job => ({
+    id,
+    userId: random.integer(1, USERS),
+    userClass: 'REGULAR',
+    submit: id,
+    estimate: random.integer(600, 10_000),
+    benchmark: 1,
+    deadline: null,
+    tasks: 1,
+    cpusPerTask: 2 ** random.integer(0, 5),
+    memoryMbPerTask: 1024,
+    licences: [],
+    os: null,
+    arch: null,
+    boost: 0,
+    priority: null,
+    runTimeLimit: null,
+    application: '',
+    groupId: 0,
+    migratedAt: null,
+    data: null,
+  });
+  for (let id = 1; id <= QUEUED; id++) grid.placeAtMeta(arrival(id), 1 + (id % SITES));
+  for (let user = 1; user <= USERS; user++) grid.quotas.set(user, random.integer(1, 2_000));
+  return { grid, arrival };
+}
+
+async function reprioritiseBench(): Promise<Measured> {
+  const { grid, arrival } = metaGrid();
+  const jobs: Job[] = [];
+  for (const { meta } of grid.sites) for (const { job } of meta.items()) jobs.push(job);
+  let id = QUEUED;
+  const ours = (): void => {
+    const job = arrival(++id);
+    grid.placeAtMeta(job, 1);
+    jobs.push(job);
+    grid.ledger.standings(grid.quotas);
+  };
+  const everyJob = (): number => {
+    const users = new Map<number, number>();
+    let processors = 0;
+    for (const { userId, tasks, cpusPerTask } of jobs) {
+      users.set(userId, (users.get(userId) ?? 0) + 1);
+      processors += tasks * cpusPerTask;
+    }
+    let quotas = 0;
+    for (const userId of users.keys()) quotas += grid.quotas.get(userId) as number;
+    let first = 0;
+    for (const { userId, tasks, cpusPerTask } of jobs) {
+      const quota = grid.quotas.get(userId) as number;
+      const threshold = thresholdOf(quota, quotas, processors, tasks * cpusPerTask);
+      if (queueOf(quotaPriority(users.get(userId) as number, threshold)) === 1) first++;
+    }
+    return first;
+  };
+  for (let i = 0; i < 20; i++) {
+    ours();
+    everyJob();
+  }
+  return sideBySide(
+    {
+      name: REPRIORITISE,
+      unit: 's',
+      aim: null,
+      what: `one job comes to the meta-queues, where 100 000 of ${USERS} users wait, and everyone's priority is worked out; against working out every job's`,
+    },
+    25,
+    () => seconds(ours),
+    () => seconds(everyJob),
+  );
+}
+
+export const policiesBench: Bench = {
+  names: [...DISPATCH.map(planOf), REPRIORITISE],
+  async run(only) {
+    const results: Measured[] = [];
+    if (DISPATCH.some((dispatch) => only(planOf(dispatch)))) {
+      const grid = dispatchGrid(JOBS, SITES);
+      for (const dispatch of DISPATCH)
+        if (only(planOf(dispatch))) results.push(await planBench(grid, dispatch));
+    }
+    if (only(REPRIORITISE)) results.push(await reprioritiseBench());
+    return results;
+  },
+};
