@@ -25,9 +25,38 @@ import {
 } from '../../../src/core/index.js';
 import { job as anyJob } from './drive.js';
 
+const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
+  {
+    weight: 8,
+    arbitrary: fc
+      .constantFrom('MS' as const, 'LS' as const, 'NONE' as const)
+      .map((mode) => ({ ...DEFAULT_POLICY.dispatch, mode, maxDelta: 3, window: 4 })),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('queues' as const),
+      order: fc.constantFrom('FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF'),
+      queueLimit: fc.integer({ min: 0, max: 3 }),
+      ageBoundS: fc.constantFrom(null, 20),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('job-ratio' as const),
+      queueLimit: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom({ kind: 'round-robin' }, { kind: 'random' }, { kind: 'most-flops' }),
+  },
+);
+
 export const anyPolicy: fc.Arbitrary<Policy> = fc
   .record({
-    mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
+    dispatch: anyDispatch,
     local: fc.constantFrom<LocalPolicy>(
       DEFAULT_POLICY.local,
       DEFAULT_POLICY.local,
@@ -41,22 +70,9 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       { kind: 'conservative', depth: 100 },
       { kind: 'hybrid', reservations: 2 },
     ),
-    queues: fc.option(
-      fc.record({
-        kind: fc.constant('queues' as const),
-        order: fc.constantFrom('FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF'),
-        queueLimit: fc.integer({ min: 0, max: 3 }),
-        ageBoundS: fc.constantFrom(null, 20),
-      }),
-    ),
     seed: fc.nat(1000),
   })
-  .map(({ mode, local, queues, seed }) => ({
-    ...DEFAULT_POLICY,
-    seed,
-    local,
-    dispatch: queues ?? { ...DEFAULT_POLICY.dispatch, mode, maxDelta: 3, window: 4 },
-  }));
+  .map((given) => ({ ...DEFAULT_POLICY, ...given }));
 
 const KINDS = ['a', 'b'];
 
