@@ -60,6 +60,28 @@ describe('plans', () => {
   });
 });
 
+describe('liveness', () => {
+  it('every job that some site can run comes to a local queue, as those there go on', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        const w = play(given);
+        const waiting = (): number =>
+          w.at('ROOT', null).length + w.sites.flatMap(({ id }) => w.at('META', id)).length;
+        for (let rest = 0, before = -1; rest < 20; ) {
+          w.cycle();
+          for (let site = 1; site <= SITES; site++) w.play({ kind: 'start', site });
+          w.now += 1;
+          const left = waiting();
+          rest = left === before ? rest + 1 : 0;
+          before = left;
+        }
+        for (const { job } of w.places.values()) expect(w.canRunSomewhere(job)).toBe(false);
+      }),
+      RUNS,
+    );
+  });
+});
+
 describe('migration', () => {
   it('never flaps: a group goes back only when loads have changed, and all comes to rest', () => {
     let exported = 0;

@@ -267,7 +267,7 @@ export class DianaWorld {
     );
   }
 
-  private canRunSomewhere(job: Job): boolean {
+  canRunSomewhere(job: Job): boolean {
     return this.sites.some(({ id }) => this.canRun(id, job));
   }
 }
