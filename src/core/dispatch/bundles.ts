@@ -54,7 +54,8 @@ export function bundlesOf(
   const lowest = new Map<number, number>();
   const all = sites.map(({ meta }) => {
     const bundles = new Map<number, Bundle>();
-    for (const part of meta.parts.values()) {
+    // In an order of its own, so that sums over a group do not depend on who came first.
+    for (const part of [...meta.parts.values()].sort((a, b) => (a.key < b.key ? -1 : 1))) {
       // Without a standing all of its jobs have left.
       const standing = standings.groups.get(part.key);
       if (standing === undefined) continue;

@@ -90,13 +90,8 @@ export class DianaDispatch implements DispatchPass {
     const queues = new PassQueues(grid.sites, standings);
     if (known !== null && place?.at === 'META')
       queues.leaveMeta(grid.sites.indexOf(grid.siteEntry(place.siteId)), known);
-    const { index, explanation, priority } = this.cheapest(
-      job,
-      grid.requirementOf(job),
-      eligibility,
-      queues,
-      standings,
-    );
+    const requirement = grid.requirementOf(job);
+    const { index, explanation, priority } = this.cheapest(job, requirement, eligibility, queues, standings);
     return { site: this.site(index), priority, reason: ReasonCode.LEAST_COST, explanation };
   }
 
