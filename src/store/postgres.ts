@@ -40,7 +40,6 @@ import * as gridSql from './sql/grid.js';
 import * as movesSql from './sql/moves.js';
 import * as presenceSql from './sql/presence.js';
 import * as pruneSql from './sql/prune.js';
-import * as ratiosSql from './sql/ratios.js';
 import * as reportsSql from './sql/reports.js';
 import * as startsSql from './sql/starts.js';
 import * as submitSql from './sql/submit.js';
@@ -163,14 +162,13 @@ export class PostgresStore implements Store {
       number[] | null,
       [number, UserClass, number][] | null,
       DirectoryArray | null,
-      [number, Dataset | null][] | null,
-      [number, number, Link | null][] | null,
+      [number, number | null][] | null,
       RunAverages[] | null,
       TrafficCount[] | null,
     ];
     const answer = await read<Answer | null>(this.prisma, changesSql.changesSince, cursor, limit);
     if (answer === null) return 'too-old';
-    const [next, events, jobs, margins, users, directory, datasets, links, averages, traffic] = answer;
+    const [next, events, jobs, margins, users, directory, data, averages, traffic] = answer;
     return {
       cursor: next,
       jobs: (jobs ?? []).map(
@@ -183,11 +181,29 @@ export class PostgresStore implements Store {
       margins: margins ?? [],
       users: (users ?? []).map(([userId, userClass, share]) => ({ userId, userClass, share })),
       directory: directory && directoryFromArray(directory),
-      datasets: (datasets ?? []).map(([id, dataset]) => ({ id, dataset })),
-      links: (links ?? []).map(([fromSiteId, toSiteId, link]) => ({ fromSiteId, toSiteId, link })),
+      ...(await this.changedData(data ?? [])),
       averages: averages ?? [],
       traffic: traffic ?? [],
       more: events >= limit,
+    };
+  }
+
+  /** Datasets (an id and null) and links (two sites) as they are now. */
+  private async changedData(
+    changed: readonly [number, number | null][],
+  ): Promise<Pick<GridChanges, 'datasets' | 'links'>> {
+    if (changed.length === 0) return { datasets: [], links: [] };
+    const links = changed.filter(([, to]) => to !== null);
+    const answer = await read<[[number, Dataset | null][], [number, number, Link | null][]]>(
+      this.prisma,
+      changesSql.changedData,
+      plainColumn(changed.filter(([, to]) => to === null).map(([id]) => id)),
+      plainColumn(links.map(([from]) => from)),
+      plainColumn(links.map(([, to]) => to)),
+    );
+    return {
+      datasets: answer[0].map(([id, dataset]) => ({ id, dataset })),
+      links: answer[1].map(([fromSiteId, toSiteId, link]) => ({ fromSiteId, toSiteId, link })),
     };
   }
 
@@ -594,8 +610,6 @@ export class PostgresStore implements Store {
       const ids = plainColumn(requeued.map((report) => report.jobId));
       await write(tx, reportsSql.requeueJobs, ids, textColumn(requeued.map((report) => report.message)));
     }
-    const completed = ended.filter(({ end }) => end.state === 'COMPLETED').map(({ report }) => report.jobId);
-    if (completed.length > 0) await write(tx, ratiosSql.learnFromRuns, plainColumn(completed));
     return { results, touched: [...touched] };
   }
 

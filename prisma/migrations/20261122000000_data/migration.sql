@@ -1,6 +1,6 @@
 -- Where data lies, what the network is like, what runs have shown, meta-queues, and groups of jobs.
 -- Lock order: datasets by id and links by (from, to) are locked after their sites and before whatever writes events. Averages and
--- points of job ratios are written last of all, behind the event lock: so ids of points, too, are in the order of commits.
+-- points of job ratios are written last of all, by a trigger, behind the event lock: so ids of points, too, are in the order of commits.
 
 -- About a dataset (entity_id; site_id is null), or about the link from site entity_id to site site_id.
 ALTER TYPE event_kind ADD VALUE 'DATA';
@@ -217,3 +217,58 @@ CREATE INDEX job_ratios_application ON job_ratios (application, id);
 -- The largest id that retention has deleted: a cursor below it is too old.
 CREATE TABLE job_ratios_horizon (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), id bigint NOT NULL);
 INSERT INTO job_ratios_horizon (id) VALUES (0);
+
+-- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
+-- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
+-- averagesWith and resourceKinds. The mean over a batch is that over its runs one after another. A point is never later than now,
+-- whatever the agent's clock says: retention goes by it.
+-- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. The plan is made for ten rows,
+-- so joins that must not be tried pair by pair are look-ups (LATERAL … OFFSET 0). Its name puts it behind jobs_updated, and so behind
+-- the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
+CREATE FUNCTION jobs_learnt() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE ids bigint[] := ARRAY(SELECT id FROM new_rows WHERE state = 'COMPLETED');
+BEGIN
+  IF ids = '{}' THEN
+    RETURN NULL;
+  END IF;
+  WITH run AS MATERIALIZED (
+    SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
+           p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
+           least(r.wall_s, greatest(0, coalesce(r.io_wait_s, r.wall_s - r.cpu_s / (j.tasks * j.cpus_per_task), 0))) AS io_s,
+           '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.arch)::text, 'null')
+               || CASE WHEN j.licences = '{}' THEN ''
+                       ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place) FROM unnest(j.licences) WITH ORDINALITY AS l (kind, place)) END
+               || ']' AS kinds
+      FROM jobs j,
+           LATERAL (SELECT *, extract(epoch FROM ended_at - started_at)::float8 AS wall_s FROM runs
+                     WHERE job_id = j.id AND epoch = j.epoch AND ended_at > started_at OFFSET 0) r,
+           LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
+     WHERE j.id = ANY (ids)
+  ), known AS MATERIALIZED (
+    SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
+      FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1
+  ), averaged AS (
+    INSERT INTO run_averages AS a (application, user_id, kinds, count, turnaround_s, execution_s, io_s, event_id, updated_at)
+      SELECT application, user_id, kinds, count(*), avg(f * wall_s), avg(f * (wall_s - io_s)), avg(f * io_s),
+             (SELECT max(id) FROM events), clock_timestamp()
+        FROM run GROUP BY 1, 2, 3
+      ON CONFLICT (application, user_id, kinds) DO UPDATE SET count = a.count + excluded.count,
+        turnaround_s = (a.turnaround_s * a.count + excluded.turnaround_s * excluded.count) / (a.count + excluded.count),
+        execution_s = (a.execution_s * a.count + excluded.execution_s * excluded.count) / (a.count + excluded.count),
+        io_s = (a.io_s * a.count + excluded.io_s * excluded.count) / (a.count + excluded.count),
+        event_id = excluded.event_id, updated_at = excluded.updated_at
+  ), summed AS (
+    SELECT r.*, coalesce(k.runs, 0) + count(*) OVER so_far AS runs,
+           coalesce(k.turnaround_s, 0) + sum(r.f * r.wall_s) OVER so_far AS turnaround_sum,
+           coalesce(k.execution_s, 0) + sum(r.f * (r.wall_s - r.io_s)) OVER so_far AS execution_sum
+      FROM run r LEFT JOIN known k USING (application)
+    WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
+  )
+  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
+    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
+           CASE WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
+      FROM summed ORDER BY id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_updated_learnt AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION jobs_learnt();

@@ -12,7 +12,8 @@ import { averages } from './ratios.js';
  * event at which they were written.
  *
  * $1: the cursor; $2: at most so many events. Answers null where retention has passed the cursor, else
- * [cursor, events in the window, jobs, margins, users, directory, datasets, links, averages, traffic].
+ * [cursor, events in the window, jobs, margins, users, directory, data, averages, traffic]; data:
+ * [[dataset or first site, null or second site], …], for `changedData`, which is seldom needed.
  */
 export const changesSince = `
 WITH news AS MATERIALIZED (
@@ -23,6 +24,17 @@ WITH news AS MATERIALIZED (
     FROM news WHERE seq IS NOT NULL
   WINDOW of_job AS (PARTITION BY entity_id)
    ORDER BY entity_id, id DESC
+), directory AS MATERIALIZED (
+  SELECT kind, entity_id, site_id FROM news WHERE seq IS NULL
+), traffic AS MATERIALIZED (
+  -- By instants first, of which each statement has but one.
+  SELECT site_id, at, count(*) FILTER (WHERE to_state IN ('QUEUED', 'DISPATCHED')) AS arrivals,
+         count(*) FILTER (WHERE to_state NOT IN ('QUEUED', 'DISPATCHED')) AS services
+    FROM news
+   WHERE site_id IS NOT NULL
+     AND (to_state IN ('QUEUED', 'DISPATCHED') AND from_site_id IS DISTINCT FROM site_id
+          OR to_state IN ('COMPLETED', 'FAILED', 'CANCELLED') AND from_state IN ('ASSIGNED', 'RUNNING', 'CANCELLING'))
+   GROUP BY 1, 2
 )
 SELECT CASE WHEN $1::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
   coalesce((SELECT max(id) FROM news), $1::bigint)::text,
@@ -39,22 +51,23 @@ SELECT CASE WHEN $1::bigint >= (SELECT id FROM events_horizon) THEN json_build_a
   (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM j.submitted_at)::float8 ORDER BY w.id)
      FROM news w JOIN jobs j ON j.id = w.entity_id
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
-  (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share)) FROM news w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
-  CASE WHEN EXISTS (SELECT 1 FROM news WHERE kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY')) THEN ${directoryJson} END,
-  (SELECT json_agg(json_build_array(w.id, CASE WHEN v.id IS NOT NULL THEN ${dataset} END) ORDER BY w.id)
-     FROM (SELECT DISTINCT entity_id AS id FROM news WHERE kind = 'DATA' AND site_id IS NULL) w
-     LEFT JOIN datasets v ON v.id = w.id AND v.removed_at IS NULL),
-  (SELECT json_agg(json_build_array(w.from_id, w.to_id, CASE WHEN v.to_site_id IS NOT NULL THEN ${link} END) ORDER BY w.from_id, w.to_id)
-     FROM (SELECT DISTINCT entity_id AS from_id, site_id AS to_id FROM news WHERE kind = 'DATA' AND site_id IS NOT NULL) w
-     LEFT JOIN links v ON v.from_site_id = w.from_id AND v.to_site_id = w.to_id),
+  (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share)) FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
+  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY')) THEN ${directoryJson} END,
+  (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
   (SELECT json_agg(${averages}) FROM run_averages v WHERE event_id > $1::bigint),
   (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)
-     FROM (SELECT site_id, floor(extract(epoch FROM at) / 5)::bigint * 5 AS at,
-                  count(*) FILTER (WHERE to_state IN ('QUEUED', 'DISPATCHED')) AS arrivals,
-                  count(*) FILTER (WHERE to_state NOT IN ('QUEUED', 'DISPATCHED')) AS services
-             FROM news
-            WHERE site_id IS NOT NULL
-              AND (to_state IN ('QUEUED', 'DISPATCHED') AND from_site_id IS DISTINCT FROM site_id
-                   OR to_state IN ('COMPLETED', 'FAILED', 'CANCELLED') AND from_state IN ('ASSIGNED', 'RUNNING', 'CANCELLING'))
-            GROUP BY 1, 2) t)
+     FROM (SELECT site_id, floor(extract(epoch FROM at) / 5)::bigint * 5 AS at, sum(arrivals) AS arrivals, sum(services) AS services
+             FROM traffic GROUP BY 1, 2) t)
 ) END::text AS v`;
+
+/**
+ * Datasets and links as they are now. $1: datasets; $2, $3: links, from and to. Answers
+ * [[[id, dataset or null], …], [[from, to, link or null], …]].
+ */
+export const changedData = `
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(json_build_array(w.id, CASE WHEN v.id IS NOT NULL THEN ${dataset} END)), '[]')
+     FROM unnest($1::integer[]) AS w (id) LEFT JOIN datasets v ON v.id = w.id AND v.removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_array(w.from_id, w.to_id, CASE WHEN v.to_site_id IS NOT NULL THEN ${link} END)), '[]')
+     FROM unnest($2::integer[], $3::integer[]) AS w (from_id, to_id)
+     LEFT JOIN links v ON v.from_site_id = w.from_id AND v.to_site_id = w.to_id))::text AS v`;
