@@ -46,6 +46,8 @@ export interface NewSite {
   latitude: number | null;
   longitude: number | null;
   localPolicy: LocalPolicy | null;
+  /** Null or left out: as many as fit. */
+  maxRunningJobs?: number | null;
 }
 
 export interface NewMachine {
@@ -57,6 +59,8 @@ export interface NewMachine {
   os: string;
   arch: string;
   licenceIds: number[];
+  /** Null or left out: shared in space. */
+  maxTasks?: number | null;
 }
 
 export interface NewLicence {
@@ -279,6 +283,14 @@ export class Directory {
           `jobs hold ${before.memoryUsedMb} MB of machine ${before.name}; memoryMb: ${memoryMb} is less`,
         );
       }
+      const { maxTasks = before.maxTasks } = change;
+      if ((maxTasks === null) !== (before.maxTasks === null) && isHeld(before))
+        throw conflict(`${heldOf(before)}; maxTasks: how it is shared can change when it is drained`);
+      if (maxTasks !== null && maxTasks < before.tasksUsed) {
+        throw conflict(
+          `${before.tasksUsed} tasks are on machine ${before.name}; maxTasks: ${maxTasks} is less`,
+        );
+      }
       if (change.licenceIds) await this.checkLicences(tx, before.siteId, change.licenceIds);
       await unique(`a machine called ${change.name} is in service at the site`, () =>
         tx.machine.update({ where: { id: machineId }, data: change, select: { id: true } }),
@@ -293,8 +305,7 @@ export class Directory {
   removeMachine(machineId: number, now: number, actor: Actor): Promise<Change<MachineRow>> {
     return this.change(actor, 'removeMachine', async (tx, audit) => {
       const before = await this.lockMachine(tx, machineId);
-      if (before.cpusUsed > 0)
-        throw conflict(`jobs hold ${before.cpusUsed} CPUs of machine ${before.name}; drain it first`);
+      if (isHeld(before)) throw conflict(`${heldOf(before)}; drain it first`);
       await write(
         tx,
         'UPDATE machines SET removed_at = to_timestamp($2::float8) WHERE id = $1',
@@ -820,6 +831,11 @@ async function one<T>(connection: Reader, row: string, table: string, key: strin
   );
   return found as T;
 }
+
+const isHeld = ({ cpusUsed, tasksUsed }: MachineRow): boolean => cpusUsed + tasksUsed > 0;
+
+const heldOf = ({ name, maxTasks, cpusUsed, tasksUsed }: MachineRow): string =>
+  `jobs hold ${maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} places`} of machine ${name}`;
 
 const siteOf = (tx: Reader, id: number) => one<SiteRow>(tx, rows.siteRow, 'sites', 'id', id);
 const machineOf = (tx: Reader, id: number) => one<MachineRow>(tx, rows.machineRow, 'machines', 'id', id);

@@ -74,6 +74,7 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   heartbeatAt: number | null;
   cpusUsed: number;
   memoryUsedMb: number;
+  tasksUsed: number;
   removed: boolean;
 }
 
@@ -187,9 +188,13 @@ export class MemoryStore implements Store {
     this.event('DATA', fromSiteId, toSiteId);
   }
 
-  addSite(name: string, localPolicy: LocalPolicy | null = null): number {
+  addSite(
+    name: string,
+    localPolicy: LocalPolicy | null = null,
+    maxRunningJobs: number | null = null,
+  ): number {
     const id = this.sites.size + 1;
-    this.sites.set(id, { id, name, state: 'UP', localPolicy, removed: false });
+    this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, removed: false });
     this.event('SITE', id, id);
     return id;
   }
@@ -207,6 +212,7 @@ export class MemoryStore implements Store {
       heartbeatAt: null,
       cpusUsed: 0,
       memoryUsedMb: 0,
+      tasksUsed: 0,
       removed: false,
     } as const;
     this.machines.set(id, { ...machine, id, ...empty });
@@ -424,12 +430,17 @@ export class MemoryStore implements Store {
     );
     const free: FreeResources = {
       machines: new Map(
-        machines.map(({ id, cpus, cpusUsed, memoryMb, memoryUsedMb }) => [
+        machines.map(({ id, cpus, cpusUsed, memoryMb, memoryUsedMb, maxTasks, tasksUsed }) => [
           id,
-          { cpus: cpus - cpusUsed, memoryMb: memoryMb - memoryUsedMb },
+          {
+            cpus: cpus - cpusUsed,
+            memoryMb: memoryMb - memoryUsedMb,
+            places: maxTasks ? maxTasks - tasksUsed : null,
+          },
         ]),
       ),
       licences: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
+      runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
     };
     const accepted: Start[] = [];
     const refused: Applied['refused'] = [];
@@ -463,6 +474,10 @@ export class MemoryStore implements Store {
     else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  private liveAt(siteId: number): number {
+    return [...this.runs.values()].filter((run) => run.siteId === siteId && run.endedAt === null).length;
   }
 
   private keepPromises(siteId: number, kept: KeptPromises | null): boolean {
@@ -909,7 +924,8 @@ export class MemoryStore implements Store {
   ): void {
     for (const { machineId, tasks } of allocations) {
       const machine = this.machines.get(machineId) as MemoryMachine;
-      machine.cpusUsed += sign * tasks * job.cpusPerTask;
+      if (machine.maxTasks) machine.tasksUsed += sign * tasks;
+      else machine.cpusUsed += sign * tasks * job.cpusPerTask;
       machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
     }
     for (const id of licenceIds) (this.licences.get(id) as { inUse: number }).inUse += sign;
@@ -925,14 +941,15 @@ export class MemoryStore implements Store {
       [...list].filter((one) => !one.removed);
     return {
       policy: this.policy,
-      sites: inService(this.sites.values()).map(({ id, name, state, localPolicy }) => ({
+      sites: inService(this.sites.values()).map(({ id, name, state, localPolicy, maxRunningJobs }) => ({
         id,
         name,
         state,
         localPolicy,
+        maxRunningJobs,
       })),
       machines: inService(this.machines.values()).map(
-        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licences, state, silent }) => {
+        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licences, state, silent, maxTasks = null }) => {
           return {
             id,
             siteId,
@@ -943,6 +960,7 @@ export class MemoryStore implements Store {
             arch,
             licences,
             available: state === 'UP' && !silent,
+            maxTasks,
           };
         },
       ),

@@ -337,8 +337,14 @@ export class PostgresStore implements Store {
       const [up, found] = await read<
         [boolean, [number, JobState, number | null, number, number, number, number, string[]][]]
       >(tx, startsSql.lockStarts, siteId, plainColumn(starts.map((start) => start.jobId)));
-      const [machines, licences, reserved, promised] = await read<
-        [[number, number, number][], [number, string, number][], ReservationArray | null, boolean]
+      const [machines, licences, reserved, promised, runs] = await read<
+        [
+          [number, number, number, number | null][],
+          [number, string, number][],
+          ReservationArray | null,
+          boolean,
+          number | null,
+        ]
       >(
         tx,
         startsSql.lockResources,
@@ -358,8 +364,9 @@ export class PostgresStore implements Store {
         ]),
       );
       const free: FreeResources = {
-        machines: new Map(machines.map(([id, cpus, memoryMb]) => [id, { cpus, memoryMb }])),
+        machines: new Map(machines.map(([id, cpus, memoryMb, places]) => [id, { cpus, memoryMb, places }])),
         licences: new Map(licences.map(([id, kind, copies]) => [id, { kind, copies }])),
+        runs,
       };
       const accepted: Start[] = [];
       const epochs: number[] = [];

@@ -130,6 +130,7 @@ export interface SiteRow {
   latitude: number | null;
   longitude: number | null;
   localPolicy: unknown;
+  maxRunningJobs: number | null;
   agentSeenAt: number | null;
   createdAt: number;
   removedAt: number | null;
@@ -150,6 +151,8 @@ export interface MachineRow {
   silent: boolean;
   cpusUsed: number;
   memoryUsedMb: number;
+  maxTasks: number | null;
+  tasksUsed: number;
   removedAt: number | null;
 }
 

@@ -98,8 +98,17 @@ export interface StartedJob {
 
 /** What is free now at a site. `admitStart` takes from it what it admits. */
 export interface FreeResources {
-  machines: Map<number, { cpus: number; memoryMb: number }>;
+  machines: Map<number, FreeMachine>;
   licences: Map<number, { kind: string; copies: number }>;
+  /** How many more jobs it may run; null: any number. */
+  runs: number | null;
+}
+
+interface FreeMachine {
+  cpus: number;
+  memoryMb: number;
+  /** Of a time-shared machine: how many more tasks it takes, each of another job; its CPUs are not used up. null: it is not one. */
+  places: number | null;
 }
 
 /** Why the start can not be carried out; null: it can, and what it needs has been taken from `free`. */
@@ -108,6 +117,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   if (job.state !== 'DISPATCHED' || job.siteId !== start.siteId) {
     return `the job is ${job.state}${job.siteId === null ? '' : ` at site ${job.siteId}`}`;
   }
+  if (free.runs !== null && free.runs < 1) return 'the site runs as many jobs as it may';
   const tasks = start.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
   if (tasks !== job.tasks) return `${tasks} tasks are placed; the job has ${job.tasks}`;
   if (new Set(start.allocations.map((allocation) => allocation.machineId)).size < start.allocations.length) {
@@ -116,6 +126,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId);
     if (machine === undefined) return `machine ${machineId} is not available`;
+    if (machine.places !== null && tasks > 1) return `machine ${machineId} takes one task of a job`;
+    if (machine.places !== null && machine.places < 1) return `machine ${machineId} takes no further task`;
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
     if (machine.memoryMb < tasks * job.memoryMbPerTask)
       return `machine ${machineId} has ${machine.memoryMb} MB free`;
@@ -129,13 +141,15 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
       return `licence ${licenceId} has no free copy`;
   }
   for (const { machineId, tasks } of start.allocations) {
-    const machine = free.machines.get(machineId) as { cpus: number; memoryMb: number };
-    machine.cpus -= tasks * job.cpusPerTask;
+    const machine = free.machines.get(machineId) as FreeMachine;
+    if (machine.places === null) machine.cpus -= tasks * job.cpusPerTask;
+    else machine.places--;
     machine.memoryMb -= tasks * job.memoryMbPerTask;
   }
   for (const licenceId of start.licenceIds) {
     (free.licences.get(licenceId) as { copies: number }).copies--;
   }
+  if (free.runs !== null) free.runs--;
   return null;
 }
 

@@ -78,6 +78,51 @@ it('plans for the same machines never over-commit them, and take all there is', 
   expect(await world.breaches()).toEqual([]);
 });
 
+it('plans for one time-shared machine never put more tasks on it than it takes', async () => {
+  const shared = await world.addMachine(site, 'shared', 1, 1000, [], 7);
+  await store.heartbeat(site, [shared], T0);
+  const ids = await dispatched(
+    world,
+    user,
+    site,
+    times(24, () => newJob()),
+  );
+  const outcomes = await Promise.all(
+    ids.map((id) => store.applyStarts(site, [start(id, site, { [shared]: 1 })], null, context())),
+  );
+  expect(outcomes.flatMap((outcome) => outcome.accepted)).toHaveLength(7);
+  expect(await world.breaches()).toEqual([]);
+});
+
+it('a site never runs more jobs than it may, whoever plans, while others come to it', async () => {
+  const few = await world.addSite('few', 5);
+  const machine = await world.addMachine(few, 'm', 64);
+  await store.heartbeat(few, [machine], T0);
+  const ids = await dispatched(
+    world,
+    user,
+    few,
+    times(24, () => newJob()),
+  );
+  const more = await submit(
+    world,
+    user,
+    times(10, () => newJob()),
+  );
+  const outcomes = await Promise.all([
+    ...ids.map((id) => store.applyStarts(few, [start(id, few, { [machine]: 1 })], null, context())),
+    ...more.map((id) => store.applyMoves([move(id, few)], context())),
+  ]);
+  expect(outcomes.slice(0, ids.length).flatMap((outcome) => outcome.accepted)).toHaveLength(5);
+  expect(outcomes.slice(ids.length).flatMap((outcome) => outcome.accepted)).toHaveLength(10);
+  const { rows } = await test.pool.query(
+    'SELECT count(*)::int AS live FROM runs WHERE site_id = $1 AND ended_at IS NULL',
+    [few],
+  );
+  expect(rows).toEqual([{ live: 5 }]);
+  expect(await world.breaches()).toEqual([]);
+});
+
 it('runs that end at once are all in the history, once each, and its points are seen in the order of their ids', async () => {
   const applications = ['a', 'b', 'c'];
   const ids = await assigned(

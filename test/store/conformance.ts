@@ -314,6 +314,69 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes places and memory of a time-shared machine, no CPUs, and one task of a job', async () => {
+        const shared = await world.addMachine(site, 'm3', 2, 100, [], 3);
+        await store.heartbeat(site, [shared], T0);
+        const ids = await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 2 }),
+          newJob({ tasks: 2 }),
+          newJob({ cpusPerTask: 3 }),
+          newJob({ tasks: 2 }),
+          newJob({ memoryMbPerTask: 101 }),
+          newJob(),
+          newJob(),
+        ]);
+        const on = (i: number, machines: Record<number, number>) => start(ids[i]!, site, machines);
+        const plan = [
+          on(0, { [shared]: 1 }),
+          on(1, { [shared]: 2 }),
+          on(2, { [shared]: 1 }),
+          on(3, { [shared]: 1, [machine]: 1 }),
+          on(4, { [shared]: 1 }),
+          on(5, { [shared]: 1 }),
+          on(6, { [shared]: 1 }),
+        ];
+        const outcome = await store.applyStarts(site, plan, null, context());
+        expect(outcome.accepted).toEqual([ids[0], ids[3], ids[5]]);
+        expect(outcome.refused.map(({ why }) => why)).toEqual([
+          `machine ${shared} takes one task of a job`,
+          `machine ${shared} has 2 free CPUs`,
+          `machine ${shared} has 100 MB free`,
+          `machine ${shared} takes no further task`,
+        ]);
+        await nothingBroken();
+        await store.reportRuns(site, [ended(ids[3]!, 1)], 3);
+        const again = await store.applyStarts(site, [on(6, { [shared]: 1 })], null, context());
+        expect(again.accepted).toEqual([ids[6]]);
+        await nothingBroken();
+        const { machines } = await store.loadGrid(1);
+        expect(machines.map(({ maxTasks }) => maxTasks)).toEqual([null, null, null, 3]);
+      });
+
+      it('runs no more jobs at a site than it may', async () => {
+        const few = await world.addSite('few', 2);
+        const large = await world.addMachine(few, 'm1', 64);
+        await store.heartbeat(few, [large], T0);
+        const ids = await dispatched(
+          world,
+          user,
+          few,
+          Array.from({ length: 4 }, () => newJob()),
+        );
+        const plan = (from: number) => ids.slice(from).map((id) => start(id, few, { [large]: 1 }));
+        const outcome = await store.applyStarts(few, plan(0), null, context());
+        expect(outcome.accepted).toEqual(ids.slice(0, 2));
+        expect(outcome.refused.map(({ why }) => why)).toEqual(
+          Array(2).fill('the site runs as many jobs as it may'),
+        );
+        expect((await store.applyStarts(few, plan(2), null, context())).accepted).toEqual([]);
+        await store.reportRuns(few, [ended(ids[0]!, 1)], 3);
+        expect((await store.applyStarts(few, plan(2), null, context())).accepted).toEqual([ids[2]]);
+        await nothingBroken();
+        const { sites } = await store.loadGrid(1);
+        expect(sites.map(({ maxRunningJobs }) => maxRunningJobs)).toEqual([null, null, 2]);
+      });
+
       it('never over-commits licences; the grid-wide pool is one for all sites', async () => {
         const pool = await world.addLicence('cad', 2, null);
         const own = await world.addLicence('cad', 1, site);

@@ -194,6 +194,24 @@ describe('machines', () => {
     );
   });
 
+  it('change how they are shared only when empty', async () => {
+    const [job] = await assigned(world, user, site, machine, [newJob()]);
+    const share = (maxTasks: number | null) => refusal(directory.updateMachine(machine, { maxTasks }, actor));
+    expect(await share(2)).toBe(
+      'CONFLICT: jobs hold 1 CPUs of machine m1; maxTasks: how it is shared can change when it is drained',
+    );
+    await world.store.reportRuns(site, [ended(job!, 1)], 3);
+    expect(await share(3)).toBe('done');
+    await assigned(world, user, site, machine, [newJob(), newJob()]);
+    expect(await queries.machines(null, null, 9)).toMatchObject([{ maxTasks: 3, tasksUsed: 2, cpusUsed: 0 }]);
+    expect(await share(1)).toBe('CONFLICT: 2 tasks are on machine m1; maxTasks: 1 is less');
+    expect(await share(null)).toMatch('CONFLICT: jobs hold 2 places of machine m1; maxTasks: how');
+    expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
+      'CONFLICT: jobs hold 2 places of machine m1; drain it first',
+    );
+    expect(await share(2)).toBe('done');
+  });
+
   it('shrink no further than what jobs hold, and leave only empty', async () => {
     const [job] = await assigned(world, user, site, machine, [
       newJob({ cpusPerTask: 3, memoryMbPerTask: 200 }),

@@ -320,8 +320,10 @@ async function setUp(world: World): Promise<void> {
   await world.addUser('ann', 'REGULAR', { limit: 12, periodS: 60 });
   await world.addUser('bob');
   for (let site = 1; site <= SITES; site++) {
-    await world.addSite(`s${site}`);
-    for (let n = 1; n <= MACHINES / SITES; n++) await world.addMachine(site, `m${n}`, 4, 600);
+    // The second site runs three jobs at most, and shares one of its machines in time.
+    await world.addSite(`s${site}`, site === 2 ? 3 : null);
+    for (let n = 1; n <= MACHINES / SITES; n++)
+      await world.addMachine(site, `m${n}`, 4, 600, [], site === 2 && n === 2 ? 2 : null);
     await world.store.heartbeat(site, [1, 2, 3, 4], T0);
   }
   await world.addLicence('cad', 1, null);

@@ -47,6 +47,16 @@ it.each([
   ['an epoch is skipped', 'UPDATE jobs SET epoch = 2 WHERE id = 2', /^2: epochs count/],
   ['a task is nowhere', 'UPDATE jobs SET tasks = 2 WHERE id = 1', /^2: a run places all tasks/],
   ['a machine counts too little', 'UPDATE machines SET cpus_used = 0', /^3: what machines count/],
+  [
+    'a time-shared machine counts too little',
+    'UPDATE machines SET cpus_used = 0, max_tasks = 5',
+    /^3: what machines count/,
+  ],
+  [
+    'two tasks of a job share a machine in time',
+    `UPDATE machines SET cpus_used = 0, max_tasks = 5, tasks_used = 2; UPDATE runs SET machine_tasks = '{2}' WHERE ended_at IS NULL`,
+    /^3: no two tasks/,
+  ],
   ['a licence counts too much', 'UPDATE licences SET in_use = 1', /^3: what licences count/],
   [
     'a licence is not held',

@@ -153,6 +153,31 @@ describe('the database refuses', () => {
       'machines_cpus_never_over_committed',
     ],
     [
+      'more tasks than share a machine in time',
+      `UPDATE machines SET max_tasks = 1; ${run(1, 1)}; ${run(2, 1)}`,
+      'machines_tasks_never_over_committed',
+    ],
+    [
+      'fewer places than tasks on a machine',
+      `UPDATE machines SET max_tasks = 2; ${run(1, 1)}; ${run(2, 1)}; UPDATE machines SET max_tasks = 1`,
+      'machines_tasks_never_over_committed',
+    ],
+    [
+      'a machine shared in space with tasks that share it in time',
+      `UPDATE machines SET max_tasks = 2; ${run(1, 1)}; UPDATE machines SET max_tasks = NULL`,
+      'machines_tasks_never_over_committed',
+    ],
+    [
+      'a machine shared in time with jobs that hold its CPUs',
+      `${run(1, 1)}; UPDATE machines SET max_tasks = 2`,
+      'machines_shared_one_way',
+    ],
+    [
+      'more running jobs than a site may have',
+      `UPDATE sites SET max_running_jobs = 1; ${run(1, 1)}; ${run(2, 1)}`,
+      'sites_running_jobs_limited',
+    ],
+    [
       'two pools of one kind in one place',
       `INSERT INTO licences (kind, copies) VALUES ('cad', 3)`,
       'licences_kind',
@@ -171,5 +196,17 @@ describe('the database refuses', () => {
     ).toBeNull();
     const { rows } = await client.query(`SELECT cpus_used, in_use FROM machines, licences`);
     expect(rows).toEqual([{ cpus_used: 2, in_use: 1 }]);
+  });
+
+  it('no tasks that there are places for, and counts them until their runs end', async () => {
+    const wide = { cpus_per_task: '2' };
+    const statements = `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch, max_tasks)
+        VALUES (1, 'shared', 2, 100, 100, 'linux', 'x64', 2);
+      UPDATE sites SET max_running_jobs = 3;
+      ${run(1, 1, { ...wide, machine_ids: `'{2}'` })}; ${run(2, 1, { ...wide, machine_ids: `'{2}'` })};
+      UPDATE runs SET ended_at = now(), cause = 'EXITED_ZERO' WHERE job_id = 1`;
+    expect(await refused(statements)).toBeNull();
+    const { rows } = await client.query('SELECT cpus_used, tasks_used FROM machines WHERE id = 2');
+    expect(rows).toEqual([{ cpus_used: 0, tasks_used: 1 }]);
   });
 });

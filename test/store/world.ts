@@ -19,7 +19,7 @@ export interface World {
   store: Store;
   addUser(name: string, userClass?: UserClass, quota?: { limit: number; periodS: number }): Promise<number>;
   setUserClass(userId: number, userClass: UserClass): Promise<void>;
-  addSite(name: string): Promise<number>;
+  addSite(name: string, maxRunningJobs?: number | null): Promise<number>;
   setSiteState(siteId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
   addMachine(
     siteId: number,
@@ -27,6 +27,7 @@ export interface World {
     cpus: number,
     memoryMb?: number,
     licences?: number[],
+    maxTasks?: number | null,
   ): Promise<number>;
   setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
   setShare(userId: number, share: number): Promise<void>;
@@ -211,10 +212,12 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     store,
     addUser: async (_name, userClass, quota) => store.addUser(userClass, quota ?? null),
     setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
-    addSite: async (name) => store.addSite(name),
+    addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licences = []) =>
-      store.addMachine({ siteId, name, cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licences }),
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licences = [], maxTasks = null) => {
+      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licences, maxTasks };
+      return store.addMachine({ siteId, name, ...shape });
+    },
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
     addLicence: async (kind, copies, siteId) => store.addLicence(kind, copies, siteId),
     newPolicy: async (change = { seed: 2 }) =>
@@ -236,14 +239,22 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     events: async (jobId) => store.events.filter((event) => event.seq !== null && event.entityId === jobId),
     breaches: async () => {
       const live = [...store.runs.values()].filter((run) => run.endedAt === null);
-      const used = (machineId: number) =>
-        live.reduce((sum, run) => {
-          const tasks = run.allocations.find((allocation) => allocation.machineId === machineId)?.tasks ?? 0;
-          return sum + tasks * store.jobs.get(run.jobId)!.cpusPerTask;
-        }, 0);
-      return [...store.machines.values()].filter(
-        (machine) => machine.cpusUsed !== used(machine.id) || machine.cpusUsed > machine.cpus,
+      const tasksOn = (run: (typeof live)[number], machineId: number): number =>
+        run.allocations.find((allocation) => allocation.machineId === machineId)?.tasks ?? 0;
+      const machines = [...store.machines.values()].filter(({ id, cpus, cpusUsed, maxTasks, tasksUsed }) => {
+        const tasks = live.reduce((sum, run) => sum + tasksOn(run, id), 0);
+        if (maxTasks) return cpusUsed !== 0 || tasksUsed !== tasks || tasks > maxTasks;
+        const held = live.reduce(
+          (sum, run) => sum + tasksOn(run, id) * store.jobs.get(run.jobId)!.cpusPerTask,
+          0,
+        );
+        return tasksUsed !== 0 || cpusUsed !== held || held > cpus;
+      });
+      const sites = [...store.sites.values()].filter(
+        ({ id, maxRunningJobs }) =>
+          live.filter(({ siteId }) => siteId === id).length > (maxRunningJobs ?? Infinity),
       );
+      return [...machines, ...sites];
     },
   };
 }
@@ -286,13 +297,14 @@ export async function postgresWorld(
       return id;
     },
     setUserClass: (userId, userClass) => done(directory.updateUser(userId, { class: userClass }, actor)),
-    addSite: async (name) => {
-      const site = { name, latitude: null, longitude: null, localPolicy: null };
+    addSite: async (name, maxRunningJobs = null) => {
+      const site = { name, latitude: null, longitude: null, localPolicy: null, maxRunningJobs };
       return (await done<{ id: number }>(directory.registerSite(site, actor))).id;
     },
     setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenceIds = []) => {
-      const machine = { siteId, name, cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenceIds };
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenceIds = [], maxTasks = null) => {
+      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenceIds, maxTasks };
+      const machine = { siteId, name, ...shape };
       return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;
     },
     setMachineState: (machineId, state) => done(directory.updateMachine(machineId, { state }, actor)),

@@ -38,11 +38,18 @@ const promises: Record<string, string> = {
      WHERE j.tasks <> (SELECT sum(t) FROM unnest(r.machine_tasks) t)
         OR EXISTS (SELECT 1 FROM unnest(r.machine_ids) AS u (id) LEFT JOIN machines m USING (id) WHERE m.site_id IS DISTINCT FROM r.site_id)`,
   '3: what machines count as used is what live runs hold, and there is as much': `
-    SELECT m.id, m.cpus, m.cpus_used, t.cpus AS held, m.memory_used_mb, t.memory_mb AS held_mb FROM machines m
-      LEFT JOIN (SELECT u.id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+    SELECT m.id, m.cpus, m.cpus_used, t.cpus AS held, m.memory_used_mb, t.memory_mb AS held_mb, m.max_tasks, m.tasks_used, t.tasks
+      FROM machines m
+      LEFT JOIN (SELECT u.id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks, sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
                    FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
-     WHERE m.cpus_used <> coalesce(t.cpus, 0) OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
-        OR m.cpus_used > m.cpus OR m.memory_used_mb > m.memory_mb OR (m.removed_at IS NOT NULL AND m.cpus_used > 0)`,
+     WHERE m.cpus_used <> CASE WHEN m.max_tasks IS NULL THEN coalesce(t.cpus, 0) ELSE 0 END
+        OR m.tasks_used <> CASE WHEN m.max_tasks IS NULL THEN 0 ELSE coalesce(t.tasks, 0) END
+        OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
+        OR m.cpus_used > m.cpus OR m.tasks_used > m.max_tasks OR m.memory_used_mb > m.memory_mb
+        OR (m.removed_at IS NOT NULL AND m.cpus_used + m.tasks_used > 0)`,
+  '3: no two tasks of a job share a machine in time': `
+    SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
+     WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,
   '3: what licences count as used is what live runs hold, and there is as much': `
     SELECT l.id, l.copies, l.in_use, t.n AS held FROM licences l
       LEFT JOIN (SELECT u.id, count(*) AS n FROM runs r, unnest(r.licence_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)

@@ -20,10 +20,11 @@ export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.m
 /** [policy, sites, machines, licences] as the directory has them now; machines are available where a condition holds. */
 export const directoryWhere = (available: string): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
-  (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy) ORDER BY id), '[]')
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
+            'maxRunningJobs', max_running_jobs) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb, 'benchmark', benchmark,
-            'os', os, 'arch', arch, 'licences', licence_ids, 'available', ${available}) ORDER BY id), '[]')
+            'os', os, 'arch', arch, 'licences', licence_ids, 'available', ${available}, 'maxTasks', max_tasks) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
      FROM licences WHERE removed_at IS NULL))`;

@@ -57,11 +57,12 @@ export const userRow = `json_build_object('id', v.id, 'name', v.name, 'class', v
   'submissionLimit', v.submission_limit, 'submissionPeriodS', v.submission_period_s, 'active', v.active, 'createdAt', ${at('v.created_at')})`;
 
 export const siteRow = `json_build_object('id', v.id, 'name', v.name, 'state', v.state, 'latitude', v.latitude, 'longitude', v.longitude,
-  'localPolicy', v.local_policy, 'agentSeenAt', ${at('v.agent_seen_at')}, 'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
+  'localPolicy', v.local_policy, 'maxRunningJobs', v.max_running_jobs, 'agentSeenAt', ${at('v.agent_seen_at')}, 'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
 
 export const machineRow = `json_build_object('id', v.id, 'siteId', v.site_id, 'name', v.name, 'state', v.state, 'cpus', v.cpus,
   'memoryMb', v.memory_mb, 'benchmark', v.benchmark, 'os', v.os, 'arch', v.arch, 'licenceIds', v.licence_ids,
   'heartbeatAt', ${at('v.heartbeat_at')}, 'silent', v.silent, 'cpusUsed', v.cpus_used, 'memoryUsedMb', v.memory_used_mb,
+  'maxTasks', v.max_tasks, 'tasksUsed', v.tasks_used,
   'removedAt', ${at('v.removed_at')})`;
 
 export const licenceRow = `json_build_object('id', v.id, 'kind', v.kind, 'copies', v.copies, 'siteId', v.site_id, 'inUse', v.in_use,

@@ -1,10 +1,13 @@
 /**
- * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids.
+ * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids. A site with a limit of running jobs is locked
+ * against other starts too, so that what is counted behind the lock stays true.
  * $1: site; $2: jobs. Answers [the site is UP, [[job, state, site, epoch, tasks, CPUs per task, memory per task, licence kinds], …]].
  */
 export const lockStarts = `
-WITH site AS MATERIALIZED (
-  SELECT state FROM sites WHERE id = $1::integer AND removed_at IS NULL FOR SHARE
+WITH limited AS MATERIALIZED (
+  SELECT id FROM sites WHERE id = $1::integer AND max_running_jobs IS NOT NULL FOR NO KEY UPDATE
+), site AS MATERIALIZED (
+  SELECT state FROM sites WHERE id = $1::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
   SELECT id, state, site_id, epoch, tasks, cpus_per_task, memory_mb_per_task, licences FROM jobs
    WHERE id = ANY ($2::bigint[]) ORDER BY id FOR NO KEY UPDATE
@@ -16,23 +19,26 @@ SELECT json_build_array(
 /**
  * Locks machines, then licences, each in the order of ids, and tells what is free of them. Behind the jobs' locks.
  * $1: site; $2: machines; $3: licences. What is not usable by the site is not in the answer.
- * Answers [[[machine, free CPUs, free memory], …], [[licence, kind, free copies], …], the site's reservation or null, whether it
- * has promised].
+ * Answers [[[machine, free CPUs, free memory, free places or null where it has none], …], [[licence, kind, free copies], …], the
+ * site's reservation or null, whether it has promised, how many more jobs it may run or null].
  */
 export const lockResources = `
 WITH machine AS MATERIALIZED (
-  SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb FROM machines
+  SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used FROM machines
    WHERE id = ANY ($2::integer[]) AND site_id = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
 ), licence AS MATERIALIZED (
   SELECT id, kind, copies, in_use FROM licences
    WHERE id = ANY ($3::integer[]) AND coalesce(site_id, $1::integer) = $1::integer AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb)), '[]') FROM machine WHERE state = 'UP' AND NOT silent),
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used)), '[]')
+     FROM machine WHERE state = 'UP' AND NOT silent),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM licence),
   (SELECT json_build_array(site_id, job_id, extract(epoch FROM at)::float8, machine_ids, machine_tasks, licence_ids,
       extract(epoch FROM made_at)::float8) FROM reservations WHERE site_id = $1::integer),
-  EXISTS (SELECT 1 FROM promises WHERE site_id = $1::integer AND body IS NOT NULL))::text AS v`;
+  EXISTS (SELECT 1 FROM promises WHERE site_id = $1::integer AND body IS NOT NULL),
+  (SELECT max_running_jobs - (SELECT count(*) FROM runs WHERE site_id = $1::integer AND ended_at IS NULL)
+     FROM sites WHERE id = $1::integer AND max_running_jobs IS NOT NULL))::text AS v`;
 
 /**
  * Writes runs and the decisions that made them; the trigger on runs takes machines and licences. One statement, for the
