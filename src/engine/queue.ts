@@ -124,9 +124,12 @@ export function openSender(connection: QueueConnection, onError: (error: Error) 
   };
 }
 
-/** The sending side for simulations. One that is in the queue, or in hand, is not put there again. */
+/**
+ * The sending side for simulations. One that is in the queue, or in hand, is not put there again for the same attempt: a worker
+ * that is silent may still have it in hand when it is due again.
+ */
 export interface SimulationSender {
-  send(ids: readonly number[]): Promise<void>;
+  send(due: readonly { id: number; attempts: number }[]): Promise<void>;
   /** Lets go of the connection at once; calls under way are cut off. */
   close(): Promise<void>;
 }
@@ -138,12 +141,12 @@ export function openSimulationSender(
   const { queue, disconnect } = openQueue(connection, 'simulations');
   queue.on('error', onError);
   return {
-    async send(ids) {
+    async send(due) {
       await queue.addBulk(
-        ids.map((id) => ({
+        due.map(({ id, attempts }) => ({
           name: 'simulation',
           data: { id },
-          opts: { ...TASK, deduplication: { id: `simulation-${id}` } },
+          opts: { ...TASK, deduplication: { id: `simulation-${id}-${attempts}` } },
         })),
       );
     },

@@ -6,6 +6,7 @@
  * The computing itself is handed in (`simulate`): the engine does not know the simulator.
  */
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Claim, Simulations, SimulationTask } from '../store/simulations.js';
 import type { EngineLog } from './ports.js';
 import { openSimulationSender, type QueueConnection, type SimulationSender } from './queue.js';
@@ -58,7 +59,8 @@ export function createSimulationWorker(parts: {
 }): SimulationWorker {
   const { simulations, simulate, queueConnection, log } = parts;
   const config = { ...DEFAULTS, ...parts.config };
-  const processId = randomBytes(4).toString('hex');
+  // For whoever asks Postgres who computes what; the random part keeps apart what the rest does not.
+  const processId = `${hostname()}/${process.pid}/${randomBytes(4).toString('hex')}`;
   const stopping = new AbortController();
   let sender: SimulationSender | null = null;
   let worker: QueueWorker | null = null;

@@ -35,6 +35,12 @@ export interface SimulationTask {
   pages: string[];
 }
 
+export interface DueSimulation {
+  id: number;
+  /** How often it was taken up until now. */
+  attempts: number;
+}
+
 /** A worker's hold on a simulation. */
 export interface Claim {
   id: number;
@@ -54,14 +60,15 @@ export class Simulations {
   constructor(
     private readonly prisma: PrismaClient,
     /** A worker silent for longer (s) has died. */
-    private readonly leaseS = 15,
+    private readonly leaseS = 10,
     /** How often one simulation is taken up. */
     private readonly attemptsMax = 3,
   ) {}
 
-  /** Ids of those that wait for a worker, oldest first. */
-  due(): Promise<number[]> {
-    return read(this.prisma, dueSimulations, this.leaseS, this.attemptsMax);
+  /** Those that wait for a worker, oldest first. */
+  async due(): Promise<DueSimulation[]> {
+    const rows = await read<[number, number][]>(this.prisma, dueSimulations, this.leaseS, this.attemptsMax);
+    return rows.map(([id, attempts]) => ({ id, attempts }));
   }
 
   /** Makes one this worker's; null when it is another's by now, or has ended. */

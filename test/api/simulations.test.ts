@@ -247,6 +247,26 @@ describe('workers', () => {
     expect(rows[0].worker).not.toBe('dead');
   });
 
+  test('one that was silent for too long, and comes back with a result, is too late', async () => {
+    await record();
+    let wakeUp = () => {};
+    const asleep = new Promise<unknown>((resolve) => {
+      wakeUp = () => resolve({ result: 'of the late one' });
+    });
+    const late = startWorker(() => asleep, { touchEveryMs: 3_600_000 }, 0.5);
+    const asked = await simulate();
+    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('RUNNING');
+    // The queue still has it in hand for the first: that does not keep it from the second.
+    startWorker(here, {}, 0.5);
+    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    const { result } = await simulation(asked.id);
+    wakeUp();
+    await late.stop();
+    workers.splice(workers.indexOf(late), 1);
+    expect(result?.jobs).toBe(3);
+    expect((await simulation(asked.id)).result).toEqual(result);
+  });
+
   test('one that brings its workers down is not taken up for ever', async () => {
     await record();
     const asked = await simulate();

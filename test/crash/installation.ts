@@ -99,6 +99,16 @@ export class Installation {
     return installation;
   }
 
+  /** Of the GraphQL endpoint. */
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/graphql`;
+  }
+
+  /** The administrator's. */
+  get key(): string {
+    return this.keys.admin;
+  }
+
   /** What can be killed, by name. */
   get victims(): Map<string, () => void | Promise<void>> {
     const victims = new Map<string, () => void | Promise<void>>();
@@ -118,7 +128,7 @@ export class Installation {
 
   /** One GraphQL request with the administrator's key. Throws when there is no good answer within 10 s. */
   async ask<T>(query: string, variables: object): Promise<T> {
-    const response = await fetch(`http://127.0.0.1:${this.port}/graphql`, {
+    const response = await fetch(this.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${this.keys.admin}` },
       body: JSON.stringify({ query, variables }),
@@ -169,7 +179,7 @@ export class Installation {
       HOST: '127.0.0.1',
       PORT: String(this.port),
     };
-    const url = `http://127.0.0.1:${this.port}/graphql`;
+    const { url } = this;
     const start = (name: string, args: string[], env: Record<string, string>) => {
       const home = join(this.dir, name);
       mkdirSync(home, { recursive: true });

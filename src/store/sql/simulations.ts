@@ -6,14 +6,14 @@ import { directoryWhere, jobArray } from './grid.js';
 
 /**
  * What waits for a worker: new ones, and those whose worker has been silent. One that was taken up too often (it may be what
- * ends the workers) fails. $1: silence allowed (s); $2: attempts. Answers their ids, oldest first.
+ * ends the workers) fails. $1: silence allowed (s); $2: attempts. Answers [[id, attempts until now], …], oldest first.
  */
 export const dueSimulations = `
 WITH hopeless AS (
   UPDATE simulations SET state = 'FAILED', ended_at = clock_timestamp(), message = 'its workers died ' || attempts || ' times'
    WHERE state = 'RUNNING' AND worker_seen_at < clock_timestamp() - make_interval(secs => $1::float8) AND attempts >= $2
 )
-SELECT coalesce(json_agg(id ORDER BY id), '[]')::text AS v FROM simulations
+SELECT coalesce(json_agg(json_build_array(id, attempts) ORDER BY id), '[]')::text AS v FROM simulations
  WHERE state = 'QUEUED' OR (state = 'RUNNING' AND worker_seen_at < clock_timestamp() - make_interval(secs => $1::float8) AND attempts < $2)`;
 
 /**
