@@ -10,10 +10,10 @@ const JOB_FIELDS = `
 const JOB_LINE =
   'id state name application command arguments cause exitCode submittedAt startedAt endedAt site { id name }';
 const SITE_FIELDS = `
-  id name state latitude longitude localPolicy agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
+  id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
   reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
-  id name state silent cpus cpusUsed memoryMb memoryUsedMb benchmark os architecture heartbeatAt
+  id name state silent cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
   site { id name } licences { id kind }`;
 const LICENCE_FIELDS = 'id kind copies inUse site { id name }';
 const USER_FIELDS = `

@@ -91,6 +91,31 @@ describe('sites', () => {
     expect(await newSite('one')).not.toBe(site);
   });
 
+  test('may have a limit of running jobs, and machines that are shared in time', async () => {
+    const limited = await change(
+      'registerSite',
+      'RegisterSiteInput',
+      { name: unique('site'), maxRunningJobs: 6 },
+      'id maxRunningJobs',
+    );
+    expect(limited.maxRunningJobs).toBe(6);
+    const site = limited.id as string;
+    const update = (input: object) =>
+      change('updateSite', 'UpdateSiteInput', { site, ...input }, 'maxRunningJobs');
+    expect(await update({ longitude: 1 })).toEqual({ maxRunningJobs: 6 });
+    expect(await update({ maxRunningJobs: null })).toEqual({ maxRunningJobs: null });
+    expect(await update({ maxRunningJobs: 0 })).toMatchObject({
+      code: 'BAD_USER_INPUT',
+      message: expect.stringContaining('maxRunningJobs: 0'),
+    });
+    const machine = await newMachine(site, { cpus: 1, maxTasks: 4 });
+    const share = (input: object) =>
+      change('updateMachine', 'UpdateMachineInput', { machine, ...input }, 'maxTasks tasksUsed cpusUsed');
+    expect(await share({ cpus: 2 })).toEqual({ maxTasks: 4, tasksUsed: 0, cpusUsed: 0 });
+    expect(await share({ maxTasks: null })).toMatchObject({ maxTasks: null });
+    expect(await share({ maxTasks: 1_000_001 })).toMatchObject({ code: 'BAD_USER_INPUT' });
+  });
+
   test('bad values are refused by name', async () => {
     const refused = (input: object) =>
       change('registerSite', 'RegisterSiteInput', { name: unique('site'), ...input });

@@ -68,6 +68,33 @@ describe('whatever the queue is on', () => {
     expect(await checkPromises(world.database.pool)).toEqual([]);
   });
 
+  test('machines are shared in time by as many tasks as they take, at a site that runs only so many jobs', async () => {
+    const sites: SiteShape[] = [
+      { name: 'shared', machines: [1, 2].map(() => ({ cpus: 1, maxTasks: 3 })), maxRunningJobs: 4 },
+    ];
+    const dispatch = { kind: 'queues', order: 'S-SJF', queueLimit: 0, ageBoundS: null } as const;
+    const policy = { ...testPolicy({ local: { kind: 'fcfs' } }), dispatch };
+    const world = await openWorld(database, { sites, policy });
+    const { wake } = await world.engine(queueOf(world));
+    world.agent('shared', wake, { runMs: 100 });
+    await world.submit(
+      Array.from({ length: 24 }, (_, i) => ({ tasks: 1 + (i % 2), estimateS: 5 + (i % 7) })),
+    );
+    await wake(['root']);
+    await until('all have ended', async () => (await world.live()) === 0);
+    expect(await world.states()).toEqual({ COMPLETED: 24 });
+    const { rows } = await world.database.pool.query(`
+      SELECT max(jobs)::int AS jobs, max(tasks)::int AS tasks FROM (
+        SELECT (SELECT count(*) FROM runs o WHERE o.assigned_at <= r.assigned_at AND o.ended_at > r.assigned_at) AS jobs,
+               (SELECT max(n) FROM (SELECT u.id, count(*) AS n FROM runs o, unnest(o.machine_ids) AS u (id)
+                  WHERE o.assigned_at <= r.assigned_at AND o.ended_at > r.assigned_at GROUP BY 1) m) AS tasks
+          FROM runs r) q`);
+    expect(rows[0].jobs).toBe(4);
+    // More than the machine has CPUs.
+    expect([2, 3]).toContain(rows[0].tasks);
+    expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
   test('a policy acts from the next cycle on, and decisions cite it', async () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
     const { wake } = await world.engine(queueOf(world));

@@ -17,7 +17,14 @@ const HEARTBEAT_MS = 300;
 
 export interface SiteShape {
   name: string;
-  machines: { cpus: number; memoryMb?: number; benchmark?: number; licences?: string[] }[];
+  machines: {
+    cpus: number;
+    memoryMb?: number;
+    benchmark?: number;
+    licences?: string[];
+    maxTasks?: number;
+  }[];
+  maxRunningJobs?: number;
 }
 
 export class World {
@@ -48,12 +55,12 @@ export class World {
     for (const { kind, copies } of shape.gridLicences ?? []) {
       licenceIds.set(kind, done(await directory.registerLicence({ kind, copies, siteId: null }, SERVICE)).id);
     }
-    for (const { name, machines } of shape.sites) {
-      const site = { name, latitude: null, longitude: null, localPolicy: null };
+    for (const { name, machines, maxRunningJobs = null } of shape.sites) {
+      const site = { name, latitude: null, longitude: null, localPolicy: null, maxRunningJobs };
       const { id: siteId } = done(await directory.registerSite(site, SERVICE));
       const made = done(
         await directory.registerMachines(
-          machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licences = [] }, i) => ({
+          machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licences = [], maxTasks = null }, i) => ({
             siteId,
             name: `m${i}`,
             cpus,
@@ -61,6 +68,7 @@ export class World {
             benchmark,
             os: 'linux',
             arch: 'x64',
+            maxTasks,
             licenceIds: licences.map((kind) => licenceIds.get(kind) as number),
           })),
           SERVICE,

@@ -98,6 +98,8 @@ export type Site = Node & {
   longitude?: Maybe<Scalars['Float']['output']>;
   /** The site's own local policy as in `Policy.document.local`; null: that of the policy in force. */
   localPolicy?: Maybe<Scalars['JSON']['output']>;
+  /** Jobs that may run there at once; null: as many as fit. */
+  maxRunningJobs?: Maybe<Scalars['Int']['output']>;
   /** When its agent was last heard. */
   agentSeenAt?: Maybe<Scalars['DateTime']['output']>;
   /** Its machines in service. */
@@ -149,7 +151,10 @@ export type MachineState =
   /** Out of service. */
   | 'DOWN';
 
-/** A computer at a site, shared in space: a CPU belongs to one job at a time. */
+/**
+ * A computer at a site. Shared in space, a CPU belongs to one job at a time; shared in time (`maxTasks`), tasks of several jobs
+ * share its CPUs.
+ */
 export type Machine = Node & {
   __typename?: 'Machine';
   /** Global id. */
@@ -174,10 +179,14 @@ export type Machine = Node & {
   architecture: Scalars['String']['output'];
   /** Licences it can run. */
   licences: Array<Licence>;
-  /** CPUs held by jobs. */
+  /** CPUs held by jobs; 0 on a machine that is shared in time. */
   cpusUsed: Scalars['Int']['output'];
   /** Memory held by jobs, MB. */
   memoryUsedMb: Scalars['Int']['output'];
+  /** How many tasks, each of another job, share its CPUs at most; null: it is shared in space. */
+  maxTasks?: Maybe<Scalars['Int']['output']>;
+  /** Tasks on a machine that is shared in time; else 0. */
+  tasksUsed: Scalars['Int']['output'];
   /** When its agent last reported it. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
 };
@@ -1726,6 +1735,8 @@ export type RegisterSiteInput = {
   longitude?: InputMaybe<Scalars['Float']['input']>;
   /** Its own local policy; null: that of the policy in force. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
+  /** Jobs that may run there at once, 1 to 1 000 000; null: as many as fit. With a limit nothing can be reserved, so EASY, flexible, conservative and hybrid start no job out of turn. */
+  maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** Changes to a site; what is absent stays. */
@@ -1742,6 +1753,8 @@ export type UpdateSiteInput = {
   longitude?: InputMaybe<Scalars['Float']['input']>;
   /** Its own local policy; explicit null: that of the policy in force. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
+  /** Jobs that may run there at once, also below what runs now; explicit null: as many as fit. */
+  maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** A machine to register. */
@@ -1762,6 +1775,8 @@ export type RegisterMachineInput = {
   architecture: Scalars['String']['input'];
   /** Licence pools it can run. */
   licences: Array<Scalars['ID']['input']>;
+  /** Shared in time by so many tasks, each of another job, 1 to 1 000 000; null: shared in space. At a site with such a machine nothing can be reserved (see `maxRunningJobs` of a site). */
+  maxTasks?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** Changes to a machine; what is absent stays. */
@@ -1784,6 +1799,8 @@ export type UpdateMachineInput = {
   architecture?: InputMaybe<Scalars['String']['input']>;
   /** Licence pools it can run. */
   licences?: InputMaybe<Array<Scalars['ID']['input']>>;
+  /** Not below the tasks there; explicit null: shared in space. How it is shared can change only while no job holds it. */
+  maxTasks?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** A pool of licences to register. */
@@ -2901,6 +2918,7 @@ export type SiteResolvers<ContextType = Context, ParentType extends ResolversPar
   latitude?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   longitude?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   localPolicy?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
+  maxRunningJobs?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   agentSeenAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   machines?: Resolver<Array<ResolversTypes['Machine']>, ParentType, ContextType>;
   licences?: Resolver<Array<ResolversTypes['Licence']>, ParentType, ContextType>;
@@ -2939,6 +2957,8 @@ export type MachineResolvers<ContextType = Context, ParentType extends Resolvers
   licences?: Resolver<Array<ResolversTypes['Licence']>, ParentType, ContextType>;
   cpusUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   memoryUsedMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  maxTasks?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  tasksUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   heartbeatAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };

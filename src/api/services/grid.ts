@@ -25,6 +25,7 @@ import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAll } from './parts.js';
 
 const CPUS_MAX = 1_000_000;
+const SHARES_MAX = 1_000_000;
 const BENCHMARK_MAX = 1e9;
 const PLATFORM_CHARS_MAX = 200;
 const KIND_CHARS_MAX = 200;
@@ -87,6 +88,7 @@ export function createGridService(parts: ServiceParts) {
         os: text(field('os'), input.os, PLATFORM_CHARS_MAX, 1),
         arch: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
         licenceIds: licenceIds(field('licences'), input.licences),
+        maxTasks: limitOf(field('maxTasks'), input.maxTasks),
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
@@ -145,6 +147,7 @@ export function createGridService(parts: ServiceParts) {
         latitude: degrees('latitude', input.latitude, 90),
         longitude: degrees('longitude', input.longitude, 180),
         localPolicy: localPolicy(input.localPolicy),
+        maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
       };
       const made = done(await directory.registerSite(site, actor(viewer, requestId)));
       await wake(made.id);
@@ -159,6 +162,9 @@ export function createGridService(parts: ServiceParts) {
         ...(input.latitude === undefined ? {} : { latitude: degrees('latitude', input.latitude, 90) }),
         ...(input.longitude === undefined ? {} : { longitude: degrees('longitude', input.longitude, 180) }),
         ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
+        ...(input.maxRunningJobs === undefined
+          ? {}
+          : { maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs) }),
       };
       return changeSite(viewer, input.site, change, requestId, 'updateSite');
     },
@@ -207,6 +213,7 @@ export function createGridService(parts: ServiceParts) {
           ? {}
           : { arch: text('architecture', given.arch, PLATFORM_CHARS_MAX, 1) }),
         ...(given.licences === undefined ? {} : { licenceIds: licenceIds('licences', given.licences) }),
+        ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
       };
       return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
     },
@@ -256,6 +263,11 @@ function degrees(field: string, value: number | null | undefined, max: number): 
 function licenceIds(field: string, ids: readonly string[]): number[] {
   atMost(field, ids, MACHINE_LICENCES_MAX);
   return [...new Set(ids.map((id) => localId('licence', id, field)))];
+}
+
+/** A limit, or none. */
+function limitOf(field: string, value: number | null | undefined): number | null {
+  return value === null || value === undefined ? null : within(field, value, 1, SHARES_MAX);
 }
 
 function localPolicy(document: unknown): LocalPolicy | null {

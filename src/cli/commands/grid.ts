@@ -15,6 +15,7 @@ export interface Site {
   agentSeenAt: string | null;
   queuedJobs: number;
   runningJobs: number;
+  maxRunningJobs: number | null;
   cpus: number;
   cpusUsed: number;
 }
@@ -28,6 +29,8 @@ export interface Machine {
   cpusUsed: number;
   memoryMb: number;
   memoryUsedMb: number;
+  maxTasks: number | null;
+  tasksUsed: number;
   benchmark: number;
   os: string;
   architecture: string;
@@ -50,6 +53,11 @@ const MAX_MACHINES = 1000;
 
 const optional = (value: string | undefined, parse: (value: string) => unknown): unknown =>
   value === undefined ? undefined : parse(value);
+/** A limit, or none. */
+const limit =
+  (field: string) =>
+  (value: string): number | null =>
+    value === 'none' ? null : parseNumber(field, value, { min: 1, integer: true });
 const whole = (field: string, min: number) => (value: string) =>
   parseNumber(field, value, { min, integer: true });
 
@@ -105,13 +113,15 @@ interface SiteOptions {
   latitude?: string;
   longitude?: string;
   localPolicy?: string;
+  maxRunningJobs?: string;
 }
 
 function siteOptions(command: Command): Command {
   return command
     .option('--latitude <degrees>', 'degrees north')
     .option('--longitude <degrees>', 'degrees east')
-    .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force");
+    .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force")
+    .option('--max-running-jobs <n>', 'jobs that may run there at once; none: as many as fit');
 }
 
 async function siteFields(options: SiteOptions): Promise<object> {
@@ -126,6 +136,7 @@ async function siteFields(options: SiteOptions): Promise<object> {
         : options.localPolicy === 'none'
           ? null
           : await readJson('--local-policy', options.localPolicy),
+    maxRunningJobs: optional(options.maxRunningJobs, limit('--max-running-jobs')),
   };
 }
 
@@ -202,6 +213,7 @@ interface MachineOptions {
   os?: string;
   arch?: string;
   licence?: string[];
+  maxTasks?: string;
 }
 
 function machineOptions(command: Command): Command {
@@ -209,7 +221,8 @@ function machineOptions(command: Command): Command {
     .option('--benchmark <power>', 'relative power (default: 100)')
     .option('--os <name>', 'operating system (default: linux)')
     .option('--arch <name>', 'architecture (default: x64)')
-    .option('--licence <id>', 'a pool of licences that it can run, by id; may be repeated', collect);
+    .option('--licence <id>', 'a pool of licences that it can run, by id; may be repeated', collect)
+    .option('--max-tasks <n>', 'tasks that share it in time at most; none: it is shared in space');
 }
 
 function machineFields(options: MachineOptions): object {
@@ -220,6 +233,7 @@ function machineFields(options: MachineOptions): object {
     os: options.os,
     architecture: options.arch,
     licences: options.licence?.map((id) => parseId('licence', id)),
+    maxTasks: optional(options.maxTasks, limit('--max-tasks')),
   };
 }
 
@@ -278,7 +292,7 @@ function addDrain(program: Command): void {
       return show(
         drain,
         data.drainMachine,
-        (one) => `${one.site.name}/${one.name} is ${one.state}; ${one.cpusUsed} CPUs still in use`,
+        (one) => `${one.site.name}/${one.name} is ${one.state}; ${stillUsed(one)} still in use`,
       );
     }
     const { id: site } = await findSite(client, target);
@@ -305,6 +319,9 @@ function addDrain(program: Command): void {
   });
 }
 
+const stillUsed = ({ maxTasks, cpusUsed, tasksUsed }: Machine): string =>
+  maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} of ${maxTasks} places`;
+
 function isMachine(target: string): boolean {
   if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
   return target.includes('/') || target.startsWith('machine_');
@@ -324,7 +341,7 @@ function siteTable(sites: readonly Site[]): string {
       site.name,
       site.state,
       site.queuedJobs,
-      site.runningJobs,
+      site.maxRunningJobs === null ? site.runningJobs : `${site.runningJobs} of ${site.maxRunningJobs}`,
       site.cpusUsed,
       site.cpus,
       time(site.agentSeenAt),
@@ -352,7 +369,7 @@ function machineTable(machines: readonly Machine[]): string {
       machine.site.name,
       machine.name,
       machine.silent ? `${machine.state}, silent` : machine.state,
-      machine.cpusUsed,
+      machine.maxTasks === null ? machine.cpusUsed : `${machine.tasksUsed} of ${machine.maxTasks} tasks`,
       machine.cpus,
       machine.memoryUsedMb,
       machine.memoryMb,
