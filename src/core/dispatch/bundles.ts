@@ -1,7 +1,6 @@
 /** The groups of jobs submitted together that wait in a meta-queue, for migration.ts. */
 import type { Job } from '../model.js';
 import type { Standing, Standings } from '../priority/quota.js';
-import type { Requirement } from '../resources/requirements.js';
 import type { MetaItem, MetaQueue } from './meta-queues.js';
 
 /** Jobs of meta-queues that a pass is through with, and how many of each site. */
@@ -29,19 +28,20 @@ export class Settled {
 
 export interface Bundled extends MetaItem {
   standing: Standing;
+  /** It came within the hold-off, or in this pass. */
+  recent: boolean;
 }
 
 /** The jobs of one group at one site. */
 export interface Bundle {
   groupId: number;
   items: Bundled[];
-  classes: Set<Requirement>;
+  /** How many of them are recent. */
+  recent: number;
   /** The lowest priority of the group's jobs, wherever they wait. */
   order: number;
   /** The lowest feedback queue of those here. */
   queue: number;
-  /** Those that came within the hold-off, in this pass among them. */
-  recent: Bundled[];
 }
 
 /** For each site, all that are not settled, by group. */
@@ -62,12 +62,7 @@ export function bundlesOf(
       for (let i = 0; i < part.length; i++) {
         const { job, requirement } = part.at(i);
         if (settled.has(job)) continue;
-        const bundle = bundleFor(bundles, job.groupId);
-        const bundled = { job, requirement, standing };
-        bundle.items.push(bundled);
-        bundle.classes.add(requirement);
-        bundle.queue = Math.max(bundle.queue, standing.queue);
-        if (isHeldOff(job)) bundle.recent.push(bundled);
+        addTo(bundles, { job, requirement, standing, recent: isHeldOff(job) });
         lowest.set(job.groupId, Math.min(lowest.get(job.groupId) ?? 1, standing.order));
       }
     }
@@ -78,14 +73,17 @@ export function bundlesOf(
   return all;
 }
 
-/** The group's; a new one where it has no jobs yet. */
-export function bundleFor(bundles: Map<number, Bundle>, groupId: number): Bundle {
+/** To its group's jobs here. */
+export function addTo(bundles: Map<number, Bundle>, item: Bundled): void {
+  const { groupId } = item.job;
   let bundle = bundles.get(groupId);
   if (bundle === undefined) {
-    bundle = { groupId, items: [], classes: new Set(), order: Infinity, queue: 0, recent: [] };
+    bundle = { groupId, items: [], recent: 0, order: item.standing.order, queue: 0 };
     bundles.set(groupId, bundle);
   }
-  return bundle;
+  bundle.items.push(item);
+  bundle.queue = Math.max(bundle.queue, item.standing.queue);
+  if (item.recent) bundle.recent++;
 }
 
 /** Those with jobs in the lowest queue that is not empty and none held off; lowest priority first, ties by group. */
@@ -93,6 +91,6 @@ export function candidatesOf(bundles: ReadonlyMap<number, Bundle>): Bundle[] {
   let lowest = 0;
   for (const { queue } of bundles.values()) lowest = Math.max(lowest, queue);
   return [...bundles.values()]
-    .filter(({ queue, recent }) => queue === lowest && recent.length === 0)
+    .filter(({ queue, recent }) => queue === lowest && recent === 0)
     .sort((a, b) => a.order - b.order || a.groupId - b.groupId);
 }

@@ -14,22 +14,22 @@ import type { Grid, SiteEntry } from '../grid.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import type { DianaPolicy } from '../policy.js';
 import { levelOf, type Standings } from '../priority/quota.js';
-import { ReasonCode, type WaitingReason } from '../reasons.js';
-import { eligibilityOf } from '../resources/eligibility.js';
-import { type Bundle, bundleFor, bundlesOf, candidatesOf, type Settled } from './bundles.js';
+import { ReasonCode } from '../reasons.js';
+import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
+import { addTo, type Bundle, type Bundled, bundlesOf, candidatesOf, type Settled } from './bundles.js';
 import { type Congestion, congestionOf } from './congestion.js';
 import type { CostTerms, SiteCosts } from './cost.js';
 import type { PassQueues } from './pass-queues.js';
 import type { PlanBuilder } from './policy.js';
 import { workOf } from './power.js';
 
-/** What a group finds at the sites of `indices`, this one among them. */
+/** What a group finds at the sites that are up and can run all of its jobs, the one where it is among them. */
 interface Prospects {
-  indices: number[];
+  /** Positions of the sites; the other arrays are aligned with it. */
+  indices: readonly number[];
+  ineligible: DispatchExplanation['ineligible'];
   queueLength: number[];
   jobsAhead: number[];
-  /** By position of the site. */
-  workAhead: Float64Array;
 }
 
 /** Whether a site is congested now. */
@@ -41,6 +41,8 @@ export class Migration {
   /** By position of the site: those that are congested and have jobs to export. */
   private readonly congested = new Map<number, Congestion>();
   private bundles: Map<number, Bundle>[] = [];
+  /** Groups that have recent jobs somewhere. */
+  private readonly migrating = new Set<number>();
 
   constructor(
     private readonly grid: Grid,
@@ -65,6 +67,8 @@ export class Migration {
     const isHeldOff = ({ migratedAt }: Job): boolean =>
       migratedAt !== null && this.now - migratedAt < this.rules.holdOffS;
     this.bundles = bundlesOf(this.grid.sites, standings, settled, isHeldOff);
+    for (const bundles of this.bundles)
+      for (const { groupId, recent } of bundles.values()) if (recent > 0) this.migrating.add(groupId);
     for (const [here, congestion] of this.congested) {
       for (const bundle of candidatesOf(this.bundles[here] as Map<number, Bundle>)) {
         if (plan.full) {
@@ -72,47 +76,61 @@ export class Migration {
           return;
         }
         const prospects = this.prospectsOf(bundle, here, queues);
-        const costs = this.costsOf(bundle, here, prospects);
-        if (costs === null) continue;
-        const at = best(prospects, costs.total, here);
+        // Mostly nobody is better off by the queues alone, and then costs need not be known.
+        if (best(prospects, here, null) === -1) continue;
+        const costs = this.costsOf(bundle, here, prospects, queues);
+        const at = best(prospects, here, costs.total);
         if (at === -1) continue;
-        const explanation = this.explain(bundle, prospects, costs, at, congestion);
+        const explanation = explain(bundle, prospects, costs, at, congestion, (i) => this.siteId(i));
         this.export(bundle, here, prospects.indices[at] as number, explanation, queues, settled, plan);
       }
     }
   }
 
-  private prospectsOf(bundle: Bundle, here: number, queues: PassQueues): Prospects {
-    const { groupId, items, order } = bundle;
-    const ineligible = this.ineligibleFor(bundle);
-    const { sites } = this.grid;
-    const indices = [...sites.keys()].filter((index) => ineligible[this.siteId(index)] === undefined);
-    const workAhead = queues.worksFrom(order).slice();
-    const jobsAhead = indices.map((index) => {
-      const own = index === here ? items : (this.bundles[index]?.get(groupId)?.recent ?? []);
-      for (const { job } of own) (workAhead[index] as number) -= workOf(job);
-      return queues.jobsFrom(index, order) - own.length;
-    });
-    const queueLength = indices.map(
-      (index) => (queues.local[index] as number) + (queues.meta[index] as number),
-    );
-    return { indices, queueLength, jobsAhead, workAhead };
+  private prospectsOf({ groupId, items, order }: Bundle, here: number, queues: PassQueues): Prospects {
+    const { indices, ineligible } = this.sitesFor(items);
+    const jobs = queues.jobsFrom(order);
+    const { length } = indices;
+    const queueLength: number[] = new Array(length);
+    const jobsAhead: number[] = new Array(length);
+    for (let i = 0; i < length; i++) {
+      const index = indices[i] as number;
+      queueLength[i] = (queues.local[index] as number) + (queues.meta[index] as number);
+      const own = index === here ? items.length : this.recentAt(index, groupId).length;
+      jobsAhead[i] = (jobs[index] as number) - own;
+    }
+    return { indices, ineligible, queueLength, jobsAhead };
   }
 
-  /** Why sites cannot run all of the group's jobs; the others can, and are up. */
-  private ineligibleFor({ classes }: Bundle): Record<number, WaitingReason> {
+  /** What of the group went there lately. */
+  private recentAt(index: number, groupId: number): readonly Bundled[] {
+    if (!this.migrating.has(groupId)) return NONE;
+    return this.bundles[index]?.get(groupId)?.items.filter(({ recent }) => recent) ?? NONE;
+  }
+
+  private sitesFor(items: readonly Bundled[]): Pick<Eligibility, 'indices' | 'ineligible'> {
     const { sites, topology } = this.grid;
-    return Object.assign({}, ...[...classes].map((each) => eligibilityOf(each, sites, topology).ineligible));
+    const [first, ...others] = [...new Set(items.map(({ requirement }) => requirement))].map((each) =>
+      eligibilityOf(each, sites, topology),
+    );
+    if (others.length === 0) return first as Eligibility;
+    const ineligible = Object.assign({}, first?.ineligible, ...others.map((each) => each.ineligible));
+    const indices = [...sites.keys()].filter((index) => ineligible[this.siteId(index)] === undefined);
+    return { indices, ineligible };
   }
 
-  /** The mean of the jobs' costs; null where they need not be known, for no peer can be better. */
+  /** The mean of the jobs' costs. */
   private costsOf(
-    { items }: Bundle,
+    { groupId, items, order }: Bundle,
     here: number,
-    { indices, jobsAhead, workAhead }: Prospects,
-  ): CostTerms | null {
-    const stay = jobsAhead[indices.indexOf(here)] as number;
-    if (!jobsAhead.some((jobs) => jobs < stay)) return null;
+    { indices }: Prospects,
+    queues: PassQueues,
+  ): CostTerms {
+    const workAhead = queues.worksFrom(order);
+    for (const index of indices) {
+      const own = index === here ? items : this.recentAt(index, groupId);
+      for (const { job } of own) (workAhead[index] as number) -= workOf(job);
+    }
     const costs = items.map(({ job, requirement }) => {
       const { computation } = this.grid.history.ratioOf(job);
       return this.costs.of(job, requirement, computation, indices, workAhead);
@@ -136,7 +154,8 @@ export class Migration {
     settled: Settled,
     plan: PlanBuilder,
   ): void {
-    const { recent } = bundleFor(this.bundles[to] as Map<number, Bundle>, groupId);
+    const there = this.bundles[to] as Map<number, Bundle>;
+    this.migrating.add(groupId);
     items.sort((a, b) => a.job.submit - b.job.submit || a.job.id - b.job.id);
     for (const bundled of items) {
       const { job, standing } = bundled;
@@ -156,35 +175,10 @@ export class Migration {
       settled.add(here, job);
       queues.leaveMeta(here, job);
       queues.enterMeta(to, job);
-      recent.push(bundled);
+      addTo(there, { ...bundled, recent: true });
     }
     // They may go on at once, when they are there.
     if ((queues.local[to] as number) < this.rules.queueLimit) plan.goesOn();
-  }
-
-  private explain(
-    bundle: Bundle,
-    { indices, queueLength, jobsAhead }: Prospects,
-    costs: CostTerms,
-    at: number,
-    { arrival, service, value }: Congestion,
-  ): DispatchExplanation {
-    const able = indices.map((index) => this.siteId(index));
-    return {
-      sites: able,
-      terms: { queueLength, jobsAhead, ...costs },
-      candidates: [able[at] as number],
-      ineligible: this.ineligibleFor(bundle),
-      compared: 3,
-      level: levelOf(bundle.order),
-      priorityTerms: {
-        priority: bundle.order,
-        groupJobs: bundle.items.length,
-        arrivalRate: arrival,
-        serviceRate: service,
-        congestion: value,
-      },
-    };
   }
 
   private siteId(index: number): number {
@@ -192,21 +186,52 @@ export class Migration {
   }
 }
 
+const NONE: readonly Bundled[] = [];
+
+function explain(
+  { order, items }: Bundle,
+  { indices, ineligible, queueLength, jobsAhead }: Prospects,
+  costs: CostTerms,
+  at: number,
+  { arrival, service, value }: Congestion,
+  siteId: (index: number) => number,
+): DispatchExplanation {
+  const sites = indices.map(siteId);
+  return {
+    sites,
+    terms: { queueLength, jobsAhead, ...costs },
+    candidates: [sites[at] as number],
+    ineligible,
+    compared: 3,
+    level: levelOf(order),
+    priorityTerms: {
+      priority: order,
+      groupJobs: items.length,
+      arrivalRate: arrival,
+      serviceRate: service,
+      congestion: value,
+    },
+  };
+}
+
 /**
- * The peer of the shortest queue, then the fewest jobs ahead, then the least cost; −1 unless it has both fewer jobs ahead
- * and a lower cost than the site where the group is.
+ * The peer of the shortest queue, then the fewest jobs ahead, then the least total cost; −1 unless it has both fewer jobs
+ * ahead and a lower cost than the site where the group is. Without costs (null): as far as the queues tell.
  */
 function best(
   { indices, queueLength, jobsAhead }: Prospects,
-  total: readonly number[],
   here: number,
+  total: readonly number[] | null,
 ): number {
+  const terms = total === null ? [queueLength, jobsAhead] : [queueLength, jobsAhead, total];
+  let at = -1;
+  for (let i = 0; i < indices.length; i++)
+    if (indices[i] !== here && (at === -1 || compare(terms, i, at) < 0)) at = i;
+  if (at === -1) return -1;
   const stay = indices.indexOf(here);
-  const terms = [queueLength, jobsAhead, total];
-  const peers = [...indices.keys()].filter((i) => i !== stay);
-  if (peers.length === 0) return -1;
-  const at = peers.reduce((least, i) => (compare(terms, i, least) < 0 ? i : least));
-  return [jobsAhead, total].every((values) => (values[at] as number) < (values[stay] as number)) ? at : -1;
+  return terms.every((values) => values === queueLength || (values[at] as number) < (values[stay] as number))
+    ? at
+    : -1;
 }
 
 /** By the first of the terms that differs, the lower one first. */

@@ -21,6 +21,9 @@ export class PassQueues {
   private readonly whole: Float64Array;
   private readonly fraction: Float64Array;
   private readonly columns: number;
+  /** Answers, and for which priority the first holds. */
+  private readonly counts: Float64Array;
+  private countedFrom: number | null = null;
   private readonly works: Float64Array;
   private readonly fractions: Float64Array;
 
@@ -33,6 +36,7 @@ export class PassQueues {
     this.local = sites.map(({ queue }) => queue.length);
     this.meta = sites.map(({ meta }) => meta.length);
     this.columns = sites.length;
+    this.counts = new Float64Array(sites.length);
     this.works = new Float64Array(sites.length);
     this.fractions = new Float64Array(sites.length);
     const size = this.orders.length * this.columns;
@@ -44,15 +48,20 @@ export class PassQueues {
     });
   }
 
-  /** Jobs at the site with at least the priority, which a group has. */
-  jobsFrom(site: number, order: number): number {
-    let jobs = 0;
-    for (let node = this.rankOf(order) + 1; node <= this.orders.length; node += node & -node)
-      jobs += this.jobs[(node - 1) * this.columns + site] as number;
-    return jobs;
+  /** By position of the site, jobs with at least the priority, which a group has; valid until it is asked for again. */
+  jobsFrom(order: number): Float64Array {
+    const { columns, jobs, counts } = this;
+    if (this.countedFrom === order) return counts;
+    this.countedFrom = order;
+    counts.fill(0);
+    for (let node = this.rankOf(order) + 1; node <= this.orders.length; node += node & -node) {
+      const row = (node - 1) * columns;
+      for (let site = 0; site < columns; site++) (counts[site] as number) += jobs[row + site] as number;
+    }
+    return counts;
   }
 
-  /** By position of the site, the work of such jobs over all their processors; valid until it is asked for again. */
+  /** By position of the site, the work of these jobs over all their processors; valid until it is asked for again. */
   worksFrom(order: number): Float64Array {
     const { columns, whole, fraction, works, fractions } = this;
     works.fill(0);
@@ -97,6 +106,7 @@ export class PassQueues {
 
   /** Jobs of no rank are ahead of nobody. */
   private add(site: number, rank: number, { jobs, whole, fraction }: WorkSum, sign: 1 | -1 = 1): void {
+    this.countedFrom = null;
     for (let node = rank + 1; node > 0; node -= node & -node) {
       const at = (node - 1) * this.columns + site;
       (this.jobs[at] as number) += sign * jobs;

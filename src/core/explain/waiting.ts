@@ -3,7 +3,6 @@
  * queue as the next cycle would.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
-import { DianaDispatch } from '../dispatch/diana.js';
 import { PlanBuilder } from '../dispatch/policy.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { SitePass } from '../local/pass.js';
@@ -72,13 +71,13 @@ function inMeta(grid: Grid, { site }: SiteEntry, job: Job, { policy, now }: Expl
   // Under another policy the next cycle takes it back to the root.
   if (policy.dispatch.kind !== 'diana') return waiting(ReasonCode.READY, numbers);
   const requirement = grid.requirementOf(job);
-  const nowhere = eligibilityOf(requirement, grid.sites, grid.topology).waiting;
-  if (nowhere !== null) return waiting(nowhere, { ...numbers, ...numbersOf(requirement) });
-  const plan = new PlanBuilder(Infinity);
-  new DianaDispatch(grid, policy, now).decide(plan);
-  const moves = plan.moves.some(({ jobId }) => jobId === job.id);
+  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
+  if (eligibility.waiting !== null)
+    return waiting(eligibility.waiting, { ...numbers, ...numbersOf(requirement) });
   Object.assign(numbers, metaNumbers(grid, job, site.id, policy.dispatch, now));
-  return moves
+  const { ahead, queued, queueLimit } = numbers as { ahead: number; queued: number; queueLimit: number };
+  const strays = eligibility.ineligible[site.id] !== undefined;
+  return strays || ahead < queueLimit - queued
     ? waiting(ReasonCode.READY, numbers)
     : waiting(ReasonCode.META_QUEUE, numbers, metaChanges(numbers));
 }
