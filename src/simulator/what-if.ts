@@ -148,6 +148,8 @@ interface Fates {
   siteIds: Int32Array;
   starts: Float64Array;
   ends: Float64Array;
+  /** How long it would have run alone, where machines are shared in time; elsewhere NaN. */
+  aloneS: Float64Array;
 }
 
 function simulate(
@@ -160,11 +162,14 @@ function simulate(
     siteIds: new Int32Array(jobs.length),
     starts: new Float64Array(jobs.length).fill(Number.NaN),
     ends: new Float64Array(jobs.length).fill(Number.NaN),
+    aloneS: new Float64Array(jobs.length).fill(Number.NaN),
   };
+  const shared = new Set(world.machines.filter(({ maxTasks }) => maxTasks).map(({ siteId }) => siteId));
   const sink: Sink = {
-    started(_job, index, run) {
+    started({ job, runS }, index, run) {
       fates.siteIds[index] = run.siteId;
       fates.starts[index] = run.start;
+      if (shared.has(run.siteId)) fates.aloneS[index] = ((run.plannedEnd - run.start) * runS) / job.estimate;
     },
     ended(_job, index, _run, at) {
       fates.ends[index] = at;
@@ -197,9 +202,11 @@ function figures(
       neverStarted++;
       return;
     }
+    const aloneS = fates.aloneS[i] as number;
+    const runS = Number.isNaN(aloneS) ? end - start : aloneS;
     waits.push(start - job.submit);
-    slowdowns.push(Math.max(1, (end - job.submit) / Math.max(end - start, BOUND_S)));
-    usedS += (end - start) * job.tasks * job.cpusPerTask;
+    slowdowns.push(Math.max(1, (end - job.submit) / Math.max(runS, BOUND_S)));
+    usedS += runS * job.tasks * job.cpusPerTask;
   });
   const spanS = last - (jobs[0]?.job.submit ?? 0);
   const wait = distribution(Float64Array.from(waits));

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, type LocalPolicy, type Policy, type QueuesPolicy } from '../../src/core/index.js';
 import { type EngineOptions, runSimulation, type World } from '../../src/simulator/engine.js';
 import { MemorySink } from '../../src/simulator/sink.js';
+import { whatIf } from '../../src/simulator/what-if.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { machine } from '../core/support/grids.js';
@@ -144,6 +145,20 @@ describe('time-shared machines', () => {
       }),
       { numRuns: 40 },
     );
+  });
+});
+
+describe('a what-if', () => {
+  it('counts what jobs compute on shared machines, not how long they are there', () => {
+    const { sites, machines } = worldOf([[2]]);
+    const grid = { sites: [...sites], machines: [...machines], licences: [] };
+    const array = (id: number) => [
+      ...[id, 1, 'REGULAR', 0, 10, 1, null, 1, 1, 0, [], null, null, 0, null, null, 'app', null, null, null],
+    ];
+    const pages = [JSON.stringify([1, 2].map((id) => [array(id), 20]))];
+    const policy = queues({ order: 'FF' });
+    const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages });
+    expect(all.baseline).toMatchObject({ ended: 2, utilisation: 1, slowdownMean: 2, waitMeanS: 0 });
   });
 });
 
