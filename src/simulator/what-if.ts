@@ -4,9 +4,10 @@
  * and people who cancelled, and the difference would blame the policy for them.
  */
 import { Worker } from 'node:worker_threads';
-import type { Policy, UserClass } from '../core/index.js';
-import { type JobArray, jobFromArray } from '../store/images.js';
-import type { SimulationTask } from '../store/simulations.js';
+import { DataCatalogue, type Policy, type UserClass } from '../core/index.js';
+import { jobFromArray } from '../store/images.js';
+import type { RecordedJob, SimulationTask } from '../store/simulations.js';
+import { transferS } from './data.js';
 import { runSimulation, type World } from './engine.js';
 import type { Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
@@ -91,13 +92,10 @@ export function whatIf(
   task: SimulationTask,
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
-  const jobs = workloadOf(task.pages);
-  const world: World = {
-    sites: task.sites,
-    machines: task.machines,
-    licences: task.licences,
-    changes: [],
-  };
+  const jobs = workloadOf(task);
+  const { sites, machines, licences, datasets, links } = task;
+  const quotas = task.quotas.map(({ userId, share }) => [userId, share] as const);
+  const world: World = { sites, machines, licences, datasets, links, quotas, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
@@ -131,12 +129,34 @@ export function whatIf(
   };
 }
 
-/** The pages' jobs, by submission. They begin at the root, whatever became of them. */
-export function workloadOf(pages: readonly string[]): SimJob[] {
+/** Of a run of no length. */
+const LEAST_RUN_S = 0.001;
+
+/**
+ * The pages' jobs, by submission. They begin at the root, whatever became of them.
+ *
+ * A job computes for as long as its last run did, on the machine of its estimate: so many seconds where so many were planned.
+ * Decision: of a run with data, what moving that takes over today's links is not computing; the simulation adds what it takes
+ * where the job goes. One that never ran to an end of its own takes its estimate, or its limit if that is less.
+ */
+export function workloadOf({
+  pages,
+  datasets,
+  links,
+}: Pick<SimulationTask, 'pages' | 'datasets' | 'links'>): SimJob[] {
+  const catalogue = new DataCatalogue();
+  for (const dataset of datasets) catalogue.setDataset(dataset);
+  for (const link of links) catalogue.setLink(link);
   const jobs: SimJob[] = [];
   for (const page of pages) {
-    for (const [array, runS] of JSON.parse(page) as [JobArray, number][]) {
-      const job = { ...jobFromArray(array), priority: null };
+    for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
+      const job = { ...jobFromArray(array), priority: null, migratedAt: null };
+      let runS = Math.min(job.estimate, job.runTimeLimit ?? Infinity);
+      if (run !== null) {
+        const [seconds, plannedS, siteId] = run;
+        const moving = job.data === null ? 0 : transferS(catalogue, job, siteId);
+        runS = (Math.max(LEAST_RUN_S, seconds - moving) * job.estimate) / plannedS;
+      }
       jobs.push({ job, sourceId: job.id, runS, limitS: null, siteId: null });
     }
   }

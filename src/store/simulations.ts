@@ -3,9 +3,10 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Licence, Machine, Site } from '../core/model.js';
+import type { Dataset, Licence, Link, Machine, Site } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import type { PrismaClient } from './generated/client.js';
+import type { JobArray } from './images.js';
 import {
   claimSimulation,
   dueSimulations,
@@ -20,20 +21,31 @@ import { read, write } from './statement.js';
 /** Jobs in a window at most: all of them are in memory at once. */
 export const SIMULATED_JOBS_MAX = 100_000;
 
-/** Everything that a simulation is made from. Plain data: it goes to a thread. */
-export interface SimulationTask {
-  baseline: Policy;
-  candidate: Policy;
-  /** As they are now; a machine counts unless it is drained or down, whether its agent is heard or not. */
+/** What jobs run on and read, and whose they are: as it is now. */
+export interface SimulatedWorld {
   sites: Site[];
+  /** One counts unless it is drained or down, whether its agent is heard or not. */
   machines: Machine[];
   licences: Licence[];
+  datasets: Dataset[];
+  links: Link[];
+  /** Of users whose share of the grid is not 1. */
+  quotas: { userId: number; share: number }[];
+}
+
+/** Everything that a simulation is made from. Plain data: it goes to a thread. */
+export interface SimulationTask extends SimulatedWorld {
+  baseline: Policy;
+  candidate: Policy;
   /**
-   * The jobs, by id, as JSON texts of `[JobArray, run time (s) on the machine of the estimate][]` (see images.ts). Texts, because
-   * parsing a hundred thousand jobs is the thread's work, not the live cycles'.
+   * The jobs, by id, as JSON texts of `RecordedJob[]`. Texts, because parsing a hundred thousand jobs is the thread's work, not
+   * the live cycles'.
    */
   pages: string[];
 }
+
+/** A job (see images.ts) and its last run that came to an end of its own; null: none did. */
+export type RecordedJob = [JobArray, [seconds: number, plannedS: number, siteId: number] | null];
 
 export interface DueSimulation {
   id: number;
@@ -42,16 +54,13 @@ export interface DueSimulation {
 }
 
 /** A worker's hold on a simulation. */
-export interface Claim {
+export interface Claim extends SimulatedWorld {
   id: number;
   baseline: Policy;
   candidate: Policy;
   /** Epoch seconds. */
   from: number;
   to: number;
-  sites: Site[];
-  machines: Machine[];
-  licences: Licence[];
 }
 
 const PAGE = 5_000;
@@ -74,7 +83,8 @@ export class Simulations {
   /** Makes one this worker's; null when it is another's by now, or has ended. */
   async claim(id: number, worker: string): Promise<Claim | null> {
     type Directory = [unknown, Site[], Machine[], Licence[]];
-    type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory];
+    type Data = [Dataset[], Link[], SimulatedWorld['quotas'], ...unknown[]];
+    type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory, Data];
     const row = await read<Row | null>(
       this.prisma,
       claimSimulation,
@@ -84,7 +94,7 @@ export class Simulations {
       this.attemptsMax,
     );
     if (row === null) return null;
-    const [baseline, candidate, from, to, [, sites, machines, licences]] = row;
+    const [baseline, candidate, from, to, [, sites, machines, licences], [datasets, links, quotas]] = row;
     return {
       id,
       baseline: parsePolicy(baseline),
@@ -94,11 +104,14 @@ export class Simulations {
       sites,
       machines,
       licences,
+      datasets,
+      links,
+      quotas,
     };
   }
 
   /** Reads the window. Throws when there are more jobs in it than may be simulated. */
-  async task({ from, to, ...rest }: Claim): Promise<SimulationTask> {
+  async task({ id: _, from, to, ...rest }: Claim): Promise<SimulationTask> {
     const pages: string[] = [];
     let count = 0;
     let after = 0;
@@ -118,8 +131,7 @@ export class Simulations {
       if (page.jobs < PAGE) break;
       after = page.last;
     }
-    const { baseline, candidate, sites, machines, licences } = rest;
-    return { baseline, candidate, sites, machines, licences, pages };
+    return { ...rest, pages };
   }
 
   /** Says that the worker lives, and how far it is. False: it is not this worker's any more (cancelled, or given to another). */

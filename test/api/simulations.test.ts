@@ -8,7 +8,7 @@ import {
 } from '../../src/engine/simulations.js';
 import { type WhatIfResult, whatIf } from '../../src/simulator/what-if.js';
 import { openDatabase } from '../../src/store/pool.js';
-import { Simulations } from '../../src/store/simulations.js';
+import { Simulations, type SimulationTask } from '../../src/store/simulations.js';
 import { quietLog } from '../engine/support.js';
 import { dispatched, ended, newJob, report, start, submit, T0 } from '../store/world.js';
 import { type Json, unique, withApi } from './support/api.js';
@@ -146,6 +146,37 @@ describe('a what-if', () => {
       '{ audit(first: 1) { nodes { action target reason } } }',
     );
     expect(audit.nodes).toEqual([{ action: 'simulate', target: asked.id, reason: 'narrow jobs wait' }]);
+  });
+
+  test('is simulated on what the service knows of data and shares', async () => {
+    await record();
+    const { registerUser: user } = await api.must<{ registerUser: { id: string } }>(
+      `mutation { registerUser(input: { name: "${unique('u')}", role: USER, quotaShare: 3 }) { id } }`,
+    );
+    const { registerSite: far } = await api.must<{ registerSite: { id: string } }>(
+      `mutation { registerSite(input: { name: "${unique('far')}" }) { id } }`,
+    );
+    const { rows } = await api.db.pool.query('SELECT min(id) AS id FROM sites');
+    const [from, to] = [Number(far.id.split('_')[1]), rows[0].id as number];
+    await api.must(
+      'mutation ($datasets: [DatasetInput!]!) { importDatasets(datasets: $datasets) { created } }',
+      { datasets: [{ name: 'sky', sizeMb: 500, replicas: [far.id] }] },
+    );
+    await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { loss } }', {
+      links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerSecond: 20, rttSeconds: 0.5, loss: 0.1 }],
+    });
+    let seen: SimulationTask | null = null;
+    startWorker(async (task) => {
+      seen = task;
+      return whatIf(task);
+    });
+    const asked = await simulate();
+    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    expect(seen).toMatchObject({
+      datasets: [{ sizeMb: 500, siteIds: [from] }],
+      links: [{ fromSiteId: from, toSiteId: to, bandwidthMbS: 20, rttS: 0.5, loss: 0.1 }],
+      quotas: [{ userId: Number(user.id.split('_')[1]), share: 3 }],
+    });
   });
 
   test('is told of by subscription, from its beginning to its end, and by node and list', async () => {

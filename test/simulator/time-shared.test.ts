@@ -151,11 +151,12 @@ describe('time-shared machines', () => {
 describe('a what-if', () => {
   it('counts what jobs compute on shared machines, not how long they are there', () => {
     const { sites, machines } = worldOf([[2]]);
-    const grid = { sites: [...sites], machines: [...machines], licences: [] };
+    const nothing = { licences: [], datasets: [], links: [], quotas: [] };
+    const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const array = (id: number) => [
       ...[id, 1, 'REGULAR', 0, 10, 1, null, 1, 1, 0, [], null, null, 0, null, null, 'app', null, null, null],
     ];
-    const pages = [JSON.stringify([1, 2].map((id) => [array(id), 20]))];
+    const pages = [JSON.stringify([1, 2].map((id) => [array(id), [20, 10, 1]]))];
     const policy = queues({ order: 'FF' });
     const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages });
     expect(all.baseline).toMatchObject({ ended: 2, utilisation: 1, slowdownMean: 2, waitMeanS: 0 });

@@ -32,7 +32,7 @@ export const directoryWhere = (available: string): string => `json_build_array(
 export const directoryJson = directoryWhere("state = 'UP' AND NOT silent");
 
 /** [datasets, links, quotas, averages, traffic] as they are now. Traffic: of the hour that the core's Traffic keeps. */
-const dataJson = `json_build_array(
+export const dataJson = `json_build_array(
   (SELECT coalesce(json_agg(${dataset} ORDER BY v.id), '[]') FROM datasets v WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(${link} ORDER BY v.from_site_id, v.to_site_id), '[]') FROM links v),
   (SELECT coalesce(json_agg(json_build_object('userId', id, 'share', quota_share) ORDER BY id), '[]') FROM users WHERE quota_share <> 1),

@@ -1,4 +1,4 @@
-import { directoryWhere, jobArray } from './grid.js';
+import { dataJson, directoryWhere, jobArray } from './grid.js';
 
 /*
  * Leases are judged by the database's clock: those of the workers may differ.
@@ -18,7 +18,8 @@ SELECT coalesce(json_agg(json_build_array(id, attempts) ORDER BY id), '[]')::tex
 
 /**
  * Makes a due one this worker's. $1: id; $2: worker; $3: silence allowed (s); $4: attempts. Answers
- * [policy in force at the time of asking, candidate, from (s), to (s), directory as it is now]; nothing when it is not due any more.
+ * [policy in force at the time of asking, candidate, from (s), to (s), directory as it is now, data as it is now]; nothing when it
+ * is not due any more.
  */
 export const claimSimulation = `
 WITH mine AS (
@@ -27,7 +28,8 @@ WITH mine AS (
      AND (state = 'QUEUED' OR (state = 'RUNNING' AND worker_seen_at < clock_timestamp() - make_interval(secs => $3::float8)))
   RETURNING policy_version, candidate, from_at, to_at
 )
-SELECT json_build_array(p.document, m.candidate, extract(epoch FROM m.from_at)::float8, extract(epoch FROM m.to_at)::float8, ${directoryWhere("state = 'UP'")})::text AS v
+SELECT json_build_array(p.document, m.candidate, extract(epoch FROM m.from_at)::float8, extract(epoch FROM m.to_at)::float8, 
+    ${directoryWhere("state = 'UP'")}, ${dataJson})::text AS v
   FROM mine m JOIN policies p ON p.version = m.policy_version`;
 
 /** A sign of life. $1: id; $2: worker; $3: progress. Touches no row when it is not this worker's any more. */
@@ -50,21 +52,19 @@ UPDATE simulations SET state = 'QUEUED', worker = NULL, worker_seen_at = NULL, a
 export const pruneSimulations = 'DELETE FROM simulations WHERE ended_at < to_timestamp($1::float8)';
 
 /**
- * A page of the jobs submitted within a window, by id. How long a job runs is told for the machine of its estimate: its last
- * run took so many seconds where so many were planned for the estimate. One that never ran to an end of its own takes its
- * estimate, or its limit if that is less.
+ * A page of the jobs submitted within a window, by id, with the last run of each that came to an end of its own: its seconds,
+ * the seconds that were planned for it, and its site.
  *
- * $1: from (s); $2: to (s); $3: behind this id; $4: how many. Answers [[job, run time (s)], …], how
- * many, and the last id.
+ * $1: from (s); $2: to (s); $3: behind this id; $4: how many. Answers [[job, run or null], …], how many, and the last id.
  */
 export const windowOfJobs = `
 SELECT coalesce(json_agg(json_build_array(${jobArray},
-    coalesce(greatest(extract(epoch FROM r.ended_at - r.started_at)::float8, 0.001) * j.estimate_s / r.planned_s,
-             least(j.estimate_s, j.run_time_limit_s))) ORDER BY j.id), '[]')::text AS v,
+    CASE WHEN r.site_id IS NOT NULL THEN
+      json_build_array(extract(epoch FROM r.ended_at - r.started_at)::float8, r.planned_s, r.site_id) END) ORDER BY j.id), '[]')::text AS v,
     count(*)::integer AS jobs, max(j.id)::float8 AS last
   FROM (SELECT * FROM jobs WHERE submitted_at >= to_timestamp($1::float8) AND submitted_at < to_timestamp($2::float8) AND id > $3::bigint
          ORDER BY id LIMIT $4) j
   JOIN users u ON u.id = j.user_id
   LEFT JOIN LATERAL (
-    SELECT started_at, ended_at, planned_s FROM runs
+    SELECT started_at, ended_at, planned_s, site_id FROM runs
      WHERE job_id = j.id AND started_at IS NOT NULL AND ended_at IS NOT NULL AND cause <> 'LOST' ORDER BY epoch DESC LIMIT 1) r ON true`;

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../src/core/index.js';
+import { whatIf } from '../../src/simulator/what-if.js';
+import type { JobArray } from '../../src/store/images.js';
+import type { RecordedJob, SimulationTask } from '../../src/store/simulations.js';
+import { machine } from '../core/support/grids.js';
+
+const FCFS: Policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' } };
+const site = (id: number) => ({ id, name: `site ${id}`, state: 'UP', localPolicy: null }) as const;
+/** A job of one CPU with 200 MB to read from dataset 1, submitted at 0. */
+const reading = (id: number): JobArray => [
+  id,
+  7,
+  'REGULAR',
+  0,
+  100,
+  1,
+  null,
+  1,
+  1,
+  0,
+  [],
+  null,
+  null,
+  0,
+  null,
+  null,
+  'app',
+  null,
+  null,
+  [null, 0, [{ datasetId: 1 }], 0, null],
+];
+const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): SimulationTask => ({
+  baseline: FCFS,
+  candidate: FCFS,
+  sites: [site(1)],
+  machines: [machine({ id: 1, cpus: 1 })],
+  licences: [],
+  datasets: [],
+  links: [],
+  quotas: [],
+  pages: jobs.map((job) => JSON.stringify([job])),
+  ...change,
+});
+const there = {
+  sites: [site(1), site(2)],
+  datasets: [{ id: 1, sizeMb: 200, siteIds: [2] }],
+  links: [{ fromSiteId: 2, toSiteId: 1, bandwidthMbS: 20, rttS: 0, loss: 0 }],
+};
+
+describe('a recorded run', () => {
+  const waits = (change: Partial<SimulationTask>, ...runs: RecordedJob[1][]) =>
+    whatIf(
+      task(
+        runs.map((run, i) => [reading(i + 1), run]),
+        change,
+      ),
+    ).all.baseline.waitMeanS;
+
+  it('computes for what is left of it behind the moving of its data, and moves them where it goes', () => {
+    // The second waits for the first: 10 s for the data, and 90 or the estimate of 100 or nothing to compute.
+    expect(waits(there, [100, 100, 1], null)).toBe(100 / 2);
+    expect(waits(there, null, null)).toBe(110 / 2);
+    expect(waits(there, [5, 100, 1], null)).toBeCloseTo(10.001 / 2, 9);
+    // It ran where the data lie, and half as fast.
+    expect(waits(there, [100, 200, 2], null)).toBe(60 / 2);
+    // With the data at hand nothing is moved.
+    expect(waits({ ...there, datasets: [{ id: 1, sizeMb: 200, siteIds: [1] }] }, [90, 100, 1], null)).toBe(
+      90 / 2,
+    );
+  });
+});
+
+describe('a candidate', () => {
+  it('that looks at data is told where they lie', () => {
+    const candidate = parsePolicy({ ...FCFS, dispatch: { kind: 'diana' } });
+    const { all, sites } = whatIf(
+      task([[reading(1), null]], {
+        ...there,
+        machines: [machine({ id: 1, cpus: 8 }), machine({ id: 2, siteId: 2, cpus: 8 })],
+        candidate,
+      }),
+    );
+    expect(all.candidate.ended).toBe(1);
+    expect(sites.map(({ baseline, candidate: c }) => [baseline.ended, c.ended])).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+  });
+});
