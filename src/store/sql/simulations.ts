@@ -28,7 +28,7 @@ WITH mine AS (
      AND (state = 'QUEUED' OR (state = 'RUNNING' AND worker_seen_at < clock_timestamp() - make_interval(secs => $3::float8)))
   RETURNING policy_version, candidate, from_at, to_at
 )
-SELECT json_build_array(p.document, m.candidate, extract(epoch FROM m.from_at)::float8, extract(epoch FROM m.to_at)::float8, 
+SELECT json_build_array(p.document, m.candidate, extract(epoch FROM m.from_at)::float8, extract(epoch FROM m.to_at)::float8,
     ${directoryWhere("state = 'UP'")}, ${dataJson})::text AS v
   FROM mine m JOIN policies p ON p.version = m.policy_version`;
 
