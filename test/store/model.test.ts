@@ -117,9 +117,77 @@ const promiseTo = (jobId: number, machineId: number, now: number): PromisesImage
   ],
 });
 
+/** What people say of users' shares, the policy, data and the network. */
+const directory = fc.oneof(
+  operation('share', fc.constantFrom(0.5, 1, 3), async (world, _, share) => {
+    await world.setShare(1, share);
+  }),
+  operation('policy', fc.constantFrom(1, 50), async (world, _, referencePower) => {
+    await world.newPolicy({ referencePower });
+  }),
+  operation(
+    'replicas',
+    fc.record({ dataset: fc.constantFrom(1, 2), site: siteId, there: fc.boolean() }),
+    async (world, _, { dataset, site, there }) => {
+      await world.setReplicas(dataset, there ? { add: [site] } : { remove: [site] });
+    },
+  ),
+  operation(
+    'link',
+    fc.record({ from: siteId, bandwidthMbS: fc.option(fc.constantFrom(1, 10.5)) }),
+    async (world, _, { from: fromSiteId, bandwidthMbS }) => {
+      const toSiteId = SITES + 1 - fromSiteId;
+      const { links } = await world.store.loadGrid(0);
+      const known = links.some((link) => link.fromSiteId === fromSiteId);
+      if (bandwidthMbS !== null)
+        await world.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0 });
+      else if (known) await world.removeLink(fromSiteId, toSiteId);
+    },
+  ),
+);
+
+/** The rare sequence in which everything goes well: jobs of a site's queue start, run for a while, and end. */
+const wholeRuns = operation(
+  'runs',
+  fc.record({
+    site: siteId,
+    list: fc.array(
+      fc.record({
+        pick,
+        on: pick,
+        seconds: fc.constantFrom(0, 1, 3.5, 20),
+        ioWaitS: fc.constantFrom(null, 0, 2.5, 1000),
+        cpuS: fc.constantFrom(null, 3),
+        end: fc.option(cause, { freq: 1 }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+  }),
+  async ({ store }, now, { site, list }) => {
+    const { jobs, machines } = await store.loadGrid(0);
+    const queue = jobs.filter(({ state, siteId: held }) => state === 'DISPATCHED' && held === site);
+    const here = machines.filter((machine) => machine.siteId === site).map(({ id }) => id);
+    await store.heartbeat(site, here, now);
+    const starts = list.map(({ pick: n, on }) => {
+      const { job } = at(queue, n) ?? NOBODY;
+      const tasks = Array.from({ length: job.tasks }, (_, task) => [at(here, on + task)!, 1]);
+      return start(job.id, site, Object.fromEntries(tasks), job.licences.length > 0 ? [1] : []);
+    });
+    const outcome = await store.applyStarts(site, starts, null, context(now));
+    const begun = outcome.accepted.map((id, i) => report(id, outcome.epochs[i]!, { at: now }));
+    const over = outcome.accepted.map((id, i) => {
+      const { end, seconds, ...times } = list[i]!;
+      const change = { at: now + seconds, cause: end ?? 'EXITED_ZERO', ...times } as const;
+      return report(id, outcome.epochs[i]!, { phase: 'ENDED', ...change });
+    });
+    const reported = await store.reportRuns(site, [...begun, ...over], 3);
+    return [items(outcome), sorted(reported)];
+  },
+);
+
 const operations = fc.oneof(
   {
-    weight: 3,
+    weight: 8,
     arbitrary: operation(
       'submit',
       fc.record({
@@ -140,7 +208,7 @@ const operations = fc.oneof(
     ),
   },
   {
-    weight: 5,
+    weight: 12,
     arbitrary: operation(
       'moves',
       fc.array(fc.record({ pick, to: siteId, meta: fc.boolean(), wrong: rarely }), { maxLength: 8 }),
@@ -250,31 +318,8 @@ const operations = fc.oneof(
       },
     ),
   },
-  operation('share', fc.constantFrom(0.5, 1, 3), async (world, _, share) => {
-    await world.setShare(1, share);
-  }),
-  operation('policy', fc.constantFrom(1, 50), async (world, _, referencePower) => {
-    await world.newPolicy({ referencePower });
-  }),
-  operation(
-    'replicas',
-    fc.record({ dataset: fc.constantFrom(1, 2), site: siteId, there: fc.boolean() }),
-    async (world, _, { dataset, site, there }) => {
-      await world.setReplicas(dataset, there ? { add: [site] } : { remove: [site] });
-    },
-  ),
-  operation(
-    'link',
-    fc.record({ from: siteId, bandwidthMbS: fc.option(fc.constantFrom(1, 10.5)) }),
-    async (world, _, { from: fromSiteId, bandwidthMbS }) => {
-      const toSiteId = SITES + 1 - fromSiteId;
-      const { links } = await world.store.loadGrid(0);
-      const known = links.some((link) => link.fromSiteId === fromSiteId);
-      if (bandwidthMbS !== null)
-        await world.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0 });
-      else if (known) await world.removeLink(fromSiteId, toSiteId);
-    },
-  ),
+  { weight: 3, arbitrary: directory },
+  { weight: 16, arbitrary: wholeRuns },
   operation('site', fc.tuple(siteId, siteState), async (world, _, [site, state]) => {
     await world.setSiteState(site, state as 'UP');
   }),
