@@ -12,7 +12,7 @@
  * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, a promise
  * comes due, or a copy of a grid-wide licence that its jobs ask for came free anywhere.
  *
- * The root is concerned when a job came to it, a run started or ended, or anything in the world changed. While jobs wait in
+ * The root is concerned when a job came to it, a run started or ended (the site looks first), or anything in the world changed. While jobs wait in
  * meta-queues it also looks every `timers.cycleS`, for congestion changes with time alone.
  *
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
