@@ -249,10 +249,10 @@ class Simulation {
     return { ended, waiting: this.jobs.length - ended, cycles, averages: this.learning?.averages ?? [] };
   }
 
-  /** Submissions enter the heap one at a time: it stays as small as what runs. */
+  /** Submissions come in order, one at a time. */
   private expectSubmission(index: number): void {
     const next = this.jobs[index];
-    if (next !== undefined) this.events.push(next.job.submit, this.kinds.submit, index);
+    if (next !== undefined) this.events.pushNext(next.job.submit, this.kinds.submit, index);
   }
 
   private take(kind: number, payload: number, sequence: number): void {

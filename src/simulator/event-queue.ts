@@ -1,7 +1,7 @@
 /**
  * The events to come, a binary heap in columns ordered by (time, rank of the kind, sequence). The sequence counts pushes,
  * so that events of one time and kind come out as they went in. Getting in and out costs the logarithm of what is there,
- * and no object.
+ * and no object. The next event of a stream that comes in order may wait beside the heap, for next to nothing.
  */
 export class EventQueue {
   /** Of the event taken out last. */
@@ -15,14 +15,27 @@ export class EventQueue {
   /** rank·2^45 + sequence: the order within a time as one number. */
   private orders = new Float64Array(64);
   private payloads = new Int32Array(64);
+  /** The event beside the heap; its time is Infinity when there is none. */
+  private streamTime = Infinity;
+  private streamOrder = 0;
+  private streamPayload = 0;
 
   get length(): number {
-    return this.size;
+    return this.size + (this.streamTime === Infinity ? 0 : 1);
   }
 
   /** Time of the next event, Infinity when there is none. */
   get nextTime(): number {
-    return this.size === 0 ? Infinity : (this.times[0] as number);
+    return this.size === 0 ? this.streamTime : Math.min(this.streamTime, this.times[0] as number);
+  }
+
+  /** Adds the next event of the stream, at a finite time, when the one before has been taken out. */
+  pushNext(time: number, kind: number, payload: number): void {
+    if (this.streamTime !== Infinity)
+      throw new Error('the event of the stream before this one is still to come');
+    this.streamTime = time;
+    this.streamOrder = kind * KIND + this.pushed++;
+    this.streamPayload = payload;
   }
 
   /** Adds an event; `kind` is its rank among events of the same time. Returns its sequence. */
@@ -49,12 +62,14 @@ export class EventQueue {
 
   /** Takes the first event out, into the fields; false when there is none. */
   pop(): boolean {
+    const { times, orders, payloads, streamTime } = this;
+    if (streamTime !== Infinity && this.streamIsFirst()) {
+      this.streamTime = Infinity;
+      this.show(streamTime, this.streamOrder, this.streamPayload);
+      return true;
+    }
     if (this.size === 0) return false;
-    const { times, orders, payloads } = this;
-    this.time = times[0] as number;
-    this.kind = Math.floor((orders[0] as number) / KIND);
-    this.sequence = (orders[0] as number) - this.kind * KIND;
-    this.payload = payloads[0] as number;
+    this.show(times[0] as number, orders[0] as number, payloads[0] as number);
     const last = --this.size;
     const time = times[last] as number;
     const order = orders[last] as number;
@@ -75,6 +90,19 @@ export class EventQueue {
     orders[hole] = order;
     payloads[hole] = payload;
     return true;
+  }
+
+  private streamIsFirst(): boolean {
+    if (this.size === 0) return true;
+    const difference = this.streamTime - (this.times[0] as number);
+    return difference < 0 || (difference === 0 && this.streamOrder < (this.orders[0] as number));
+  }
+
+  private show(time: number, order: number, payload: number): void {
+    this.time = time;
+    this.kind = Math.floor(order / KIND);
+    this.sequence = order - this.kind * KIND;
+    this.payload = payload;
   }
 
   private isBefore(a: number, b: number): boolean {

@@ -43,6 +43,37 @@ describe('the event queue', () => {
       }),
     );
   });
+
+  it('lets a stream of events in order wait beside the heap', () => {
+    const times = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 50 });
+    fc.assert(
+      fc.property(times, times, fc.boolean(), (stream, others, streamFirst) => {
+        const queue = new EventQueue();
+        const kinds = streamFirst ? { stream: 0, other: 1 } : { stream: 1, other: 0 };
+        stream.sort((a, b) => a - b);
+        const comesNext = (i: number): void => {
+          if (i < stream.length) queue.pushNext(stream[i] as number, kinds.stream, i);
+        };
+        others.forEach((time, i) => {
+          queue.push(time, kinds.other, i);
+        });
+        comesNext(0);
+        const expected = [
+          ...stream.map((time, payload) => ({ time, kind: kinds.stream, payload })),
+          ...others.map((time, payload) => ({ time, kind: kinds.other, payload })),
+        ].sort((a, b) => a.time - b.time || a.kind - b.kind || a.payload - b.payload);
+        for (const event of expected) {
+          expect(queue.nextTime).toBe(event.time);
+          expect(queue.pop()).toBe(true);
+          expect({ time: queue.time, kind: queue.kind, payload: queue.payload }).toEqual(event);
+          if (event.kind === kinds.stream) comesNext(event.payload + 1);
+        }
+        expect([queue.pop(), queue.length, queue.nextTime]).toEqual([false, 0, Infinity]);
+        queue.pushNext(1, 0, 0);
+        expect(() => queue.pushNext(2, 0, 1)).toThrow('still to come');
+      }),
+    );
+  });
 });
 
 describe('the engine', () => {
