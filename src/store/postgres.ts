@@ -84,6 +84,8 @@ type Transaction = Prisma.TransactionClient;
 
 /** Jobs of a page when the grid is loaded: some 4 MB of JSON. */
 const LOAD_PAGE = 20_000;
+/** Jobs sent in one statement: more would keep this process from its other work for too long. */
+const SUBMIT_PART = 10_000;
 /** Events that one request for assignments looks through. */
 const ASSIGNMENT_WINDOW = 10_000;
 /** Margins kept: more than any policy's window (core/policy.ts, MAX_WINDOW). */
@@ -245,15 +247,16 @@ export class PostgresStore implements Store {
       }
       if (live + jobs.length > this.liveJobsMax) return { kind: 'full', limit: this.liveJobsMax, live };
       const together = jobs.length > 1 || group !== null;
-      const columns = jobColumns(jobs);
-      const [id, jobIds] = await read<[number, number[]]>(
-        tx,
-        submitSql.insertJobs,
-        userId,
-        now,
-        together,
-        ...columns,
-      );
+      let answer: [number, number[]];
+      if (jobs.length <= SUBMIT_PART) {
+        answer = await read(tx, submitSql.insertJobs, userId, now, together, ...jobColumns(jobs));
+      } else {
+        await write(tx, submitSql.makeStage);
+        for (let i = 0; i < jobs.length; i += SUBMIT_PART)
+          await write(tx, submitSql.stageJobs, i, ...jobColumns(jobs.slice(i, i + SUBMIT_PART)));
+        answer = await read(tx, submitSql.insertStagedJobs, userId, now, together);
+      }
+      const [id, jobIds] = answer;
       const ids = plainColumn(jobIds);
       await write(tx, submitSql.insertSubmission, id, userId, idempotencyKey, payloadHash, ids, now);
       if (group !== null) {
@@ -846,7 +849,7 @@ export class PostgresStore implements Store {
 
 // -----------------------------------------------------------------------------------------------------------------------
 
-/** In the order of the parameters of sql/submit.ts, insertJobs, from $4. */
+/** In the order of the columns of sql/submit.ts. */
 function jobColumns(jobs: readonly NewJob[]): (string | null)[] {
   return [
     textColumn(jobs.map((job) => job.name)),

@@ -19,13 +19,45 @@ SELECT json_build_array(
      FROM submissions WHERE user_id = $1 AND at > to_timestamp($3::float8) - make_interval(secs => $4::float8)),
   (SELECT coalesce(sum(jobs), 0) FROM job_counts))::text AS v`;
 
-/**
- * All jobs of a submission by one statement. Ids follow the order given (WITH ORDINALITY … ORDER BY), and the answer is in
- * their order. Lists and JSON come as text and are cast row by row. Columns that all jobs share are still columns: a
- * constant costs as much; those that no job has are passed as null, which fills the column with nulls.
- * $1: user; $2: now; $3: the jobs are a group; from $4 on: columns. Answers [an id for the submission, job ids].
- */
-export const insertJobs = `
+/** What is sent of each job, as which type: lists and JSON as text, cast row by row. */
+const columns = {
+  name: 'text',
+  application: 'text',
+  group_name: 'text',
+  array_index: 'integer',
+  command: 'text',
+  args: 'text',
+  env: 'text',
+  working_directory: 'text',
+  tasks: 'integer',
+  cpus_per_task: 'integer',
+  memory_mb_per_task: 'integer',
+  licences: 'text',
+  os: 'text',
+  arch: 'text',
+  estimate_s: 'float8',
+  benchmark: 'float8',
+  run_time_limit_s: 'float8',
+  deadline: 'float8',
+  input_mb: 'float8',
+  output_mb: 'float8',
+  restartable: 'boolean',
+  simulated_run_s: 'float8',
+  boost: 'integer',
+  held: 'boolean',
+  inputs: 'text',
+  origin_site_id: 'integer',
+  computation_share: 'float8',
+  simulated_io_s: 'float8',
+};
+const names = Object.keys(columns).join(', ');
+/** Jobs as columns, from a parameter on. A column that no job has is passed as null, and filled with nulls. */
+const given = (from: number): string =>
+  `unnest(${Object.values(columns)
+    .map((type, i) => `$${from + i}::${type}[]`)
+    .join(', ')}) WITH ORDINALITY AS t (${names}, place)`;
+
+const insertFrom = (jobs: string): string => `
 WITH submission AS MATERIALIZED (
   SELECT nextval(pg_get_serial_sequence('submissions', 'id')) AS id
 ), inserted AS (
@@ -37,18 +69,33 @@ WITH submission AS MATERIALIZED (
            to_timestamp(deadline), input_mb, output_mb, restartable, simulated_run_s, boost,
            CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), CASE WHEN $3::boolean THEN (SELECT id FROM submission) END,
            inputs::jsonb, origin_site_id, computation_share, simulated_io_s
-      FROM unnest($4::text[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::text[], $11::text[],
-                  $12::integer[], $13::integer[], $14::integer[], $15::text[], $16::text[], $17::text[], $18::float8[],
-                  $19::float8[], $20::float8[], $21::float8[], $22::float8[], $23::float8[], $24::boolean[], $25::float8[],
-                  $26::integer[], $27::boolean[], $28::text[], $29::integer[], $30::float8[], $31::float8[]) WITH ORDINALITY
-        AS t (name, application, group_name, array_index, command, args, env, working_directory,
-              tasks, cpus_per_task, memory_mb_per_task, licences, os, arch, estimate_s,
-              benchmark, run_time_limit_s, deadline, input_mb, output_mb, restartable, simulated_run_s,
-              boost, held, inputs, origin_site_id, computation_share, simulated_io_s, place)
+      FROM ${jobs}
      ORDER BY place
   RETURNING id
 )
 SELECT json_build_array((SELECT id FROM submission), (SELECT json_agg(id ORDER BY id) FROM inserted))::text AS v`;
+
+/**
+ * All jobs of a submission by one statement. Ids follow the order given (WITH ORDINALITY … ORDER BY), and the answer is in their
+ * order. Columns that all jobs share are still columns: a constant costs as much.
+ * $1: user; $2: now; $3: the jobs are a group; from $4 on: columns. Answers [an id for the submission, job ids].
+ */
+export const insertJobs = insertFrom(given(4));
+
+/**
+ * A very large submission comes in parts, so that nobody has to work on all of it at once, but is still inserted by one statement: whoever
+ * inserts jobs holds the event lock from then on.
+ */
+export const makeStage = `
+CREATE TEMPORARY TABLE submitted_jobs (${Object.entries(columns)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(', ')}, place bigint) ON COMMIT DROP`;
+
+/** $1: jobs before this part; from $2 on: columns. */
+export const stageJobs = `INSERT INTO submitted_jobs SELECT ${names}, $1::bigint + place FROM ${given(2)}`;
+
+/** $1: user; $2: now; $3: the jobs are a group. Answers as insertJobs. */
+export const insertStagedJobs = insertFrom('submitted_jobs');
 
 /** $1: id; $2: user; $3: key; $4: hash; $5: job ids; $6: at. */
 export const insertSubmission = `
