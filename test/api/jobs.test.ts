@@ -293,7 +293,7 @@ describe('submitting', () => {
       'mutation ($name: String!) { createDataset(input: { name: $name, sizeMb: 1 }) { id } }',
       { name: unique('dataset') },
     );
-    const reads = [{ command: 'x', inputs: [{ dataset: made.createDataset.id }] }];
+    const reads = [{ command: 'x', held: true, inputs: [{ dataset: made.createDataset.id }] }];
     const before = await submit(reads, { idempotencyKey: 'data' }, one.key);
     await api.must('mutation ($id: ID!) { removeDataset(dataset: $id) { id } }', {
       id: made.createDataset.id,
@@ -622,6 +622,8 @@ describe('explanations', () => {
       `mutation ($site: ID!) { updateSite(input: { site: $site, localPolicy: { kind: "conservative", depth: 10 } }) { id } }`,
       { site: site.id },
     );
+    // What other tests have left would be promised something too.
+    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
     const shape = { command: 'x', cpusPerTask: 4, estimateSeconds: 100 };
     const { jobIds: promised } = await submit([shape, shape, shape]);
     await schedule(api.parts);
