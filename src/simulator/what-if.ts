@@ -93,9 +93,9 @@ export function whatIf(
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
   const jobs = workloadOf(task);
-  const { sites, machines, licences, datasets, links } = task;
+  const { sites, machines, licences, datasets, links, averages } = task;
   const quotas = task.quotas.map(({ userId, share }) => [userId, share] as const);
-  const world: World = { sites, machines, licences, datasets, links, quotas, changes: [] };
+  const world: World = { sites, machines, licences, datasets, links, quotas, averages, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
@@ -195,7 +195,8 @@ function simulate(
       fates.ends[index] = at;
     },
   };
-  runSimulation(world, jobs, { policy, eventOrder: 'batch', onProgress }, [sink]);
+  // The runs of the window are in the averages: to learn them again would count them twice.
+  runSimulation(world, jobs, { policy, eventOrder: 'batch', learn: false, onProgress }, [sink]);
   return fates;
 }
 

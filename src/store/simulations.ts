@@ -3,7 +3,7 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, Licence, Link, Machine, Site } from '../core/model.js';
+import type { Dataset, Licence, Link, Machine, RunAverages, Site } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import type { PrismaClient } from './generated/client.js';
 import type { JobArray } from './images.js';
@@ -31,6 +31,8 @@ export interface SimulatedWorld {
   links: Link[];
   /** Of users whose share of the grid is not 1. */
   quotas: { userId: number; share: number }[];
+  /** What runs have shown, those of the window among them. */
+  averages: RunAverages[];
 }
 
 /** Everything that a simulation is made from. Plain data: it goes to a thread. */
@@ -83,7 +85,7 @@ export class Simulations {
   /** Makes one this worker's; null when it is another's by now, or has ended. */
   async claim(id: number, worker: string): Promise<Claim | null> {
     type Directory = [unknown, Site[], Machine[], Licence[]];
-    type Data = [Dataset[], Link[], SimulatedWorld['quotas'], ...unknown[]];
+    type Data = [Dataset[], Link[], SimulatedWorld['quotas'], RunAverages[], ...unknown[]];
     type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory, Data];
     const row = await read<Row | null>(
       this.prisma,
@@ -94,7 +96,9 @@ export class Simulations {
       this.attemptsMax,
     );
     if (row === null) return null;
-    const [baseline, candidate, from, to, [, sites, machines, licences], [datasets, links, quotas]] = row;
+    const [baseline, candidate, from, to, directory, data] = row;
+    const [, sites, machines, licences] = directory;
+    const [datasets, links, quotas, averages] = data;
     return {
       id,
       baseline: parsePolicy(baseline),
@@ -107,6 +111,7 @@ export class Simulations {
       datasets,
       links,
       quotas,
+      averages,
     };
   }
 

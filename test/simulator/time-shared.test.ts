@@ -151,7 +151,7 @@ describe('time-shared machines', () => {
 describe('a what-if', () => {
   it('counts what jobs compute on shared machines, not how long they are there', () => {
     const { sites, machines } = worldOf([[2]]);
-    const nothing = { licences: [], datasets: [], links: [], quotas: [] };
+    const nothing = { licences: [], datasets: [], links: [], quotas: [], averages: [] };
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const array = (id: number) => [
       ...[id, 1, 'REGULAR', 0, 10, 1, null, 1, 1, 0, [], null, null, 0, null, null, 'app', null, null, null],

@@ -39,6 +39,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   datasets: [],
   links: [],
   quotas: [],
+  averages: [],
   pages: jobs.map((job) => JSON.stringify([job])),
   ...change,
 });
@@ -86,5 +87,22 @@ describe('a candidate', () => {
       [1, 0],
       [0, 1],
     ]);
+  });
+
+  it('that looks at job ratios is told what runs have shown, which stays as it is', () => {
+    // Site 1 has most of the power, site 2 the data: the ratio decides.
+    const candidate = parsePolicy({ ...FCFS, dispatch: { kind: 'job-ratio' } });
+    const atData = (averages: SimulationTask['averages']): number =>
+      whatIf(
+        task([[reading(1), null]], {
+          ...there,
+          machines: [machine({ id: 1, cpus: 8 }), machine({ id: 2, siteId: 2, cpus: 2 })],
+          candidate,
+          averages,
+        }),
+      ).sites[1]?.candidate.ended as number;
+    const runs = { application: 'app', userId: 7, kinds: '[null,null]', count: 5, turnaroundS: 100 };
+    expect(atData([{ ...runs, executionS: 95, ioS: 5 }])).toBe(0);
+    expect(atData([{ ...runs, executionS: 5, ioS: 95 }])).toBe(1);
   });
 });
