@@ -121,6 +121,32 @@ describe('promises', () => {
     expect(started(cycle(grid, 3))).toEqual([2]);
   });
 
+  it.each([
+    ['hybrid', policyWith('NONE', { kind: 'hybrid', reservations: 2 })],
+    ['conservative', CONSERVATIVE],
+  ])('of two sites to the same copy: the younger gives way, also where a run was late (%s)', (_, policy) => {
+    const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
+    const grid = gridOf(
+      [
+        { id: 1, licences: [1] },
+        { id: 2, siteId: 2, licences: [1] },
+      ],
+      [pool],
+    );
+    queue(grid, { 1: { licences: ['cad'], estimate: 10 }, 2: { licences: ['cad'], estimate: 20 } }, 2);
+    expect(started(cycle(grid, 2, policy, 2))).toEqual([1]);
+    queue(grid, { 3: { licences: ['cad'], estimate: 20 } });
+    expect(cycle(grid, 3, policy).reservation).toMatchObject({ at: 32, madeAt: 3 });
+    // Job 1 is late, and meanwhile the other's instant has come.
+    expect(cycle(grid, 40, policy, 2)).toMatchObject({ starts: [], reservation: { madeAt: 2 } });
+    expect(started(cycle(grid, 40, policy))).toEqual([]);
+    grid.endRun(1);
+    expect(started(cycle(grid, 50, policy))).toEqual([]);
+    expect(started(cycle(grid, 50, policy, 2))).toEqual([2]);
+    grid.endRun(2);
+    expect(started(cycle(grid, 55, policy))).toEqual([3]);
+  });
+
   it('are kept when what they need is still there, whatever else has changed, and made anew where it is not', () => {
     const grid = gridOf([
       { id: 1, cpus: 4, benchmark: 2 },

@@ -94,8 +94,11 @@ export class Claims {
 
 const NONE: readonly { claim: Claim; slack: number }[] = [];
 
-const isOlder = (a: { madeAt: number; siteId: number }, b: { madeAt: number; siteId: number }): boolean =>
-  a.madeAt < b.madeAt || (a.madeAt === b.madeAt && a.siteId < b.siteId);
+/** Which of two comes first where both want the same copy. */
+export const isOlder = (
+  a: { madeAt: number; siteId: number },
+  b: { madeAt: number; siteId: number },
+): boolean => a.madeAt < b.madeAt || (a.madeAt === b.madeAt && a.siteId < b.siteId);
 
 /** What a reservation claims; null for one whose job has left the queue. */
 export function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | null {

@@ -13,7 +13,7 @@
  * Hybrid: promises are made afresh in each cycle, to the first N jobs that do not fit; with N = 1 this is EASY.
  */
 import type { Grid, SiteEntry } from '../grid.js';
-import type { Allocation, Job } from '../model.js';
+import type { Allocation, Job, Reservation } from '../model.js';
 import type { LocalPolicy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNeverFits } from '../resources/eligibility.js';
@@ -26,6 +26,7 @@ import {
   type MachineState,
   type RunState,
 } from '../resources/site-resources.js';
+import { isOlder } from './claims.js';
 import type { SitePass } from './pass.js';
 import type { Walk } from './walk.js';
 
@@ -56,7 +57,7 @@ export interface Room {
   /** Free CPUs and memory of available machines. */
   cpus: number;
   memoryMb: number;
-  /** Free copies of each pool (by id) that a promised job could use. */
+  /** Copies of each pool (by id) that a promised job could use, free and claimed by no other site. */
   copies: [licenceId: number, free: number][];
 }
 
@@ -90,31 +91,33 @@ export function conservative(pass: SitePass, walk: Walk, depth: number): void {
   const before = entry.promises && asOfNow(grid, entry, entry.promises);
   const { slots, left } = lookedAt(pass, walk, depth, before);
   const cameFree =
-    before !== null && (left || before.incomplete || moreRoom(before.room, roomOf(entry, before.byJob)));
+    before !== null && (left || before.incomplete || moreRoom(before.room, roomOf(pass, before.byJob)));
   const compress = pass.compress ?? cameFree;
   if (before !== null && !compress && nothingNew(pass, before, slots)) {
     leave(pass, before, slots);
     return;
   }
-  const profile = profileOf(pass);
-  const promised = slots.map((slot) => before?.byJob.get(entry.queue.ids[slot] as number) ?? null);
+  const places = new Places(pass);
+  const { profile } = places;
+  const ids = slots.map((slot) => entry.queue.ids[slot] as number);
+  const promised = ids.map((id) => before?.byJob.get(id) ?? null);
   for (let i = 0; i < slots.length; i++) {
     if (!stillMeant(promised[i], entry, slots[i] as number)) promised[i] = null;
   }
-  takeInOrder(promised, profile, now);
+  takeInOrder(ids, promised, places, now);
   if (compress) {
     for (let i = 0; i < slots.length; i++) {
       const old = promised[i];
       if (!old || old.at <= now) continue;
       profile.give(old.holding, old.at, old.end);
-      const better = promise(slots[i] as number, pass, profile, old.at, old.madeAt) ?? old;
+      const better = promise(slots[i] as number, pass, places, old.at, old.madeAt) ?? old;
       profile.take(better.holding, better.at, better.end);
       promised[i] = better;
     }
   }
   for (let i = 0; i < slots.length; i++) {
     if (promised[i]) continue;
-    const made = promise(slots[i] as number, pass, profile, Infinity, now);
+    const made = promise(slots[i] as number, pass, places, Infinity, now);
     if (made !== null) profile.take(made.holding, made.at, made.end);
     promised[i] = made;
   }
@@ -130,12 +133,13 @@ export function promisedStart(view: View, job: Job): Opening | null {
   if (entry.promises === null) return null;
   const { byJob } = asOfNow(grid, entry, entry.promises);
   const requirement = grid.requirementOf(job);
-  const profile = profileOf(view, requirement);
+  const places = new Places(view, requirement);
+  const ids = [...byJob.keys()];
   const promised: (Promised | null)[] = [...byJob.values()];
-  takeInOrder(promised, profile, now);
-  const own = promised[[...byJob.keys()].indexOf(job.id)];
+  takeInOrder(ids, promised, places, now);
+  const own = promised[ids.indexOf(job.id)];
   const able = entry.resources.able(requirement.signature);
-  return own ?? profile.earliest(requirement, able, job.estimate * job.benchmark);
+  return own ?? places.profile.earliest(requirement, able, job.estimate * job.benchmark);
 }
 
 type View = Pick<SitePass, 'grid' | 'entry' | 'claims' | 'now'>;
@@ -256,16 +260,23 @@ function leave(pass: SitePass, before: Promises, slots: readonly number[]): void
  * Takes the places of the promises, in the order of their times and then of the queue. One whose time has passed, or whose
  * room is taken by a run that is late, moves back to where its room is free. Null becomes what finds no room at all.
  */
-function takeInOrder(promised: (Promised | null)[], profile: Profile, now: number): void {
+function takeInOrder(
+  jobIds: readonly number[],
+  promised: (Promised | null)[],
+  places: Places,
+  now: number,
+): void {
   const order: number[] = [];
   for (let i = 0; i < promised.length; i++) if (promised[i]) order.push(i);
   order.sort((a, b) => (promised[a] as Promised).at - (promised[b] as Promised).at || a - b);
   for (const i of order) {
     const old = promised[i] as Promised;
     const length = old.work / old.placement.benchmark;
-    const at = profile.earliestFor(old.holding, Math.max(now, old.at), length);
+    const at = places.find(jobIds[i] as number, (profile) =>
+      profile.earliestFor(old.holding, Math.max(now, old.at), length),
+    );
     promised[i] = at === null ? null : at === old.at ? old : { ...old, at, end: at + length };
-    if (at !== null) profile.take(old.holding, at, at + length);
+    if (at !== null) places.profile.take(old.holding, at, at + length);
   }
 }
 
@@ -289,10 +300,11 @@ function keep(pass: SitePass, slots: readonly number[], promised: readonly (Prom
   pass.promises =
     byJob.size === 0
       ? null
-      : { topology: grid.topology, byJob, room: roomOf(entry, byJob), incomplete: false };
+      : { topology: grid.topology, byJob, room: roomOf(pass, byJob), incomplete: false };
 }
 
-function roomOf({ resources }: SiteEntry, byJob: ReadonlyMap<number, Promised>): Room {
+function roomOf(view: View, byJob: ReadonlyMap<number, Promised>): Room {
+  const { resources } = view.entry;
   let cpus = 0;
   let memoryMb = 0;
   for (const { machine, freeCpus, freeMemoryMb } of resources.machines) {
@@ -306,6 +318,12 @@ function roomOf({ resources }: SiteEntry, byJob: ReadonlyMap<number, Promised>):
     for (const kind of resources.able(requirement.signature).pools)
       for (const pool of kind) copies.set(pool.licence.id, freeCopies(pool));
   }
+  if (copies.size > 0) {
+    for (const id of view.claims.others.flatMap(({ licenceIds }) => licenceIds)) {
+      const free = copies.get(id);
+      if (free !== undefined) copies.set(id, free - 1);
+    }
+  }
   return { runs: resources.runs.length, cpus, memoryMb, copies: [...copies] };
 }
 
@@ -317,12 +335,14 @@ function moreRoom(before: Room, now: Room): boolean {
 
 /** Reservations for the first `reservations` jobs that do not fit, made afresh; later ones start if they fit beside all. */
 export function hybrid(pass: SitePass, walk: Walk, reservations: number): void {
-  const { now } = pass;
-  const profile = profileOf(pass);
+  const { entry, now } = pass;
+  const places = new Places(pass);
   let made = 0;
   for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
     if (made >= reservations && pass.exhausted) return;
-    const one = promise(slot, pass, profile, made < reservations ? Infinity : null, now);
+    // What was reserved for it keeps its age.
+    const held = entry.reservation?.jobId === entry.queue.ids[slot] ? entry.reservation : null;
+    const one = promise(slot, pass, places, made < reservations ? Infinity : null, held?.madeAt ?? now);
     if (one === null) continue;
     if (one.at <= now && hasRoomNow(one.holding)) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
@@ -331,7 +351,7 @@ export function hybrid(pass: SitePass, walk: Walk, reservations: number): void {
       if (made++ >= reservations) continue;
       if (pass.reservation === null) note(pass, slot, one);
     }
-    profile.take(one.holding, one.at, one.end);
+    places.profile.take(one.holding, one.at, one.end);
   }
 }
 
@@ -339,17 +359,18 @@ export function hybrid(pass: SitePass, walk: Walk, reservations: number): void {
 function promise(
   slot: number,
   { entry }: SitePass,
-  profile: Profile,
+  places: Places,
   before: number | null,
   madeAt: number,
 ): Promised | null {
   const requirement = entry.queue.requirements[slot] as Requirement;
   const work = entry.queue.works[slot] as number;
   const able = entry.resources.able(requirement.signature);
-  const found =
+  const found = places.find(entry.queue.ids[slot] as number, (profile) =>
     before === null
       ? profile.openingNow(requirement, able, work)
-      : profile.earliest(requirement, able, work, before);
+      : profile.earliest(requirement, able, work, before),
+  );
   if (found === null) return null;
   return {
     ...found,
@@ -382,31 +403,61 @@ function note(pass: SitePass, slot: number, { at, placement, pools, madeAt }: Pr
 }
 
 /**
- * The profile of the live runs, here and where they hold copies that this site could use, and of other sites' claims.
- * `asks`: a job that is not in the queue.
+ * The profile of the live runs, here and where they hold copies that this site could use, and of other sites' claims; places
+ * are found and taken in it.
  */
-function profileOf({ entry, claims, now }: View, asks?: Requirement): Profile {
-  const { resources, queue } = entry;
+class Places {
+  readonly profile: Profile;
+  /** Claims of other sites that are younger than what this site has reserved, and so do not bind the job it is for. */
+  private readonly younger: { holding: Holding; at: number; end: number }[] = [];
+  private readonly reserved: Reservation | null;
+
+  /** `asks`: a job that is not in the queue. */
+  constructor({ entry, claims, now }: View, asks?: Requirement) {
+    const { resources, site } = entry;
+    this.reserved = entry.reservation;
+    const pools = poolsOf(entry, asks);
+    const elsewhere = new Set<RunState>();
+    for (const { holders } of pools)
+      for (const run of holders) if (run.run.siteId !== site.id) elsewhere.add(run);
+    if (elsewhere.size === 0) this.profile = new Profile(resources.machines, pools, resources.runs, now);
+    else {
+      const runs = [...resources.runs, ...[...elsewhere].map((run) => ({ ...run, machines: [] }))];
+      runs.sort((a, b) => a.end - b.end || a.jobId - b.jobId);
+      this.profile = new Profile(resources.machines, pools, runs, now);
+    }
+    if (pools.length === 0) return;
+    for (const claim of claims.others) {
+      const licences = pools.filter((pool) => claim.licenceIds.includes(pool.licence.id));
+      if (licences.length === 0) continue;
+      const { at, end } = claim;
+      const holding = { machines: [], cpus: [], memoryMb: [], licences };
+      this.profile.take(holding, at, end);
+      if (this.reserved !== null && !isOlder(claim, this.reserved)) this.younger.push({ holding, at, end });
+    }
+  }
+
+  /** What is found for the job in the profile as it is for this job. */
+  find<T>(jobId: number, search: (profile: Profile) => T): T {
+    const { profile } = this;
+    const free = jobId === this.reserved?.jobId ? this.younger : [];
+    for (const { holding, at, end } of free) profile.give(holding, at, end);
+    const found = search(profile);
+    for (const { holding, at, end } of free) profile.take(holding, at, end);
+    return found;
+  }
+}
+
+/** The pools that runs, queued jobs or `asks` have to do with. */
+function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenceState[] {
   const pools = new Set<LicenceState>();
-  if (asks !== undefined)
-    for (const kind of resources.able(asks.signature).pools) for (const pool of kind) pools.add(pool);
+  const add = ({ signature }: Requirement): void => {
+    if (signature.licences.length === 0) return;
+    for (const kind of resources.able(signature).pools) for (const pool of kind) pools.add(pool);
+  };
+  if (asks !== undefined) add(asks);
   for (const run of resources.runs) for (const pool of run.licences) pools.add(pool);
   const slots = queue.window();
-  for (let i = 0; i < slots.length; i++) {
-    const { signature } = queue.requirements[slots[i] as number] as Requirement;
-    if (signature.licences.length === 0) continue;
-    for (const kind of resources.able(signature).pools) for (const pool of kind) pools.add(pool);
-  }
-  if (pools.size === 0) return new Profile(resources.machines, [], resources.runs, now);
-  const elsewhere = new Set<RunState>();
-  for (const { holders } of pools)
-    for (const run of holders) if (run.run.siteId !== entry.site.id) elsewhere.add(run);
-  const runs = [...resources.runs, ...[...elsewhere].map((run) => ({ ...run, machines: [] }))];
-  runs.sort((a, b) => a.end - b.end || a.jobId - b.jobId);
-  const profile = new Profile(resources.machines, [...pools], runs, now);
-  for (const { at, end, licenceIds } of claims.others) {
-    const licences = [...pools].filter((pool) => licenceIds.includes(pool.licence.id));
-    if (licences.length > 0) profile.take({ machines: [], cpus: [], memoryMb: [], licences }, at, end);
-  }
-  return profile;
+  for (let i = 0; i < slots.length; i++) add(queue.requirements[slots[i] as number] as Requirement);
+  return [...pools];
 }
