@@ -94,14 +94,30 @@ export class Cleaning {
   private sorted = true;
   private lastSubmit = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly options: CleaningOptions) {}
+  /** Filled in and of one shape, whatever the caller's has: it is looked at for each job. */
+  private readonly options: Required<CleaningOptions>;
+
+  constructor(given: CleaningOptions) {
+    const { processorsOf, estimate, missingEstimate, overrun, siteOf = atSiteOne } = given;
+    const { atRoot = false, taskPerProcessor = false, sectionS = null } = given;
+    this.options = {
+      processorsOf,
+      estimate,
+      missingEstimate,
+      overrun,
+      siteOf,
+      atRoot,
+      taskPerProcessor,
+      sectionS,
+    };
+  }
 
   take(swf: Readonly<SwfJob>): void {
     const { options, dropped } = this;
     const { run, submit, requestedTime } = swf;
     const cpus = swf.requestedProcessors > 0 ? swf.requestedProcessors : swf.allocatedProcessors;
     const limit = requestedTime > 0 ? requestedTime : options.missingEstimate === 'run' ? run : -1;
-    const siteId = options.siteOf === undefined ? 1 : options.siteOf(swf);
+    const siteId = options.siteOf(swf);
     if (siteId === null) dropped.noSite++;
     else if (cpus > options.processorsOf(siteId)) dropped.tooWide++;
     else if (!(cpus >= 1)) dropped.noWidth++;
@@ -153,6 +169,7 @@ export class Cleaning {
 }
 
 const NO_LICENCES: readonly string[] = [];
+const atSiteOne = (): number => 1;
 
 /** Sorts jobs by time of submission, equal times as they are, and numbers them. */
 export function inOrder(jobs: SimJob[]): SimJob[] {

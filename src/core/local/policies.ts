@@ -6,13 +6,7 @@
  *
  * To add one: a member of `localPolicySchema` in ../policy.ts and an entry in `localPolicies`.
  */
-import {
-  type BackfillOrder,
-  type LocalPolicy,
-  orderMode,
-  type Policy,
-  type TwoLevelPolicy,
-} from '../policy.js';
+import { type BackfillOrder, type LocalPolicy, orderMode, type Policy } from '../policy.js';
 import { conservative, hybrid } from './conservative.js';
 import { KeyedWalk } from './keyed-walk.js';
 import type { SitePass } from './pass.js';
@@ -28,15 +22,14 @@ export interface LocalScheduler {
 
 /** The scheduler for a local policy under a policy document: its mode says by what a flexible site orders. */
 export function localScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
-  const mode = orderMode(policy);
-  if (last?.local !== local || last.mode !== mode) {
-    last = { local, mode, scheduler: makeScheduler(local, policy) };
+  if (last?.local !== local || last.policy !== policy) {
+    last = { local, policy, scheduler: makeScheduler(local, policy) };
   }
   return last.scheduler;
 }
 
 /** Made once for cycles in a row under the same policy, as most are; what it is made of does not change. */
-let last: { local: LocalPolicy; mode: TwoLevelPolicy['mode']; scheduler: LocalScheduler } | null = null;
+let last: { local: LocalPolicy; policy: Policy; scheduler: LocalScheduler } | null = null;
 
 function makeScheduler(local: LocalPolicy, policy: Policy): LocalScheduler {
   switch (local.kind) {
