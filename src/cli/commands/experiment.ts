@@ -1,5 +1,7 @@
 /** `switchyard experiment`: the tables of the papers, ours beside theirs. */
 import type { Command } from 'commander';
+import { diana } from '../../simulator/experiments/diana.js';
+import { dianaReport } from '../../simulator/experiments/diana-report.js';
 import { jobRatio } from '../../simulator/experiments/job-ratio.js';
 import { jobRatioReport } from '../../simulator/experiments/job-ratio-report.js';
 import { queues, queuesReport } from '../../simulator/experiments/queues.js';
@@ -37,6 +39,10 @@ const experiments: Record<string, Experiment> = {
     about:
       'AL-Khateeb et al.: the job ratio against schedulers without it, on jobs that compute and that read',
     run: (seed, onProgress, runs) => jobRatioReport(jobRatio(seed, onProgress, runs)),
+  },
+  diana: {
+    about: 'Anjum et al., section 8: DIANA against round robin and most FLOPS on five sites and more',
+    run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs)),
   },
 };
 
