@@ -49,7 +49,8 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
     }),
     { numRuns: 400 },
   );
-  expect(passedOver).toBeGreaterThan(100);
+  // That the shortcut was taken at all.
+  expect(passedOver).toBeGreaterThan(0);
 });
 
 it('what somebody asks in between, as if another policy were in force, does not change what is settled', () => {
