@@ -12,8 +12,9 @@
  * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, a promise
  * comes due, or a copy of a grid-wide licence that its jobs ask for came free anywhere.
  *
- * The root is concerned when a job came to it, a run started or ended (the site looks first), or anything in the world changed. While jobs wait in
- * meta-queues it also looks every `timers.cycleS`, for congestion changes with time alone.
+ * The root is concerned when a job came to it, when anything in the world changed, and, under a policy that holds jobs back, when
+ * a site has looked that has room for more. While jobs wait in meta-queues it also looks every `timers.cycleS`, for
+ * congestion changes with time alone.
  *
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
@@ -29,6 +30,7 @@ import {
   type Machine,
   type Move,
   type Policy,
+  queueLimitOf,
   type Run,
   type RunAverages,
   type SharedLicenceHolders,
@@ -153,8 +155,6 @@ interface SiteState {
   concerned: boolean;
   /** Runs have ended since its last cycle. */
   released: boolean;
-  /** Runs have ended there: when it has looked, the root must. */
-  freed: boolean;
   /** When it is to be woken next. */
   wakeAt: number;
 }
@@ -187,6 +187,8 @@ class Simulation {
   private readonly learning: Learning | null = null;
   /** By job, where there is learning: the seconds of its live run that are input and output. */
   private readonly ioS: Float64Array;
+  /** Of the sites, as far as the root is concerned; null: it never waits for room in them. */
+  private readonly queueLimit: number | null;
   /** Under DIANA: jobs may wait in meta-queues, and arrivals and services are counted. */
   private readonly diana: DianaPolicy | null;
   private tickPending = false;
@@ -225,6 +227,7 @@ class Simulation {
     for (const link of world.links ?? []) this.grid.data.setLink(link);
     for (const [userId, share] of world.quotas ?? []) this.grid.quotas.set(userId, share);
     const { dispatch, referencePower } = options.policy;
+    this.queueLimit = options.dispatchAtArrivalsOnly ? null : queueLimitOf(options.policy);
     this.diana = dispatch.kind === 'diana' ? dispatch : null;
     const learns = dispatch.kind === 'diana' || dispatch.kind === 'job-ratio';
     if (learns) this.learning = new Learning(this.grid.history, referencePower, world.averages ?? []);
@@ -325,7 +328,6 @@ class Simulation {
     this.ending[index] = -1;
     const site = this.site(run.siteId);
     this.concern(site);
-    site.freed = true;
     if (how === 'LOST') this.sharing.stop(index, this.now);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
@@ -376,7 +378,6 @@ class Simulation {
       entry,
       concerned: false,
       released: false,
-      freed: false,
       wakeAt: Infinity,
     });
   }
@@ -416,7 +417,7 @@ class Simulation {
         const site = this.concerned[i] as SiteState;
         site.concerned = false;
         this.startAt(site);
-        if (site.freed) this.roomAt(site);
+        if (this.hasRoom(site)) this.rootConcerned = true;
       }
       this.concernedCount = 0;
     } while (this.rootConcerned && this.jobsToDispatch());
@@ -424,10 +425,11 @@ class Simulation {
     if (this.diana !== null) this.expectTick(this.diana);
   }
 
-  /** Room has come free, and the site has taken what it wants of it. */
-  private roomAt(site: SiteState): void {
-    site.freed = false;
-    if (this.options.dispatchAtArrivalsOnly !== true) this.rootConcerned = true;
+  /** The site has taken what it wants, and the root, if it holds jobs back, may have more for it (engine/site.ts has the same). */
+  private hasRoom({ entry }: SiteState): boolean {
+    const { queueLimit } = this;
+    if (queueLimit === null || this.grid.root.length + entry.meta.length === 0) return false;
+    return entry.queue.length < Math.max(1, queueLimit);
   }
 
   private jobsToDispatch(): boolean {
@@ -515,7 +517,6 @@ class Simulation {
         site.wakeAt = plan.wakeAt;
         this.events.push(plan.wakeAt, this.kinds.wake, id);
       }
-      if (plan.starts.length > 0) this.roomAt(site);
       if (!plan.truncated) return;
     }
   }

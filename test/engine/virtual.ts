@@ -24,6 +24,14 @@ export interface Started {
   licenceIds: number[];
 }
 
+/** Into a site's meta-queue, from the root (null) or another site's. */
+export interface MetaMove {
+  jobId: number;
+  from: number | null;
+  to: number;
+  at: number;
+}
+
 /** Something that the world does; answers with the schedulers that it wakes. */
 export interface Happening {
   /** Epoch seconds. */
@@ -32,9 +40,9 @@ export interface Happening {
 }
 
 export const submission =
-  (userId: number, job: NewJob): Happening['happens'] =>
+  (userId: number, ...jobs: NewJob[]): Happening['happens'] =>
   async (store, now) => {
-    await store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs: [job], now });
+    await store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs, now });
     return ['root'];
   };
 
@@ -48,11 +56,20 @@ export interface Processes {
   random: RandomStream;
 }
 
+/** What lies outside of the service. */
+export interface Surroundings {
+  /** How long agents move a job's data, beside its run time, and report it as input and output; not at all unless said. */
+  movingS?: (jobId: number, siteId: number) => number;
+  /** Told the time before anything happens at it: the clock that a store reads may be set by it. */
+  onTime?: (now: number) => void;
+}
+
 const LOST = new Error('the connection was lost');
 
 export class VirtualService {
-  /** What was decided, in the order of the decisions. */
+  /** What was decided, in the order of the decisions: into local queues, into meta-queues, and starts. */
   readonly moves: [jobId: number, siteId: number][] = [];
+  readonly metaMoves: MetaMove[] = [];
   readonly starts: Started[] = [];
   private now = T0;
   private readonly woken = new Set<Scheduler>();
@@ -65,6 +82,7 @@ export class VirtualService {
   constructor(
     private readonly store: Store,
     private readonly processes: Processes | null = null,
+    private readonly around: Surroundings = {},
   ) {
     this.tools = Array.from({ length: processes?.count ?? 1 }, (_, i) => this.process(i));
   }
@@ -79,6 +97,7 @@ export class VirtualService {
         ...[...this.alarms.values()].map(({ at }) => at),
       );
       if (this.now === Infinity) return;
+      this.around.onTime?.(this.now);
       // Sites that look at one instant have no order among them: here they look in the simulator's, that of the starts.
       const due = this.ends.filter(({ at }) => at === this.now);
       for (const siteId of new Set(due.map((end) => end.siteId))) {
@@ -135,7 +154,11 @@ export class VirtualService {
       applyMoves: async (moves, context) => {
         const outcome = await store.applyMoves(moves, context);
         const accepted = new Set(outcome.accepted);
-        for (const { jobId, to } of moves) if (accepted.has(jobId)) this.moves.push([jobId, to]);
+        for (const { jobId, from, to, queue } of moves) {
+          if (!accepted.has(jobId)) continue;
+          if (queue === 'LOCAL') this.moves.push([jobId, to]);
+          else this.metaMoves.push({ jobId, from, to, at: this.now });
+        }
         return outcome;
       },
       applyStarts: async (siteId, starts, ...rest) => {
@@ -200,8 +223,9 @@ export class VirtualService {
     this.cursors.set(siteId, batch.cursor);
     const fresh = batch.assignments.filter(({ state }) => state === 'ASSIGNED');
     for (const { jobId, epoch, simulatedS } of fresh) {
-      const at = this.now + (simulatedS as number);
-      this.ends.push({ at, siteId, report: ended(jobId, epoch, { at }) });
+      const ioWaitS = this.around.movingS?.(jobId, siteId) ?? 0;
+      const at = this.now + (simulatedS as number) + ioWaitS;
+      this.ends.push({ at, siteId, report: ended(jobId, epoch, { at, ioWaitS }) });
     }
     if (fresh.length > 0)
       await this.report(
