@@ -1,10 +1,20 @@
 /** Jobs with data in the simulator: cases small enough to be worked out by hand. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type JobData, JobHistory, type Link, type Machine } from '../../src/core/index.js';
+import {
+  DEFAULT_POLICY,
+  type JobData,
+  JobHistory,
+  type Link,
+  type Machine,
+  type Move,
+  type Policy,
+  parsePolicy,
+} from '../../src/core/index.js';
 import { Learning } from '../../src/simulator/data.js';
 import { runSimulation, type World } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
-import { MemorySink } from '../../src/simulator/sink.js';
+import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
@@ -129,5 +139,153 @@ describe('learning', () => {
     expect(other(2)).toMatchObject({ source: 'USER' });
     expect(other(2).computation).toBeCloseTo(0.1, 12);
     expect(other(3)).toMatchObject({ computation: 0.5, source: 'EVERYBODY' });
+  });
+});
+
+const under = (dispatch: object): Policy =>
+  parsePolicy({ ...DEFAULT_POLICY, dispatch, local: { kind: 'fcfs' } });
+
+/** What a policy decided: moves as `job from>to queue at`, starts as `job site at`. */
+function decided(given: World, jobs: readonly SimJob[], policy: Policy) {
+  const moves: string[] = [];
+  const starts: string[] = [];
+  const sink: Sink = {
+    moved: ({ jobId, from, to, queue }, at) => moves.push(`${jobId} ${from ?? 'root'}>${to} ${queue} ${at}`),
+    started: (_job, _index, { jobId, siteId, start }) => starts.push(`${jobId} ${siteId} ${start}`),
+  };
+  const outcome = runSimulation(given, jobs, { policy, eventOrder: 'batch' }, [sink]);
+  return { moves, starts, ...outcome };
+}
+
+describe('job-ratio', () => {
+  it('moves an application between power and data as its runs teach', () => {
+    // Four fifths of the power at site 1, all of the data at site 2, from where it takes 10 s.
+    const base = countedWorld([
+      { id: 1, name: 'a', processors: 8 },
+      { id: 2, name: 'b', processors: 2 },
+    ]);
+    const given: World = {
+      ...base,
+      datasets: [{ id: 7, sizeMb: 200, siteIds: [2] }],
+      links: [link(2, 1, 20)],
+    };
+    const reads = data({ inputs: [{ datasetId: 7 }] });
+    const jobs = simJobs(
+      [0, 100, 200, 300, 400].map((submit) => ({
+        runS: 10,
+        submit,
+        siteId: null,
+        application: 'fit',
+        data: reads,
+      })),
+    );
+    // Computation c ranks site 1 at 0.8·c + 1, site 2 at 0.2·c + (1 − c) + 1: site 1 leads from c = 5/8 on. c is 1/2, then 10/10,
+    // 20/30 (a run that moves takes 20), 30/50, 40/60.
+    const { starts, averages } = decided(given, jobs, under({ kind: 'job-ratio' }));
+    expect(starts).toEqual(['1 2 0', '2 1 100', '3 1 200', '4 2 300', '5 1 400']);
+    expect(averages).toHaveLength(1);
+    expect(averages[0]).toMatchObject({
+      application: 'fit',
+      count: 5,
+      turnaroundS: 16,
+      executionS: 10,
+      ioS: 6,
+    });
+  });
+});
+
+describe('DIANA', () => {
+  /** Two sites of one CPU. */
+  const sites = countedWorld([
+    { id: 1, name: 'a', processors: 1 },
+    { id: 2, name: 'b', processors: 1 },
+  ]);
+  /** Six jobs of a group; those that come to the second site end early. */
+  const group = simJobs(
+    [100, 10, 100, 10, 100, 10].map((runS) => ({ runS, estimate: 100, siteId: null, groupId: 9 })),
+  );
+  const placed = [1, 2, 3, 4, 5, 6].map((id) => `${id} root>${2 - (id % 2)} META 0`);
+
+  it('places by least cost, feeds local queues as they have room, and exports what waits too long', () => {
+    const { moves, starts } = decided(sites, group, under({ kind: 'diana', queueLimit: 1 }));
+    expect(moves).toEqual([
+      ...placed,
+      ...['1 1>1 LOCAL 0', '2 2>2 LOCAL 0', '3 1>1 LOCAL 0', '4 2>2 LOCAL 0'],
+      // The second site goes on. The ticks at 10 and 20 find as many jobs ahead of 5 there as here, the one at 30 none.
+      '6 2>2 LOCAL 10',
+      '5 1>2 META 30',
+      '5 2>2 LOCAL 30',
+    ]);
+    expect(starts).toEqual(['1 1 0', '2 2 0', '4 2 10', '6 2 20', '5 2 30', '3 1 100']);
+  });
+
+  it('leaves a job where it is where no site is congested', () => {
+    const calm = under({ kind: 'diana', queueLimit: 1, congestionThreshold: 1 });
+    const { starts } = decided(sites, group, calm);
+    expect(starts.at(-1)).toBe('5 1 200');
+  });
+
+  it('gives back to the root what waits before a site that drains', () => {
+    const draining = { ...sites.sites[0]!, state: 'DRAINING' } as const;
+    const changes = [{ at: 5, site: draining }];
+    const { moves } = decided({ ...sites, changes }, group, under({ kind: 'diana', queueLimit: 1 }));
+    expect(moves.slice(10)).toEqual(['5 root>2 META 5', '5 2>2 LOCAL 10', '6 2>2 LOCAL 20']);
+  });
+
+  it('ends when what waits in meta-queues can never run', () => {
+    const away = { ...sites.machines[0]!, available: false };
+    const changes = [
+      { at: 5, machine: away },
+      { at: 6, machine: { ...sites.machines[1]!, available: false } },
+    ];
+    const { ended, waiting } = decided({ ...sites, changes }, group, under({ kind: 'diana', queueLimit: 1 }));
+    expect([ended, waiting]).toEqual([2, 4]);
+  });
+
+  it('has every job in one place at a time, and moves none again within the hold-off', () => {
+    const holdOffS = 30;
+    const policy = under({
+      kind: 'diana',
+      queueLimit: 1,
+      congestionThreshold: -1,
+      congestionWindowS: 60,
+      holdOffS,
+    });
+    const anyJob = fc.record({
+      submit: fc.integer({ min: 0, max: 100 }),
+      runS: fc.integer({ min: 1, max: 60 }),
+      estimate: fc.integer({ min: 1, max: 60 }),
+      userId: fc.integer({ min: 1, max: 3 }),
+      groupId: fc.integer({ min: 1, max: 4 }),
+    });
+    let migrations = 0;
+    fc.assert(
+      fc.property(fc.array(anyJob, { minLength: 1, maxLength: 40 }), (given) => {
+        const jobs = simJobs(
+          [...given].sort((a, b) => a.submit - b.submit).map((one) => ({ ...one, siteId: null })),
+        );
+        const places = new Map<number, string>(jobs.map(({ job: { id } }) => [id, 'root']));
+        const migrated = new Map<number, number>();
+        const sink: Sink = {
+          moved({ jobId, from, to, queue }: Move, at) {
+            expect(places.get(jobId)).toBe(from === null ? 'root' : `META ${from}`);
+            if (queue === 'LOCAL') expect(to).toBe(from);
+            places.set(jobId, `${queue} ${to}`);
+            if (from === null || from === to) return;
+            migrations++;
+            expect(at - (migrated.get(jobId) ?? Number.NEGATIVE_INFINITY)).toBeGreaterThanOrEqual(holdOffS);
+            migrated.set(jobId, at);
+          },
+          started(_job, _index, { jobId, siteId }) {
+            expect(places.get(jobId)).toBe(`LOCAL ${siteId}`);
+            places.set(jobId, 'running');
+          },
+        };
+        const { ended } = runSimulation(sites, jobs, { policy, eventOrder: 'batch' }, [sink]);
+        expect(ended).toBe(jobs.length);
+      }),
+      { seed: 20261122, numRuns: 300 },
+    );
+    expect(migrations).toBeGreaterThan(0);
   });
 });

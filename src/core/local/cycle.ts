@@ -69,8 +69,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   };
   if (queue.length === 0) return plan;
   if (site.state !== 'UP') {
-    plan.waitingByReason[site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING] =
-      queue.length;
+    const reason = site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
+    if (context.countWaiting !== false) plan.waitingByReason[reason] = queue.length;
     return plan;
   }
   const pass = new SitePass(grid, entry, context.now, context.maxStarts, context.compress);
