@@ -81,14 +81,14 @@ describe('the experiment, in small', () => {
     const { learning, none, 'learnt before': before } = result.shift;
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
     const thought = (blocks: typeof learning, type: (typeof TYPES)[number]): number[] =>
-      blocks.map(({ byType }) => mean(byType[type].map(({ computation }) => computation)));
+      blocks.map(({ byType }) => byType[type].computation.mean);
     expect(thought(learning, 'computing')[0]).toBeLessThan(0.8);
     expect(thought(learning, 'computing').at(-1)).toBeGreaterThan(0.9);
     expect(thought(learning, 'reading').at(-1)).toBeLessThan(0.4);
     expect(thought(before, 'computing')[0]).toBeGreaterThan(0.9);
     for (const type of TYPES) expect(new Set(thought(none, type))).toEqual(new Set([0.5]));
     const atData = (blocks: typeof learning): number =>
-      mean(blocks.flatMap(({ byType }) => byType.reading.map((placements) => placements.atData)));
+      mean(blocks.map(({ byType }) => byType.reading.atData.mean));
     expect(atData(before)).toBeGreaterThan(atData(none));
   });
 

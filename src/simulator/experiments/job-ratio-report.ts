@@ -4,7 +4,6 @@ import {
   ARRIVALS,
   type Arrival,
   BASELINES,
-  type Block,
   type JobRatioResult,
   KNOWLEDGE,
   type Placements,
@@ -121,15 +120,10 @@ interface ShiftRow {
 }
 
 /** The first block of the stream against the last quarter of it. */
-function shifts({ shift, runs }: JobRatioResult): ShiftRow[] {
-  const { learning } = shift;
-  const quarter = learning.slice(-Math.ceil(learning.length / 4));
+function shifts({ change: { first: before, last: after } }: JobRatioResult): ShiftRow[] {
   return SHIFTED.map(({ type, of, up, what }) => {
-    const inRun = (blocks: readonly Block[], run: number): number =>
-      meanAndError(blocks.map(({ byType }) => (byType[type][run] as Placements)[of])).mean;
-    const all = Array.from({ length: runs }, (_, run) => run);
-    const first = all.map((run) => inRun(learning.slice(0, 1), run));
-    const last = all.map((run) => inRun(quarter, run));
+    const first = before[type].map((placements) => placements[of]);
+    const last = after[type].map((placements) => placements[of]);
     const change = contrast(last, first);
     return {
       what,
@@ -311,7 +305,7 @@ function shiftPlot({ shift }: JobRatioResult): Plot {
           name: `history: ${knowledge}`,
           panel: what,
           points: shift[knowledge].map(({ from, byType }) => {
-            const { mean, error } = meanAndError(byType[type].map((placements) => placements[of]));
+            const { mean, error } = byType[type][of];
             return { x: from - 1, y: 100 * mean, error: 100 * error };
           }),
         })),

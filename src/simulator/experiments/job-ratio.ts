@@ -27,6 +27,9 @@ import {
   type Times,
   TimesSink,
 } from './grids.js';
+import { meanAndError } from './santoso.js';
+
+type MeanAndError = ReturnType<typeof meanAndError>;
 
 export const WORKLOADS = ['computing', 'reading', 'mixed'] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
@@ -173,15 +176,15 @@ export interface Cell {
   runs: Times[];
 }
 
-/** Of the mixed workload over time: where jobs went in each part of the stream; a value for each run. */
+/** Of the mixed workload over time: where jobs went in one part of the stream. */
 export interface Block {
   /** The first and the last job, by their place in the stream. */
   from: number;
   to: number;
-  byType: Record<Type, Placements[]>;
+  byType: Record<Type, Record<keyof Placements, MeanAndError>>;
 }
 
-/** Of the jobs of one type in one block of one run; parts of 1. */
+/** Of the jobs of one type in one part of the stream; parts of 1, NaN where there are no such jobs. */
 export interface Placements {
   /** What was thought to be computation in their time, on average. */
   computation: number;
@@ -190,6 +193,9 @@ export interface Placements {
   /** Of the jobs: those that went to the site with the most power. */
   atMostPower: number;
 }
+
+/** While history is learnt: the first block and the last quarter of the stream, run by run. */
+export type Change = Record<'first' | 'last', Record<Type, Placements[]>>;
 
 /** Turnarounds, run by run, at a limit of the queues. */
 export interface LimitRow {
@@ -206,6 +212,7 @@ export interface JobRatioResult {
   limits: LimitRow[];
   /** Where the history is empty at first; where it begins with what the same stream has taught before; where nothing is learnt. */
   shift: Record<Knowledge, Block[]>;
+  change: Change;
 }
 
 export const KNOWLEDGE = ['learning', 'learnt before', 'none'] as const;
@@ -258,7 +265,8 @@ export function jobRatio(
       ),
     ]),
   ) as JobRatioResult['shift'];
-  return { seed, runs, jobs, batches: batchesOfTable1(), cells, limits, shift };
+  const change = changeOf(shifts.map(({ learning }) => learning));
+  return { seed, runs, jobs, batches: batchesOfTable1(), cells, limits, shift, change };
 }
 
 function documentOf(scheduler: Scheduler, seed: number, queueLimit: number): Policy {
@@ -299,17 +307,14 @@ function placementsOf(
 ): { shift: Shift; averages: RunAverages[] } {
   const byName = new Map(applications.map((application) => [application.name, application]));
   const strongest = siteOfMostPower(world);
-  const sums = Object.fromEntries(
-    TYPES.map((type) => [
-      type,
-      Array.from({ length: BLOCKS }, () => ({ jobs: 0, computation: 0, atData: 0, atMostPower: 0 })),
-    ]),
-  ) as Record<Type, (Placements & { jobs: number })[]>;
+  const sums = byType(() =>
+    Array.from({ length: BLOCKS }, () => ({ jobs: 0, computation: 0, atData: 0, atMostPower: 0 })),
+  );
   const moves: Sink = {
     moved({ jobId, to, explanation }) {
       const { application } = (jobs[jobId - 1] as SimJob).job;
       const { type, dataset } = byName.get(application) as Application;
-      const sum = sums[type][blockOf(jobId - 1, jobs.length)] as Placements & { jobs: number };
+      const sum = sums[type][blockOf(jobId - 1, jobs.length)] as (typeof sums)[Type][number];
       sum.jobs++;
       sum.computation += explanation.priorityTerms?.computation as number;
       if (dataset.siteIds.includes(to)) sum.atData++;
@@ -320,16 +325,9 @@ function placementsOf(
   const outcome = runSimulation({ ...world, averages }, jobs, { policy, eventOrder: 'batch', learn }, [
     moves,
   ]);
-  const shift = Object.fromEntries(
-    TYPES.map((type) => [
-      type,
-      sums[type].map(({ jobs: count, computation, atData, atMostPower }) => ({
-        computation: computation / count,
-        atData: atData / count,
-        atMostPower: atMostPower / count,
-      })),
-    ]),
-  ) as Shift;
+  const shift = byType((type) =>
+    sums[type].map((sum) => placements((of) => (sum.jobs === 0 ? Number.NaN : sum[of] / sum.jobs))),
+  );
   return { shift, averages: outcome.averages };
 }
 
@@ -339,11 +337,38 @@ function blocksOf(shifts: readonly Shift[], jobs: number): Block[] {
   return Array.from({ length: BLOCKS }, (_, block) => ({
     from: Math.ceil((block * jobs) / BLOCKS) + 1,
     to: Math.ceil(((block + 1) * jobs) / BLOCKS),
-    byType: Object.fromEntries(
-      TYPES.map((type) => [type, shifts.map((shift) => shift[type][block] as Placements)]),
-    ) as Block['byType'],
+    byType: byType((type) => {
+      const inRuns = shifts.map((shift) => shift[type][block] as Placements);
+      return placements((of) => meanAndError(known(inRuns, of)));
+    }),
   }));
 }
+
+function changeOf(shifts: readonly Shift[]): Change {
+  const over = (from: number, to?: number): Record<Type, Placements[]> =>
+    byType((type) =>
+      shifts.map((shift) => {
+        const blocks = shift[type].slice(from, to);
+        return placements((of) => meanAndError(known(blocks, of)).mean);
+      }),
+    );
+  return { first: over(0, 1), last: over(-BLOCKS / 4) };
+}
+
+/** Without those of no jobs. */
+const known = (all: readonly Placements[], of: keyof Placements): number[] =>
+  all.map((one) => one[of]).filter((value) => !Number.isNaN(value));
+
+const byType = <T>(of: (type: Type) => T): Record<Type, T> => ({
+  computing: of('computing'),
+  reading: of('reading'),
+});
+
+const placements = <T>(each: (of: keyof Placements) => T): Record<keyof Placements, T> => ({
+  computation: each('computation'),
+  atData: each('atData'),
+  atMostPower: each('atMostPower'),
+});
 
 function siteOfMostPower({ machines }: World): number {
   const powers = new Map<number, number>();
