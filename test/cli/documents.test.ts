@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { buildSchema, parse, validate } from 'graphql';
+import { buildSchema, Kind, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_LIMITS } from '../../src/api/config.js';
+import { measure, tooComplex } from '../../src/api/limits.js';
 import * as documents from '../../src/cli/documents.js';
 
 describe('the documents of the command line', () => {
@@ -8,5 +10,14 @@ describe('the documents of the command line', () => {
 
   it.each(Object.entries(documents))('%s is valid', (_, document) => {
     expect(validate(schema, parse(document)).map(String)).toEqual([]);
+  });
+
+  it.each(Object.entries(documents))('%s may be asked of a service with the default limits', (_, text) => {
+    const document = parse(text);
+    const operation = document.definitions.find((each) => each.kind === Kind.OPERATION_DEFINITION)!;
+    // The longest pages that commands ask for.
+    const measured = measure(schema, document, operation, { first: 1000, last: 1000 });
+    expect(measured.depth).toBeGreaterThan(0);
+    expect(tooComplex(measured, DEFAULT_LIMITS)).toBeNull();
   });
 });

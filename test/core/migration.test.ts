@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { congestionOf } from '../../src/core/dispatch/congestion.js';
-import { type Grid, type Job, peers, whyWaiting } from '../../src/core/index.js';
+import { type Grid, type Job, peers, userStandings, whyWaiting } from '../../src/core/index.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf, machine } from './support/grids.js';
 import { applyMoves, dianaPolicy, jobData, settle } from './support/moves.js';
@@ -129,6 +129,45 @@ describe('out of a congested site', () => {
       [5, 1, 2],
     ]);
   });
+
+  it.each([
+    [12, 3, 1],
+    [20, 12, 12],
+    [30, 20, 1],
+    [20, 10, 4],
+  ])(
+    'from submission on: of %i jobs over quota and %i within it, in bulks of %i, those within it stay while others wait',
+    (over, within, bulk) => {
+      const grid = gridOf([
+        { id: 1, siteId: 1, cpus: 1 },
+        { id: 2, siteId: 2, cpus: 1 },
+      ]);
+      const two = { id: 2, name: 'two', localPolicy: null };
+      grid.setSite({ ...two, state: 'DRAINING' });
+      grid.quotas.set(1, 1).set(2, 1000);
+      const rules = dianaPolicy({ queueLimit: 1, congestionThreshold: 0.2, holdOffS: 3600 });
+      const last = over + within;
+      for (let id = 1; id <= last; id++) {
+        const userId = id <= over ? 1 : 2;
+        grid.placeAtRoot(job({ id, userId, groupId: 1 + Math.ceil(id / bulk) * 2 + userId, submit: id }));
+        settle(grid, rules, id);
+      }
+      expect(userStandings(grid)).toMatchObject([
+        { userId: 1, groups: [{ queue: 4 }] },
+        { userId: 2, groups: [{ queue: 1 }] },
+      ]);
+      expect(peers(grid, { policy: rules, now: last })[0]).toMatchObject({ congested: true });
+
+      grid.setSite({ ...two, state: 'UP' });
+      const exported = (now: number): number[][] =>
+        settle(grid, rules, now).flatMap(({ moves }) =>
+          moves.filter(({ from, to }) => from !== to).map(({ jobId, from, to }) => [jobId, from as number, to]),
+        );
+      const first = exported(last + 1);
+      expect(first.length).toBeGreaterThan(0);
+      for (const [id, from, to] of first) expect([(id as number) <= over, from, to]).toEqual([true, 1, 2]);
+    },
+  );
 
   it('the best peer has the shortest queue, then the fewest jobs ahead, then the least cost', () => {
     const grid = congestedGrid(4);

@@ -112,7 +112,7 @@ export function addRatio(program: Command): void {
   const standings = addCommand(
     program,
     'standings',
-    "show users' jobs in the meta-queues and the priorities that follow from their quotas",
+    "show users' jobs in the meta-queues and the priorities that follow from their quotas (the 500 users with most jobs)",
   );
   standings.action(async () => {
     const data = await connect().request<{ userStandings: Standing[] }>(STANDINGS, {});
