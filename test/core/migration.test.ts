@@ -159,13 +159,9 @@ describe('out of a congested site', () => {
       expect(peers(grid, { policy: rules, now: last })[0]).toMatchObject({ congested: true });
 
       grid.setSite({ ...two, state: 'UP' });
-      const exported = (now: number): number[][] =>
-        settle(grid, rules, now).flatMap(({ moves }) =>
-          moves.filter(({ from, to }) => from !== to).map(({ jobId, from, to }) => [jobId, from as number, to]),
-        );
-      const first = exported(last + 1);
+      const first = dispatch(grid, rules, last + 1, 1000).moves.filter(({ reason }) => reason === 'EXPORTED');
       expect(first.length).toBeGreaterThan(0);
-      for (const [id, from, to] of first) expect([(id as number) <= over, from, to]).toEqual([true, 1, 2]);
+      for (const { jobId, from, to } of first) expect([jobId <= over, from, to]).toEqual([true, 1, 2]);
     },
   );
 
