@@ -1,6 +1,4 @@
 /** Talks to the service: GraphQL over HTTP, subscriptions over WebSocket. */
-import { createClient } from 'graphql-ws';
-import { WebSocket } from 'ws';
 import { LATEST_CURSOR } from './documents.js';
 import { CliError, ExitCode, exitCodeOf } from './errors.js';
 
@@ -132,6 +130,8 @@ export class Client {
       onRetry,
     }: { after: string | null; signal: AbortSignal; onRetry?: (why: string) => void },
   ): AsyncGenerator<T> {
+    // Loaded here: most commands ask once and need neither.
+    const [{ createClient }, { WebSocket }] = await Promise.all([import('graphql-ws'), import('ws')]);
     // Without a cursor, a connection lost before the first update would be a gap.
     let cursor = after ?? (await this.request<{ latestCursor: string }>(LATEST_CURSOR)).latestCursor;
     for (let failures = 0; !signal.aborted; failures++) {

@@ -14,7 +14,9 @@ async function main(): Promise<void> {
     throw error;
   });
   try {
-    await buildProgram().parseAsync();
+    // The options before the command take no values.
+    const command = process.argv.slice(2).find((argument) => !argument.startsWith('-'));
+    await (await buildProgram(command)).parseAsync();
   } catch (error) {
     process.exitCode = report(error);
   }

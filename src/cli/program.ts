@@ -1,22 +1,44 @@
 /** All commands of `switchyard`. */
 import { Command } from 'commander';
-import { addCompare } from './commands/compare.js';
-import { addConformance } from './commands/conformance.js';
-import { addData } from './commands/data.js';
-import { addExperiment } from './commands/experiment.js';
-import { addGrid } from './commands/grid.js';
-import { addGroups } from './commands/groups.js';
-import { addJobs } from './commands/jobs.js';
-import { addPeople } from './commands/people.js';
-import { addPolicy } from './commands/policy.js';
-import { addRatio } from './commands/ratio.js';
-import { addReplay } from './commands/replay.js';
-import { addServices } from './commands/services.js';
-import { addSimulate } from './commands/simulate.js';
-import { addSubmit } from './commands/submit.js';
-import { addWatch } from './commands/watch.js';
-import { addWhatIf } from './commands/whatif.js';
-import { addWhy } from './commands/why.js';
+
+/**
+ * The modules of the commands, in the order of the help, each with the commands that it adds. A command loads its own module
+ * only: one that asks the service a question needs no simulator.
+ */
+const MODULES: readonly { commands: readonly string[]; add: () => Promise<(program: Command) => void> }[] = [
+  {
+    commands: ['serve', 'api', 'worker', 'agent', 'migrate'],
+    add: async () => (await import('./commands/services.js')).addServices,
+  },
+  { commands: ['submit'], add: async () => (await import('./commands/submit.js')).addSubmit },
+  {
+    commands: ['jobs', 'job', 'cancel', 'hold', 'release', 'boost'],
+    add: async () => (await import('./commands/jobs.js')).addJobs,
+  },
+  { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },
+  { commands: ['why', 'placement'], add: async () => (await import('./commands/why.js')).addWhy },
+  {
+    commands: ['sites', 'machines', 'licences', 'drain', 'undrain'],
+    add: async () => (await import('./commands/grid.js')).addGrid,
+  },
+  { commands: ['data', 'links'], add: async () => (await import('./commands/data.js')).addData },
+  {
+    commands: ['ratio', 'peers', 'standings'],
+    add: async () => (await import('./commands/ratio.js')).addRatio,
+  },
+  { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
+  {
+    commands: ['users', 'keys', 'quota'],
+    add: async () => (await import('./commands/people.js')).addPeople,
+  },
+  { commands: ['weights', 'policy'], add: async () => (await import('./commands/policy.js')).addPolicy },
+  { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
+  { commands: ['replay'], add: async () => (await import('./commands/replay.js')).addReplay },
+  { commands: ['conformance'], add: async () => (await import('./commands/conformance.js')).addConformance },
+  { commands: ['simulate', 'trace'], add: async () => (await import('./commands/simulate.js')).addSimulate },
+  { commands: ['compare'], add: async () => (await import('./commands/compare.js')).addCompare },
+  { commands: ['experiment'], add: async () => (await import('./commands/experiment.js')).addExperiment },
+];
 
 const EXIT_CODES = `
 Exit codes: 0 done; 1 tried and failed; 2 wrong usage or value; 3 the service does not answer; 4 key refused or role too
@@ -24,8 +46,8 @@ low; 5 no such object. \`submit --wait\` ends with the exit code of its job.
 
 The service is found by SWITCHYARD_URL and SWITCHYARD_KEY; without them it is the one that \`npm start\` runs here.`;
 
-/** The whole command line. */
-export function buildProgram(): Command {
+/** The command line: the whole, or as much as the command of that name needs. */
+export async function buildProgram(command?: string): Promise<Command> {
   const program = new Command('switchyard')
     .description('Scheduling as a service for batch computing on many sites')
     .option('--json', 'print JSON instead of text')
@@ -35,22 +57,8 @@ export function buildProgram(): Command {
     // Subcommands take these settings over: errors are thrown, and `main` gives the exit code.
     .exitOverride()
     .addHelpText('after', EXIT_CODES);
-  addServices(program);
-  addSubmit(program);
-  addJobs(program);
-  addWatch(program);
-  addWhy(program);
-  addGrid(program);
-  addData(program);
-  addRatio(program);
-  addGroups(program);
-  addPeople(program);
-  addPolicy(program);
-  addWhatIf(program);
-  addReplay(program);
-  addConformance(program);
-  addSimulate(program);
-  addCompare(program);
-  addExperiment(program);
+  const own = MODULES.filter(({ commands }) => commands.some((name) => name === command));
+  const adders = await Promise.all((own.length > 0 ? own : MODULES).map(({ add }) => add()));
+  for (const add of adders) add(program);
   return program;
 }

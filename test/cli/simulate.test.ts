@@ -24,7 +24,7 @@ async function switchyard(...args: string[]): Promise<string> {
     text += chunk;
     return true;
   });
-  await buildProgram().parseAsync(args, { from: 'user' });
+  await (await buildProgram()).parseAsync(args, { from: 'user' });
   return text;
 }
 

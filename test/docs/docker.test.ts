@@ -42,8 +42,8 @@ describe('docker/compose.yaml', () => {
     }
   });
 
-  it.each(ours)('%s runs a command that there is', (_, service) => {
-    expect(buildProgram().commands.map((command) => command.name())).toContain(service.command![0]);
+  it.each(ours)('%s runs a command that there is', async (_, service) => {
+    expect((await buildProgram()).commands.map((command) => command.name())).toContain(service.command![0]);
   });
 
   it('depends on services and volumes that there are', () => {

@@ -22,8 +22,8 @@ it.each(pages)('%s: every link within the repository leads somewhere', (page) =>
   }
 });
 
-it.each(pages)('%s: every command that it names is there', (page) => {
-  const known = buildProgram().commands.map((command) => command.name());
+it.each(pages)('%s: every command that it names is there', async (page) => {
+  const known = (await buildProgram()).commands.map((command) => command.name());
   const named = [...readFileSync(packagePath(page), 'utf8').matchAll(/(?:npx |`)switchyard ([a-z]+)/g)].map(
     ([, name]) => name!,
   );

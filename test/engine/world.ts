@@ -212,7 +212,7 @@ export class InlineAgent {
       if (reports.length > 0) {
         const { touched } = await store.reportRuns(siteId, reports, 3);
         await this.wake(touched.map((scheduler) => scheduler ?? 'root'));
-      } else await sleep(10);
+      } else await sleep(25);
     }
   }
 }
