@@ -442,7 +442,7 @@ describe('a restart', () => {
     const jobs = await service.json<Job[]>(
       'submit',
       '--array',
-      '1-30',
+      '1-12',
       '--group',
       'killed',
       '--',

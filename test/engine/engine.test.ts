@@ -129,7 +129,7 @@ describe('whatever the queue is on', () => {
   test('a drained site gives its queue back and starts nothing more', async () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
     const { wake } = await world.engine(queueOf(world));
-    const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 200 }));
+    const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 100 }));
     await world.submit(mixedJobs(80, 0));
     await wake(['root']);
     const big = world.siteId('big');
@@ -284,8 +284,8 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
       'SELECT kind, count(DISTINCT job_id)::int AS jobs, min(policy_version) AS low, max(policy_version) AS high FROM decisions GROUP BY 1 ORDER BY 1',
     );
     expect(rows).toEqual([
-      { kind: 'DISPATCH', jobs: 200, low: 2, high: 2 },
-      { kind: 'START', jobs: 200, low: 2, high: 2 },
+      { kind: 'DISPATCH', jobs: 100, low: 2, high: 2 },
+      { kind: 'START', jobs: 100, low: 2, high: 2 },
     ]);
   });
 
@@ -303,25 +303,25 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
     await world.engine(connection(world));
     const nobody = () => Promise.resolve();
     for (const { name } of THREE_SITES) world.agent(name, nobody);
-    await world.submit(mixedJobs(40, 0));
+    await world.submit(mixedJobs(20, 0));
     await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 40);
+    await expectAllCompleted(world, 20);
   });
 }
 
-/** 200 jobs in 20 submissions; `trouble` comes in the middle. All must end, each promise kept. */
+/** 100 jobs in 20 submissions; `trouble` comes in the middle. All must end, each promise kept. */
 async function stream(world: World, connection: QueueConnection, trouble = async () => {}): Promise<void> {
   const { wake } = await world.engine(connection);
   const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 5 }));
   for (let i = 0; i < 20; i++) {
-    await world.submit(mixedJobs(10, i));
+    await world.submit(mixedJobs(5, i));
     await wake(['root']);
     if (i !== 10) continue;
     await until('the queue is in use', async () => 'COMPLETED' in (await world.states()));
     await trouble();
   }
   await until('all have ended', async () => (await world.live()) === 0);
-  await expectAllCompleted(world, 200);
+  await expectAllCompleted(world, 100);
   for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
 }
 
