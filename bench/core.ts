@@ -150,7 +150,7 @@ function times<T>(repeats: number, measured: () => T, between: (result: T) => vo
   return seconds;
 }
 
-function addSite(grid: Grid, siteId: number, machines: number, random: RandomStream): void {
+export function addSite(grid: Grid, siteId: number, machines: number, random: RandomStream): void {
   grid.setSite({ id: siteId, name: `site-${siteId}`, state: 'UP', localPolicy: null });
   const licences = KINDS.map((kind, i) => ({
     id: siteId * 100 + i,
@@ -175,7 +175,7 @@ function addSite(grid: Grid, siteId: number, machines: number, random: RandomStr
   }
 }
 
-function anyJob(id: number, random: RandomStream): Job {
+export function anyJob(id: number, random: RandomStream): Job {
   const submit = id * 5;
   const estimate = random.integer(600, 10_000);
   const hasDeadline = random.next() < 0.7;

@@ -4,7 +4,7 @@
  */
 import { DEFAULT_POLICY, Grid, type Job, type Policy, parsePolicy, RandomStream } from '../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/priority/quota.js';
-import { dispatchGrid, planDispatch, policyOf } from './core.js';
+import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 
 const JOBS = 10_000;
@@ -55,26 +55,10 @@ function metaGrid(): { grid: Grid; arrival: (id: number) => Job } {
   for (let id = 1; id <= SITES; id++)
     grid.setSite({ id, name: `site-${id}`, state: 'UP', localPolicy: null });
   const arrival = (id: number): Job => ({
-    id,
+    ...anyJob(id, random),
     userId: random.integer(1, USERS),
-    userClass: 'REGULAR',
-    submit: id,
-    estimate: random.integer(600, 10_000),
-    benchmark: 1,
-    deadline: null,
-    tasks: 1,
     cpusPerTask: 2 ** random.integer(0, 5),
-    memoryMbPerTask: 1024,
     licences: [],
-    os: null,
-    arch: null,
-    boost: 0,
-    priority: null,
-    runTimeLimit: null,
-    application: '',
-    groupId: 0,
-    migratedAt: null,
-    data: null,
   });
   for (let id = 1; id <= QUEUED; id++) grid.placeAtMeta(arrival(id), 1 + (id % SITES));
   for (let user = 1; user <= USERS; user++) grid.quotas.set(user, random.integer(1, 2_000));

@@ -1,4 +1,5 @@
-// `npm run test:faults -- --minutes N --seed S`: the crash suite for longer, and the same faults again for the same seed.
+// `npm run test:faults -- --minutes N --seed S`: the crash suite and the replay of a trace for longer, and the same faults
+// again for the same seed.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,9 +21,13 @@ const env = {
   ...(values.seed && { FAULT_SEED: values.seed }),
 };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/crash', '--reporter=verbose'], {
-  cwd: root,
-  env,
-  stdio: 'inherit',
-});
+const { status } = spawnSync(
+  process.execPath,
+  [vitest, 'run', 'test/crash', 'test/cli/trace', '--reporter=verbose'],
+  {
+    cwd: root,
+    env,
+    stdio: 'inherit',
+  },
+);
 process.exitCode = status ?? 1;

@@ -121,6 +121,6 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
   for (;;) {
     const answer = await ask();
     if (wanted(answer)) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, 400));
   }
 }

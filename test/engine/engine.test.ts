@@ -1,5 +1,6 @@
 /** The engine over Postgres and both backends of the queue, with agents simulated in the test. */
 import { Redis } from 'ioredis';
+import pRetry from 'p-retry';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { QueueConnection } from '../../src/engine/queue.js';
 import type { NewJob } from '../../src/store/store.js';
@@ -39,9 +40,9 @@ describe('with the queue on Postgres', () => {
       policy: testPolicy({ timers: { cycleS: 1 } }),
     });
     await stream(world, queueOf(world), async () => {
-      await world.database.pool.query(
-        'TRUNCATE bullmq.job, bullmq.dedup, bullmq.dedup_next, bullmq.scheduler CASCADE',
-      );
+      const tables = 'bullmq.job, bullmq.dedup, bullmq.dedup_next, bullmq.scheduler';
+      // The queue is in use and locks them in another order: of a deadlock this may be the victim.
+      await pRetry(() => world.database.pool.query(`TRUNCATE ${tables} CASCADE`), { minTimeout: 20 });
     });
   });
 });

@@ -1,0 +1,116 @@
+/**
+ * The availability profile with promises in it: what one of its operations costs as promises grow in number. What each is
+ * said to cost is in src/core/resources/profile.ts.
+ */
+import { Grid, RandomStream } from '../src/core/index.js';
+import { holdingOf, type Opening, Profile } from '../src/core/resources/profile.js';
+import type { Requirement } from '../src/core/resources/requirements.js';
+import type { Able } from '../src/core/resources/site-resources.js';
+import { addSite, anyJob } from './core.js';
+import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+
+const SIZES = [1_000, 10_000];
+const MACHINES = 20;
+const JOBS = 200;
+const ROUNDS = 9;
+
+interface Wanted {
+  requirement: Requirement;
+  able: Able;
+  work: number;
+}
+
+/** A site whose machines are promised to so many jobs, each in its earliest opening, and jobs that ask for one more. */
+class Promising {
+  private readonly grid = new Grid();
+  private readonly random = new RandomStream(4, 'profile');
+  private readonly profile: Profile;
+  private readonly asking: Wanted[];
+  private readonly found: Opening[];
+  private jobs = 0;
+
+  constructor(promises: number) {
+    addSite(this.grid, 1, MACHINES, this.random);
+    const { machines } = this.grid.siteEntry(1).resources;
+    this.profile = new Profile(machines, [], [], 0);
+    for (let i = 0; i < promises; i++) {
+      const wanted = this.next();
+      this.take(wanted, this.earliest(wanted));
+    }
+    this.asking = Array.from({ length: JOBS }, () => this.next());
+    this.found = this.asking.map((wanted) => this.earliest(wanted));
+  }
+
+  /** Seconds of finding one earliest opening. */
+  readonly finding = (): Promise<number> => this.each((wanted) => this.earliest(wanted));
+
+  /** Seconds of taking one and giving it back. */
+  readonly taking = (): Promise<number> =>
+    this.each((wanted, i) => {
+      const opening = this.found[i] as Opening;
+      this.take(wanted, opening);
+      this.profile.give(holding(wanted, opening), opening.at, opening.end);
+    });
+
+  private async each(operation: (wanted: Wanted, i: number) => void): Promise<number> {
+    return (await seconds(() => this.asking.forEach(operation))) / JOBS;
+  }
+
+  private next(): Wanted {
+    const job = { ...anyJob(++this.jobs, this.random), licences: [] };
+    const requirement = this.grid.requirementOf(job);
+    const able = this.grid.siteEntry(1).resources.able(requirement.signature);
+    return { requirement, able, work: job.estimate * job.benchmark };
+  }
+
+  private earliest({ requirement, able, work }: Wanted): Opening {
+    const found = this.profile.earliest(requirement, able, work);
+    if (found === null) throw new Error('the largest machine has room for every job, some time');
+    return found;
+  }
+
+  private take(wanted: Wanted, opening: Opening): void {
+    this.profile.take(holding(wanted, opening), opening.at, opening.end);
+  }
+}
+
+const holding = ({ requirement }: Wanted, { placement, pools }: Opening) =>
+  holdingOf(requirement, placement, pools);
+
+const OPERATIONS = {
+  earliest: 'find the earliest opening of one more job',
+  take: 'take an opening and give it back',
+} as const;
+type Operation = keyof typeof OPERATIONS;
+const nameOf = (operation: Operation, size: number): string => `profile-${operation}-${size}`;
+const operations = Object.keys(OPERATIONS) as Operation[];
+
+export const profileBench: Bench = {
+  names: SIZES.flatMap((size) => operations.map((operation) => nameOf(operation, size))),
+  async run(only) {
+    const results: Measured[] = [];
+    for (const size of SIZES) {
+      const wanted = operations.filter((operation) => only(nameOf(operation, size)));
+      if (wanted.length === 0) continue;
+      const large = new Promising(size);
+      const small = new Promising(size / 10);
+      for (const operation of wanted) {
+        const of = (one: Promising) => (operation === 'earliest' ? one.finding : one.taking);
+        results.push(
+          await sideBySide(
+            {
+              name: nameOf(operation, size),
+              unit: 's',
+              aim: null,
+              what: `${OPERATIONS[operation]} in the availability profile of ${MACHINES} machines with ${size} promises; against ${size / 10} (ratio 10: linear)`,
+            },
+            ROUNDS,
+            of(large),
+            of(small),
+          ),
+        );
+      }
+    }
+    return results;
+  },
+};
