@@ -18,7 +18,8 @@ import { scanSwf } from '../src/simulator/swf.js';
 import { type Bench, type Measured, sideBySide } from './measure.js';
 
 const ROUNDS = 5;
-const WARM_UP = 10;
+/** Repeats before the first round: the compiler goes on changing its mind for some twenty. */
+const WARM_UP = 25;
 const MILLION = 1_000_000;
 const MEGABYTE = 1024 * 1024;
 
