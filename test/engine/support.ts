@@ -9,6 +9,6 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   const giveUp = Date.now() + 60_000;
   while (!(await condition())) {
     if (Date.now() > giveUp) throw new Error(`waited a minute in vain until ${what}`);
-    await sleep(20);
+    await sleep(50);
   }
 }
