@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buildProgram } from '../../src/cli/program.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { marks, texts } from '../simulator/support/svg.js';
+import { run } from './service.js';
 
 let folder: string;
 let trace: string;
@@ -16,16 +16,11 @@ beforeAll(() => {
   );
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-afterEach(() => vi.restoreAllMocks());
 
 async function switchyard(...args: string[]): Promise<string> {
-  let text = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
-    text += chunk;
-    return true;
-  });
-  await (await buildProgram()).parseAsync(args, { from: 'user' });
-  return text;
+  const { code, stdout, stderr } = await run(args, {});
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
 }
 
 describe('switchyard simulate', () => {

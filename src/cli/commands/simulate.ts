@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../core/index.js';
+import { type RunOptions, simulateAll } from '../../simulator/compare.js';
 import { fetchTrace } from '../../simulator/fetch.js';
 import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../../simulator/policies.js';
-import { type Simulated, type SimulateOptions, simulateAndRecord } from '../../simulator/simulate.js';
+import type { Recorded, Simulated } from '../../simulator/simulate.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { readSwf } from '../../simulator/swf.js';
 import { traceInfo } from '../../simulator/trace-info.js';
@@ -107,7 +108,7 @@ export function workloadOptions(command: Command): Command {
 }
 
 /** The options of a simulation without files, checked. */
-export async function workloadOf(flags: WorkloadFlags, name: string): Promise<SimulateOptions> {
+export async function workloadOf(flags: WorkloadFlags, name: string): Promise<RunOptions> {
   const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
   if (flags.sites !== undefined && flags.processors !== undefined) {
     throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
@@ -140,17 +141,12 @@ async function run(flags: SimulateFlags): Promise<Simulated> {
   const plots = plotsOf(flags, [flags.policy]);
   let bar: Progress | undefined;
   try {
-    const options = {
-      ...workload,
-      out: flags.out ?? null,
-      events: flags.events ?? null,
-      summary: flags.summary ?? null,
-      onProgress: (ended: number, jobs: number) => {
-        bar ??= progress('simulated', jobs);
-        bar.update(ended);
-      },
-    };
-    const recorded = await simulateAndRecord(options, plots?.window ?? null);
+    const { out = null, events = null, summary = null } = flags;
+    const options = { ...workload, out, events, summary };
+    const [recorded] = (await simulateAll([options], plots?.window ?? null, (ended, jobs) => {
+      bar ??= progress('simulated', jobs);
+      bar.update(ended);
+    })) as [Recorded];
     if (plots !== null) await draw(plots, [flags.policy], [recorded]);
     return recorded.simulated;
   } catch (error) {
