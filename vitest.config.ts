@@ -1,4 +1,19 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
+class ProcessesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const found = ['/test/crash/', '/test/cli/', '/test/engine/', '/test/store/'].findIndex((folder) =>
+        moduleId.includes(folder),
+      );
+      return found === -1 ? Infinity : found;
+    };
+    const sorted = await super.sort(files);
+    return sorted.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+  }
+}
 
 export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
@@ -9,6 +24,7 @@ export default defineConfig({
     // Real processes, databases and sockets: forks isolate them, and two fit a small machine.
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: ProcessesFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,

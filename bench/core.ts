@@ -9,6 +9,7 @@ import {
   type Job,
   type LocalPolicy,
   type Policy,
+  plainJob,
   RandomStream,
   siteCycle,
 } from '../src/core/index.js';
@@ -180,7 +181,7 @@ export function anyJob(id: number, random: RandomStream): Job {
   const estimate = random.integer(600, 10_000);
   const hasDeadline = random.next() < 0.7;
   const margin = random.integer(1500, 5500);
-  return {
+  return plainJob({
     id,
     userId: random.integer(1, 100),
     userClass: CLASSES[random.integer(0, 2)] as (typeof CLASSES)[number],
@@ -188,18 +189,8 @@ export function anyJob(id: number, random: RandomStream): Job {
     estimate,
     benchmark: random.integer(100, 500),
     deadline: hasDeadline ? submit + estimate + margin : null,
-    tasks: 1,
     cpusPerTask: random.integer(1, 32),
     memoryMbPerTask: 1024 * random.integer(1, 8),
     licences: random.next() < 0.3 ? [KINDS[random.integer(0, 3)] as string] : [],
-    os: null,
-    arch: null,
-    boost: 0,
-    priority: null,
-    runTimeLimit: null,
-    application: '',
-    groupId: 0,
-    migratedAt: null,
-    data: null,
-  };
+  });
 }

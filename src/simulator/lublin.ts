@@ -5,7 +5,7 @@
  *
  * The model has no estimates: the run time is the estimate.
  */
-import { RandomStream } from '../core/index.js';
+import { plainJob, RandomStream } from '../core/index.js';
 import { gamma } from './random.js';
 import type { SimJob } from './workload.js';
 
@@ -29,28 +29,12 @@ export function lublinJobs(seed: number, count: number, processors: number): Sim
     const cpusPerTask = sizeOf(sizes, processors);
     const runS = runOf(runs, cpusPerTask);
     jobs.push({
-      job: {
+      job: plainJob({
         id,
-        userId: 1,
-        userClass: 'REGULAR',
         submit: arrivals.next(),
         estimate: runS,
-        benchmark: 1,
-        deadline: null,
-        tasks: 1,
         cpusPerTask,
-        memoryMbPerTask: 0,
-        licences: [],
-        os: null,
-        arch: null,
-        boost: 0,
-        priority: null,
-        runTimeLimit: null,
-        application: '',
-        groupId: 0,
-        migratedAt: null,
-        data: null,
-      },
+      }),
       sourceId: id,
       runS,
       limitS: runS,

@@ -61,7 +61,7 @@ function separateProcesses(environment: () => Record<string, string>): void {
     const jobs = await one!.json<Job[]>(
       'submit',
       '--array',
-      '1-40',
+      '1-20',
       '--',
       'sh',
       '-c',

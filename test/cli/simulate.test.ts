@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildProgram } from '../../src/cli/program.js';
 import { marks, texts } from '../simulator/support/svg.js';
 import { run } from './service.js';
 
@@ -22,6 +23,10 @@ async function switchyard(...args: string[]): Promise<string> {
   if (code !== 0) throw new Error(stderr);
   return stdout;
 }
+
+/** For what is refused before anything is simulated. */
+const refused = async (...args: string[]): Promise<unknown> =>
+  (await buildProgram('simulate')).parseAsync(['simulate', ...args], { from: 'user' });
 
 describe('switchyard simulate', () => {
   it('prints the summary, as text or JSON', async () => {
@@ -53,13 +58,11 @@ describe('switchyard simulate', () => {
     expect(await json('--policy', file, '--enter', 'partition')).toMatchObject({ dispatch: null });
     expect(await switchyard('simulate', '--trace', trace, '--policy', file)).toContain('policy queues+fcfs');
     writeFileSync(file, '{"dispatch": {"kind": "queues", "order": "LIFO", "queueLimit": 0}}');
-    await expect(switchyard('simulate', '--trace', trace, '--policy', file)).rejects.toThrow(
-      'dispatch.order: "LIFO"',
-    );
+    await expect(refused('--trace', trace, '--policy', file)).rejects.toThrow('dispatch.order: "LIFO"');
   });
 
   it('names option, value and what is accepted', async () => {
-    const wrong = (...args: string[]) => expect(switchyard('simulate', '--trace', trace, ...args)).rejects;
+    const wrong = (...args: string[]) => expect(refused('--trace', trace, ...args)).rejects;
     await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted: fcfs, ');
     await wrong('--estimate', 'x').toThrow('--estimate: "x" is not accepted: requested, actual, predicted');
     await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted: partition, root');
@@ -110,8 +113,7 @@ describe('switchyard simulate --plots', () => {
 
   it('names option, value and what is accepted, before it simulates', async () => {
     const plots = join(folder, 'refused');
-    const wrong = (...args: string[]) =>
-      expect(switchyard('simulate', '--trace', join(folder, 'absent'), ...args)).rejects;
+    const wrong = (...args: string[]) => expect(refused('--trace', join(folder, 'absent'), ...args)).rejects;
     await wrong('--plots', plots, '--plot-format', 'png').toThrow(
       '--plot-format: "png" is not accepted: svg, html',
     );

@@ -9,7 +9,7 @@ import { endAll, launch, service } from './service.js';
 const trace = fileURLToPath(new URL('../../../shared/data/traces/KTH-SP2.swf.gz', import.meta.url));
 const found = existsSync(trace);
 /** `npm run test:faults` takes more. */
-const jobs = process.env.FAULT_MINUTES === undefined ? 2_000 : 5_000;
+const jobs = process.env.FAULT_MINUTES === undefined ? 1_000 : 5_000;
 if (!found) console.log(`skipped: the first ${jobs} jobs of KTH-SP2 need ../shared/data/traces`);
 
 const database = withDatabase();

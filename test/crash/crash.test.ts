@@ -12,7 +12,7 @@ import { checkPromises } from '../support/promises.js';
 import { describeWithRedis, type RedisServer } from '../support/redis.js';
 import { Installation } from './installation.js';
 
-const minutes = Number(process.env.FAULT_MINUTES ?? 0.2);
+const minutes = Number(process.env.FAULT_MINUTES ?? 0.15);
 const seed = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
 const TROUBLE_MS = minutes * 60_000;
 /** From the last fault until every job must have ended. */

@@ -57,7 +57,7 @@ describe('whatever the queue is on', () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy });
     const { wake } = await world.engine(queueOf(world));
     for (const { name } of THREE_SITES) world.agent(name, wake, { runMs: 20 });
-    const jobIds = await world.submit(mixedJobs(80, 0));
+    const jobIds = await world.submit(mixedJobs(50, 0));
     await wake(['root']);
     await until('all have ended', async () => (await world.live()) === 0);
     expect(await world.states()).toEqual({ COMPLETED: jobIds.length });
@@ -131,7 +131,7 @@ describe('whatever the queue is on', () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
     const { wake } = await world.engine(queueOf(world));
     const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 100 }));
-    await world.submit(mixedJobs(80, 0));
+    await world.submit(mixedJobs(60, 0));
     await wake(['root']);
     const big = world.siteId('big');
     await until('the site has a queue and runs', async () => {
@@ -144,7 +144,7 @@ describe('whatever the queue is on', () => {
     await world.directory.updateSite(big, { state: 'DRAINING' }, { userId: null, requestId: null });
     await wake(['root', big]);
     await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 80);
+    await expectAllCompleted(world, 60);
     const { rows } = await world.database.pool.query(
       `SELECT count(*)::int AS n FROM decisions WHERE kind = 'TAKE_BACK' AND from_site_id = $1`,
       [big],
@@ -164,10 +164,10 @@ describe('whatever the queue is on', () => {
     });
     const { wake } = await world.engine(queueOf(world));
     for (const name of ['a', 'b']) world.agent(name, wake, { runMs: 20 });
-    await world.submit(mixedJobs(40, 0).map((job) => ({ ...job, tasks: 1, licences: ['sim'] })));
+    await world.submit(mixedJobs(24, 0).map((job) => ({ ...job, tasks: 1, licences: ['sim'] })));
     await wake(['root']);
     await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 40);
+    await expectAllCompleted(world, 24);
     const { rows } = await world.database.pool.query(
       'SELECT count(DISTINCT site_id)::int AS sites FROM runs',
     );

@@ -2,7 +2,7 @@
  * M/M/1, M/M/2 and M/M/4 against theory (Santoso et al., section 3.3): the simulator and the core's FCFS on a machine of one,
  * two and four CPUs, with exponential times between arrivals and of service, at a load of 0.9.
  */
-import { RandomStream } from '../../core/index.js';
+import { plainJob, RandomStream } from '../../core/index.js';
 import { runSimulation } from '../engine.js';
 import { policyNamed } from '../policies.js';
 import { MemorySink } from '../sink.js';
@@ -72,28 +72,11 @@ export function queueJobs(seed: number, run: number, servers: number, count: num
     // A draw of exactly 0 has probability 2^-32, and no job.
     const runS = services.exponential(SERVICE) || Number.MIN_VALUE;
     return {
-      job: {
+      job: plainJob({
         id: i + 1,
-        userId: 1,
-        userClass: 'REGULAR',
         submit,
         estimate: runS,
-        benchmark: 1,
-        deadline: null,
-        tasks: 1,
-        cpusPerTask: 1,
-        memoryMbPerTask: 0,
-        licences: [],
-        os: null,
-        arch: null,
-        boost: 0,
-        priority: null,
-        runTimeLimit: null,
-        application: '',
-        groupId: 0,
-        migratedAt: null,
-        data: null,
-      },
+      }),
       sourceId: i + 1,
       runS,
       limitS: null,

@@ -7,6 +7,7 @@ import {
   type LocalPolicy,
   type Machine,
   type Policy,
+  plainJob,
   type QueuesPolicy,
   RandomStream,
   type Site,
@@ -201,28 +202,12 @@ export function santosoJobs(seed: number, run: number, interArrival: number): Si
     // A draw of exactly 0 has probability 2^-32, and no job.
     const runS = hyperExponential(work, mean, deviation) || Number.MIN_VALUE;
     return {
-      job: {
+      job: plainJob({
         id: i + 1,
-        userId: 1,
-        userClass: 'REGULAR',
         submit,
         estimate: runS,
-        benchmark: 1,
-        deadline: null,
         tasks,
-        cpusPerTask: 1,
-        memoryMbPerTask: 0,
-        licences: [],
-        os: null,
-        arch: null,
-        boost: 0,
-        priority: null,
-        runTimeLimit: null,
-        application: '',
-        groupId: 0,
-        migratedAt: null,
-        data: null,
-      },
+      }),
       sourceId: i + 1,
       runS,
       limitS: null,

@@ -7,7 +7,7 @@
  * first machine of the first site is the largest and runs everything, so that every job can run somewhere. Weights are
  * the default policy's, but for aging: jobs wait for days here, and at 0.01 a second nothing else would count.
  */
-import { DEFAULT_POLICY, type Policy, RandomStream, type UserClass } from '../../core/index.js';
+import { DEFAULT_POLICY, type Policy, plainJob, RandomStream, type UserClass } from '../../core/index.js';
 import { runSimulation, type World } from '../engine.js';
 import type { Sink } from '../sink.js';
 import type { SimJob } from '../workload.js';
@@ -126,28 +126,16 @@ export function paperJobs(seed: number, run: number, interArrival: number, count
     const kind = KINDS[draws.integer(0, KINDS.length - 1)] as string;
     const licences = draws.next() < 0.3 ? [kind] : [];
     return {
-      job: {
+      job: plainJob({
         id: i + 1,
-        userId: 1,
         userClass: CLASSES[draws.integer(0, 2)] as UserClass,
         submit,
         estimate,
         benchmark: draws.integer(100, 500),
         deadline: hasDeadline ? submit + estimate + margin : null,
-        tasks: 1,
         cpusPerTask: draws.integer(CPUS.least, CPUS.most),
-        memoryMbPerTask: 0,
         licences,
-        os: null,
-        arch: null,
-        boost: 0,
-        priority: null,
-        runTimeLimit: null,
-        application: '',
-        groupId: 0,
-        migratedAt: null,
-        data: null,
-      },
+      }),
       sourceId: i + 1,
       runS: estimate,
       limitS: null,

@@ -5,32 +5,17 @@ import {
   type Job,
   type LocalPolicy,
   type Policy,
+  plainJob,
   siteCycle,
 } from '../../../src/core/index.js';
 import type { TraceJob } from './trace.js';
 
-export const job = (given: Partial<Job> & { id: number }): Job => ({
-  userId: 1,
-  userClass: 'REGULAR',
-  submit: 0,
-  estimate: 100,
-  benchmark: 1,
-  deadline: null,
-  tasks: 1,
-  cpusPerTask: 1,
-  memoryMbPerTask: 0,
-  licences: [],
-  os: null,
-  arch: null,
-  boost: 0,
-  priority: null,
-  runTimeLimit: null,
-  application: '',
-  groupId: 0,
-  migratedAt: null,
-  data: null,
-  ...given,
-});
+export const job = (given: Partial<Job> & { id: number }): Job =>
+  plainJob({
+    submit: 0,
+    estimate: 100,
+    ...given,
+  });
 
 /** Runs the trace through the core; start time by job id. */
 export function driveOneMachine(
