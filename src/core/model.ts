@@ -91,8 +91,8 @@ export interface Job {
 }
 
 /**
- * A job: what is not given is as of one that asks for one CPU for a time. In one literal, so that all have one shape: spreading
- * defaults made simulations five times slower.
+ * A job: what is not given is as of one that asks for one CPU for a time. In one literal, not by spreading defaults, so that all
+ * have one shape: millions of them are simulated.
  */
 export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submit' | 'estimate'>): Job => ({
   id: given.id,

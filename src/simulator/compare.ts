@@ -21,7 +21,7 @@ export type WorkerMessage =
 
 /**
  * Of a thread's young objects, MB. Jobs and runs live for a while, and in the space that there is by default the collector
- * copies them twice before it lets them be: a fifth of the time goes there.
+ * copies them twice before it lets them be.
  */
 export const THREAD_LIMITS: ResourceLimits = { maxYoungGenerationSizeMb: 384 };
 
