@@ -4,14 +4,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
 class ProcessesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
-      const found = ['/test/crash/', '/test/cli/', '/test/engine/', '/test/store/'].findIndex((folder) =>
-        moduleId.includes(folder),
-      );
-      return found === -1 ? Infinity : found;
-    };
+    const slowestLast = ['/test/store/', '/test/engine/', '/test/cli/', '/test/crash/'];
+    const rank = ({ moduleId }: TestSpecification): number =>
+      slowestLast.findIndex((folder) => moduleId.includes(folder));
     const sorted = await super.sort(files);
-    return sorted.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+    return sorted.sort((a, b) => rank(b) - rank(a));
   }
 }
 

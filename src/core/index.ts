@@ -6,6 +6,7 @@ export {
   type DispatchContext,
   type DispatchPlan,
   dispatchCycle,
+  rootHasMoreFor,
 } from './dispatch/cycle.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/meta.js';

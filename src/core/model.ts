@@ -130,6 +130,16 @@ export interface JobData {
   computationShare: number | null;
 }
 
+/** What is not given is nothing, and nowhere. */
+export const jobData = (given: Partial<JobData>): JobData => ({
+  originSiteId: null,
+  sandboxMb: 0,
+  inputs: [],
+  outputMb: 0,
+  computationShare: null,
+  ...given,
+});
+
 /** An input: a dataset, or so much at a place. */
 export type JobInput = { datasetId: number } | { sizeMb: number; siteId: number };
 

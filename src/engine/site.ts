@@ -6,6 +6,7 @@ import {
   promisesFrom,
   queueLimitOf,
   type Reservation,
+  rootHasMoreFor,
   type SharedLicenceHolders,
   type SiteEntry,
   type SitePlan,
@@ -94,15 +95,10 @@ export async function runSite(
   else await tools.wake([siteId]);
 }
 
-/**
- * The site has acted, and the root, if it holds jobs back, may now have some for it: there is room in its queue. A root that
- * has none wakes nobody, so this ends.
- */
+/** A root that has none for the site wakes nobody, so this ends. `started`: they are still in the mirror's queue. */
 async function wakeRoot(tools: CycleTools, entry: SiteEntry, started: number): Promise<void> {
   const { grid, policy } = tools.mirror;
-  const limit = queueLimitOf(policy.document);
-  if (limit === null || grid.root.length + entry.meta.length === 0) return;
-  if (started > 0 || entry.queue.length < Math.max(1, limit)) await tools.wake(['root']);
+  if (rootHasMoreFor(grid, entry, queueLimitOf(policy.document), started)) await tools.wake(['root']);
 }
 
 /** Brings the mirror up to date; under a policy that promises, answers with what the site has promised by then. */

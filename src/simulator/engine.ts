@@ -33,6 +33,7 @@ import {
   queueLimitOf,
   type Run,
   type RunAverages,
+  rootHasMoreFor,
   type SharedLicenceHolders,
   type Site,
   type SiteContext,
@@ -417,19 +418,12 @@ class Simulation {
         const site = this.concerned[i] as SiteState;
         site.concerned = false;
         this.startAt(site);
-        if (this.hasRoom(site)) this.rootConcerned = true;
+        if (rootHasMoreFor(this.grid, site.entry, this.queueLimit, 0)) this.rootConcerned = true;
       }
       this.concernedCount = 0;
     } while (this.rootConcerned && this.jobsToDispatch());
     this.rootConcerned = false;
     if (this.diana !== null) this.expectTick(this.diana);
-  }
-
-  /** The site has taken what it wants, and the root, if it holds jobs back, may have more for it (engine/site.ts has the same). */
-  private hasRoom({ entry }: SiteState): boolean {
-    const { queueLimit } = this;
-    if (queueLimit === null || this.grid.root.length + entry.meta.length === 0) return false;
-    return entry.queue.length < Math.max(1, queueLimit);
   }
 
   private jobsToDispatch(): boolean {

@@ -58,18 +58,16 @@ export interface Simulated extends Summary {
   malformed: { count: number; first: SwfTrace['malformed'] };
 }
 
-/** Runs a trace. Throws what reading and writing the files throws, and on options that do not go together. */
-export async function simulate(options: SimulateOptions): Promise<Simulated> {
-  return (await simulateAndRecord(options, null)).simulated;
-}
-
 /** A simulation and what its pictures need; `record` is null where none were asked for. */
 export interface Recorded {
   simulated: Simulated;
   record: PlotRecord | null;
 }
 
-/** Runs a trace as `simulate` does, and keeps what its pictures need if there is a window for the Gantt chart. */
+/**
+ * Runs a trace, and keeps what its pictures need if there is a window for the Gantt chart. Throws what reading and writing the
+ * files throws, and on options that do not go together.
+ */
 export async function simulateAndRecord(
   options: SimulateOptions,
   window: GanttWindow | null,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type Grid, type Move, placement, userStandings } from '../../src/core/index.js';
+import { type Grid, jobData, type Move, placement, userStandings } from '../../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../../src/core/priority/quota.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf } from './support/grids.js';
-import { applyMoves, dianaPolicy, jobData, settle } from './support/moves.js';
+import { applyMoves, dianaPolicy, settle } from './support/moves.js';
 
 const brief = (moves: readonly Move[]) =>
   moves.map(({ jobId, from, to, queue, reason }) => [jobId, from, to, queue, reason]);

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import {
   averagesWith,
   JobHistory,
+  jobData,
   type ObservedRun,
   type RunAverages,
   resourceKinds,
 } from '../../src/core/index.js';
 import { job } from './support/drive.js';
-import { jobData } from './support/moves.js';
 
 const anyRun: fc.Arbitrary<ObservedRun> = fc
   .record({

@@ -5,7 +5,7 @@ import {
   DEFAULT_POLICY,
   type Grid,
   type Job,
-  type JobData,
+  jobData,
   type Policy,
   placement,
   whyWaiting,
@@ -16,14 +16,6 @@ import { dispatch, gridOf } from './support/grids.js';
 const policyOf = (queueLimit: number): Policy => ({
   ...DEFAULT_POLICY,
   dispatch: { kind: 'job-ratio', queueLimit },
-});
-const data = (given: Partial<JobData>): JobData => ({
-  originSiteId: null,
-  sandboxMb: 0,
-  inputs: [],
-  outputMb: 0,
-  computationShare: null,
-  ...given,
 });
 
 /** Table 1 of the paper: the sites that each of the jobs 1 to 10 is ranked to, best first. */
@@ -77,7 +69,7 @@ describe("the paper's tables", () => {
     TABLE_1.forEach((ranked, i) => {
       // What is at a site already need not go there: the more of it, the better the site.
       const inputs = ranked.map((siteId, place) => ({ siteId, sizeMb: 100 * (5 - place) }));
-      grid.placeAtRoot(job({ id: i + 1, data: data({ inputs, computationShare: 0 }) }));
+      grid.placeAtRoot(job({ id: i + 1, data: jobData({ inputs, computationShare: 0 }) }));
     });
     grid.placeAtRoot(job({ id: 11 }));
     const { moves, waitingByReason } = dispatch(grid, policyOf(1000));
@@ -125,7 +117,7 @@ describe('rank', () => {
 
   it('has every term as in equations 5 to 9, recorded', () => {
     const grid = threeSites();
-    const asks = data({ inputs: [{ datasetId: 9 }], computationShare: 0.25 });
+    const asks = jobData({ inputs: [{ datasetId: 9 }], computationShare: 0.25 });
     grid.placeAtRoot(job({ id: 1, data: asks }));
     const [move] = dispatch(grid, policyOf(10)).moves;
     const ppr = [0.2, 0.6, 0.2];
@@ -244,7 +236,7 @@ describe('room', () => {
           });
           const jobs = shapes.map(({ at, ...shape }, i): Job => {
             const inputs = [{ siteId: at, sizeMb: 10 }];
-            return job({ id: i + 1, ...shape, data: data({ inputs }) });
+            return job({ id: i + 1, ...shape, data: jobData({ inputs }) });
           });
           for (const each of jobs) grid.placeAtRoot(each);
           const { moves, waitingByReason } = dispatch(grid, policyOf(queueLimit), 0, maxMoves);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { congestionOf } from '../../src/core/dispatch/congestion.js';
-import { type Grid, type Job, peers, userStandings, whyWaiting } from '../../src/core/index.js';
+import { type Grid, type Job, jobData, peers, userStandings, whyWaiting } from '../../src/core/index.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf, machine } from './support/grids.js';
-import { applyMoves, dianaPolicy, jobData, settle } from './support/moves.js';
+import { applyMoves, dianaPolicy, settle } from './support/moves.js';
 
 /** Local queues are full, so that nothing but migration happens. */
 const policy = dianaPolicy({ queueLimit: 1, holdOffS: 100, congestionWindowS: 60 });

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   DEFAULT_POLICY,
-  type JobData,
   JobHistory,
+  jobData,
   type Link,
   type Machine,
   type Move,
@@ -26,14 +26,6 @@ const link = (fromSiteId: number, toSiteId: number, bandwidthMbS: number, rttS =
   bandwidthMbS,
   rttS,
   loss,
-});
-const data = (given: Partial<JobData>): JobData => ({
-  originSiteId: null,
-  sandboxMb: 0,
-  inputs: [],
-  outputMb: 0,
-  computationShare: null,
-  ...given,
 });
 
 /** Two sites of one CPU; the second's is twice as fast. */
@@ -57,7 +49,7 @@ describe('a run of a job with data', () => {
   const links = [link(1, 2, 100, 0.5, 0.2), link(2, 1, 50)];
 
   it('brings sandbox and inputs, computes at the speed of the machine, returns its output, and holds its CPU all along', () => {
-    const heavy = data({
+    const heavy = jobData({
       originSiteId: 1,
       sandboxMb: 10,
       inputs: [{ datasetId: 7 }, { sizeMb: 300, siteId: 2 }],
@@ -78,7 +70,7 @@ describe('a run of a job with data', () => {
   });
 
   it('takes the links and the replicas as they are when it starts', () => {
-    const reads = data({ inputs: [{ datasetId: 7 }] });
+    const reads = jobData({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs([
       { runS: 2, siteId: 2, data: reads },
       { runS: 2, siteId: 2, data: reads, submit: 20 },
@@ -93,12 +85,14 @@ describe('a run of a job with data', () => {
   });
 
   it('takes no more time where its data is', () => {
-    const jobs = simJobs([{ runS: 100, siteId: 1, data: data({ inputs: [{ datasetId: 7 }], outputMb: 5 }) }]);
+    const jobs = simJobs([
+      { runS: 100, siteId: 1, data: jobData({ inputs: [{ datasetId: 7 }], outputMb: 5 }) },
+    ]);
     expect(run(world({ datasets, links }), jobs).ends).toEqual([100]);
   });
 
   it('counts towards no limit but the computing', () => {
-    const reads = data({ inputs: [{ datasetId: 7 }] });
+    const reads = jobData({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs([{ runS: 100, limitS: 40, siteId: 2, data: reads }]);
     expect(run(world({ datasets, links }), jobs).ends).toEqual([10 + 20]);
   });
@@ -169,7 +163,7 @@ describe('job-ratio', () => {
       datasets: [{ id: 7, sizeMb: 200, siteIds: [2] }],
       links: [link(2, 1, 20)],
     };
-    const reads = data({ inputs: [{ datasetId: 7 }] });
+    const reads = jobData({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs(
       [0, 100, 200, 300, 400].map((submit) => ({
         runS: 10,

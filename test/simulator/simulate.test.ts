@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchTrace, listTraces } from '../../src/simulator/fetch.js';
 import { policyNamed } from '../../src/simulator/policies.js';
-import { type SimulateOptions, simulate } from '../../src/simulator/simulate.js';
+import { type SimulateOptions, simulateAndRecord } from '../../src/simulator/simulate.js';
 import { readSites } from '../../src/simulator/sites.js';
 import { parseSwf } from '../../src/simulator/swf.js';
 import { traceInfo } from '../../src/simulator/trace-info.js';
@@ -56,6 +56,8 @@ const options = (changes: Partial<SimulateOptions> = {}): SimulateOptions => ({
   summary: null,
   ...changes,
 });
+
+const simulate = async (given: SimulateOptions) => (await simulateAndRecord(given, null)).simulated;
 
 describe('simulate', () => {
   it('cleans, runs, sums up and writes', async () => {

@@ -1,8 +1,10 @@
 /** The rules of job-ratio.md. */
+
 import { DataCatalogue } from '../data/catalogue.js';
 import { averagesWith, JobHistory } from '../data/history.js';
 import { Batcher } from '../dispatch/batches.js';
 import type { RunAverages } from '../model.js';
+import { jobData } from '../model.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../priority/site-rank.js';
 import { anyJob, type Rules } from './rule.js';
 
@@ -69,8 +71,7 @@ function accessS(transfers: RankInput['sites'][number]['transfers']): number {
     catalogue.setLink(link);
     return { sizeMb, siteId: i + 1 };
   });
-  const data = { originSiteId: null, sandboxMb: 0, inputs, outputMb: 0, computationShare: null };
-  return catalogue.accessS({ data }, 0);
+  return catalogue.accessS({ data: jobData({ inputs }) }, 0);
 }
 
 interface HistoryInput {

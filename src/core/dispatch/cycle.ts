@@ -2,7 +2,7 @@
  * A dispatch cycle: where each job that the root, or under DIANA a meta-queue, holds goes. Looks at the grid, leaves it as
  * it was; the driver applies the moves that it accepts with `placeAtSite` and `placeAtMeta`.
  */
-import type { Grid } from '../grid.js';
+import type { Grid, SiteEntry } from '../grid.js';
 import type { Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import type { ReasonCode } from '../reasons.js';
@@ -55,4 +55,18 @@ export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPla
   }
   const { moves, waitingByReason, truncated } = plan;
   return { policyVersion: context.policyVersion, moves, waitingByReason, truncated };
+}
+
+/**
+ * Whether the root, when the site has acted, should look again: it has jobs that the site might get, and the site's queue has
+ * room. `queueLimit`: as `queueLimitOf` tells; null: the root never waits for room.
+ */
+export function rootHasMoreFor(
+  grid: Grid,
+  { queue, meta }: SiteEntry,
+  queueLimit: number | null,
+  started: number,
+): boolean {
+  if (queueLimit === null || grid.root.length + meta.length === 0) return false;
+  return started > 0 || queue.length < Math.max(1, queueLimit);
 }

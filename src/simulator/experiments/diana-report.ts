@@ -14,7 +14,17 @@ import {
   type Scheduler,
 } from './diana.js';
 import { type Contrast, contrast, isLess, type Times } from './grids.js';
-import { commandOf, markdownTable, type Plot, plotLink, type Report } from './report.js';
+import {
+  type Claim,
+  claimsTable,
+  commandOf,
+  markdownTable,
+  type Plot,
+  plotLink,
+  plusMinus,
+  type Report,
+  verdictOf,
+} from './report.js';
 import { meanAndError } from './santoso.js';
 
 type Measure = keyof Times;
@@ -45,12 +55,8 @@ export interface Comparison extends Contrast {
   theirs: Scheduler;
 }
 
-/** A statement of the paper, and of how many comparisons it holds. */
-export interface Claim {
-  claim: string;
-  holds: number;
-  of: number;
-  /** Where it does not. */
+/** With the comparisons for which it does not hold. */
+export interface DianaClaim extends Claim {
   broken: Comparison[];
 }
 
@@ -110,13 +116,13 @@ function slope(xs: readonly number[], ys: readonly number[]): number {
 }
 
 /** What the paper says of its figures, and whether it holds. */
-export function claims({ cells }: DianaResult): Claim[] {
+export function claims({ cells }: DianaResult): DianaClaim[] {
   const table = new Cells(cells);
-  const shorter = (claim: string, compared: Comparison[]): Claim => {
+  const shorter = (claim: string, compared: Comparison[]): DianaClaim => {
     const broken = compared.filter((one) => !isLess(one));
     return { claim, holds: compared.length - broken.length, of: compared.length, broken };
   };
-  const plain = (claim: string, holds: boolean): Claim => ({
+  const plain = (claim: string, holds: boolean): DianaClaim => ({
     claim,
     holds: Number(holds),
     of: 1,
@@ -128,7 +134,7 @@ export function claims({ cells }: DianaResult): Claim[] {
     measure: Measure,
     what: string,
     ours: Scheduler = 'diana',
-  ): Claim[] =>
+  ): DianaClaim[] =>
     BASELINES.map((theirs) =>
       shorter(
         `${what}: shorter than ${LABELS[theirs]}`,
@@ -159,15 +165,12 @@ export function claims({ cells }: DianaResult): Claim[] {
   ];
 }
 
-const plusMinus = ({ mean, error }: { mean: number; error: number }, digits: number): string =>
-  `${mean.toFixed(digits)} ± ${error.toFixed(digits)}`;
-
 /** Everything as a page. */
 export function dianaReport(result: DianaResult): Report {
   const { seed, runs } = result;
   const table = new Cells(result.cells);
   const made = claims(result);
-  const verdict = `${made.reduce((sum, { holds }) => sum + holds, 0)} of ${made.reduce((sum, one) => sum + one.of, 0)} expectations hold`;
+  const verdict = verdictOf(made);
   const broken = made.flatMap((claim) => claim.broken);
   const plots = [computePlot, queuesPlot, bandwidthPlot, jobsPlot, sitesPlot].map((plot) => plot(result));
   const [compute, queues, bandwidth, jobs, sites] = plots as [Plot, Plot, Plot, Plot, Plot];
@@ -181,6 +184,7 @@ export function dianaReport(result: DianaResult): Report {
           plusMinus(meanAndError(times.map((one) => one[measure])), digits),
         ),
       ]);
+  const dataCells = result.cells.filter(({ experiment }) => experiment === 'data');
   const times = Object.values(MEASURES);
   const text = [
     '# DIANA: data intensive and network aware scheduling',
@@ -221,10 +225,7 @@ export function dianaReport(result: DianaResult): Report {
     '',
     markdownTable(
       ['Mb/s', 'scheduler', ...times, 'ran where their data is, %'],
-      rows('data', 0).map((row, i) => [
-        ...row,
-        plusMinus(percentages(result.cells.filter(({ experiment }) => experiment === 'data')[i] as Cell), 0),
-      ]),
+      rows('data', 0).map((row, i) => [...row, plusMinus(percentages(dataCells[i] as Cell))]),
     ),
     '',
     plotLink(bandwidth),
@@ -256,10 +257,7 @@ export function dianaReport(result: DianaResult): Report {
     '',
     '## What the paper leads one to expect',
     '',
-    markdownTable(
-      ['expectation', 'holds'],
-      made.map(({ claim, holds, of }) => [claim, `${holds} of ${of}`]),
-    ),
+    claimsTable(made),
     '',
     ...(broken.length === 0
       ? []
@@ -383,20 +381,39 @@ function pointsOf(
 const subtitleOf = ({ runs }: DianaResult): string[] => [`Mean and standard error of ${runs} runs.`];
 const THREE = ['diana', ...BASELINES] as const;
 
-function computePlot(result: DianaResult): Plot {
-  return {
+const computePlot = (result: DianaResult): Plot =>
+  panelsPlot(result, 'compute', ['executionS', 'queueS'], {
     name: 'diana-compute',
+    title: 'Compute jobs, all at once',
+    x: { title: 'jobs' },
+  });
+const bandwidthPlot = (result: DianaResult): Plot =>
+  panelsPlot(result, 'data', ['executionS', 'turnaroundS'], {
+    name: 'diana-bandwidth',
+    title: 'Jobs that read 10 GB',
+    x: { title: 'bandwidth (Mb/s)', scale: 'log' },
+  });
+
+/** A panel for each measure, a line for each scheduler. */
+function panelsPlot(
+  result: DianaResult,
+  experiment: Experiment,
+  measures: readonly Measure[],
+  { name, title, x }: { name: string } & Pick<Plot['chart'], 'title' | 'x'>,
+): Plot {
+  return {
+    name,
     chart: {
-      title: 'Compute jobs, all at once',
+      title,
       subtitle: subtitleOf(result),
       kind: 'line',
-      x: { title: 'jobs' },
+      x,
       y: { title: 'mean time of a job (s)', scale: 'log' },
-      series: (['executionS', 'queueS'] as const).flatMap((measure) =>
+      series: measures.flatMap((measure) =>
         THREE.map((scheduler) => ({
           name: LABELS[scheduler],
           panel: MEASURES[measure],
-          points: pointsOf(result.cells, 'compute', scheduler, measure),
+          points: pointsOf(result.cells, experiment, scheduler, measure),
         })),
       ),
       width: 360,
@@ -423,27 +440,6 @@ function queuesPlot(result: DianaResult): Plot {
           })),
         ),
       })),
-    },
-  };
-}
-
-function bandwidthPlot(result: DianaResult): Plot {
-  return {
-    name: 'diana-bandwidth',
-    chart: {
-      title: 'Jobs that read 10 GB',
-      subtitle: subtitleOf(result),
-      kind: 'line',
-      x: { title: 'bandwidth (Mb/s)', scale: 'log' },
-      y: { title: 'mean time of a job (s)', scale: 'log' },
-      series: (['executionS', 'turnaroundS'] as const).flatMap((measure) =>
-        THREE.map((scheduler) => ({
-          name: LABELS[scheduler],
-          panel: MEASURES[measure],
-          points: pointsOf(result.cells, 'data', scheduler, measure),
-        })),
-      ),
-      width: 360,
     },
   };
 }

@@ -14,12 +14,18 @@
  *   data       10 GB from one of 20 datasets, each at one or two sites, and 300 to 600 s on power 1; all links alike
  *   scale      3 MFLOP and 1 MB, on nodes of 1 to 3 MFLOPS: more jobs on 20 sites, and more sites with 25 jobs each
  */
-import { type Link, type LocalPolicy, type Policy, RandomStream, type Run } from '../../core/index.js';
+import {
+  jobData,
+  type Link,
+  type LocalPolicy,
+  type Policy,
+  RandomStream,
+  type Run,
+} from '../../core/index.js';
 import { runSimulation, type World } from '../engine.js';
 import type { Sink } from '../sink.js';
 import type { SimJob } from '../workload.js';
 import {
-  dataOf,
   documentWith,
   gridOf,
   linksBetween,
@@ -247,7 +253,7 @@ export function computeWorkload(seed: number, run: number, count: number): Workl
     rootJob(i + 1, {
       runS: draws.uniform(60, 180),
       groupId: groupOf(i),
-      data: dataOf({ originSiteId: from(i), sandboxMb: 1, outputMb: 1 }),
+      data: jobData({ originSiteId: from(i), sandboxMb: 1, outputMb: 1 }),
     }),
   );
   return { world, jobs };
@@ -277,7 +283,7 @@ export function primeWorkload(seed: number, run: number, count: number): Workloa
       // Whose jobs come first changes from run to run.
       userId: ((groupOf(i) + run) % QUOTAS.length) + 1,
       groupId: groupOf(i),
-      data: dataOf({ originSiteId: from(i), sandboxMb: 1, outputMb: 1 }),
+      data: jobData({ originSiteId: from(i), sandboxMb: 1, outputMb: 1 }),
     });
   });
   return { world, jobs };
@@ -303,7 +309,7 @@ export function dataWorkload(seed: number, run: number, count: number, bandwidth
     rootJob(i + 1, {
       runS: draws.uniform(300, 600),
       groupId: groupOf(i),
-      data: dataOf({
+      data: jobData({
         originSiteId: from(i),
         sandboxMb: 1,
         outputMb: 1,
@@ -322,7 +328,7 @@ export function scaleWorkload(seed: number, run: number, sites: number, count: n
     rootJob(i + 1, {
       runS: 3,
       groupId: groupOf(i),
-      data: dataOf({ originSiteId: from(i), inputs: [{ sizeMb: 1, siteId: from(i) }] }),
+      data: jobData({ originSiteId: from(i), inputs: [{ sizeMb: 1, siteId: from(i) }] }),
     }),
   );
   return { world, jobs };

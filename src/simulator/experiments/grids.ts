@@ -2,7 +2,6 @@
 import {
   DEFAULT_POLICY,
   type Job,
-  type JobData,
   type Link,
   type LocalPolicy,
   type Policy,
@@ -83,15 +82,6 @@ export function rootJob(
     siteId: null,
   };
 }
-
-export const dataOf = (given: Partial<JobData>): JobData => ({
-  originSiteId: null,
-  sandboxMb: 0,
-  inputs: [],
-  outputMb: 0,
-  computationShare: null,
-  ...given,
-});
 
 /** The default document with this dispatch policy, as a document gives it: what is left out has its default. */
 export function documentWith(

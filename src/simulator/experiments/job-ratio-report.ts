@@ -17,7 +17,17 @@ import {
   WORKLOADS,
   type WorkloadName,
 } from './job-ratio.js';
-import { commandOf, markdownTable, type Plot, plotLink, type Report } from './report.js';
+import {
+  type Claim,
+  claimsTable,
+  commandOf,
+  markdownTable,
+  type Plot,
+  plotLink,
+  plusMinus,
+  type Report,
+  verdictOf,
+} from './report.js';
 import { meanAndError } from './santoso.js';
 
 type Measure = 'turnaroundS' | 'makespanS';
@@ -76,12 +86,6 @@ export function comparisons({ cells }: JobRatioResult): Comparison[] {
 }
 
 /** What the paper claims, and whether it holds. */
-export interface Claim {
-  claim: string;
-  holds: number;
-  of: number;
-}
-
 export function claims(result: JobRatioResult): Claim[] {
   const compared = comparisons(result);
   const count = (claim: string, of: (comparison: Comparison) => boolean): Claim => {
@@ -135,15 +139,13 @@ function shifts({ change: { first: before, last: after } }: JobRatioResult): Shi
   });
 }
 
-const plusMinus = ({ mean, error }: { mean: number; error: number }, digits = 0): string =>
-  `${mean.toFixed(digits)} ± ${error.toFixed(digits)}`;
 const percent = (part: number): string => (100 * part).toFixed(0);
 
 /** Everything as a page. */
 export function jobRatioReport(result: JobRatioResult): Report {
   const { seed, runs, jobs, batches, cells, limits } = result;
   const made = claims(result);
-  const verdict = `${made.reduce((sum, { holds }) => sum + holds, 0)} of ${made.reduce((sum, one) => sum + one.of, 0)} expectations hold`;
+  const verdict = verdictOf(made);
   const plots = [turnaroundPlot(result), shiftPlot(result)] as const;
   const broken = comparisons(result).filter((one) => !isLess(one));
   const text = [
@@ -241,10 +243,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
     '',
     '## What the paper leads one to expect',
     '',
-    markdownTable(
-      ['expectation', 'holds'],
-      made.map(({ claim, holds, of }) => [claim, `${holds} of ${of}`]),
-    ),
+    claimsTable(made),
     '',
     verdict,
     '',

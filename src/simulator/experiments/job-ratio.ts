@@ -11,12 +11,11 @@
  * is. Sites run first come, first served.
  */
 import { Batcher } from '../../core/dispatch/batches.js';
-import { type Dataset, type Policy, RandomStream, type RunAverages } from '../../core/index.js';
+import { type Dataset, jobData, type Policy, RandomStream, type RunAverages } from '../../core/index.js';
 import { runSimulation, type World } from '../engine.js';
 import type { Sink } from '../sink.js';
 import type { SimJob } from '../workload.js';
 import {
-  dataOf,
   documentWith,
   gridOf,
   linksBetween,
@@ -155,7 +154,7 @@ export function jobsOf(
       userId: random.integer(1, USERS),
       runS: random.uniform(SHAPES[type].leastS, SHAPES[type].mostS),
       ioS: dataset.sizeMb / DISK_MB_S,
-      data: dataOf({ inputs: [{ datasetId: dataset.id }] }),
+      data: jobData({ inputs: [{ datasetId: dataset.id }] }),
     };
   });
   const meanPower = machines.reduce((sum, { benchmark }) => sum + benchmark / machines.length, 0);

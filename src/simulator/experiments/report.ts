@@ -38,6 +38,28 @@ export function markdownTable(headings: readonly string[], rows: readonly (reado
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+export const plusMinus = ({ mean, error }: { mean: number; error: number }, digits = 0): string =>
+  `${mean.toFixed(digits)} ± ${error.toFixed(digits)}`;
+
+/** What a paper leads one to expect, and of how many comparisons it holds. */
+export interface Claim {
+  claim: string;
+  holds: number;
+  of: number;
+}
+
+export const claimsTable = (claims: readonly Claim[]): string =>
+  markdownTable(
+    ['expectation', 'holds'],
+    claims.map(({ claim, holds, of }) => [claim, `${holds} of ${of}`]),
+  );
+
+/** The last line of a page with claims. */
+export function verdictOf(claims: readonly Claim[]): string {
+  const sum = (part: 'holds' | 'of'): number => claims.reduce((all, claim) => all + claim[part], 0);
+  return `${sum('holds')} of ${sum('of')} expectations hold`;
+}
+
 /** Writes the page, its numbers as JSON and its plots. Makes the folder; throws what writing throws. */
 export async function writeReport(folder: string, { name, text, data, plots = [] }: Report): Promise<void> {
   mkdirSync(folder, { recursive: true });

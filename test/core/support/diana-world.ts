@@ -9,6 +9,7 @@ import {
   dispatchCycle,
   Grid,
   type Job,
+  jobData,
   type Machine,
   type Move,
   type Policy,
@@ -16,7 +17,7 @@ import {
 } from '../../../src/core/index.js';
 import { job as anyJob } from './drive.js';
 import { machine as anyMachine } from './grids.js';
-import { dianaPolicy, jobData } from './moves.js';
+import { dianaPolicy } from './moves.js';
 
 export const SITES = 4;
 

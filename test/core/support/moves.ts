@@ -5,22 +5,12 @@ import {
   dispatchCycle,
   type Grid,
   type Job,
-  type JobData,
   type Policy,
   parsePolicy,
 } from '../../../src/core/index.js';
 
 export const dianaPolicy = (given: Record<string, unknown> = {}): Policy =>
   parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', ...given } });
-
-export const jobData = (given: Partial<JobData>): JobData => ({
-  originSiteId: null,
-  sandboxMb: 0,
-  inputs: [],
-  outputMb: 0,
-  computationShare: null,
-  ...given,
-});
 
 export function applyMoves(grid: Grid, { moves }: DispatchPlan, now: number): void {
   for (const { jobId, from, to, queue, priority } of moves) {
