@@ -481,9 +481,9 @@ export class MemoryStore implements Store {
   }
 
   private keepPromises(siteId: number, kept: KeptPromises | null): boolean {
-    const revision = this.promised.get(siteId)?.revision ?? 0;
+    const { revision, promises } = this.promised.get(siteId) ?? { revision: 0, promises: null };
     if (kept !== null && kept.revision !== revision) return false;
-    if (kept !== null || revision > 0)
+    if (kept !== null || promises !== null)
       this.promised.set(siteId, {
         revision: revision + 1,
         promises: structuredClone(kept?.promises ?? null),

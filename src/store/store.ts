@@ -207,7 +207,7 @@ export type StartOutcome = Applied & {
 
 /** What a site's scheduler has promised, under a policy that promises. */
 export interface KeptPromises {
-  /** Counts how often they were written; 0: never. */
+  /** Counts how often they were written or dropped; 0: never. */
   revision: number;
   promises: PromisesImage | null;
 }
