@@ -12,12 +12,13 @@ class ProcessesFirst extends BaseSequencer {
   }
 }
 
+/** Folders whose tests leave nothing behind in their process: the files share it, and load what they test once. */
+const PURE = ['core', 'docs', 'platform', 'simulator'].map((folder) => `test/${folder}/**/*.test.ts`);
+
 export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/globalSetup.ts'],
     // Real processes, databases and sockets: forks isolate them, and two fit a small machine.
     pool: 'forks',
     maxWorkers: 2,
@@ -25,5 +26,17 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    projects: [
+      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'real',
+          include: ['test/**/*.test.ts'],
+          exclude: PURE,
+          globalSetup: ['test/support/globalSetup.ts'],
+        },
+      },
+    ],
   },
 });

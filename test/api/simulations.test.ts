@@ -83,6 +83,7 @@ const cancel = (id: string) =>
 /** Never ends by itself; says how far it is. */
 const endless: Simulate = (_, { onProgress, signal }) =>
   new Promise((_resolve, reject) => {
+    signal.throwIfAborted();
     onProgress(0.25);
     signal.addEventListener('abort', () => reject(signal.reason));
   });

@@ -187,7 +187,7 @@ describe('who listens', () => {
     const inactive = follow(api.subscriber(other.key), WAIT);
     const short = await api.must<{ createApiKey: { secret: string } }>(
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-      { input: { name: 'short', expiresAt: new Date(Date.now() + 2_000).toISOString() } },
+      { input: { name: 'short', expiresAt: new Date(Date.now() + 5_000).toISOString() } },
     );
     const expiring = follow(api.subscriber(short.createApiKey.secret), WAIT);
     const kept = follow(api.subscriber(), WAIT);

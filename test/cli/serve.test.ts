@@ -442,7 +442,7 @@ describe('a restart', () => {
     const jobs = await service.json<Job[]>(
       'submit',
       '--array',
-      '1-12',
+      '1-8',
       '--group',
       'killed',
       '--',

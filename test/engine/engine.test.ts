@@ -285,8 +285,8 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
       'SELECT kind, count(DISTINCT job_id)::int AS jobs, min(policy_version) AS low, max(policy_version) AS high FROM decisions GROUP BY 1 ORDER BY 1',
     );
     expect(rows).toEqual([
-      { kind: 'DISPATCH', jobs: 100, low: 2, high: 2 },
-      { kind: 'START', jobs: 100, low: 2, high: 2 },
+      { kind: 'DISPATCH', jobs: 60, low: 2, high: 2 },
+      { kind: 'START', jobs: 60, low: 2, high: 2 },
     ]);
   });
 
@@ -310,19 +310,19 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
   });
 }
 
-/** 100 jobs in 20 submissions; `trouble` comes in the middle. All must end, each promise kept. */
+/** 60 jobs in 12 submissions; `trouble` comes in the middle. All must end, each promise kept. */
 async function stream(world: World, connection: QueueConnection, trouble = async () => {}): Promise<void> {
   const { wake } = await world.engine(connection);
   const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 5 }));
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 12; i++) {
     await world.submit(mixedJobs(5, i));
     await wake(['root']);
-    if (i !== 10) continue;
+    if (i !== 6) continue;
     await until('the queue is in use', async () => 'COMPLETED' in (await world.states()));
     await trouble();
   }
   await until('all have ended', async () => (await world.live()) === 0);
-  await expectAllCompleted(world, 100);
+  await expectAllCompleted(world, 60);
   for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
 }
 

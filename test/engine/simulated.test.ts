@@ -39,8 +39,8 @@ const SITES: SiteShape[] = [
 ];
 const COPIES = 2;
 const CLASSES: UserClass[] = ['GOLD', 'SILVER', 'REGULAR'];
-const SEEDS = [1, 2, 3, 4, 5, 6];
-const JOBS = { inMemory: 150, onPostgres: 50 };
+const SEEDS = [1, 2, 3];
+const JOBS = { inMemory: 150, onPostgres: 30 };
 
 const flexible = testPolicy().local;
 const queues = (

@@ -483,6 +483,6 @@ it('does on Postgres what it does in memory', async () => {
         expect(await picture(fresh, real.store)).toEqual(await picture(modelled, model.store));
       },
     ),
-    { numRuns: 25, interruptAfterTimeLimit: 120_000 },
+    { numRuns: 12, interruptAfterTimeLimit: 120_000 },
   );
 }, 180_000);

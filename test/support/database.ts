@@ -22,7 +22,7 @@ export function withDatabase(): TestDatabase {
   async function create(): Promise<string> {
     server ??= await askForServer();
     const name = `test_${randomBytes(8).toString('hex')}`;
-    await asAdmin(server.adminUrl, `CREATE DATABASE ${name} TEMPLATE ${server.template}`);
+    await asAdmin(server.adminUrl, `CREATE DATABASE ${name} TEMPLATE ${server.template} STRATEGY FILE_COPY`);
     names.push(name);
     const made = new URL(server.adminUrl);
     made.pathname = `/${name}`;
