@@ -15,9 +15,12 @@ export interface MirrorOptions {
   batch?: number;
   /** Read all sites' reservations at each sync too: for who explains. The engine sets those that it makes itself. */
   reservations?: boolean;
+  /** After so many new averages all is loaded again: without those that the store has forgotten since. */
+  newAverages?: number;
 }
 
 const BATCH = 20_000;
+const NEW_AVERAGES = 100_000;
 
 interface Directory {
   sites: readonly Site[];
@@ -36,6 +39,7 @@ interface Loaded {
   readonly jobs: Map<number, Known>;
   cursor: Cursor;
   policy: Policy;
+  readonly averagesLoaded: number;
   /** As the grid has it. */
   readonly sites: Map<number, Site>;
   readonly machines: Map<number, Machine>;
@@ -49,12 +53,14 @@ export class Mirror {
   private running: Promise<void> | null = null;
   private following: Promise<void> | null = null;
   private readonly batch: number;
+  private readonly newAverages: number;
 
   constructor(
     private readonly store: Pick<Store, 'loadGrid' | 'changesSince' | 'reservations'>,
     private readonly options: MirrorOptions = {},
   ) {
     this.batch = options.batch ?? BATCH;
+    this.newAverages = options.newAverages ?? NEW_AVERAGES;
   }
 
   /** As of the last sync; another object after one that had to load everything again, so do not keep it across syncs. */
@@ -99,7 +105,7 @@ export class Mirror {
   }
 
   private async round(): Promise<void> {
-    if (this.state === null) return this.load();
+    if (this.state === null || this.isOvergrown(this.state)) return this.load();
     for (let more = true; more; ) {
       const changes = await this.store.changesSince(this.state.cursor, this.batch);
       if (changes === 'too-old') return this.load();
@@ -115,6 +121,11 @@ export class Mirror {
     if (this.options.reservations) setReservations(this.state, await this.store.reservations());
   }
 
+  /** Changes tell of averages that are there, not of those that the store forgets. */
+  private isOvergrown({ grid, averagesLoaded }: Loaded): boolean {
+    return grid.history.size > averagesLoaded + this.newAverages;
+  }
+
   private async load(): Promise<void> {
     const image = await this.store.loadGrid(MAX_WINDOW);
     const { policy, cursor } = image;
@@ -123,6 +134,7 @@ export class Mirror {
       jobs: new Map(),
       cursor,
       policy,
+      averagesLoaded: image.averages.length,
       sites: new Map(),
       machines: new Map(),
       licences: new Map(),

@@ -1,6 +1,7 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Actor, type Change, Directory, MEASUREMENTS_KEPT } from '../../src/store/directory.js';
+import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
 import { withDatabase } from '../support/database.js';
@@ -380,11 +381,22 @@ describe('what runs have shown', () => {
     await test.pool.query(
       `INSERT INTO run_averages SELECT 'x' || i, ${user}, '', 1, 1, 1, 0, i - 200000, now() FROM generate_series(1, 100000) i`,
     );
+    const mirror = new Mirror(world.store, { newAverages: 1 });
+    await mirror.sync();
     await prune(T0);
     const { rows } = await test.pool.query(
       `SELECT count(*)::int AS n, bool_or(application = 'a') AS a, bool_or(application = 'x1') AS x FROM run_averages`,
     );
     expect(rows).toEqual([{ n: 100_000, a: true, x: false }]);
+
+    // A mirror hears of what is new, and from time to time of all that is left.
+    const sizes: number[] = [];
+    for (const application of ['c', 'd', 'c', 'e']) {
+      await runs(application, [1]);
+      await mirror.sync();
+      sizes.push(mirror.grid.history.size);
+    }
+    expect(sizes).toEqual([100_003, 100_004, 100_002, 100_003]);
   });
 
   it('does not believe an agent whose clock is ahead', async () => {

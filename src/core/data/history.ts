@@ -50,7 +50,8 @@ class Pool {
 
   constructor(private readonly source: JobRatio['source']) {}
 
-  set(key: string, record: RunAverages): void {
+  /** Whether it is one more. */
+  set(key: string, record: RunAverages): boolean {
     this.known = null;
     const { records } = this;
     let low = 0;
@@ -61,6 +62,7 @@ class Pool {
     }
     const replaces = records[low]?.key === key ? 1 : 0;
     records.splice(low, replaces, { key, record });
+    return replaces === 0;
   }
 
   /** `CJR = JET/JTT` of the common averages; runs that took no time are taken for computation. */
@@ -87,6 +89,8 @@ class Pool {
 export class JobHistory {
   /** Changes whenever a record does. */
   version = 0;
+  /** Records. */
+  size = 0;
   /** By application, by user and kinds, and by kinds. */
   private readonly applications = new Map<string, Pool>();
   private readonly users = new Map<string, Pool>();
@@ -97,7 +101,7 @@ export class JobHistory {
     const { application, userId, kinds } = record;
     const key = JSON.stringify([application, userId, kinds]);
     this.version++;
-    poolOf(this.applications, application, 'APPLICATION').set(key, record);
+    if (poolOf(this.applications, application, 'APPLICATION').set(key, record)) this.size++;
     poolOf(this.users, JSON.stringify([userId, kinds]), 'USER').set(key, record);
     poolOf(this.everybody, kinds, 'EVERYBODY').set(key, record);
   }
