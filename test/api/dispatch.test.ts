@@ -363,7 +363,10 @@ describe('jobs that the root holds back', () => {
       ],
     });
     const last = jobs[5]?.whyWaiting;
-    expect(last).toMatchObject({ code: 'QUEUES_FULL', numbers: { cpusPerTask: 4, sites: 2 } });
+    expect(last).toMatchObject({
+      code: 'QUEUES_FULL',
+      numbers: { cpusPerTask: 4, sites: 2, computation: 0.5, room: 0 },
+    });
     expect(last?.wouldChange.length).toBeGreaterThan(0);
     const dry = await placement({ job: ids[5] });
     expect(dry).toMatchObject({ site: null, reason: 'QUEUES_FULL', startsAt: null });

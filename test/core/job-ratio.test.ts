@@ -208,6 +208,20 @@ describe('room', () => {
       code: 'QUEUES_FULL',
       message: 'The queue of every site that could run it is full.',
       wouldChange: [expect.stringContaining('queueLimit')],
+      // The terms of the job, and of the site that it ranks first.
+      numbers: {
+        computation: 0.5,
+        dataIntensive: 0.5,
+        runs: 0,
+        bestSiteId: 2,
+        // 0.5·0.2 + 0.5·1 + 1, against 0.5·0.8 + 0.5·1 + 0.
+        rank: expect.closeTo(1.6, 12),
+        ppr: 0.2,
+        dpr: 1,
+        qr: 1,
+        dataAccessCost: 0,
+        room: 0,
+      },
     });
     const placed = placement(grid, job({ id: 9, cpusPerTask: 4 }), { now: 0, policy: policyOf(1) });
     expect(placed).toMatchObject({ reason: 'QUEUES_FULL', start: null });

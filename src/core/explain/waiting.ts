@@ -3,7 +3,7 @@
  * queue as the next cycle would.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
-import { PlanBuilder } from '../dispatch/policy.js';
+import { type Choice, PlanBuilder } from '../dispatch/policy.js';
 import type { Grid, SiteEntry } from '../grid.js';
 import { SitePass } from '../local/pass.js';
 import { localScheduler } from '../local/policies.js';
@@ -12,7 +12,7 @@ import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
 import { freeCopies } from '../resources/site-resources.js';
 import { metaChanges, metaNumbers } from './meta.js';
-import { type ExplainContext, numbersOf, predictStart } from './placement.js';
+import { type ExplainContext, numbersOf, predictStart, ranking } from './placement.js';
 
 export interface Waiting {
   code: ReasonCode;
@@ -56,11 +56,18 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
     pass.decide(plan);
     if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
     // What the jobs ahead of it have taken is noted in the pass.
-    const why = pass.whyWaits?.(job) ?? { code: pass.choose(job, eligibility).reason, numbers: {} };
+    const why = pass.whyWaits?.(job) ?? withTerms(pass.choose(job, eligibility));
     return waiting(why.code, { ...numbers, ...why.numbers });
   } finally {
     pass.undo();
   }
+}
+
+/** The policy's terms of the job, and of the site that it would send it to first. */
+function withTerms({ reason, explanation }: Choice): { code: ReasonCode; numbers: Record<string, number> } {
+  const [best] = ranking(null, explanation);
+  const site = best === undefined ? {} : { bestSiteId: best.siteId, ...best.terms };
+  return { code: reason, numbers: { ...explanation.priorityTerms, ...site } };
 }
 
 function inMeta(grid: Grid, { site }: SiteEntry, job: Job, { policy, now }: ExplainContext): Waiting {
