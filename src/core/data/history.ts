@@ -43,26 +43,50 @@ export function averagesWith<T extends Pick<RunAverages, 'count' | 'turnaroundS'
   };
 }
 
-/** Records of one kind and what they come to together. */
+const UNITS = 2 ** 52;
+
+/**
+ * A sum of numbers ≥ 0, exact but for what is below 2^-52: the same whatever came first, or came and was taken back. A float
+ * would drift, and two processes that learnt of the same runs otherwise would rank sites otherwise.
+ */
+class ExactSum {
+  private whole = 0;
+  /** In units of 2^-52; less than a whole. */
+  private fraction = 0;
+
+  get value(): number {
+    return this.whole + this.fraction / UNITS;
+  }
+
+  /** `sign` −1: takes back exactly what was added. */
+  add(value: number, sign: 1 | -1): void {
+    const whole = Math.floor(value);
+    this.whole += sign * whole;
+    this.fraction += sign * Math.round((value - whole) * UNITS);
+    if (this.fraction >= UNITS) this.carry(1);
+    else if (this.fraction < 0) this.carry(-1);
+  }
+
+  private carry(sign: 1 | -1): void {
+    this.whole += sign;
+    this.fraction -= sign * UNITS;
+  }
+}
+
+/** What records of one kind come to together. */
 class Pool {
-  private readonly records: { key: string; record: RunAverages }[] = [];
+  private runs = 0;
+  private readonly turnaroundS = new ExactSum();
+  private readonly executionS = new ExactSum();
   private known: JobRatio | null = null;
 
   constructor(private readonly source: JobRatio['source']) {}
 
-  /** Whether it is one more. */
-  set(key: string, record: RunAverages): boolean {
+  add({ count, turnaroundS, executionS }: RunAverages, sign: 1 | -1): void {
     this.known = null;
-    const { records } = this;
-    let low = 0;
-    for (let high = records.length; low < high; ) {
-      const middle = (low + high) >>> 1;
-      if ((records[middle] as { key: string }).key < key) low = middle + 1;
-      else high = middle;
-    }
-    const replaces = records[low]?.key === key ? 1 : 0;
-    records.splice(low, replaces, { key, record });
-    return replaces === 0;
+    this.runs += sign * count;
+    this.turnaroundS.add(count * turnaroundS, sign);
+    this.executionS.add(count * executionS, sign);
   }
 
   /** `CJR = JET/JTT` of the common averages; runs that took no time are taken for computation. */
@@ -71,39 +95,42 @@ class Pool {
     return this.known;
   }
 
-  /** Afresh and in order of the keys: what comes out does not depend on which record came when. */
   private workOut(): JobRatio {
-    let runs = 0;
-    let turnaroundS = 0;
-    let executionS = 0;
-    for (const { record } of this.records) {
-      runs += record.count;
-      turnaroundS += record.count * record.turnaroundS;
-      executionS += record.count * record.executionS;
-    }
-    const computation = turnaroundS > 0 ? Math.min(1, Math.max(0, executionS / turnaroundS)) : 1;
-    return { computation, dataIntensive: 1 - computation, source: this.source, runs };
+    const turnaroundS = this.turnaroundS.value;
+    const computation = turnaroundS > 0 ? Math.min(1, Math.max(0, this.executionS.value / turnaroundS)) : 1;
+    return { computation, dataIntensive: 1 - computation, source: this.source, runs: this.runs };
   }
 }
 
 export class JobHistory {
   /** Changes whenever a record does. */
   version = 0;
-  /** Records. */
-  size = 0;
+  private readonly records = new Map<string, RunAverages>();
   /** By application, by user and kinds, and by kinds. */
   private readonly applications = new Map<string, Pool>();
   private readonly users = new Map<string, Pool>();
   private readonly everybody = new Map<string, Pool>();
 
+  /** Records. */
+  get size(): number {
+    return this.records.size;
+  }
+
   /** Adds a record or replaces it by a newer one. */
   set(record: RunAverages): void {
     const { application, userId, kinds } = record;
     const key = JSON.stringify([application, userId, kinds]);
+    const before = this.records.get(key);
+    this.records.set(key, record);
     this.version++;
-    if (poolOf(this.applications, application, 'APPLICATION').set(key, record)) this.size++;
-    poolOf(this.users, JSON.stringify([userId, kinds]), 'USER').set(key, record);
-    poolOf(this.everybody, kinds, 'EVERYBODY').set(key, record);
+    for (const pool of [
+      poolOf(this.applications, application, 'APPLICATION'),
+      poolOf(this.users, JSON.stringify([userId, kinds]), 'USER'),
+      poolOf(this.everybody, kinds, 'EVERYBODY'),
+    ]) {
+      if (before !== undefined) pool.add(before, -1);
+      pool.add(record, 1);
+    }
   }
 
   /**
