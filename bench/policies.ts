@@ -1,8 +1,19 @@
 /**
  * What the dispatch policies cost in planning alone, each side by side with two-level on the same grid; and what a job that
- * comes to DIANA's meta-queues costs in reprioritisation, side by side with working every job out anew.
+ * comes to DIANA's meta-queues costs in reprioritisation, side by side with working every job out anew; and what a run costs
+ * that enters the averages of many applications.
  */
-import { DEFAULT_POLICY, Grid, type Job, type Policy, parsePolicy, RandomStream } from '../src/core/index.js';
+import {
+  DEFAULT_POLICY,
+  Grid,
+  type Job,
+  JobHistory,
+  type Policy,
+  parsePolicy,
+  RandomStream,
+  type RunAverages,
+  resourceKinds,
+} from '../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/priority/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
@@ -22,6 +33,10 @@ const planOf = ({ kind }: Record<string, unknown>): string => `dispatch-plan-${k
 const QUEUED = 100_000;
 const USERS = 100;
 const REPRIORITISE = `reprioritise-${QUEUED}`;
+
+const RUNS = 1_000;
+const APPLICATIONS = { many: 100_000, few: 1_000 };
+const LEARN = `learn-${APPLICATIONS.many}`;
 
 /** Repeats before the first round, for the compiler. */
 const WARM_UP = 3;
@@ -110,8 +125,49 @@ async function reprioritiseBench(): Promise<Measured> {
   );
 }
 
+/** Runs end, one after the other, and after each a job of an application that never ran asks for its ratio. */
+async function learnBench(): Promise<Measured> {
+  const stranger: Job = { ...anyJob(1, new RandomStream(3, 'learn')), application: 'never ran' };
+  const kinds = resourceKinds(stranger);
+  const learning = (applications: number): (() => void) => {
+    const history = new JobHistory();
+    const record = (i: number, count: number): RunAverages => {
+      const application = `application ${i % applications}`;
+      return {
+        application,
+        userId: i % USERS,
+        kinds,
+        count,
+        turnaroundS: 10,
+        executionS: i % 10,
+        ioS: 10 - (i % 10),
+      };
+    };
+    for (let i = 0; i < applications; i++) history.set(record(i, 1));
+    let next = 0;
+    return () => {
+      for (let end = next + RUNS; next < end; next++) {
+        history.set(record(next, 2));
+        history.ratioOf(stranger);
+      }
+    };
+  };
+  const [ours, few] = [learning(APPLICATIONS.many), learning(APPLICATIONS.few)];
+  return sideBySide(
+    {
+      name: LEARN,
+      unit: 's',
+      aim: null,
+      what: `${RUNS} runs enter the averages of 100 000 applications, and after each the ratio of one that never ran is asked for; against 1 000 applications (ratio 1: no growth)`,
+    },
+    25,
+    () => seconds(ours),
+    () => seconds(few),
+  );
+}
+
 export const policiesBench: Bench = {
-  names: [...DISPATCH.map(planOf), REPRIORITISE],
+  names: [...DISPATCH.map(planOf), REPRIORITISE, LEARN],
   async run(only) {
     const results: Measured[] = [];
     if (DISPATCH.some((dispatch) => only(planOf(dispatch)))) {
@@ -120,6 +176,7 @@ export const policiesBench: Bench = {
         if (only(planOf(dispatch))) results.push(await planBench(grid, dispatch));
     }
     if (only(REPRIORITISE)) results.push(await reprioritiseBench());
+    if (only(LEARN)) results.push(await learnBench());
     return results;
   },
 };
