@@ -77,8 +77,10 @@ const SETTINGS: Record<string, string> = {
   effective_cache_size: '1GB',
   work_mem: '16MB',
   maintenance_work_mem: '128MB',
-  // One server, no replicas: the least WAL, and checkpoints far apart.
-  wal_level: 'minimal',
+  // Not less: with `minimal` a sequence gives numbers again after a crash, if its first was taken in the transaction that made it.
+  // BullMQ makes that of its ids so, and an id that comes twice is a wake-up that holds back all later ones.
+  wal_level: 'replica',
+  // One server, no replicas, and checkpoints far apart.
   max_wal_senders: '0',
   wal_compression: 'on',
   wal_buffers: '16MB',

@@ -133,12 +133,17 @@ test('the server killed while we run is started again on the same port', async (
   const home = temporaryDirectory();
   const server = await start(home);
   await query(server, 'CREATE TABLE kept AS SELECT 42 AS answer');
+  // As BullMQ makes that of its ids: the first number is taken where the sequence is made.
+  await query(server, "BEGIN; CREATE SEQUENCE ids; SELECT nextval('ids'); COMMIT");
+  await query(server, "SELECT nextval('ids') FROM generate_series(1, 5)");
   const before = server.pid;
   process.kill(before, 'SIGKILL');
   await expect.poll(() => server.pid, { timeout: 30_000 }).not.toBe(before);
   await expect
     .poll(() => query(server, 'SELECT * FROM kept').catch(() => null), { timeout: 30_000 })
     .toEqual([{ answer: 42 }]);
+  const [next] = await query(server, "SELECT nextval('ids') AS id");
+  expect(Number(next?.id)).toBeGreaterThan(6);
 });
 
 test('a first start that was interrupted is made good', async () => {
