@@ -79,7 +79,11 @@ const GIVE_UP: RedisOptions = { maxRetriesPerRequest: 0, retryStrategy: () => nu
 /** How long a closing worker waits for the queue when its tasks are done. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-const TASK = { attempts: 1, removeOnComplete: true, removeOnFail: { count: 100 } };
+/**
+ * Nothing is kept of a task that is over, however it ended: should Postgres, after a crash, give its id again, the new task would not
+ * be stored beside it, but its key would, and hold back all later wake-ups. A key without a task BullMQ forgets by itself.
+ */
+const TASK = { attempts: 1, removeOnComplete: true, removeOnFail: true };
 
 const onPostgres = withBackend(createPostgresBackend);
 

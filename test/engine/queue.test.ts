@@ -17,6 +17,24 @@ afterEach(async () => {
 describe('on Postgres', () => {
   const database = withDatabase();
   suite(() => ({ kind: 'postgres', url: database.url }));
+
+  test('an id that comes again, as after a crash of Postgres, holds nothing back', async () => {
+    let fails = true;
+    const { waker, performed } = open({ kind: 'postgres', url: database.url }, async () => {
+      if (fails) throw new Error('as BullMQ fails a task that it cannot complete');
+    });
+    await waker.wake(['root']);
+    await until('it has run', () => performed.length === 1);
+    await until('it is over', async () => (await waker.depth()).active === 0);
+    fails = false;
+    await database.pool.query(`
+      DO $$ BEGIN EXECUTE format('ALTER SEQUENCE bullmq.%I RESTART', 'bullmq_jid_' || md5('cycles')); END $$`);
+    for (let more = 2; more < 5; more++) {
+      await waker.wake(['root']);
+      await until('it runs again', () => performed.length === more);
+      await until('it is over', async () => (await waker.depth()).active === 0);
+    }
+  });
 });
 
 describeWithRedis('on Redis', (redis) => {
