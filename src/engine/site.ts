@@ -95,7 +95,7 @@ export async function runSite(
   else await tools.wake([siteId]);
 }
 
-/** A root that has none for the site wakes nobody, so this ends. `started`: they are still in the mirror's queue. */
+/** A root that has none for the site wakes nobody, so this ends. */
 async function wakeRoot(tools: CycleTools, entry: SiteEntry, started: number): Promise<void> {
   const { grid, policy } = tools.mirror;
   if (rootHasMoreFor(grid, entry, queueLimitOf(policy.document), started)) await tools.wake(['root']);

@@ -23,16 +23,14 @@ describe('on Postgres', () => {
     const { waker, performed } = open({ kind: 'postgres', url: database.url }, async () => {
       if (fails) throw new Error('as BullMQ fails a task that it cannot complete');
     });
-    await waker.wake(['root']);
-    await until('it has run', () => performed.length === 1);
-    await until('it is over', async () => (await waker.depth()).active === 0);
-    fails = false;
-    await database.pool.query(`
-      DO $$ BEGIN EXECUTE format('ALTER SEQUENCE bullmq.%I RESTART', 'bullmq_jid_' || md5('cycles')); END $$`);
-    for (let more = 2; more < 5; more++) {
+    for (let time = 1; time < 5; time++) {
       await waker.wake(['root']);
-      await until('it runs again', () => performed.length === more);
+      await until('it runs', () => performed.length === time);
       await until('it is over', async () => (await waker.depth()).active === 0);
+      if (!fails) continue;
+      fails = false;
+      await database.pool.query(`
+        DO $$ BEGIN EXECUTE format('ALTER SEQUENCE bullmq.%I RESTART', 'bullmq_jid_' || md5('cycles')); END $$`);
     }
   });
 });

@@ -1,10 +1,8 @@
 /** The rules of job-ratio.md. */
-
 import { DataCatalogue } from '../data/catalogue.js';
 import { averagesWith, JobHistory } from '../data/history.js';
 import { Batcher } from '../dispatch/batches.js';
-import type { RunAverages } from '../model.js';
-import { jobData } from '../model.js';
+import { jobData, type RunAverages } from '../model.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../priority/site-rank.js';
 import { anyJob, type Rules } from './rule.js';
 

@@ -47,7 +47,8 @@ const UNITS = 2 ** 52;
 
 /**
  * A sum of numbers ≥ 0, exact but for what is below 2^-52: the same whatever came first, or came and was taken back. A float
- * would drift, and two processes that learnt of the same runs otherwise would rank sites otherwise.
+ * would drift, and two processes that learnt of the same runs otherwise would rank sites otherwise. (`WorkSum` in
+ * dispatch/load.ts is coarser, for sums that are themselves summed.)
  */
 class ExactSum {
   private whole = 0;

@@ -59,7 +59,8 @@ export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPla
 
 /**
  * Whether the root, when the site has acted, should look again: it has jobs that the site might get, and the site's queue has
- * room. `queueLimit`: as `queueLimitOf` tells; null: the root never waits for room.
+ * room. `queueLimit`: as `queueLimitOf` tells; null: the root never waits for room. `started`: jobs that it has started and that
+ * are still in the grid's queue.
  */
 export function rootHasMoreFor(
   grid: Grid,

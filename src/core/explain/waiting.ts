@@ -12,7 +12,7 @@ import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
 import { freeCopies } from '../resources/site-resources.js';
 import { metaChanges, metaNumbers } from './meta.js';
-import { type ExplainContext, numbersOf, predictStart, ranking } from './placement.js';
+import { type ExplainContext, numbersOf, predictStart, ranking, type SiteRanking } from './placement.js';
 
 export interface Waiting {
   code: ReasonCode;
@@ -63,11 +63,10 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
   }
 }
 
-/** The policy's terms of the job, and of the site that it would send it to first. */
+/** The policy's terms of the job, and of the site that it would send it to first: at least one is eligible. */
 function withTerms({ reason, explanation }: Choice): { code: ReasonCode; numbers: Record<string, number> } {
-  const [best] = ranking(null, explanation);
-  const site = best === undefined ? {} : { bestSiteId: best.siteId, ...best.terms };
-  return { code: reason, numbers: { ...explanation.priorityTerms, ...site } };
+  const { siteId, terms } = ranking(null, explanation)[0] as SiteRanking;
+  return { code: reason, numbers: { ...explanation.priorityTerms, bestSiteId: siteId, ...terms } };
 }
 
 function inMeta(grid: Grid, { site }: SiteEntry, job: Job, { policy, now }: ExplainContext): Waiting {
