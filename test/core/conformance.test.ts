@@ -11,7 +11,7 @@ describe('runVectors', () => {
     expect({ passed, failed, notBuilt }).toEqual({
       passed: 200,
       failed: 0,
-      notBuilt: 50,
+      notBuilt: 100,
     });
   });
 
