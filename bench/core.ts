@@ -119,9 +119,9 @@ export function timeSiteCycle(
   const running: number[] = [];
   const cycle = () => siteCycle(grid, 1, { now, policy, policyVersion: 1, maxStarts: 10_000 });
   const apply = (plan: ReturnType<typeof cycle>): void => {
-    for (const { jobId, siteId, allocations, licenceIds, plannedDuration } of plan.starts) {
+    for (const { jobId, siteId, allocations, licenseIds, plannedDuration } of plan.starts) {
       const plannedEnd = now + plannedDuration;
-      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenceIds, start: now, plannedEnd });
+      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
       running.push(jobId);
       enqueue();
     }
@@ -153,13 +153,13 @@ function times<T>(repeats: number, measured: () => T, between: (result: T) => vo
 
 export function addSite(grid: Grid, siteId: number, machines: number, random: RandomStream): void {
   grid.setSite({ id: siteId, name: `site-${siteId}`, state: 'UP', localPolicy: null });
-  const licences = KINDS.map((kind, i) => ({
+  const licenses = KINDS.map((kind, i) => ({
     id: siteId * 100 + i,
     kind,
     siteId,
     copies: Math.ceil(machines / 2),
   }));
-  for (const licence of licences) grid.setLicence(licence);
+  for (const license of licenses) grid.setLicense(license);
   for (let i = 0; i < machines; i++) {
     const cpus = random.integer(4, 32);
     grid.setMachine({
@@ -170,7 +170,7 @@ export function addSite(grid: Grid, siteId: number, machines: number, random: Ra
       benchmark: random.integer(100, 500),
       os: 'linux',
       arch: 'x86_64',
-      licences: licences.map(({ id }) => id),
+      licenses: licenses.map(({ id }) => id),
       available: true,
     });
   }
@@ -191,6 +191,6 @@ export function anyJob(id: number, random: RandomStream): Job {
     deadline: hasDeadline ? submit + estimate + margin : null,
     cpusPerTask: random.integer(1, 32),
     memoryMbPerTask: 1024 * random.integer(1, 8),
-    licences: random.next() < 0.3 ? [KINDS[random.integer(0, 3)] as string] : [],
+    licenses: random.next() < 0.3 ? [KINDS[random.integer(0, 3)] as string] : [],
   });
 }

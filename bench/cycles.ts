@@ -145,7 +145,7 @@ function anyJob(random: RandomStream): NewJob {
     tasks: 1,
     cpusPerTask: random.integer(1, 24),
     memoryMbPerTask: 1024 * random.integer(1, 8),
-    licences: [],
+    licenses: [],
     os: null,
     arch: null,
     estimateS,

@@ -1,6 +1,6 @@
 /**
  * What the dispatch policies cost in planning alone, each side by side with two-level on the same grid; and what a job that
- * comes to DIANA's meta-queues costs in reprioritisation, side by side with working every job out anew; and what a run costs
+ * comes to DIANA's meta-queues costs in reprioritization, side by side with working every job out anew; and what a run costs
  * that enters the averages of many applications.
  */
 import {
@@ -32,7 +32,7 @@ const planOf = ({ kind }: Record<string, unknown>): string => `dispatch-plan-${k
 
 const QUEUED = 100_000;
 const USERS = 100;
-const REPRIORITISE = `reprioritise-${QUEUED}`;
+const REPRIORITIZE = `reprioritize-${QUEUED}`;
 
 const RUNS = 1_000;
 const APPLICATIONS = { many: 100_000, few: 1_000 };
@@ -73,14 +73,14 @@ function metaGrid(): { grid: Grid; arrival: (id: number) => Job } {
     ...anyJob(id, random),
     userId: random.integer(1, USERS),
     cpusPerTask: 2 ** random.integer(0, 5),
-    licences: [],
+    licenses: [],
   });
   for (let id = 1; id <= QUEUED; id++) grid.placeAtMeta(arrival(id), 1 + (id % SITES));
   for (let user = 1; user <= USERS; user++) grid.quotas.set(user, random.integer(1, 2_000));
   return { grid, arrival };
 }
 
-async function reprioritiseBench(): Promise<Measured> {
+async function reprioritizeBench(): Promise<Measured> {
   const { grid, arrival } = metaGrid();
   const jobs: Job[] = [];
   for (const { meta } of grid.sites) for (const { job } of meta.items()) jobs.push(job);
@@ -114,7 +114,7 @@ async function reprioritiseBench(): Promise<Measured> {
   }
   return sideBySide(
     {
-      name: REPRIORITISE,
+      name: REPRIORITIZE,
       unit: 's',
       aim: null,
       what: `one job comes to the meta-queues, where 100 000 of ${USERS} users wait, and everyone's priority is worked out; against working out every job's`,
@@ -167,7 +167,7 @@ async function learnBench(): Promise<Measured> {
 }
 
 export const policiesBench: Bench = {
-  names: [...DISPATCH.map(planOf), REPRIORITISE, LEARN],
+  names: [...DISPATCH.map(planOf), REPRIORITIZE, LEARN],
   async run(only) {
     const results: Measured[] = [];
     if (DISPATCH.some((dispatch) => only(planOf(dispatch)))) {
@@ -175,7 +175,7 @@ export const policiesBench: Bench = {
       for (const dispatch of DISPATCH)
         if (only(planOf(dispatch))) results.push(await planBench(grid, dispatch));
     }
-    if (only(REPRIORITISE)) results.push(await reprioritiseBench());
+    if (only(REPRIORITIZE)) results.push(await reprioritizeBench());
     if (only(LEARN)) results.push(await learnBench());
     return results;
   },

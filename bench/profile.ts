@@ -57,7 +57,7 @@ class Promising {
   }
 
   private next(): Wanted {
-    const job = { ...anyJob(++this.jobs, this.random), licences: [] };
+    const job = { ...anyJob(++this.jobs, this.random), licenses: [] };
     const requirement = this.grid.requirementOf(job);
     const able = this.grid.siteEntry(1).resources.able(requirement.signature);
     return { requirement, able, work: job.estimate * job.benchmark };

@@ -17,7 +17,7 @@ const models = [
   'Reservation',
   'Allocation',
   'Machine',
-  'Licence',
+  'License',
   'User',
   'SubmissionQuota',
   'ApiKey',

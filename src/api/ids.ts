@@ -5,7 +5,7 @@ export const idTypes = [
   'job',
   'site',
   'machine',
-  'licence',
+  'license',
   'user',
   'policy',
   'decision',

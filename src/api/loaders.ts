@@ -7,7 +7,7 @@ import type {
   DatasetRow,
   GroupRow,
   JobRow,
-  LicenceRow,
+  LicenseRow,
   MachineRow,
   OutputRow,
   RunRow,
@@ -39,7 +39,7 @@ export interface Loaders {
   job(id: number): JobRow | Promise<JobRow>;
   dataset(id: number): DatasetRow | Promise<DatasetRow>;
   group(id: number): GroupRow | Promise<GroupRow>;
-  licences(ids: readonly number[]): Promise<LicenceRow[]>;
+  licenses(ids: readonly number[]): Promise<LicenseRow[]>;
   /** Those that still exist, in the order of the ids. */
   jobs(ids: readonly number[]): Promise<JobRow[]>;
   /** By hand: an id that somebody typed. */
@@ -47,12 +47,12 @@ export interface Loaders {
   findGroup(id: number): Promise<GroupRow | null>;
   findSite(id: number): Promise<SiteRow | null>;
   findMachine(id: number): Promise<MachineRow | null>;
-  findLicence(id: number): Promise<LicenceRow | null>;
+  findLicense(id: number): Promise<LicenseRow | null>;
   findUser(id: number): Promise<UserRow | null>;
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
-  licencesOfSite(siteId: number): Promise<LicenceRow[]>;
+  licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
   reservation(siteId: number): Promise<ReservationModel | null>;
@@ -89,7 +89,7 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
 
   const sites = byId<SiteRow>((ids) => queries.sitesByIds(ids));
   const machines = byId<MachineRow>((ids) => queries.machinesByIds(ids));
-  const licences = byId<LicenceRow>((ids) => queries.licencesByIds(ids));
+  const licenses = byId<LicenseRow>((ids) => queries.licensesByIds(ids));
   const users = byId<UserRow>((ids) => queries.usersByIds(ids));
   const datasets = byId<DatasetRow>((ids) => queries.datasetsByIds(ids));
   const groups = byId<GroupRow>((ids) => queries.groupsByIds(ids));
@@ -102,9 +102,9 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     (ids) => queries.machinesOfSites(ids),
     (machine) => machine.siteId,
   );
-  const licencesOfSites = grouped<LicenceRow>(
-    (ids) => queries.licencesOfSites(ids),
-    (licence) => licence.siteId ?? 0,
+  const licensesOfSites = grouped<LicenseRow>(
+    (ids) => queries.licensesOfSites(ids),
+    (license) => license.siteId ?? 0,
   );
   const keysOfUsers = grouped<ApiKeyRow>(
     (ids) => queries.apiKeysOfUsers(ids),
@@ -178,18 +178,18 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     job: existing(jobs, 'job'),
     dataset: existing(datasets, 'dataset'),
     group: existing(groups, 'group'),
-    licences: (ids) => several(licences, ids),
+    licenses: (ids) => several(licenses, ids),
     jobs: (ids) => several(jobs, ids),
     findJob: (id) => jobs.load(id),
     findGroup: (id) => groups.load(id),
     findSite: (id) => sites.load(id),
     findMachine: (id) => machines.load(id),
-    findLicence: (id) => licences.load(id),
+    findLicense: (id) => licenses.load(id),
     findUser: (id) => users.load(id),
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
-    licencesOfSite: (siteId) => licencesOfSites.load(siteId),
+    licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),
     reservation: (siteId) => reservations.load(siteId),

@@ -7,7 +7,7 @@ import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
 export type MachineModel = rows.MachineRow;
-export type LicenceModel = rows.LicenceRow;
+export type LicenseModel = rows.LicenseRow;
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;
 export type JobModel = rows.JobRow;

@@ -20,7 +20,7 @@ const SITES = [
   { name: 'cluster-3', machines: 30, latitude: 41.9, longitude: 12.5 },
   { name: 'cluster-4', machines: 15, latitude: 40.85, longitude: 14.27 },
 ];
-const LICENCES = ['simulation', 'statistics', 'chemistry', 'rendering'];
+const LICENSES = ['simulation', 'statistics', 'chemistry', 'rendering'];
 const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
 const GROUP = 'demo';
 /** Jobs that run nothing go nowhere else than to machines that run nothing. */
@@ -76,16 +76,16 @@ export function demoPart({ log, speed, client: connect }: DemoOptions): Part {
   };
 }
 
-/** Machines of a new site, and its pools of licences: copies for 50 to 70 % of the machines, all of which can run them. */
+/** Machines of a new site, and its pools of licenses: copies for 50 to 70 % of the machines, all of which can run them. */
 async function drawMachines(client: Client, site: Named, count: number): Promise<SimulatedMachine[]> {
   const random = new RandomStream(SEED, site.name);
-  const licences: string[] = [];
-  for (const kind of LICENCES) {
+  const licenses: string[] = [];
+  for (const kind of LICENSES) {
     const input = { kind, site: site.id, copies: Math.max(1, Math.round(count * random.uniform(0.5, 0.7))) };
-    const data = await client.request<{ registerLicence: { id: string } }>(documents.REGISTER_LICENCE, {
+    const data = await client.request<{ registerLicense: { id: string } }>(documents.REGISTER_LICENSE, {
       input,
     });
-    licences.push(data.registerLicence.id);
+    licenses.push(data.registerLicense.id);
   }
   return Array.from({ length: count }, (_, i) => {
     const cpus = random.integer(4, 32);
@@ -95,7 +95,7 @@ async function drawMachines(client: Client, site: Named, count: number): Promise
       memoryMb: cpus * 4000,
       benchmark: random.integer(100, 500),
       ...PLATFORM,
-      licences,
+      licenses,
     };
   });
 }
@@ -167,14 +167,14 @@ async function submitStream(
 function drawJob(random: RandomStream, speed: number): JobInput {
   const estimateS = random.uniform(8000, 10_000) / speed;
   const marginS = random.uniform(1500, 5500) / speed;
-  const licence = random.next() < 0.3 ? LICENCES[random.integer(0, LICENCES.length - 1)] : null;
+  const license = random.next() < 0.3 ? LICENSES[random.integer(0, LICENSES.length - 1)] : null;
   const hasDeadline = random.next() >= 0.3;
   return {
     command: 'simulated',
-    application: licence ?? 'plain',
+    application: license ?? 'plain',
     group: GROUP,
     cpusPerTask: random.integer(4, 32),
-    licences: licence ? [licence] : [],
+    licenses: license ? [license] : [],
     estimateSeconds: estimateS,
     referenceBenchmark: random.integer(100, 500),
     ...(hasDeadline && { deadline: new Date(Date.now() + (estimateS + marginS) * 1000).toISOString() }),

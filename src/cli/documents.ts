@@ -2,7 +2,7 @@
 
 const JOB_FIELDS = `
   id state name application group arrayIndex command arguments environment workingDirectory
-  tasks cpusPerTask memoryMbPerTask licences os architecture
+  tasks cpusPerTask memoryMbPerTask licenses os architecture
   estimateSeconds referenceBenchmark runTimeLimitSeconds deadline deadlineMissed inputMb outputMb restartable
   inputs { dataset { id name } sizeMb site { id name } } submittingSite { id name } computationShare migratedAt
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
@@ -14,8 +14,8 @@ const SITE_FIELDS = `
   reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
   id name state silent cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
-  site { id name } licences { id kind }`;
-const LICENCE_FIELDS = 'id kind copies inUse site { id name }';
+  site { id name } licenses { id kind }`;
+const LICENSE_FIELDS = 'id kind copies inUse site { id name }';
 const USER_FIELDS = `
   id name class role quotaShare active createdAt submissionQuota { limit periodSeconds used }`;
 const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name }';
@@ -38,7 +38,7 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
   jobs(filter: $filter, orderBy: $orderBy, first: $first, after: $after) { nodes { ${JOB_LINE} } ${PAGE} } }`;
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
-  runs { epoch site { id name } allocations { machine { id name } tasks } licences { id kind } policyVersion
+  runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedSeconds startedAt endedAt exitCode signal cause message cpuSeconds ioWaitSeconds }
   whyWaiting { code message numbers wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
@@ -50,8 +50,8 @@ export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message 
 export const CANCEL = `mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
 export const HOLD = `mutation Hold($selection: JobSelection!) { holdJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
 export const RELEASE = `mutation Release($selection: JobSelection!) { releaseJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
-export const REPRIORITISE = `mutation Reprioritise($selection: JobSelection!, $boost: Int!) {
-  reprioritiseJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
+export const REPRIORITIZE = `mutation Reprioritize($selection: JobSelection!, $boost: Int!) {
+  reprioritizeJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
 export const PLACEMENT = `query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
   policyVersion priority startsAt reason message jobTerms site { id name } allocations { machine { id name } tasks }
   candidates { site { id name } eligible reason rank terms } } }`;
@@ -66,8 +66,8 @@ export const JOB_UPDATED_FULL = `subscription JobUpdatedFull($filter: JobFilter,
 export const SITES = `query Sites($first: Int, $after: String) { sites(first: $first, after: $after) { nodes { ${SITE_FIELDS} } ${PAGE} } }`;
 export const MACHINES = `query Machines($site: ID, $first: Int, $after: String) {
   machines(site: $site, first: $first, after: $after) { nodes { ${MACHINE_FIELDS} } ${PAGE} } }`;
-export const LICENCES = `query Licences($first: Int, $after: String) {
-  licences(first: $first, after: $after) { nodes { ${LICENCE_FIELDS} } ${PAGE} } }`;
+export const LICENSES = `query Licenses($first: Int, $after: String) {
+  licenses(first: $first, after: $after) { nodes { ${LICENSE_FIELDS} } ${PAGE} } }`;
 export const REGISTER_SITE = `mutation RegisterSite($input: RegisterSiteInput!) { registerSite(input: $input) { ${SITE_FIELDS} } }`;
 export const UPDATE_SITE = `mutation UpdateSite($input: UpdateSiteInput!) { updateSite(input: $input) { ${SITE_FIELDS} } }`;
 export const DRAIN_SITE = `mutation DrainSite($site: ID!) { drainSite(site: $site) { ${SITE_FIELDS} } }`;
@@ -77,11 +77,11 @@ export const REGISTER_MACHINES = `mutation RegisterMachines($inputs: [RegisterMa
 export const UPDATE_MACHINE = `mutation UpdateMachine($input: UpdateMachineInput!) { updateMachine(input: $input) { ${MACHINE_FIELDS} } }`;
 export const DRAIN_MACHINE = `mutation DrainMachine($machine: ID!) { drainMachine(machine: $machine) { ${MACHINE_FIELDS} } }`;
 export const REMOVE_MACHINE = `mutation RemoveMachine($machine: ID!) { removeMachine(machine: $machine) { ${MACHINE_FIELDS} } }`;
-export const REGISTER_LICENCE = `mutation RegisterLicence($input: RegisterLicenceInput!) {
-  registerLicence(input: $input) { ${LICENCE_FIELDS} } }`;
-export const UPDATE_LICENCE = `mutation UpdateLicence($input: UpdateLicenceInput!) {
-  updateLicence(input: $input) { ${LICENCE_FIELDS} } }`;
-export const REMOVE_LICENCE = `mutation RemoveLicence($licence: ID!) { removeLicence(licence: $licence) { ${LICENCE_FIELDS} } }`;
+export const REGISTER_LICENSE = `mutation RegisterLicense($input: RegisterLicenseInput!) {
+  registerLicense(input: $input) { ${LICENSE_FIELDS} } }`;
+export const UPDATE_LICENSE = `mutation UpdateLicense($input: UpdateLicenseInput!) {
+  updateLicense(input: $input) { ${LICENSE_FIELDS} } }`;
+export const REMOVE_LICENSE = `mutation RemoveLicense($license: ID!) { removeLicense(license: $license) { ${LICENSE_FIELDS} } }`;
 
 // Data
 const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';

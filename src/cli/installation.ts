@@ -56,7 +56,7 @@ function thisMachine() {
     benchmark: 100,
     os: process.platform,
     arch: process.arch,
-    licenceIds: [],
+    licenseIds: [],
   };
 }
 

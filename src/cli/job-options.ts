@@ -28,7 +28,7 @@ export interface JobOptions {
   tasks?: string;
   cpus?: string;
   memoryMb?: string;
-  licence?: string[];
+  license?: string[];
   os?: string;
   arch?: string;
   estimate?: string;
@@ -61,7 +61,7 @@ export function addJobOptions(command: Command): Command {
     .option('--tasks <n>', 'tasks; one task sits on one machine (default: 1)')
     .option('--cpus <n>', 'CPUs for each task (default: 1)')
     .option('--memory-mb <mb>', 'memory for each task, MB (default: 0)')
-    .option('--licence <kind>', 'a licence it needs; may be repeated', collect)
+    .option('--license <kind>', 'a license it needs; may be repeated', collect)
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
     .option(
@@ -105,7 +105,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
     memoryMbPerTask: given(options.memoryMb, whole('--memory-mb', 0)),
-    licences: options.licence,
+    licenses: options.license,
     os: options.os,
     architecture: options.arch,
     estimateSeconds: given(options.estimate, (value) => parseDuration('--estimate', value)),

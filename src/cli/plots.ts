@@ -18,7 +18,7 @@ export interface PlotFlags {
 
 export function plotOptions(command: Command): Command {
   return command
-    .option('--plots <folder>', 'draw waits, utilisation, queue and who runs where (Gantt) into that folder')
+    .option('--plots <folder>', 'draw waits, utilization, queue and who runs where (Gantt) into that folder')
     .option(
       '--plot-format <format>',
       `a file for each picture, or one page: ${PLOT_FORMATS.join(' or ')}`,

@@ -16,8 +16,8 @@ export interface SimulatedMachine {
   benchmark: number;
   os: string;
   architecture: string;
-  /** Ids of licences. */
-  licences?: string[];
+  /** Ids of licenses. */
+  licenses?: string[];
 }
 
 export interface SimulatedSite {

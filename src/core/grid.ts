@@ -6,7 +6,7 @@
  *
  * What a grid answers depends on its content only, never on the order in which the content came.
  */
-import { DataCatalogue } from './data/catalogue.js';
+import { DataCatalog } from './data/catalog.js';
 import { JobHistory } from './data/history.js';
 import { PriorityLoad } from './dispatch/load.js';
 import { MetaQueue } from './dispatch/meta-queues.js';
@@ -14,13 +14,13 @@ import { Traffic } from './dispatch/traffic.js';
 import type { Promises } from './local/conservative.js';
 import { JobQueue } from './local/queue.js';
 import { Settled } from './local/settled.js';
-import type { Allocation, Job, Licence, Machine, Reservation, Run, Site } from './model.js';
+import type { Allocation, Job, License, Machine, Reservation, Run, Site } from './model.js';
 import { MAX_PRIORITY, MAX_WINDOW } from './policy.js';
 import { marginOf } from './priority/ms-priority.js';
 import { QuotaLedger } from './priority/quota.js';
 import { type Requirement, Requirements } from './resources/requirements.js';
 import {
-  type LicenceState,
+  type LicenseState,
   type MachineState,
   noteFree,
   occupy,
@@ -39,7 +39,7 @@ export interface SiteEntry {
   /** How many jobs came and were served lately. */
   readonly traffic: Traffic;
   readonly load: PriorityLoad;
-  /** Queued jobs that ask for each licence kind. */
+  /** Queued jobs that ask for each license kind. */
   readonly requests: Map<string, number>;
   /** What the last cycle reserved. */
   reservation: Reservation | null;
@@ -76,26 +76,26 @@ export class Grid {
   /** Jobs held by the root. Read only. */
   readonly root = new JobQueue();
   /** Where data lies, and the network between the sites. */
-  readonly data = new DataCatalogue();
+  readonly data = new DataCatalog();
   /** What runs of applications have shown. */
   readonly history = new JobHistory();
   /** By user id: the share of the grid that a user is entitled to, relative to others'; without an entry 1. */
   readonly quotas = new Map<number, number>();
   /** Whose jobs of what size are in all meta-queues together. Read only. */
   readonly ledger = new QuotaLedger();
-  /** Changes whenever a site, a machine or a licence does. */
+  /** Changes whenever a site, a machine or a license does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
   /** The one that was asked for last: mostly it is asked for again. */
   private lastEntry: SiteEntry | null = null;
   private readonly machineById = new Map<number, MachineState>();
-  private readonly licenceById = new Map<number, LicenceState>();
-  private readonly poolsByKind = new Map<string, LicenceState[]>();
+  private readonly licenseById = new Map<number, LicenseState>();
+  private readonly poolsByKind = new Map<string, LicenseState[]>();
   private readonly jobById = new Map<number, JobEntry>();
   private readonly requirements = new Requirements();
   private margins: number[] = [];
 
-  // ---- sites, machines, licences ----
+  // ---- sites, machines, licenses ----
 
   /** Adds a site or replaces what is known of it. */
   setSite(site: Site): void {
@@ -127,13 +127,13 @@ export class Grid {
     this.sites.sort((a, b) => a.site.id - b.site.id);
   }
 
-  /** Removes a site that has no machines, licences, jobs. */
+  /** Removes a site that has no machines, licenses, jobs. */
   removeSite(siteId: number): void {
     const entry = this.siteEntry(siteId);
     check(entry.resources.machines.length === 0, `site ${siteId} still has machines`);
     check(entry.queue.length + entry.meta.length === 0, `site ${siteId} still has queued jobs`);
-    for (const { licence } of this.licenceById.values()) {
-      check(licence.siteId !== siteId, `site ${siteId} still has licence ${licence.id}`);
+    for (const { license } of this.licenseById.values()) {
+      check(license.siteId !== siteId, `site ${siteId} still has license ${license.id}`);
     }
     this.topology++;
     this.siteById.delete(siteId);
@@ -191,51 +191,51 @@ export class Grid {
     resources.changed();
   }
 
-  /** Adds a licence or replaces what is known of it. One that is held cannot change its kind or pool. */
-  setLicence(licence: Licence): void {
-    wholeNumber('licence.copies', licence.copies, 0);
-    if (licence.siteId !== null) this.siteEntry(licence.siteId);
-    const known = this.licenceById.get(licence.id);
+  /** Adds a license or replaces what is known of it. One that is held cannot change its kind or pool. */
+  setLicense(license: License): void {
+    wholeNumber('license.copies', license.copies, 0);
+    if (license.siteId !== null) this.siteEntry(license.siteId);
+    const known = this.licenseById.get(license.id);
     if (
       known !== undefined &&
-      known.licence.kind === licence.kind &&
-      known.licence.siteId === licence.siteId
+      known.license.kind === license.kind &&
+      known.license.siteId === license.siteId
     ) {
-      known.licence = licence;
+      known.license = license;
     } else {
-      if (known !== undefined) this.removeLicence(licence.id);
-      const state: LicenceState = { licence, holders: [], futureCopies: 0 };
-      this.licenceById.set(licence.id, state);
-      const pools = this.poolsByKind.get(licence.kind) ?? [];
+      if (known !== undefined) this.removeLicense(license.id);
+      const state: LicenseState = { license, holders: [], futureCopies: 0 };
+      this.licenseById.set(license.id, state);
+      const pools = this.poolsByKind.get(license.kind) ?? [];
       pools.push(state);
-      pools.sort((a, b) => a.licence.id - b.licence.id);
-      this.poolsByKind.set(licence.kind, pools);
+      pools.sort((a, b) => a.license.id - b.license.id);
+      this.poolsByKind.set(license.kind, pools);
     }
-    this.licencesChanged();
+    this.licensesChanged();
   }
 
-  /** Removes a licence that no live run holds. */
-  removeLicence(licenceId: number): void {
-    const state = this.licenceById.get(licenceId);
-    check(state !== undefined, `licence ${licenceId} is not in the grid`);
-    check(state.holders.length === 0, `licence ${licenceId} is held by live runs`);
-    this.licenceById.delete(licenceId);
-    const pools = this.poolsByKind.get(state.licence.kind) ?? [];
+  /** Removes a license that no live run holds. */
+  removeLicense(licenseId: number): void {
+    const state = this.licenseById.get(licenseId);
+    check(state !== undefined, `license ${licenseId} is not in the grid`);
+    check(state.holders.length === 0, `license ${licenseId} is held by live runs`);
+    this.licenseById.delete(licenseId);
+    const pools = this.poolsByKind.get(state.license.kind) ?? [];
     pools.splice(pools.indexOf(state), 1);
-    if (pools.length === 0) this.poolsByKind.delete(state.licence.kind);
-    this.licencesChanged();
+    if (pools.length === 0) this.poolsByKind.delete(state.license.kind);
+    this.licensesChanged();
   }
 
-  /** How many kinds of licence exist, `|L|` in the paper. */
-  get licenceKinds(): number {
+  /** How many kinds of license exist, `|L|` in the paper. */
+  get licenseKinds(): number {
     return this.poolsByKind.size;
   }
 
   /** The pools of the whole grid, by id: sites share their copies. */
-  sharedLicences(): readonly LicenceState[] {
-    return [...this.licenceById.values()]
-      .filter(({ licence }) => licence.siteId === null)
-      .sort((a, b) => a.licence.id - b.licence.id);
+  sharedLicenses(): readonly LicenseState[] {
+    return [...this.licenseById.values()]
+      .filter(({ license }) => license.siteId === null)
+      .sort((a, b) => a.license.id - b.license.id);
   }
 
   // ---- jobs ----
@@ -284,10 +284,10 @@ export class Grid {
     const priority = effectivePriority(job);
     entry.slot = site.queue.add(job, entry.requirement, priority);
     site.load.add(priority, job.estimate * job.benchmark);
-    for (const kind of job.licences) site.requests.set(kind, (site.requests.get(kind) ?? 0) + 1);
+    for (const kind of job.licenses) site.requests.set(kind, (site.requests.get(kind) ?? 0) + 1);
   }
 
-  /** A job queued at the site has taken machines and licences. Throws where they are not free. */
+  /** A job queued at the site has taken machines and licenses. Throws where they are not free. */
   startRun(run: Run): void {
     const entry = this.jobById.get(run.jobId);
     if (entry === undefined) fail(`job ${run.jobId} is not in the grid`);
@@ -303,10 +303,10 @@ export class Grid {
         machine.freeMemoryMb >= (state.memoryMb[i] as number);
       if (!free) fail(`machine ${machine.machine.id} has no room for job ${run.jobId}`);
     }
-    for (const pool of state.licences) {
+    for (const pool of state.licenses) {
       check(
-        pool.holders.length < pool.licence.copies,
-        `licence ${pool.licence.id} has no free copy for job ${run.jobId}`,
+        pool.holders.length < pool.license.copies,
+        `license ${pool.license.id} has no free copy for job ${run.jobId}`,
       );
     }
     this.leaveQueue(entry);
@@ -335,7 +335,7 @@ export class Grid {
     this.begin(entry, site, this.runState(run, entry.requirement));
   }
 
-  /** A live run is planned to end at another time, for whatever its driver has learnt; the rest of it stays. */
+  /** A live run is planned to end at another time, for whatever its driver has learned; the rest of it stays. */
   replanRun(jobId: number, plannedEnd: number): void {
     const entry = this.jobById.get(jobId);
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
@@ -364,7 +364,7 @@ export class Grid {
     this.forget(entry);
   }
 
-  /** Keeps what a cycle of the site reserved; null: nothing. Other sites respect it where it takes grid-wide licences. */
+  /** Keeps what a cycle of the site reserved; null: nothing. Other sites respect it where it takes grid-wide licenses. */
   setReservation(siteId: number, reservation: Reservation | null): void {
     if (reservation !== null && reservation.siteId !== siteId)
       fail(`the reservation is not one of site ${siteId}`);
@@ -468,7 +468,7 @@ export class Grid {
     }
     site.load.remove(site.queue.priorities[slot] as number, site.queue.works[slot] as number);
     site.queue.remove(slot);
-    for (const kind of job.licences) {
+    for (const kind of job.licenses) {
       const requests = (site.requests.get(kind) ?? 0) - 1;
       if (requests > 0) site.requests.set(kind, requests);
       else site.requests.delete(kind);
@@ -493,7 +493,7 @@ export class Grid {
       machines: new Array(length),
       cpus,
       memoryMb,
-      licences: run.licenceIds.length === 0 ? NO_POOLS : new Array(run.licenceIds.length),
+      licenses: run.licenseIds.length === 0 ? NO_POOLS : new Array(run.licenseIds.length),
     };
     for (let i = 0; i < length; i++) {
       const { machineId, tasks } = run.allocations[i] as Allocation;
@@ -506,16 +506,16 @@ export class Grid {
       cpus[i] = tasks * requirement.cpusPerTask;
       memoryMb[i] = tasks * requirement.memoryMbPerTask;
     }
-    for (let i = 0; i < run.licenceIds.length; i++) {
-      const licenceId = run.licenceIds[i] as number;
-      const pool = this.licenceById.get(licenceId);
-      check(pool !== undefined, `licence ${licenceId} is not in the grid`);
-      const { siteId } = pool.licence;
+    for (let i = 0; i < run.licenseIds.length; i++) {
+      const licenseId = run.licenseIds[i] as number;
+      const pool = this.licenseById.get(licenseId);
+      check(pool !== undefined, `license ${licenseId} is not in the grid`);
+      const { siteId } = pool.license;
       check(
         siteId === null || siteId === run.siteId,
-        `licence ${licenceId} is not usable at site ${run.siteId}`,
+        `license ${licenseId} is not usable at site ${run.siteId}`,
       );
-      state.licences[i] = pool;
+      state.licenses[i] = pool;
     }
     return state;
   }
@@ -526,21 +526,21 @@ export class Grid {
   }
 
   /** The pools that serve a kind at a site, in order of use. */
-  private poolsFor(siteId: number, kind: string): LicenceState[] {
+  private poolsFor(siteId: number, kind: string): LicenseState[] {
     const pools = this.poolsByKind.get(kind) ?? [];
     return [
-      ...pools.filter((pool) => pool.licence.siteId === siteId),
-      ...pools.filter((pool) => pool.licence.siteId === null),
+      ...pools.filter((pool) => pool.license.siteId === siteId),
+      ...pools.filter((pool) => pool.license.siteId === null),
     ];
   }
 
-  private licencesChanged(): void {
+  private licensesChanged(): void {
     this.topology++;
     for (const { resources } of this.sites) resources.changed();
   }
 }
 
-const NO_POOLS: LicenceState[] = [];
+const NO_POOLS: LicenseState[] = [];
 
 /** In the paths that every job takes: `check` would make its message each time. */
 function fail(message: string): never {

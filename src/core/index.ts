@@ -1,6 +1,6 @@
 /** What the other rooms use of the core. */
 export * from './conformance.js';
-export { DataCatalogue, UNKNOWN_LINK } from './data/catalogue.js';
+export { DataCatalog, UNKNOWN_LINK } from './data/catalog.js';
 export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKinds } from './data/history.js';
 export {
   type DispatchContext,
@@ -33,7 +33,7 @@ export {
   promisesFrom,
 } from './local/conservative.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
-export { type SharedLicenceHolders, sameToOthers, sitesToWake } from './local/shared-licences.js';
+export { type SharedLicenseHolders, sameToOthers, sitesToWake } from './local/shared-licenses.js';
 export * from './model.js';
 export * from './policy.js';
 export { marginOf, msPriority } from './priority/ms-priority.js';

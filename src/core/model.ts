@@ -1,8 +1,8 @@
 /**
- * What the schedulers know of the world: sites, machines, licences, jobs, and what a plan consists of.
+ * What the schedulers know of the world: sites, machines, licenses, jobs, and what a plan consists of.
  *
  * Words: a job is *held* by one scheduler at a time, the root or a site's. A *move* gives it from one to the
- * other, a *start* takes machines and licences for it, a *reservation* is the start promised to the first job of a
+ * other, a *start* takes machines and licenses for it, a *reservation* is the start promised to the first job of a
  * site's queue that does not fit now.
  *
  * Time is a number of seconds from an origin that the driver chooses; the core only compares and adds. Ids are
@@ -33,10 +33,10 @@ export interface Machine {
   os: string;
   arch: string;
   /**
-   * Ids of the licences it can run. One of a kind is enough: copies of one kind are interchangeable, so a machine
+   * Ids of the licenses it can run. One of a kind is enough: copies of one kind are interchangeable, so a machine
    * that lists the site's pool of a kind can also be served from the grid's.
    */
-  licences: readonly number[];
+  licenses: readonly number[];
   /** Up and not draining. */
   available: boolean;
   /**
@@ -46,7 +46,7 @@ export interface Machine {
   maxTasks?: number | null;
 }
 
-export interface Licence {
+export interface License {
   id: number;
   kind: string;
   /** How many jobs may hold it at once. */
@@ -71,7 +71,7 @@ export interface Job {
   cpusPerTask: number;
   memoryMbPerTask: number;
   /** Kinds, sorted; the job holds one copy of each while it runs. */
-  licences: readonly string[];
+  licenses: readonly string[];
   os: string | null;
   arch: string | null;
   /** The operator's integer addend to the priority at both levels, 0 by default. */
@@ -105,7 +105,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submit' | 'esti
   tasks: given.tasks ?? 1,
   cpusPerTask: given.cpusPerTask ?? 1,
   memoryMbPerTask: given.memoryMbPerTask ?? 0,
-  licences: given.licences ?? NO_LICENCES,
+  licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   arch: given.arch ?? null,
   boost: given.boost ?? 0,
@@ -116,7 +116,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submit' | 'esti
   migratedAt: given.migratedAt ?? null,
   data: given.data ?? null,
 });
-const NO_LICENCES: readonly string[] = [];
+const NO_LICENSES: readonly string[] = [];
 
 /** What a job moves over the network. Amounts are megabytes (10^6 bytes). */
 export interface JobData {
@@ -188,7 +188,7 @@ export interface Run {
   siteId: number;
   epoch: number;
   allocations: readonly Allocation[];
-  licenceIds: readonly number[];
+  licenseIds: readonly number[];
   start: number;
   plannedEnd: number;
 }
@@ -206,12 +206,12 @@ export interface Move {
   explanation: DispatchExplanation;
 }
 
-/** A job takes machines and licences of its site now. */
+/** A job takes machines and licenses of its site now. */
 export interface Start {
   jobId: number;
   siteId: number;
   allocations: Allocation[];
-  licenceIds: number[];
+  licenseIds: number[];
   plannedDuration: number;
   reason: ReasonCode;
   explanation: StartExplanation;
@@ -223,7 +223,7 @@ export interface Reservation {
   jobId: number;
   at: number;
   allocations: Allocation[];
-  licenceIds: number[];
+  licenseIds: number[];
   madeAt: number;
 }
 

@@ -5,7 +5,7 @@
  *   QUEUED      held by the root, or in the meta-queue of a site, from which it can still go elsewhere (diana.md)
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
  *   DISPATCHED  in the local queue of a site
- *   ASSIGNED    machines and licences are taken, the site's agent has been told
+ *   ASSIGNED    machines and licenses are taken, the site's agent has been told
  *   RUNNING     its processes run
  *   CANCELLING  its live run has been asked to stop
  *   COMPLETED, FAILED, CANCELLED   ended, each with a cause
@@ -93,7 +93,7 @@ const live: ReadonlySet<JobState> = new Set(['ASSIGNED', 'RUNNING', 'CANCELLING'
 
 /** The job has ended. */
 export const isTerminal = (state: JobState): boolean => terminal.has(state);
-/** The job has a live run: it occupies machines and licences. */
+/** The job has a live run: it occupies machines and licenses. */
 export const isLive = (state: JobState): boolean => live.has(state);
 /** Whether the table allows the change; null is a job that is not submitted yet. */
 export const canTransition = (from: JobState | null, to: JobState): boolean =>

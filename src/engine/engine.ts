@@ -5,7 +5,7 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
-import type { SharedLicenceHolders } from '../core/index.js';
+import type { SharedLicenseHolders } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
@@ -71,7 +71,7 @@ export function createEngine(parts: {
   const alarms = new Alarms((siteId) => waker.wake([siteId]));
   const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, alarms, processId });
   const sweeper = new Sweeper(tools, config);
-  const holders: SharedLicenceHolders = new Map();
+  const holders: SharedLicenseHolders = new Map();
 
   let life: 'made' | 'started' | 'stopped' = 'made';
   const stopped = (): boolean => life === 'stopped';

@@ -7,7 +7,7 @@ import {
   queueLimitOf,
   type Reservation,
   rootHasMoreFor,
-  type SharedLicenceHolders,
+  type SharedLicenseHolders,
   type SiteEntry,
   type SitePlan,
   sameToOthers,
@@ -21,22 +21,22 @@ import type { GridMirror } from './ports.js';
 /**
  * Runs until nothing more can start, or the bound on rounds. Throws what the store throws.
  *
- * @param holders of this process: what its cycles have seen of the grid-wide licences
+ * @param holders of this process: what its cycles have seen of the grid-wide licenses
  */
 export async function runSite(
   cycle: Cycle,
   tools: CycleTools,
   siteId: number,
-  holders: SharedLicenceHolders,
+  holders: SharedLicenseHolders,
 ): Promise<void> {
   const { store, mirror, metrics, limits } = tools;
   let refused = 0;
   for (let round = 0; round < limits.maxRounds; round++) {
     // 1. Take in what was committed until now: first what the site has promised, if its policy promises, for the mirror must
-    //    not be older than that; and what sites have reserved of the grid-wide licences. (Without such licences the
+    //    not be older than that; and what sites have reserved of the grid-wide licenses. (Without such licenses the
     //    reservations of two sites cannot touch each other, and nobody has to read them.)
     const kept = await takeIn(cycle, tools, siteId);
-    const shared = mirror.grid.sharedLicences().length > 0;
+    const shared = mirror.grid.sharedLicenses().length > 0;
     const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
     const { grid, policy } = mirror;
     const entry = grid.sites.find(({ site }) => site.id === siteId);
@@ -123,13 +123,13 @@ function setReservations(grid: Grid, reservations: readonly Reservation[]): void
   for (const { site } of grid.sites) grid.setReservation(site.id, bySite.get(site.id) ?? null);
 }
 
-/** Wakes the sites for which a copy of a grid-wide licence may have come free. */
+/** Wakes the sites for which a copy of a grid-wide license may have come free. */
 async function wakeOthers(
   { mirror, wake }: CycleTools,
   siteId: number,
   before: Reservation | null,
   plan: SitePlan | null,
-  holders: SharedLicenceHolders,
+  holders: SharedLicenseHolders,
 ): Promise<void> {
   const others = sitesToWake(mirror.grid, siteId, before, plan?.starts ?? [], holders);
   if (others.length > 0) await wake(others);

@@ -1,7 +1,7 @@
 /** What a run's data costs in time, and what the runs of a simulation teach. */
 import {
   averagesWith,
-  type DataCatalogue,
+  type DataCatalog,
   type Job,
   type JobHistory,
   type ObservedRun,
@@ -13,8 +13,8 @@ import {
  * Seconds of a run at the site that go into moving its data: the sandbox and the inputs before it computes, the output after,
  * one after the other, over the links as they are at its start. Runs do not share bandwidth.
  */
-export function transferS(catalogue: DataCatalogue, job: Job, siteId: number): number {
-  return catalogue.sandboxS(job, siteId) + catalogue.accessS(job, siteId) + catalogue.returnS(job, siteId);
+export function transferS(catalog: DataCatalog, job: Job, siteId: number): number {
+  return catalog.sandboxS(job, siteId) + catalog.accessS(job, siteId) + catalog.returnS(job, siteId);
 }
 
 /** The history that a grid's schedulers see, kept up as the live service's is: a record changes with each completed run. */

@@ -9,8 +9,8 @@
  *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
  *              of these cycles. This is what published results and pyss do.
  *
- * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licences changed, a promise
- * comes due, or a copy of a grid-wide licence that its jobs ask for came free anywhere.
+ * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licenses changed, a promise
+ * comes due, or a copy of a grid-wide license that its jobs ask for came free anywhere.
  *
  * The root is concerned when a job came to it, when anything in the world changed, and, under a policy that holds jobs back, when
  * a site has looked that has room for more. While jobs wait in meta-queues it also looks every `timers.cycleS`, for
@@ -25,7 +25,7 @@ import {
   dispatchCycle,
   Grid,
   type Job,
-  type Licence,
+  type License,
   type Link,
   type Machine,
   type Move,
@@ -34,7 +34,7 @@ import {
   type Run,
   type RunAverages,
   rootHasMoreFor,
-  type SharedLicenceHolders,
+  type SharedLicenseHolders,
   type Site,
   type SiteContext,
   type SiteEntry,
@@ -56,7 +56,7 @@ export interface Change {
   at: number;
   site?: Site;
   machine?: Machine;
-  licence?: Licence;
+  license?: License;
   dataset?: Dataset;
   link?: Link;
   /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
@@ -67,7 +67,7 @@ export interface Change {
 export interface World {
   sites: readonly Site[];
   machines: readonly Machine[];
-  licences: readonly Licence[];
+  licenses: readonly License[];
   changes: readonly Change[];
   /** Where data lies; none unless said. */
   datasets?: readonly Dataset[];
@@ -177,8 +177,8 @@ class Simulation {
   private rootConcerned = false;
   /** One for all site cycles: there are millions. */
   private readonly context: SiteContext;
-  /** Of grid-wide licences; null while there are none. */
-  private licenceHolders: SharedLicenceHolders | null = null;
+  /** Of grid-wide licenses; null while there are none. */
+  private licenseHolders: SharedLicenseHolders | null = null;
   /** When runs end on machines that are shared in time. */
   private readonly sharing: TimeSharing;
   private readonly prediction: RunTimePrediction | null;
@@ -222,7 +222,7 @@ class Simulation {
     this.prediction = options.predict ? new RunTimePrediction() : null;
     this.estimates = new Float64Array(options.predict ? jobs.length : 0);
     for (const site of world.sites) this.setSite(site);
-    for (const licence of world.licences) this.setLicence(licence);
+    for (const license of world.licenses) this.setLicense(license);
     for (const machine of world.machines) this.setMachine(machine);
     for (const dataset of world.datasets ?? []) this.grid.data.setDataset(dataset);
     for (const link of world.links ?? []) this.grid.data.setLink(link);
@@ -342,12 +342,12 @@ class Simulation {
     this.learning?.completed(job, { turnaroundS, ioS, sitePower: this.grid.slowestOf(allocations) });
   }
 
-  private change({ site, machine, licence, dataset, link, losesRuns }: Change): void {
+  private change({ site, machine, license, dataset, link, losesRuns }: Change): void {
     if (site !== undefined) {
       this.setSite(site);
       if (site.state !== 'UP') this.takeBack(site.id);
     }
-    if (licence !== undefined) this.setLicence(licence);
+    if (license !== undefined) this.setLicense(license);
     if (dataset !== undefined) this.grid.data.setDataset(dataset);
     if (link !== undefined) this.grid.data.setLink(link);
     if (machine !== undefined) {
@@ -400,9 +400,9 @@ class Simulation {
     this.concerned[this.concernedCount++] = site;
   }
 
-  private setLicence(licence: Licence): void {
-    this.grid.setLicence(licence);
-    if (licence.siteId === null) this.licenceHolders ??= new Map();
+  private setLicense(license: License): void {
+    this.grid.setLicense(license);
+    if (license.siteId === null) this.licenseHolders ??= new Map();
   }
 
   private allConcerned(): void {
@@ -485,8 +485,8 @@ class Simulation {
   private startAt(site: SiteState): void {
     const before = site.entry.reservation;
     this.startJobs(site);
-    if (this.licenceHolders === null) return;
-    for (const siteId of sitesToWake(this.grid, site.id, before, [], this.licenceHolders))
+    if (this.licenseHolders === null) return;
+    for (const siteId of sitesToWake(this.grid, site.id, before, [], this.licenseHolders))
       this.concern(this.site(siteId));
   }
 
@@ -515,7 +515,7 @@ class Simulation {
     }
   }
 
-  private readonly accept = ({ jobId, siteId, allocations, licenceIds, plannedDuration }: Start): Run => {
+  private readonly accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => {
     const epoch = (this.epochs[jobId - 1] as number) + 1;
     this.epochs[jobId - 1] = epoch;
     const { now } = this;
@@ -524,7 +524,7 @@ class Simulation {
       siteId,
       epoch,
       allocations,
-      licenceIds,
+      licenseIds,
       start: now,
       plannedEnd: now + plannedDuration,
     };

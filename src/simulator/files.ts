@@ -128,7 +128,7 @@ export class JsonLines implements Sink {
   }
 
   started({ sourceId }: SimJob, _index: number, run: Run): void {
-    const { siteId, allocations, licenceIds, start, plannedEnd } = run;
+    const { siteId, allocations, licenseIds, start, plannedEnd } = run;
     this.file.line(
       JSON.stringify({
         event: 'START',
@@ -136,7 +136,7 @@ export class JsonLines implements Sink {
         job: sourceId,
         site: siteId,
         allocations,
-        licenceIds,
+        licenseIds,
         plannedEnd,
       }),
     );

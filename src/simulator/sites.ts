@@ -46,13 +46,13 @@ export function countedWorld(shapes: readonly SiteShape[]): World {
           benchmark: 1,
           os: '',
           arch: '',
-          licences: [],
+          licenses: [],
           available: true,
           maxTasks,
         }),
       ),
     ),
-    licences: [],
+    licenses: [],
     changes: [],
   };
 }

@@ -16,7 +16,7 @@ export interface Summary {
   /** Seconds from the first submission to the last end. */
   makespan: number;
   /** CPU-seconds used over CPU-seconds there were in the makespan. */
-  utilisation: number;
+  utilization: number;
   /** Seconds from submission to start. */
   wait: Distribution;
   /** Seconds from submission to end. */
@@ -71,7 +71,7 @@ export function summarize(
   return {
     jobs: count,
     makespan,
-    utilisation: makespan > 0 && cpus > 0 ? used / (cpus * makespan) : 0,
+    utilization: makespan > 0 && cpus > 0 ? used / (cpus * makespan) : 0,
     wait: distribution(wait.subarray(0, count)),
     turnaround: distribution(turnaround.subarray(0, count)),
     slowdown: distribution(slowdown.subarray(0, count)),

@@ -4,7 +4,7 @@
  * and people who cancelled, and the difference would blame the policy for them.
  */
 import { Worker } from 'node:worker_threads';
-import { DataCatalogue, type Policy, type UserClass } from '../core/index.js';
+import { DataCatalog, type Policy, type UserClass } from '../core/index.js';
 import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
@@ -28,7 +28,7 @@ export interface Figures {
   /** Jobs that ended after their deadline, or never. */
   deadlineMisses: number;
   /** CPU-seconds used over those there were from the first submission to the last end: at a site its own, else all. */
-  utilisation: number;
+  utilization: number;
 }
 
 export interface Comparison {
@@ -93,9 +93,9 @@ export function whatIf(
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
   const jobs = workloadOf(task);
-  const { sites, machines, licences, datasets, links, averages } = task;
+  const { sites, machines, licenses, datasets, links, averages } = task;
   const quotas = task.quotas.map(({ userId, share }) => [userId, share] as const);
-  const world: World = { sites, machines, licences, datasets, links, quotas, averages, changes: [] };
+  const world: World = { sites, machines, licenses, datasets, links, quotas, averages, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
@@ -144,9 +144,9 @@ export function workloadOf({
   datasets,
   links,
 }: Pick<SimulationTask, 'pages' | 'datasets' | 'links'>): SimJob[] {
-  const catalogue = new DataCatalogue();
-  for (const dataset of datasets) catalogue.setDataset(dataset);
-  for (const link of links) catalogue.setLink(link);
+  const catalog = new DataCatalog();
+  for (const dataset of datasets) catalog.setDataset(dataset);
+  for (const link of links) catalog.setLink(link);
   const jobs: SimJob[] = [];
   for (const page of pages) {
     for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
@@ -154,7 +154,7 @@ export function workloadOf({
       let runS = Math.min(job.estimate, job.runTimeLimit ?? Infinity);
       if (run !== null) {
         const [seconds, plannedS, siteId] = run;
-        const moving = job.data === null ? 0 : transferS(catalogue, job, siteId);
+        const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
         runS = (Math.max(LEAST_RUN_S, seconds - moving) * job.estimate) / plannedS;
       }
       jobs.push({ job, sourceId: job.id, runS, limitS: null, siteId: null });
@@ -240,7 +240,7 @@ function figures(
     slowdownMean: slowdown.mean,
     slowdownP95: slowdown.p95,
     deadlineMisses,
-    utilisation: spanS > 0 && cpus > 0 ? usedS / (cpus * spanS) : 0,
+    utilization: spanS > 0 && cpus > 0 ? usedS / (cpus * spanS) : 0,
   };
 }
 

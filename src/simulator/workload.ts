@@ -142,7 +142,7 @@ export class Cleaning {
           tasks: options.taskPerProcessor ? cpus : 1,
           cpusPerTask: options.taskPerProcessor ? 1 : cpus,
           memoryMbPerTask: 0,
-          licences: NO_LICENCES,
+          licenses: NO_LICENSES,
           os: null,
           arch: null,
           boost: 0,
@@ -168,7 +168,7 @@ export class Cleaning {
   }
 }
 
-const NO_LICENCES: readonly string[] = [];
+const NO_LICENSES: readonly string[] = [];
 const atSiteOne = (): number => 1;
 
 /** Sorts jobs by time of submission, equal times as they are, and numbers them. */

@@ -1,5 +1,5 @@
 /**
- * The administration of sites, machines, licences, users, keys and policies. Each change is one transaction with its entry in
+ * The administration of sites, machines, licenses, users, keys and policies. Each change is one transaction with its entry in
  * the audit log, and its event (a trigger's). What would break a promise is refused with a reason, not with an error.
  *
  * Locks are taken in the store's order (see postgres.ts): the row that is changed before whatever writes an event.
@@ -13,7 +13,7 @@ import { inTransaction } from './pool.js';
 import type {
   ApiKeyRow,
   DatasetRow,
-  LicenceRow,
+  LicenseRow,
   LinkRow,
   MachineRow,
   PolicyRow,
@@ -58,12 +58,12 @@ export interface NewMachine {
   benchmark: number;
   os: string;
   arch: string;
-  licenceIds: number[];
+  licenseIds: number[];
   /** Null or left out: shared in space. */
   maxTasks?: number | null;
 }
 
-export interface NewLicence {
+export interface NewLicense {
   kind: string;
   copies: number;
   /** null: the whole grid's. */
@@ -140,7 +140,7 @@ class Refusal extends Error {
 
 const conflict = (message: string) => new Refusal('CONFLICT', message);
 
-/** Keys begin with it, so that they are recognised in logs and by scanners of secrets. */
+/** Keys begin with it, so that they are recognized in logs and by scanners of secrets. */
 const KEY_PREFIX = 'swy';
 /** Datasets in one import at most. */
 export const DATASETS_IMPORTED_MAX = 10_000;
@@ -205,7 +205,7 @@ export class Directory {
     });
   }
 
-  /** Takes a site that is not UP and has no queue and no live runs out of service; its machines, licences, replicas and links with it. */
+  /** Takes a site that is not UP and has no queue and no live runs out of service; its machines, licenses, replicas and links with it. */
   removeSite(siteId: number, now: number, actor: Actor): Promise<Change<SiteRow>> {
     return this.change(actor, 'removeSite', async (tx, audit) => {
       const before = await this.lockSite(tx, siteId);
@@ -216,7 +216,7 @@ export class Directory {
         siteId,
       );
       if (jobs > 0) throw conflict(`site ${before.name} still has ${jobs} jobs; wait until it is drained`);
-      for (const table of ['machines', 'licences']) {
+      for (const table of ['machines', 'licenses']) {
         await tx.$queryRawUnsafe(
           `SELECT 1 FROM ${table} WHERE site_id = $1 AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE`,
           siteId,
@@ -227,7 +227,7 @@ export class Directory {
       await write(tx, dataSql.removeSiteMeasurements, siteId);
       await write(tx, dataSql.removeSiteReplicas, siteId);
       await write(tx, dataSql.removeSiteLinks, siteId);
-      for (const table of ['machines', 'licences']) {
+      for (const table of ['machines', 'licenses']) {
         await write(
           tx,
           `UPDATE ${table} SET removed_at = to_timestamp($2::float8) WHERE site_id = $1 AND removed_at IS NULL`,
@@ -250,7 +250,7 @@ export class Directory {
       for (const siteId of [...new Set(machines.map((machine) => machine.siteId))].sort((a, b) => a - b)) {
         await this.lockSite(tx, siteId);
         const there = machines.filter((machine) => machine.siteId === siteId);
-        await this.checkLicences(tx, siteId, [...new Set(there.flatMap((machine) => machine.licenceIds))]);
+        await this.checkLicenses(tx, siteId, [...new Set(there.flatMap((machine) => machine.licenseIds))]);
       }
       const names = new Set(machines.map((machine) => `${machine.siteId}/${machine.name}`));
       if (names.size < machines.length) throw conflict('two of the machines have one name at one site');
@@ -291,7 +291,7 @@ export class Directory {
           `${before.tasksUsed} tasks are on machine ${before.name}; maxTasks: ${maxTasks} is less`,
         );
       }
-      if (change.licenceIds) await this.checkLicences(tx, before.siteId, change.licenceIds);
+      if (change.licenseIds) await this.checkLicenses(tx, before.siteId, change.licenseIds);
       await unique(`a machine called ${change.name} is in service at the site`, () =>
         tx.machine.update({ where: { id: machineId }, data: change, select: { id: true } }),
       );
@@ -318,62 +318,62 @@ export class Directory {
     });
   }
 
-  // Licences ----------------------------------------------------------------------------------------------------------
+  // Licenses ----------------------------------------------------------------------------------------------------------
 
-  registerLicence(licence: NewLicence, actor: Actor): Promise<Change<LicenceRow>> {
-    return this.change(actor, 'registerLicence', async (tx, audit) => {
-      if (licence.siteId !== null) await this.lockSite(tx, licence.siteId);
-      const { id } = await unique(`there is a pool of ${licence.kind} there already`, () =>
-        tx.licence.create({ data: licence, select: { id: true } }),
+  registerLicense(license: NewLicense, actor: Actor): Promise<Change<LicenseRow>> {
+    return this.change(actor, 'registerLicense', async (tx, audit) => {
+      if (license.siteId !== null) await this.lockSite(tx, license.siteId);
+      const { id } = await unique(`there is a pool of ${license.kind} there already`, () =>
+        tx.license.create({ data: license, select: { id: true } }),
       );
-      const after = await licenceOf(tx, id);
-      await audit(`licence_${id}`, null, after);
+      const after = await licenseOf(tx, id);
+      await audit(`license_${id}`, null, after);
       return after;
     });
   }
 
   /** Not below what is in use now. */
-  updateLicence(licenceId: number, change: { copies: number }, actor: Actor): Promise<Change<LicenceRow>> {
-    return this.change(actor, 'updateLicence', async (tx, audit) => {
-      const before = await this.lockLicence(tx, licenceId);
+  updateLicense(licenseId: number, change: { copies: number }, actor: Actor): Promise<Change<LicenseRow>> {
+    return this.change(actor, 'updateLicense', async (tx, audit) => {
+      const before = await this.lockLicense(tx, licenseId);
       if (change.copies < before.inUse) {
         throw conflict(
           `${before.inUse} copies of ${before.kind} are in use; copies: ${change.copies} is less`,
         );
       }
-      await tx.licence.update({
-        where: { id: licenceId },
+      await tx.license.update({
+        where: { id: licenseId },
         data: { copies: change.copies },
         select: { id: true },
       });
-      const after = await licenceOf(tx, licenceId);
-      await audit(`licence_${licenceId}`, before, after);
+      const after = await licenseOf(tx, licenseId);
+      await audit(`license_${licenseId}`, before, after);
       return after;
     });
   }
 
   /** Takes an unused pool out of service; machines that named it no longer do. */
-  removeLicence(licenceId: number, now: number, actor: Actor): Promise<Change<LicenceRow>> {
-    return this.change(actor, 'removeLicence', async (tx, audit) => {
+  removeLicense(licenseId: number, now: number, actor: Actor): Promise<Change<LicenseRow>> {
+    return this.change(actor, 'removeLicense', async (tx, audit) => {
       await tx.$queryRawUnsafe(
-        'SELECT 1 FROM machines WHERE $1::integer = ANY (licence_ids) ORDER BY id FOR NO KEY UPDATE',
-        licenceId,
+        'SELECT 1 FROM machines WHERE $1::integer = ANY (license_ids) ORDER BY id FOR NO KEY UPDATE',
+        licenseId,
       );
-      const before = await this.lockLicence(tx, licenceId);
+      const before = await this.lockLicense(tx, licenseId);
       if (before.inUse > 0) throw conflict(`${before.inUse} copies of ${before.kind} are in use`);
       await write(
         tx,
-        `UPDATE machines SET licence_ids = array_remove(licence_ids, $1::integer) WHERE $1::integer = ANY (licence_ids)`,
-        licenceId,
+        `UPDATE machines SET license_ids = array_remove(license_ids, $1::integer) WHERE $1::integer = ANY (license_ids)`,
+        licenseId,
       );
       await write(
         tx,
-        'UPDATE licences SET removed_at = to_timestamp($2::float8) WHERE id = $1',
-        licenceId,
+        'UPDATE licenses SET removed_at = to_timestamp($2::float8) WHERE id = $1',
+        licenseId,
         now,
       );
-      const after = await licenceOf(tx, licenceId);
-      await audit(`licence_${licenceId}`, before, after);
+      const after = await licenseOf(tx, licenseId);
+      await audit(`license_${licenseId}`, before, after);
       return after;
     });
   }
@@ -799,23 +799,23 @@ export class Directory {
     return inService('machine', id, machineOf(tx, id));
   }
 
-  private async lockLicence(tx: Transaction, id: number): Promise<LicenceRow> {
-    await tx.$queryRawUnsafe('SELECT 1 FROM licences WHERE id = $1 FOR NO KEY UPDATE', id);
-    return inService('licence', id, licenceOf(tx, id));
+  private async lockLicense(tx: Transaction, id: number): Promise<LicenseRow> {
+    await tx.$queryRawUnsafe('SELECT 1 FROM licenses WHERE id = $1 FOR NO KEY UPDATE', id);
+    return inService('license', id, licenseOf(tx, id));
   }
 
   /** Pools that a machine names must be in service, and the site's or the grid's. */
-  private async checkLicences(tx: Transaction, siteId: number, licenceIds: readonly number[]): Promise<void> {
-    if (licenceIds.length === 0) return;
+  private async checkLicenses(tx: Transaction, siteId: number, licenseIds: readonly number[]): Promise<void> {
+    if (licenseIds.length === 0) return;
     const good = await read<number[]>(
       tx,
-      `SELECT coalesce(json_agg(id), '[]')::text AS v FROM licences
+      `SELECT coalesce(json_agg(id), '[]')::text AS v FROM licenses
         WHERE id = ANY ($1::integer[]) AND removed_at IS NULL AND coalesce(site_id, $2::integer) = $2::integer`,
-      plainColumn(licenceIds),
+      plainColumn(licenseIds),
       siteId,
     );
-    const bad = licenceIds.find((id) => !good.includes(id));
-    if (bad !== undefined) throw conflict(`licence ${bad} is not in service at site ${siteId}`);
+    const bad = licenseIds.find((id) => !good.includes(id));
+    if (bad !== undefined) throw conflict(`license ${bad} is not in service at site ${siteId}`);
   }
 }
 
@@ -839,7 +839,7 @@ const heldOf = ({ name, maxTasks, cpusUsed, tasksUsed }: MachineRow): string =>
 
 const siteOf = (tx: Reader, id: number) => one<SiteRow>(tx, rows.siteRow, 'sites', 'id', id);
 const machineOf = (tx: Reader, id: number) => one<MachineRow>(tx, rows.machineRow, 'machines', 'id', id);
-const licenceOf = (tx: Reader, id: number) => one<LicenceRow>(tx, rows.licenceRow, 'licences', 'id', id);
+const licenseOf = (tx: Reader, id: number) => one<LicenseRow>(tx, rows.licenseRow, 'licenses', 'id', id);
 const userOf = (tx: Reader, id: number) => one<UserRow>(tx, rows.userRow, 'users', 'id', id);
 const apiKeyOf = (tx: Reader, id: number) => one<ApiKeyRow>(tx, rows.apiKeyRow, 'api_keys', 'id', id);
 

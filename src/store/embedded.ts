@@ -166,7 +166,7 @@ class Server {
     mkdirSync(this.#dir, { recursive: true });
     this.#account = chooseAccount(this.#binaries, this.#dir);
     this.#password = keptSecret(join(this.home, 'postgres.password'), existsSync(this.#data));
-    if (!existsSync(this.#data)) this.#initialise();
+    if (!existsSync(this.#data)) this.#initialize();
     const major = readFileSync(join(this.#data, 'PG_VERSION'), 'utf8').trim();
     if (major !== this.#binaries.major) {
       throw new Error(
@@ -177,7 +177,7 @@ class Server {
   }
 
   /** initdb into a directory aside, renamed when complete: an interrupted first start leaves nothing half made. */
-  #initialise(): void {
+  #initialize(): void {
     const fresh = join(this.#dir, 'data.new');
     const passwordFile = join(this.#dir, 'initdb.password');
     rmSync(fresh, { recursive: true, force: true });

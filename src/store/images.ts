@@ -6,7 +6,7 @@ import type {
   Job,
   JobData,
   JobInput,
-  Licence,
+  License,
   Link,
   Machine,
   Reservation,
@@ -30,7 +30,7 @@ export type JobArray = [
   tasks: number,
   cpusPerTask: number,
   memoryMbPerTask: number,
-  licences: string[],
+  licenses: string[],
   os: string | null,
   arch: string | null,
   boost: number,
@@ -62,7 +62,7 @@ export function jobFromArray(a: JobArray): Job {
     tasks: a[7],
     cpusPerTask: a[8],
     memoryMbPerTask: a[9],
-    licences: a[10],
+    licenses: a[10],
     os: a[11],
     arch: a[12],
     boost: a[13],
@@ -84,15 +84,15 @@ export type RunArray = [
   epoch: number,
   machineIds: number[],
   machineTasks: number[],
-  licenceIds: number[],
+  licenseIds: number[],
   start: number,
   plannedS: number,
 ];
 
 export function runFromArray(jobId: number, a: RunArray): Run {
-  const [siteId, epoch, machineIds, machineTasks, licenceIds, start, plannedS] = a;
+  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
-  return { jobId, siteId, epoch, allocations, licenceIds, start, plannedEnd: start + plannedS };
+  return { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
 }
 
 export type ReservationArray = [
@@ -101,13 +101,13 @@ export type ReservationArray = [
   at: number,
   machineIds: number[],
   machineTasks: number[],
-  licenceIds: number[],
+  licenseIds: number[],
   madeAt: number,
 ];
 
 export function reservationFromArray(a: ReservationArray): Reservation {
-  const [siteId, jobId, at, machineIds, machineTasks, licenceIds, madeAt] = a;
-  return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenceIds, madeAt };
+  const [siteId, jobId, at, machineIds, machineTasks, licenseIds, madeAt] = a;
+  return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, madeAt };
 }
 
 /** As it is stored. */
@@ -118,7 +118,7 @@ export type PromisesArray = [
     at: number,
     machineIds: number[],
     machineTasks: number[],
-    licenceIds: number[],
+    licenseIds: number[],
     work: number,
     madeAt: number,
   ][],
@@ -127,20 +127,20 @@ export type PromisesArray = [
 export function promisesFromArray([[runs, cpus, memoryMb, copies], jobs]: PromisesArray): PromisesImage {
   return {
     room: { runs, cpus, memoryMb, copies },
-    jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenceIds, work, madeAt]) => {
-      return { jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenceIds, work, madeAt };
+    jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenseIds, work, madeAt]) => {
+      return { jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, work, madeAt };
     }),
   };
 }
 
 export const promisesToArray = ({ room, jobs }: PromisesImage): PromisesArray => [
   [room.runs, room.cpus, room.memoryMb, room.copies],
-  jobs.map(({ jobId, at, allocations, licenceIds, work, madeAt }) => [
+  jobs.map(({ jobId, at, allocations, licenseIds, work, madeAt }) => [
     jobId,
     at,
     allocations.map(({ machineId }) => machineId),
     allocations.map(({ tasks }) => tasks),
-    licenceIds,
+    licenseIds,
     work,
     madeAt,
   ]),
@@ -154,7 +154,7 @@ export type DirectoryArray = [
   policy: { version: number; document: unknown } | null,
   sites: Site[],
   machines: Machine[],
-  licences: Licence[],
+  licenses: License[],
 ];
 
 export type DataArrays = [
@@ -168,9 +168,9 @@ export type DataArrays = [
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
 export function directoryFromArray(
   a: DirectoryArray,
-): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
-  const [policy, sites, machines, licences] = a;
+): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
+  const [policy, sites, machines, licenses] = a;
   if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
   const { version, document } = policy;
-  return { policy: { version, document: parsePolicy(document) }, sites, machines, licences };
+  return { policy: { version, document: parsePolicy(document) }, sites, machines, licenses };
 }

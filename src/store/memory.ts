@@ -7,7 +7,7 @@ import { INTERVAL_S } from '../core/dispatch/traffic.js';
 import type {
   Dataset,
   Job,
-  Licence,
+  License,
   Link,
   Machine,
   Move,
@@ -103,7 +103,7 @@ export interface MemoryRun {
   epoch: number;
   siteId: number;
   allocations: { machineId: number; tasks: number }[];
-  licenceIds: number[];
+  licenseIds: number[];
   assignedAt: number;
   plannedS: number;
   startedAt: number | null;
@@ -118,7 +118,7 @@ export class MemoryStore implements Store {
   readonly users = new Map<number, MemoryUser>();
   readonly sites = new Map<number, Site & { removed: boolean }>();
   readonly machines = new Map<number, MemoryMachine>();
-  readonly licences = new Map<number, Licence & { inUse: number; removed: boolean }>();
+  readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
   readonly jobs = new Map<number, MemoryJob>();
   readonly runs = new Map<string, MemoryRun>();
   readonly outputs = new Map<string, OutputRow>();
@@ -226,10 +226,10 @@ export class MemoryStore implements Store {
     this.event('MACHINE', machineId, machine.siteId);
   }
 
-  addLicence(kind: string, copies: number, siteId: number | null): number {
-    const id = this.licences.size + 1;
-    this.licences.set(id, { id, kind, copies, siteId, inUse: 0, removed: false });
-    this.event('LICENCE', id, siteId);
+  addLicense(kind: string, copies: number, siteId: number | null): number {
+    const id = this.licenses.size + 1;
+    this.licenses.set(id, { id, kind, copies, siteId, inUse: 0, removed: false });
+    this.event('LICENSE', id, siteId);
     return id;
   }
 
@@ -302,7 +302,7 @@ export class MemoryStore implements Store {
         userClass: this.user(userId).class,
         share: this.user(userId).share,
       })),
-      directory: changed(['SITE', 'MACHINE', 'LICENCE', 'POLICY']).length > 0 ? this.directory() : null,
+      directory: changed(['SITE', 'MACHINE', 'LICENSE', 'POLICY']).length > 0 ? this.directory() : null,
       datasets: [
         ...new Set(
           changed(['DATA'])
@@ -425,7 +425,7 @@ export class MemoryStore implements Store {
     const machines = [...this.machines.values()].filter(
       (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
     );
-    const pools = [...this.licences.values()].filter(
+    const pools = [...this.licenses.values()].filter(
       (pool) => !pool.removed && (pool.siteId ?? siteId) === siteId,
     );
     const free: FreeResources = {
@@ -439,7 +439,7 @@ export class MemoryStore implements Store {
           },
         ]),
       ),
-      licences: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
+      licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
     };
     const accepted: Start[] = [];
@@ -459,7 +459,7 @@ export class MemoryStore implements Store {
         epoch,
         siteId,
         allocations: start.allocations,
-        licenceIds: start.licenceIds,
+        licenseIds: start.licenseIds,
         assignedAt: ms(context.now),
         plannedS: start.plannedDuration,
         startedAt: null,
@@ -695,7 +695,7 @@ export class MemoryStore implements Store {
     });
   }
 
-  async reprioritise(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
+  async reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
     const possible = (state: JobState) => !isTerminal(state);
     return this.act(selection, possible, (job) => this.change(job, { boost }));
   }
@@ -867,7 +867,7 @@ export class MemoryStore implements Store {
     const state = spec.held ? 'HELD' : 'QUEUED';
     this.jobs.set(id, {
       ...spec,
-      licences: [...spec.licences].sort(),
+      licenses: [...spec.licenses].sort(),
       deadline: spec.deadline === null ? null : ms(spec.deadline),
       id,
       userId,
@@ -919,7 +919,7 @@ export class MemoryStore implements Store {
 
   private occupy(
     job: MemoryJob,
-    { allocations, licenceIds }: Pick<MemoryRun, 'allocations' | 'licenceIds'>,
+    { allocations, licenseIds }: Pick<MemoryRun, 'allocations' | 'licenseIds'>,
     sign: 1 | -1,
   ): void {
     for (const { machineId, tasks } of allocations) {
@@ -928,7 +928,7 @@ export class MemoryStore implements Store {
       else machine.cpusUsed += sign * tasks * job.cpusPerTask;
       machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
     }
-    for (const id of licenceIds) (this.licences.get(id) as { inUse: number }).inUse += sign;
+    for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
 
   private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
@@ -936,7 +936,7 @@ export class MemoryStore implements Store {
     if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
   }
 
-  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> {
+  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
     const inService = <T extends { removed: boolean }>(list: Iterable<T>) =>
       [...list].filter((one) => !one.removed);
     return {
@@ -949,7 +949,7 @@ export class MemoryStore implements Store {
         maxRunningJobs,
       })),
       machines: inService(this.machines.values()).map(
-        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licences, state, silent, maxTasks = null }) => {
+        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licenses, state, silent, maxTasks = null }) => {
           return {
             id,
             siteId,
@@ -958,13 +958,13 @@ export class MemoryStore implements Store {
             benchmark,
             os,
             arch,
-            licences,
+            licenses,
             available: state === 'UP' && !silent,
             maxTasks,
           };
         },
       ),
-      licences: inService(this.licences.values()).map(({ id, kind, copies, siteId }) => ({
+      licenses: inService(this.licenses.values()).map(({ id, kind, copies, siteId }) => ({
         id,
         kind,
         copies,
@@ -982,8 +982,8 @@ export class MemoryStore implements Store {
   private coreRun(jobId: number, epoch: number): Run {
     const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
     const start = run.startedAt ?? run.assignedAt;
-    const { siteId, allocations, licenceIds, plannedS } = run;
-    return { jobId, siteId, epoch, allocations, licenceIds, start, plannedEnd: start + plannedS };
+    const { siteId, allocations, licenseIds, plannedS } = run;
+    return { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
   }
 
   private assignment(job: MemoryJob): Assignment {
@@ -1004,7 +1004,7 @@ export class MemoryStore implements Store {
       tasks: job.tasks,
       cpusPerTask: job.cpusPerTask,
       memoryMbPerTask: job.memoryMbPerTask,
-      licences: job.licences,
+      licenses: job.licenses,
       runTimeLimitS: job.runTimeLimitS,
       arrayIndex: job.arrayIndex,
       application: job.application,

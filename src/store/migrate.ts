@@ -200,7 +200,7 @@ async function withEngine<T>(
 }
 
 /**
- * The engine reads Postgres's catalogue, where kinds are of the internal type "char", which the adapter does not know:
+ * The engine reads Postgres's catalog, where kinds are of the internal type "char", which the adapter does not know:
  * such columns pass it as text and get their right label afterwards. Nor does the engine know the constraints of the kind
  * "not null" that PostgreSQL 18 lists: they are left out.
  */

@@ -6,7 +6,7 @@
  * where they are at the cursor; what has left the directory goes last, when no job can name it any more.
  */
 import { Grid } from '../core/grid.js';
-import type { Job, Licence, Machine, Reservation, Run, Site } from '../core/model.js';
+import type { Job, License, Machine, Reservation, Run, Site } from '../core/model.js';
 import { MAX_WINDOW } from '../core/policy.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
@@ -25,7 +25,7 @@ const NEW_AVERAGES = 100_000;
 interface Directory {
   sites: readonly Site[];
   machines: readonly Machine[];
-  licences: readonly Licence[];
+  licenses: readonly License[];
 }
 
 interface Known {
@@ -43,7 +43,7 @@ interface Loaded {
   /** As the grid has it. */
   readonly sites: Map<number, Site>;
   readonly machines: Map<number, Machine>;
-  readonly licences: Map<number, Licence>;
+  readonly licenses: Map<number, License>;
   /** What has left this directory has yet to leave the grid. */
   shrunk: Directory | null;
 }
@@ -137,7 +137,7 @@ export class Mirror {
       averagesLoaded: image.averages.length,
       sites: new Map(),
       machines: new Map(),
-      licences: new Map(),
+      licenses: new Map(),
       shrunk: null,
     };
     extend(state, image);
@@ -265,7 +265,7 @@ function extend(state: Loaded, directory: Directory): void {
     }
   };
   news(state.sites, directory.sites, (site) => grid.setSite(site));
-  news(state.licences, directory.licences, (licence) => grid.setLicence(licence));
+  news(state.licenses, directory.licenses, (license) => grid.setLicense(license));
   news(state.machines, directory.machines, (machine) => grid.setMachine(machine));
 }
 
@@ -285,7 +285,7 @@ function shrink(state: Loaded, directory: Directory): void {
     }
   };
   gone(state.machines, directory.machines, (id) => grid.removeMachine(id));
-  gone(state.licences, directory.licences, (id) => grid.removeLicence(id));
+  gone(state.licenses, directory.licenses, (id) => grid.removeLicense(id));
   gone(state.sites, directory.sites, (id) => grid.removeSite(id));
 }
 

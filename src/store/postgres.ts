@@ -1,7 +1,7 @@
 /**
  * The store on Postgres. Each operation is one transaction of a few set-based statements (src/store/sql), whatever the number of jobs.
  *
- * Every transaction takes its locks in one order: user, sites, jobs by id, machines by id, licences by id, and last the
+ * Every transaction takes its locks in one order: user, sites, jobs by id, machines by id, licenses by id, and last the
  * event lock, which the triggers take when jobs (or the directory) change. So the statement that changes jobs comes last:
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
@@ -340,7 +340,7 @@ export class PostgresStore implements Store {
       const [up, found] = await read<
         [boolean, [number, JobState, number | null, number, number, number, number, string[]][]]
       >(tx, startsSql.lockStarts, siteId, plainColumn(starts.map((start) => start.jobId)));
-      const [machines, licences, reserved, promised, runs] = await read<
+      const [machines, licenses, reserved, promised, runs] = await read<
         [
           [number, number, number, number | null][],
           [number, string, number][],
@@ -353,7 +353,7 @@ export class PostgresStore implements Store {
         startsSql.lockResources,
         siteId,
         plainColumn([...new Set(starts.flatMap((start) => start.allocations.map((a) => a.machineId)))]),
-        plainColumn([...new Set(starts.flatMap((start) => start.licenceIds))]),
+        plainColumn([...new Set(starts.flatMap((start) => start.licenseIds))]),
       );
       if (up && !(await this.keepPromises(tx, siteId, promises, promised))) {
         const why = 'the site has promised otherwise meanwhile';
@@ -363,12 +363,12 @@ export class PostgresStore implements Store {
       const jobs = new Map(
         found.map(([id, state, at, epoch, tasks, cpusPerTask, memoryMbPerTask, kinds]) => [
           id,
-          { state, siteId: at, epoch, tasks, cpusPerTask, memoryMbPerTask, licences: kinds },
+          { state, siteId: at, epoch, tasks, cpusPerTask, memoryMbPerTask, licenses: kinds },
         ]),
       );
       const free: FreeResources = {
         machines: new Map(machines.map(([id, cpus, memoryMb, places]) => [id, { cpus, memoryMb, places }])),
-        licences: new Map(licences.map(([id, kind, copies]) => [id, { kind, copies }])),
+        licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
         runs,
       };
       const accepted: Start[] = [];
@@ -405,7 +405,7 @@ export class PostgresStore implements Store {
           listColumn(accepted.map((start) => start.allocations.map((a) => a.tasks))),
           plainColumn(specs.map((job) => job.cpusPerTask)),
           plainColumn(specs.map((job) => job.memoryMbPerTask)),
-          listColumn(accepted.map((start) => start.licenceIds)),
+          listColumn(accepted.map((start) => start.licenseIds)),
           plainColumn(accepted.map((start) => start.plannedDuration)),
           textColumn(accepted.map((start) => start.reason)),
           accepted.map((start) => JSON.stringify(start.explanation)).join('\n'),
@@ -453,7 +453,7 @@ export class PostgresStore implements Store {
       reservation.at,
       plainColumn(reservation.allocations.map((a) => a.machineId)),
       plainColumn(reservation.allocations.map((a) => a.tasks)),
-      plainColumn(reservation.licenceIds),
+      plainColumn(reservation.licenseIds),
       reservation.madeAt,
     );
   }
@@ -544,12 +544,12 @@ export class PostgresStore implements Store {
         results.push('unknown-run');
         continue;
       }
-      const judgement = judgeReport(job, report, maxAttempts);
-      results.push(judgement.result);
-      if (judgement.result !== 'accepted') continue;
+      const judgment = judgeReport(job, report, maxAttempts);
+      results.push(judgment.result);
+      if (judgment.result !== 'accepted') continue;
       const run = runs.get(report.jobId) ?? { epoch: report.epoch, startedAt: null, ended: null };
       runs.set(report.jobId, run);
-      if (judgement.started) {
+      if (judgment.started) {
         run.startedAt = report.at;
         job.started = true;
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
@@ -557,7 +557,7 @@ export class PostgresStore implements Store {
       }
       if (report.stdout) outputs.push({ report, stream: 'STDOUT', piece: report.stdout });
       if (report.stderr) outputs.push({ report, stream: 'STDERR', piece: report.stderr });
-      const { end } = judgement;
+      const { end } = judgment;
       if (end === null) continue;
       run.ended = report;
       job.state = end.state;
@@ -671,7 +671,7 @@ export class PostgresStore implements Store {
     return this.act(selection, possible, (tx, ids) => write(tx, controlSql.releaseJobs, ids), true);
   }
 
-  reprioritise(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
+  reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
     const possible = (state: JobState) => !isTerminal(state);
     return this.act(selection, possible, (tx, ids) => write(tx, controlSql.boostJobs, ids, boost));
   }
@@ -863,7 +863,7 @@ function jobColumns(jobs: readonly NewJob[]): (string | null)[] {
     plainColumn(jobs.map((job) => job.tasks)),
     plainColumn(jobs.map((job) => job.cpusPerTask)),
     plainColumn(jobs.map((job) => job.memoryMbPerTask)),
-    textListColumn(jobs.map((job) => [...job.licences].sort())),
+    textListColumn(jobs.map((job) => [...job.licenses].sort())),
     textColumn(jobs.map((job) => job.os)),
     textColumn(jobs.map((job) => job.arch)),
     plainColumn(jobs.map((job) => job.estimateS)),
@@ -912,7 +912,7 @@ function sameReservation(a: Reservation, b: Reservation): boolean {
       Math.round(r.at * 1000),
       Math.round(r.madeAt * 1000),
       r.allocations,
-      r.licenceIds,
+      r.licenseIds,
     ]);
   return key(a) === key(b);
 }

@@ -10,7 +10,7 @@ import type {
   EventRow,
   GroupRow,
   JobRow,
-  LicenceRow,
+  LicenseRow,
   LinkMeasurementRow,
   LinkRow,
   MachineRow,
@@ -62,7 +62,7 @@ export interface JobPage {
 
 /** Whether a user may see the event `v`: the parameter is the user's id. */
 const visibleTo = (user: string): string =>
-  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENCE', 'POLICY', 'DATA') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
+  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENSE', 'POLICY', 'DATA') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
 
 const allJobColumns = Object.keys(rows.jobColumns) as (keyof JobRow)[];
 
@@ -246,25 +246,25 @@ export class Queries {
     return this.list(rows.machineRow, query, plainColumn(siteIds));
   }
 
-  /** Licence pools in service behind (kind, id), in that order. */
-  licences(after: { kind: string; id: number } | null, limit: number): Promise<LicenceRow[]> {
-    const query = `SELECT * FROM licences WHERE removed_at IS NULL AND (kind COLLATE "C", id) > ($1::text, $2::integer)
+  /** License pools in service behind (kind, id), in that order. */
+  licenses(after: { kind: string; id: number } | null, limit: number): Promise<LicenseRow[]> {
+    const query = `SELECT * FROM licenses WHERE removed_at IS NULL AND (kind COLLATE "C", id) > ($1::text, $2::integer)
       ORDER BY kind COLLATE "C", id LIMIT $3`;
-    return this.list(rows.licenceRow, query, after?.kind ?? '', after?.id ?? 0, limit);
+    return this.list(rows.licenseRow, query, after?.kind ?? '', after?.id ?? 0, limit);
   }
 
-  licencesByIds(ids: readonly number[]): Promise<LicenceRow[]> {
+  licensesByIds(ids: readonly number[]): Promise<LicenseRow[]> {
     return this.list(
-      rows.licenceRow,
-      'SELECT * FROM licences WHERE id = ANY ($1::integer[]) ORDER BY id',
+      rows.licenseRow,
+      'SELECT * FROM licenses WHERE id = ANY ($1::integer[]) ORDER BY id',
       plainColumn(ids),
     );
   }
 
   /** Pools in service that belong to the sites, by kind. */
-  licencesOfSites(siteIds: readonly number[]): Promise<LicenceRow[]> {
-    const query = `SELECT * FROM licences WHERE removed_at IS NULL AND site_id = ANY ($1::integer[]) ORDER BY kind COLLATE "C", id`;
-    return this.list(rows.licenceRow, query, plainColumn(siteIds));
+  licensesOfSites(siteIds: readonly number[]): Promise<LicenseRow[]> {
+    const query = `SELECT * FROM licenses WHERE removed_at IS NULL AND site_id = ANY ($1::integer[]) ORDER BY kind COLLATE "C", id`;
+    return this.list(rows.licenseRow, query, plainColumn(siteIds));
   }
 
   /** Users behind a name, by name. */

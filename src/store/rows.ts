@@ -19,7 +19,7 @@ export interface JobRow {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
-  licences: string[];
+  licenses: string[];
   os: string | null;
   arch: string | null;
   estimateS: number;
@@ -56,7 +56,7 @@ export interface RunRow {
   siteId: number;
   machineIds: number[];
   machineTasks: number[];
-  licenceIds: number[];
+  licenseIds: number[];
   policyVersion: number;
   assignedAt: number;
   plannedS: number;
@@ -84,7 +84,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
-  | 'LICENCE'
+  | 'LICENSE'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
@@ -146,7 +146,7 @@ export interface MachineRow {
   benchmark: number;
   os: string;
   arch: string;
-  licenceIds: number[];
+  licenseIds: number[];
   heartbeatAt: number | null;
   silent: boolean;
   cpusUsed: number;
@@ -156,7 +156,7 @@ export interface MachineRow {
   removedAt: number | null;
 }
 
-export interface LicenceRow {
+export interface LicenseRow {
   id: number;
   kind: string;
   copies: number;

@@ -25,7 +25,7 @@ export type JobEnd =
   /** Back at the root. */
   | { state: 'QUEUED'; cause: null };
 
-export interface Judgement {
+export interface Judgment {
   result: ReportResult;
   /** The run started by this report. */
   started: boolean;
@@ -39,8 +39,8 @@ const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED']);
 const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
 
 /** Judges a report about a run that was at the reporting site. `job` is as earlier reports of the batch left it. */
-export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: number): Judgement {
-  const refused = (result: ReportResult): Judgement => ({ result, started: false, end: null });
+export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: number): Judgment {
+  const refused = (result: ReportResult): Judgment => ({ result, started: false, end: null });
   if (report.epoch !== job.epoch) return refused('stale-epoch');
   if (!isLive(job.state)) {
     const known =
@@ -93,13 +93,13 @@ export interface StartedJob {
   cpusPerTask: number;
   memoryMbPerTask: number;
   /** Kinds, sorted. */
-  licences: readonly string[];
+  licenses: readonly string[];
 }
 
 /** What is free now at a site. `admitStart` takes from it what it admits. */
 export interface FreeResources {
   machines: Map<number, FreeMachine>;
-  licences: Map<number, { kind: string; copies: number }>;
+  licenses: Map<number, { kind: string; copies: number }>;
   /** How many more jobs it may run; null: any number. */
   runs: number | null;
 }
@@ -132,13 +132,13 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (machine.memoryMb < tasks * job.memoryMbPerTask)
       return `machine ${machineId} has ${machine.memoryMb} MB free`;
   }
-  const kinds = start.licenceIds.map((id) => free.licences.get(id)?.kind ?? '').sort();
-  if (kinds.join() !== job.licences.join()) {
-    return `licences ${start.licenceIds.join(', ') || '(none)'} are not one of each kind: ${job.licences.join(', ') || '(none)'}`;
+  const kinds = start.licenseIds.map((id) => free.licenses.get(id)?.kind ?? '').sort();
+  if (kinds.join() !== job.licenses.join()) {
+    return `licenses ${start.licenseIds.join(', ') || '(none)'} are not one of each kind: ${job.licenses.join(', ') || '(none)'}`;
   }
-  for (const licenceId of start.licenceIds) {
-    if ((free.licences.get(licenceId) as { copies: number }).copies < 1)
-      return `licence ${licenceId} has no free copy`;
+  for (const licenseId of start.licenseIds) {
+    if ((free.licenses.get(licenseId) as { copies: number }).copies < 1)
+      return `license ${licenseId} has no free copy`;
   }
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId) as FreeMachine;
@@ -146,8 +146,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     else machine.places--;
     machine.memoryMb -= tasks * job.memoryMbPerTask;
   }
-  for (const licenceId of start.licenceIds) {
-    (free.licences.get(licenceId) as { copies: number }).copies--;
+  for (const licenseId of start.licenseIds) {
+    (free.licenses.get(licenseId) as { copies: number }).copies--;
   }
   if (free.runs !== null) free.runs--;
   return null;
@@ -188,7 +188,7 @@ export function schedulersJob(
     | 'tasks'
     | 'cpusPerTask'
     | 'memoryMbPerTask'
-    | 'licences'
+    | 'licenses'
     | 'os'
     | 'arch'
     | 'boost'
@@ -213,7 +213,7 @@ export function schedulersJob(
     tasks: job.tasks,
     cpusPerTask: job.cpusPerTask,
     memoryMbPerTask: job.memoryMbPerTask,
-    licences: job.licences,
+    licenses: job.licenses,
     os: job.os,
     arch: job.arch,
     boost: job.boost,

@@ -3,7 +3,7 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, Licence, Link, Machine, RunAverages, Site } from '../core/model.js';
+import type { Dataset, License, Link, Machine, RunAverages, Site } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import type { PrismaClient } from './generated/client.js';
 import type { JobArray } from './images.js';
@@ -26,7 +26,7 @@ export interface SimulatedWorld {
   sites: Site[];
   /** One counts unless it is drained or down, whether its agent is heard or not. */
   machines: Machine[];
-  licences: Licence[];
+  licenses: License[];
   datasets: Dataset[];
   links: Link[];
   /** Of users whose share of the grid is not 1. */
@@ -84,7 +84,7 @@ export class Simulations {
 
   /** Makes one this worker's; null when it is another's by now, or has ended. */
   async claim(id: number, worker: string): Promise<Claim | null> {
-    type Directory = [unknown, Site[], Machine[], Licence[]];
+    type Directory = [unknown, Site[], Machine[], License[]];
     type Data = [Dataset[], Link[], SimulatedWorld['quotas'], RunAverages[], ...unknown[]];
     type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory, Data];
     const row = await read<Row | null>(
@@ -97,7 +97,7 @@ export class Simulations {
     );
     if (row === null) return null;
     const [baseline, candidate, from, to, directory, data] = row;
-    const [, sites, machines, licences] = directory;
+    const [, sites, machines, licenses] = directory;
     const [datasets, links, quotas, averages] = data;
     return {
       id,
@@ -107,7 +107,7 @@ export class Simulations {
       to,
       sites,
       machines,
-      licences,
+      licenses,
       datasets,
       links,
       quotas,

@@ -14,7 +14,7 @@ import type {
   Dataset,
   Job,
   JobInput,
-  Licence,
+  License,
   Link,
   Machine,
   Move,
@@ -49,7 +49,7 @@ export interface GridImage {
   policy: Policy;
   sites: Site[];
   machines: Machine[];
-  licences: Licence[];
+  licenses: License[];
   /** Every job that has not ended, by id. */
   jobs: JobImage[];
   /** Margins (s) of the last dispatched jobs with a deadline, oldest first: level 1's window. */
@@ -108,7 +108,7 @@ export interface GridChanges {
    * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
    * jobs: what is missing from it may still be named by them.
    */
-  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licences'> | null;
+  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> | null;
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
@@ -132,7 +132,7 @@ export interface NewJob {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
-  licences: string[];
+  licenses: string[];
   os: string | null;
   arch: string | null;
   estimateS: number;
@@ -224,7 +224,7 @@ export interface Assignment {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
-  licences: string[];
+  licenses: string[];
   runTimeLimitS: number | null;
   arrayIndex: number | null;
   application: string;
@@ -363,7 +363,7 @@ export interface Store {
   loadGrid(marginWindow: number): Promise<GridImage>;
   /** 'too-old' when retention has passed the cursor: load again. */
   changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'>;
-  /** Reservations of all sites (only asked for where grid-wide licences exist). */
+  /** Reservations of all sites (only asked for where grid-wide licenses exist). */
   reservations(): Promise<Reservation[]>;
   /** Of one site (only asked for where its policy promises). */
   promises(siteId: number): Promise<KeptPromises>;
@@ -377,7 +377,7 @@ export interface Store {
    */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /**
-   * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licences against the truth.
+   * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licenses against the truth.
    *
    * `promises`: under a policy that promises, what the plan promises and the revision that it was made on. When the site has
    * another revision by now, nothing is done. Without it, what was promised is dropped.
@@ -422,7 +422,7 @@ export interface Store {
   /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;
   /** Sets the boost of jobs that have not ended. */
-  reprioritise(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
+  reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
 
   /** Silent machines, lost runs, passed deadlines, exceeded limits: what time does when nobody reports it. */
   sweep(rules: SweepRules): Promise<SweepOutcome>;

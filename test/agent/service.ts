@@ -176,7 +176,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       tasks: 1,
       cpusPerTask: 1,
       memoryMbPerTask: 0,
-      licences: [],
+      licenses: [],
       application: 'test',
       machines: [{ machine: 'machine_1', name: 'a', tasks: 1 }],
       plannedSeconds: 1,

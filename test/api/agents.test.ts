@@ -41,7 +41,7 @@ interface Batch {
   assignments: ({ job: string; epoch: number; action: string } & Json)[];
 }
 const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete assignments {
-  job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licences runTimeLimitSeconds
+  job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitSeconds
   arrayIndex application plannedSeconds simulatedSeconds simulatedIoSeconds machines { machine name tasks } } } }`;
 function assignments(after?: string) {
   const batches: Batch[] = [];
@@ -139,7 +139,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     job: Json;
   }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
     stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
-    runs { epoch site { name } allocations { machine { name } tasks } licences { id } policyVersion exitCode cause cpuSeconds ioWaitSeconds plannedSeconds }
+    runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuSeconds ioWaitSeconds plannedSeconds }
     decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms } job { id } } }
     events { nodes { sequence fromState toState } } } }`);
   expect(job).toMatchObject({

@@ -46,7 +46,7 @@ beforeEach(() => {
 describe('sites', () => {
   test('are registered, changed, drained and removed; each step wakes who is concerned and is in the audit log', async () => {
     const fields =
-      'id name state latitude longitude localPolicy machines { id } licences { id } reservation { at }';
+      'id name state latitude longitude localPolicy machines { id } licenses { id } reservation { at }';
     const made = await change(
       'registerSite',
       'RegisterSiteInput',
@@ -165,29 +165,29 @@ describe('sites', () => {
   });
 });
 
-describe('machines and licences', () => {
-  test('a licence pool of a site or the grid, machines that can run it, what is in use', async () => {
+describe('machines and licenses', () => {
+  test('a license pool of a site or the grid, machines that can run it, what is in use', async () => {
     const site = await newSite();
     const other = await newSite();
     const own = await change(
-      'registerLicence',
-      'RegisterLicenceInput',
+      'registerLicense',
+      'RegisterLicenseInput',
       { kind: 'matlab', copies: 2, site },
       'id kind copies inUse site { id }',
     );
     expect(own).toMatchObject({ kind: 'matlab', copies: 2, inUse: 0, site: { id: site } });
     api.wakes.length = 0;
     const grid = await change(
-      'registerLicence',
-      'RegisterLicenceInput',
+      'registerLicense',
+      'RegisterLicenseInput',
       { kind: 'matlab', copies: 5 },
       'id site { id }',
     );
     expect(grid.site).toBeNull();
     expect(api.wakes).toEqual(expect.arrayContaining(['root', number(site), number(other)]));
-    const licences = [own.id, grid.id] as string[];
-    const machine = await newMachine(site, { licences, os: 'plan9', architecture: 'mips', benchmark: 2.5 });
-    const look = `{ node(id: "${machine}") { ... on Machine { os architecture benchmark state silent cpusUsed memoryUsedMb site { id } licences { id } } } }`;
+    const licenses = [own.id, grid.id] as string[];
+    const machine = await newMachine(site, { licenses, os: 'plan9', architecture: 'mips', benchmark: 2.5 });
+    const look = `{ node(id: "${machine}") { ... on Machine { os architecture benchmark state silent cpusUsed memoryUsedMb site { id } licenses { id } } } }`;
     expect(await api.must(look)).toEqual({
       node: {
         os: 'plan9',
@@ -198,7 +198,7 @@ describe('machines and licences', () => {
         cpusUsed: 0,
         memoryUsedMb: 0,
         site: { id: site },
-        licences: licences.map((id) => ({ id })),
+        licenses: licenses.map((id) => ({ id })),
       },
     });
     expect(
@@ -207,19 +207,19 @@ describe('machines and licences', () => {
         name: 'm',
         cpus: 1,
         memoryMb: 1,
-        licences,
+        licenses,
       }),
     ).toMatchObject({ code: 'CONFLICT' });
     expect(
-      await change('updateLicence', 'UpdateLicenceInput', { licence: own.id, copies: 7 }, 'copies'),
+      await change('updateLicense', 'UpdateLicenseInput', { license: own.id, copies: 7 }, 'copies'),
     ).toEqual({ copies: 7 });
     expect(
-      await change('updateLicence', 'UpdateLicenceInput', { licence: own.id, copies: -1 }),
+      await change('updateLicense', 'UpdateLicenseInput', { license: own.id, copies: -1 }),
     ).toMatchObject({ code: 'BAD_USER_INPUT' });
-    expect(await on('removeLicence', 'licence', own.id as string)).toEqual({ id: own.id });
-    expect(await api.must(look)).toMatchObject({ node: { licences: [{ id: grid.id }] } });
-    const { licences: list } = await api.must<{ licences: { nodes: { id: string }[] } }>(
-      '{ licences { nodes { id kind } } }',
+    expect(await on('removeLicense', 'license', own.id as string)).toEqual({ id: own.id });
+    expect(await api.must(look)).toMatchObject({ node: { licenses: [{ id: grid.id }] } });
+    const { licenses: list } = await api.must<{ licenses: { nodes: { id: string }[] } }>(
+      '{ licenses { nodes { id kind } } }',
     );
     expect(list.nodes).toEqual([{ id: grid.id, kind: 'matlab' }]);
   });
@@ -405,13 +405,13 @@ describe('the policy', () => {
     const second = await change<Policy>(
       'setWeights',
       'SetWeightsInput',
-      { expectedVersion: 1, reason: 'licences matter', dispatch: { licenses: 3 }, local: { aging: 0.5 } },
+      { expectedVersion: 1, reason: 'licenses matter', dispatch: { licenses: 3 }, local: { aging: 0.5 } },
       FIELDS,
     );
     expect(second).toMatchObject({
       id: 'policy_2',
       version: 2,
-      reason: 'licences matter',
+      reason: 'licenses matter',
       author: { name: 'admin' },
       document: { dispatch: { weights: { licenses: 3, deadline: 1 } }, local: { weights: { aging: 0.5 } } },
     });
@@ -454,7 +454,7 @@ describe('the policy', () => {
     expect(audit.nodes).toEqual([
       { action: 'revertPolicy', target: 'policy_4', reason: 'back' },
       { action: 'updatePolicy', target: 'policy_3', reason: 'ls' },
-      { action: 'setWeights', target: 'policy_2', reason: 'licences matter' },
+      { action: 'setWeights', target: 'policy_2', reason: 'licenses matter' },
     ]);
   });
 
@@ -501,8 +501,8 @@ describe('the policy', () => {
 test('node finds every kind of object, and says what it is', async () => {
   const site = await newSite();
   const machine = await newMachine(site);
-  const licence = (
-    await change<{ id: string }>('registerLicence', 'RegisterLicenceInput', { kind: unique('k'), copies: 1 })
+  const license = (
+    await change<{ id: string }>('registerLicense', 'RegisterLicenseInput', { kind: unique('k'), copies: 1 })
   ).id;
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
     'mutation { submitJobs(input: { jobs: [{ command: "x" }] }) { jobIds } }',
@@ -512,7 +512,7 @@ test('node finds every kind of object, and says what it is', async () => {
     events: { nodes: { id: string }[] };
   }>('{ viewer { apiKeys { id } } events(first: 1) { nodes { id } } }');
   const ids: Record<string, string | undefined> = {
-    ...{ Site: site, Machine: machine, Licence: licence, User: 'user_1', Policy: 'policy_1' },
+    ...{ Site: site, Machine: machine, License: license, User: 'user_1', Policy: 'policy_1' },
     ...{ Job: submitJobs.jobIds[0], ApiKey: viewer.apiKeys[0]?.id, Event: events.nodes[0]?.id },
   };
   for (const [type, id] of Object.entries(ids)) {

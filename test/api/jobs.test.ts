@@ -47,7 +47,7 @@ describe('submitting', () => {
       tasks: 2,
       cpusPerTask: 3,
       memoryMbPerTask: 4,
-      licences: ['z', 'a'],
+      licenses: ['z', 'a'],
       os: 'linux',
       architecture: 'x64',
       estimateSeconds: 1.5,
@@ -64,7 +64,7 @@ describe('submitting', () => {
     expect(errors).toEqual([]);
     const { job } = await api.must<{ job: object }>(
       `query ($id: ID!) { job(id: $id) { name application group arrayIndex command arguments environment workingDirectory
-        tasks cpusPerTask memoryMbPerTask licences os architecture estimateSeconds referenceBenchmark runTimeLimitSeconds
+        tasks cpusPerTask memoryMbPerTask licenses os architecture estimateSeconds referenceBenchmark runTimeLimitSeconds
         deadline inputMb outputMb restartable boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
       { id: jobIds[0] },
     );
@@ -72,7 +72,7 @@ describe('submitting', () => {
     expect(job).toEqual({
       ...same,
       environment: JSON.parse('{"A":"1,\\"2\\"","__proto__":"p"}'),
-      licences: ['a', 'z'],
+      licenses: ['a', 'z'],
       deadline: '2031-02-03T03:05:06.789Z',
       state: 'HELD',
       user: { name: 'admin' },
@@ -200,7 +200,7 @@ describe('submitting', () => {
           { name: 'B', value: '' },
         ],
       },
-      { command: 'x', licences: ['a', 'a'], name: 'n'.repeat(201), arguments: ['\ud800'] },
+      { command: 'x', licenses: ['a', 'a'], name: 'n'.repeat(201), arguments: ['\ud800'] },
     ]);
     expect({ jobIds, jobs }).toEqual({ jobIds: [], jobs: [] });
     const fields = errors.map(({ index, field }) => `${index} ${field}`);
@@ -216,7 +216,7 @@ describe('submitting', () => {
         ],
         ...['2 boost', '2 command', '2 inputMb', '2 runTimeLimitSeconds', '2 workingDirectory'],
         ...['3 environment.name', '3 environment.name', '3 environment.value'],
-        ...['4 arguments', '4 licences', '4 name'],
+        ...['4 arguments', '4 licenses', '4 name'],
       ].sort(),
     );
     expect(errors.find(({ field }) => field === 'cpusPerTask')).toEqual({
@@ -235,9 +235,9 @@ describe('submitting', () => {
       { field: 'boost', code: 'FORBIDDEN' },
     ]);
     const { jobIds } = await submit([{ command: 'x', boost: -1 }], {}, key);
-    const raise = `mutation ($ids: [ID!]) { reprioritiseJobs(selection: { ids: $ids }, boost: 1) { jobIds } }`;
+    const raise = `mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 1) { jobIds } }`;
     expect(await refused(raise, { ids: jobIds }, key)).toMatchObject({ code: 'FORBIDDEN' });
-    expect(await api.must(raise, { ids: jobIds })).toEqual({ reprioritiseJobs: { jobIds } });
+    expect(await api.must(raise, { ids: jobIds })).toEqual({ reprioritizeJobs: { jobIds } });
   });
 
   test('values of the wrong type are refused with their place', async () => {
@@ -336,7 +336,7 @@ describe('submitting', () => {
 });
 
 describe('acting on jobs', () => {
-  test('hold, release, reprioritise, cancel; what cannot be done is told for each job', async () => {
+  test('hold, release, reprioritize, cancel; what cannot be done is told for each job', async () => {
     const { key } = await api.user('USER', unique('u'));
     const { jobIds } = await submit([{ command: 'a' }, { command: 'b' }], {}, key);
     const act = async (field: string, rest = '') => {
@@ -358,7 +358,7 @@ describe('acting on jobs', () => {
       jobIds: [],
       unchanged: [{ code: 'CONFLICT' }, { code: 'CONFLICT' }],
     });
-    expect(await act('reprioritiseJobs', ', boost: -7')).toMatchObject({
+    expect(await act('reprioritizeJobs', ', boost: -7')).toMatchObject({
       jobs: [{ boost: -7 }, { boost: -7 }],
     });
     expect(await act('releaseJobs')).toMatchObject({ jobs: [{ state: 'QUEUED' }, { state: 'QUEUED' }] });

@@ -1,4 +1,4 @@
-/** Job ratios: what is learnt from runs, its history in pages, and its news without gap or repeat. */
+/** Job ratios: what is learned from runs, its history in pages, and its news without gap or repeat. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { unique, withApi } from './support/api.js';
 import { follow, settled } from './support/follow.js';

@@ -62,7 +62,7 @@ describe('the schema', () => {
   });
 
   test('takes no resolver for what it does not have', () => {
-    expect(() => createSchema({ Job: { colour: () => 'red' } })).toThrow(/Job\.colour/);
+    expect(() => createSchema({ Job: { color: () => 'red' } })).toThrow(/Job\.color/);
     expect(() => createSchema({ Planet: {} })).toThrow(/Planet/);
     expect(createSchema(resolvers).getQueryType()?.getFields().jobs?.resolve).toBeTypeOf('function');
   });

@@ -140,7 +140,7 @@ describe('a what-if', () => {
         difference: { ended: 0, deadlineMisses: 0 },
       },
       userClasses: [{ userClass: 'REGULAR', baseline: { ended: 3 } }],
-      sites: [{ baseline: { ended: 3, utilisation: 360 / 440 }, candidate: { utilisation: 360 / 520 } }],
+      sites: [{ baseline: { ended: 3, utilization: 360 / 440 }, candidate: { utilization: 360 / 520 } }],
     });
     expect(result?.all.difference.waitMeanS).toBeCloseTo(109 / 3, 9);
     const { audit } = await api.must<{ audit: { nodes: Json[] } }>(

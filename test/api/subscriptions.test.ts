@@ -137,7 +137,7 @@ describe('jobUpdated', () => {
 });
 
 describe('siteUpdated', () => {
-  test('tells of a site, its machines and its licences', async () => {
+  test('tells of a site, its machines and its licenses', async () => {
     const name = unique('site');
     const after = await latestCursor();
     const { registerSite } = await api.must<{ registerSite: { id: string } }>(
@@ -159,13 +159,13 @@ describe('siteUpdated', () => {
       { site },
     );
     await api.must(
-      'mutation ($site: ID!) { registerLicence(input: { site: $site, kind: "k", copies: 1 }) { id } }',
+      'mutation ($site: ID!) { registerLicense(input: { site: $site, kind: "k", copies: 1 }) { id } }',
       { site },
     );
     await api.must('mutation ($site: ID!) { drainSite(site: $site) { id } }', { site });
     await expect
       .poll(() => updates.got.map(({ event }) => event.kind))
-      .toEqual(['SITE', 'MACHINE', 'LICENCE', 'SITE']);
+      .toEqual(['SITE', 'MACHINE', 'LICENSE', 'SITE']);
     expect(updates.got.at(-1)?.site).toEqual({ name, state: 'DRAINING', machines: [{ name: 'm' }] });
   });
 });

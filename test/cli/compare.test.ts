@@ -42,11 +42,11 @@ describe('switchyard compare', () => {
       'gantt-fcfs.svg',
       'queued-cpus.svg',
       'queued-jobs.svg',
-      'utilisation.svg',
+      'utilization.svg',
       'wait.svg',
     ]);
     const read = (file: string) => readFileSync(join(plots, file), 'utf8');
-    for (const file of ['wait.svg', 'utilisation.svg', 'queued-jobs.svg', 'queued-cpus.svg'])
+    for (const file of ['wait.svg', 'utilization.svg', 'queued-jobs.svg', 'queued-cpus.svg'])
       expect(marks(read(file), 'line')).toHaveLength(2);
     // Under EASY the third starts beside the first, above it; under FCFS it waits for the second.
     const third = (policy: string) => box(marks(read(`gantt-${policy}.svg`), 'rect').at(-1)!);

@@ -85,7 +85,7 @@ describe('job ratio', () => {
     return job!.site!.name;
   }
 
-  it('data-intensive jobs follow the data and compute jobs the power, as history is learnt', async () => {
+  it('data-intensive jobs follow the data and compute jobs the power, as history is learned', async () => {
     // This machine's own site is not part of it.
     expect((await service.cli('drain', 'local')).code).toBe(0);
     await site('near', 2, 100);
@@ -108,7 +108,7 @@ describe('job ratio', () => {
     expect((await service.json<{ source: string }>('ratio', 'solve')).source).toBe('USER');
     expect(await ranAt('solve', 1, 0.01)).toBe('near');
 
-    // What was learnt is told, and moves the next jobs.
+    // What was learned is told, and moves the next jobs.
     const [line] = await watched.printed(/.*"application":"solve".*\n/);
     const { point } = JSON.parse(line) as {
       point: { runs: number; computation: number; site: { name: string } };

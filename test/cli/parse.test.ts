@@ -130,7 +130,7 @@ describe('job options', () => {
 
   it('give every field', () => {
     const words =
-      '--name n --application a --group g --tasks 2 --cpus 3 --memory-mb 4 --licence x --licence y,z --os linux --arch arm64 ' +
+      '--name n --application a --group g --tasks 2 --cpus 3 --memory-mb 4 --license x --license y,z --os linux --arch arm64 ' +
       '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --input-mb 5 --output-mb 6 --env A=b,c --env B= ' +
       '--dir /tmp --boost -7 --simulated-run 30 --no-restart --hold run --hold';
     expect(parse(...words.split(' ')).job).toEqual({
@@ -142,7 +142,7 @@ describe('job options', () => {
       tasks: 2,
       cpusPerTask: 3,
       memoryMbPerTask: 4,
-      licences: ['x', 'y', 'z'],
+      licenses: ['x', 'y', 'z'],
       os: 'linux',
       architecture: 'arm64',
       estimateSeconds: 600,

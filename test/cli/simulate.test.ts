@@ -33,7 +33,7 @@ describe('switchyard simulate', () => {
     expect(JSON.parse(await switchyard('simulate', '--json', '--trace', trace))).toMatchObject({
       jobs: 2,
       makespan: 20,
-      utilisation: 0.75,
+      utilization: 0.75,
       wait: { mean: 5, max: 10 },
     });
     const text = await switchyard('simulate', '--trace', trace, '--processors', '1', '--policy', 'fcfs');
@@ -78,7 +78,7 @@ describe('switchyard simulate --plots', () => {
     const [a, b] = [join(folder, 'plots', 'a'), join(folder, 'plots', 'b')];
     for (const plots of [a, b]) await switchyard('simulate', '--trace', trace, '--plots', plots);
     const files = readdirSync(a).sort();
-    expect(files).toEqual(['gantt.svg', 'queued-cpus.svg', 'queued-jobs.svg', 'utilisation.svg', 'wait.svg']);
+    expect(files).toEqual(['gantt.svg', 'queued-cpus.svg', 'queued-jobs.svg', 'utilization.svg', 'wait.svg']);
     for (const file of files) expect(readFileSync(join(a, file))).toEqual(readFileSync(join(b, file)));
     const gantt = readFileSync(join(a, 'gantt.svg'), 'utf8');
     expect(marks(gantt, 'rect')).toHaveLength(2);

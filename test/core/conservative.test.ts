@@ -18,9 +18,9 @@ const CONSERVATIVE = policyOf(100);
 /** Runs the site's cycle, applies all of it and keeps what it promised. */
 function cycle(grid: Grid, now: number, policy = CONSERVATIVE, siteId = 1): SitePlan {
   const made = plan(grid, now, policy, siteId);
-  for (const { jobId, allocations, licenceIds, plannedDuration } of made.starts) {
+  for (const { jobId, allocations, licenseIds, plannedDuration } of made.starts) {
     const plannedEnd = now + plannedDuration;
-    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenceIds, start: now, plannedEnd });
+    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
   }
   grid.setReservation(siteId, made.reservation);
   grid.keepPromises(siteId, made.promises);
@@ -104,18 +104,18 @@ describe('promises', () => {
     expect(started(cycle(grid, 6))).toEqual([4]);
   });
 
-  it('move up when another site gives a grid-wide licence back', () => {
+  it('move up when another site gives a grid-wide license back', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, licences: [1] },
-        { id: 2, siteId: 2, licences: [1] },
+        { id: 1, licenses: [1] },
+        { id: 2, siteId: 2, licenses: [1] },
       ],
       [pool],
     );
-    queue(grid, { 1: { licences: ['cad'], estimate: 100 } }, 2);
+    queue(grid, { 1: { licenses: ['cad'], estimate: 100 } }, 2);
     cycle(grid, 1, CONSERVATIVE, 2);
-    queue(grid, { 2: { licences: ['cad'] } });
+    queue(grid, { 2: { licenses: ['cad'] } });
     expect(promised(cycle(grid, 2))).toEqual({ 2: 101 });
     grid.endRun(1);
     expect(started(cycle(grid, 3))).toEqual([2]);
@@ -128,14 +128,14 @@ describe('promises', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, licences: [1] },
-        { id: 2, siteId: 2, licences: [1] },
+        { id: 1, licenses: [1] },
+        { id: 2, siteId: 2, licenses: [1] },
       ],
       [pool],
     );
-    queue(grid, { 1: { licences: ['cad'], estimate: 10 }, 2: { licences: ['cad'], estimate: 20 } }, 2);
+    queue(grid, { 1: { licenses: ['cad'], estimate: 10 }, 2: { licenses: ['cad'], estimate: 20 } }, 2);
     expect(started(cycle(grid, 2, policy, 2))).toEqual([1]);
-    queue(grid, { 3: { licences: ['cad'], estimate: 20 } });
+    queue(grid, { 3: { licenses: ['cad'], estimate: 20 } });
     expect(cycle(grid, 3, policy).reservation).toMatchObject({ at: 32, madeAt: 3 });
     // Job 1 is late, and meanwhile the other's instant has come.
     expect(cycle(grid, 40, policy, 2)).toMatchObject({ starts: [], reservation: { madeAt: 2 } });

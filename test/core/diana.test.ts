@@ -73,7 +73,7 @@ describe('where a new job goes', () => {
       siteId: 2,
       epoch: 1,
       allocations: [{ machineId: 2, tasks: 1 }],
-      licenceIds: [],
+      licenseIds: [],
       start: 0,
       plannedEnd: 1000,
     });

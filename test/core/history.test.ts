@@ -68,7 +68,7 @@ describe('job ratio', () => {
   const anyRecord = fc.record({
     application: fc.constantFrom('a', 'b', 'c'),
     userId: fc.integer({ min: 1, max: 3 }),
-    licences: fc.constantFrom([], ['x']),
+    licenses: fc.constantFrom([], ['x']),
     runs: fc.array(anyRun, { minLength: 1, maxLength: 4 }),
   });
 
@@ -77,8 +77,8 @@ describe('job ratio', () => {
       fc.property(fc.array(anyRecord, { maxLength: 20 }), fc.infiniteStream(fc.nat(100)), (shapes, keys) => {
         const live = new JobHistory();
         const latest = new Map<string, RunAverages>();
-        for (const { application, userId, licences, runs } of shapes) {
-          const kinds = resourceKinds({ licences, os: null, arch: null });
+        for (const { application, userId, licenses, runs } of shapes) {
+          const kinds = resourceKinds({ licenses, os: null, arch: null });
           const key = JSON.stringify([application, userId, kinds]);
           const record = replay(runs, latest.get(key) ?? none(application, userId, kinds));
           latest.set(key, record);
@@ -91,8 +91,8 @@ describe('job ratio', () => {
         for (const { record } of shuffled) loaded.set(record);
         for (const application of ['a', 'b', 'c', 'd']) {
           for (const userId of [1, 2, 3, 4]) {
-            for (const licences of [[], ['x']]) {
-              const asks = job({ id: 1, application, userId, licences });
+            for (const licenses of [[], ['x']]) {
+              const asks = job({ id: 1, application, userId, licenses });
               const ratio = live.ratioOf(asks);
               expect(ratio.computation).toBeGreaterThanOrEqual(0);
               expect(ratio.computation + ratio.dataIntensive).toBe(1);
@@ -106,14 +106,14 @@ describe('job ratio', () => {
 
   it("falls back from the application's runs to the user's, everybody's, what is declared, one half", () => {
     const history = new JobHistory();
-    const of = (application: string, userId: number, licences: string[] = [], computationShare = 0.9) => {
-      const asks = job({ id: 1, application, userId, licences, data: jobData({ computationShare }) });
+    const of = (application: string, userId: number, licenses: string[] = [], computationShare = 0.9) => {
+      const asks = job({ id: 1, application, userId, licenses, data: jobData({ computationShare }) });
       const { computation, source, runs } = history.ratioOf(asks);
       return [computation, source, runs];
     };
     expect(of('a', 1)).toEqual([0.9, 'DECLARED', 0]);
     expect(history.ratioOf(job({ id: 1 }))).toMatchObject({ computation: 0.5, source: 'UNKNOWN' });
-    const kinds = resourceKinds({ licences: [], os: null, arch: null });
+    const kinds = resourceKinds({ licenses: [], os: null, arch: null });
     const record = (application: string, userId: number, count: number, executionS: number): void =>
       history.set({ application, userId, kinds, count, turnaroundS: 8, executionS, ioS: 8 - executionS });
     record('a', 1, 1, 2);

@@ -14,7 +14,7 @@ const machineOf = (cpus: number, i: number): MachineState => ({
     benchmark: 1,
     os: '',
     arch: '',
-    licences: [],
+    licenses: [],
     available: true,
   },
   maxTasks: null,

@@ -14,18 +14,18 @@ function play({ sites, policy, events }: Given, onPlan?: (world: World, plan: Si
 }
 
 describe('safety', () => {
-  it('never over-commits CPUs, places, memory, licences or a site, and starts jobs only where they can run', () => {
+  it('never over-commits CPUs, places, memory, licenses or a site, and starts jobs only where they can run', () => {
     fc.assert(
       fc.property(world, (given) => {
         const check = (w: World): void => {
-          const { cpus, tasks, memoryMb, licences } = usage(w.running.values(), -1);
+          const { cpus, tasks, memoryMb, licenses } = usage(w.running.values(), -1);
           for (const machine of w.machines) {
             const { maxTasks } = machine;
             if (maxTasks) expect(tasks.get(machine.id) ?? 0).toBeLessThanOrEqual(maxTasks);
             else expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
             expect(memoryMb.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.memoryMb);
           }
-          for (const { id, copies } of w.licences) expect(licences.get(id) ?? 0).toBeLessThanOrEqual(copies);
+          for (const { id, copies } of w.licenses) expect(licenses.get(id) ?? 0).toBeLessThanOrEqual(copies);
           for (const { id, maxRunningJobs } of w.sites)
             expect(runsAt(w, id)).toBeLessThanOrEqual(maxRunningJobs ?? Infinity);
         };
@@ -52,7 +52,7 @@ describe('safety', () => {
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
           expect(reservation.at).toBeGreaterThanOrEqual(w.now);
-          const { cpus, memoryMb, licences } = usage(
+          const { cpus, memoryMb, licenses } = usage(
             [...w.running.values(), ...started(w, plan)],
             reservation.at,
           );
@@ -63,8 +63,8 @@ describe('safety', () => {
               machine.memoryMb,
             );
           }
-          for (const id of reservation.licenceIds) {
-            expect((licences.get(id) ?? 0) + 1).toBeLessThanOrEqual(copiesOf(w, id));
+          for (const id of reservation.licenseIds) {
+            expect((licenses.get(id) ?? 0) + 1).toBeLessThanOrEqual(copiesOf(w, id));
           }
         });
       }),
@@ -108,7 +108,7 @@ describe('safety', () => {
     );
   });
 
-  it('backfills only what leaves every reservation of other sites its grid-wide licences', () => {
+  it('backfills only what leaves every reservation of other sites its grid-wide licenses', () => {
     fc.assert(
       fc.property(world, ({ sites, ...rest }) => {
         const shared = sites.map((site) => ({
@@ -121,9 +121,9 @@ describe('safety', () => {
           for (const reservation of w.reservations.values()) {
             if (reservation.siteId === plan.siteId || !stands(w, reservation)) continue;
             const at = Math.max(w.now, reservation.at);
-            const before = usage([...w.running.values(), ...heads], at).licences;
-            const after = usage([...w.running.values(), ...all], at).licences;
-            for (const id of reservation.licenceIds) {
+            const before = usage([...w.running.values(), ...heads], at).licenses;
+            const after = usage([...w.running.values(), ...all], at).licenses;
+            for (const id of reservation.licenseIds) {
               const free = (used: Map<number, number>) => copiesOf(w, id) - (used.get(id) ?? 0);
               if (free(before) >= 1) expect(free(after)).toBeGreaterThanOrEqual(1);
             }
@@ -211,19 +211,19 @@ describe('determinism', () => {
   });
 });
 
-const copiesOf = (w: World, licenceId: number): number =>
-  w.licences.find(({ id }) => id === licenceId)?.copies ?? 0;
+const copiesOf = (w: World, licenseId: number): number =>
+  w.licenses.find(({ id }) => id === licenseId)?.copies ?? 0;
 
 /** The plan's starts as runs. */
 function started(w: World, plan: SitePlan): { job: Job; run: Run }[] {
-  return plan.starts.map(({ jobId, siteId, allocations, licenceIds, plannedDuration }) => ({
+  return plan.starts.map(({ jobId, siteId, allocations, licenseIds, plannedDuration }) => ({
     job: w.atSite.get(jobId)?.job as Job,
     run: {
       jobId,
       siteId,
       epoch: 1,
       allocations,
-      licenceIds,
+      licenseIds,
       start: w.now,
       plannedEnd: w.now + plannedDuration,
     },
@@ -244,19 +244,19 @@ const isShared = (w: World, siteId: number): boolean =>
 const stands = (w: World, { jobId, siteId }: Reservation): boolean =>
   w.atSite.get(jobId)?.siteId === siteId && w.sites.find(({ id }) => id === siteId)?.state === 'UP';
 
-/** All tasks are placed, on able and available machines of the site, with one usable licence of each kind. */
+/** All tasks are placed, on able and available machines of the site, with one usable license of each kind. */
 function checkStart(
   w: World,
   job: Job,
-  start: { siteId: number; allocations: Run['allocations']; licenceIds: readonly number[] },
+  start: { siteId: number; allocations: Run['allocations']; licenseIds: readonly number[] },
 ): void {
   expect(start.allocations.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(job.tasks);
-  const kinds = start.licenceIds.map((id) => {
-    const licence = w.licences.find((l) => l.id === id);
-    expect([null, start.siteId]).toContain(licence?.siteId);
-    return licence?.kind;
+  const kinds = start.licenseIds.map((id) => {
+    const license = w.licenses.find((l) => l.id === id);
+    expect([null, start.siteId]).toContain(license?.siteId);
+    return license?.kind;
   });
-  expect(kinds).toEqual(job.licences);
+  expect(kinds).toEqual(job.licenses);
   for (const { machineId } of start.allocations) {
     const machine = w.machines.find(({ id }) => id === machineId) as Machine;
     expect(machine.siteId).toBe(start.siteId);
@@ -271,12 +271,12 @@ function checkStart(
 const isAble = (w: World, machine: Machine, job: Job): boolean =>
   machine.available &&
   (job.os === null || job.os === machine.os) &&
-  job.licences.every((kind) =>
-    w.licences.some(
+  job.licenses.every((kind) =>
+    w.licenses.some(
       (l) =>
         l.kind === kind &&
         (l.siteId === null || l.siteId === machine.siteId) &&
-        machine.licences.includes(l.id),
+        machine.licenses.includes(l.id),
     ),
   );
 
@@ -287,9 +287,9 @@ const maxRunsOf = (w: World, siteId: number): number =>
 function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
   const used = usage(runs, at);
   if (runs.filter(({ run }) => run.siteId === siteId).length >= maxRunsOf(w, siteId)) return false;
-  for (const kind of job.licences) {
-    const pools = w.licences.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
-    if (!pools.some((l) => (used.licences.get(l.id) ?? 0) < l.copies)) return false;
+  for (const kind of job.licenses) {
+    const pools = w.licenses.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
+    if (!pools.some((l) => (used.licenses.get(l.id) ?? 0) < l.copies)) return false;
   }
   let tasks = 0;
   for (const machine of w.machines) {

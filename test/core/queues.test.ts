@@ -131,29 +131,29 @@ describe('the choice of a site', () => {
     expect(dispatch(grid, policyOf({ queueLimit: 2 })).moves[0]?.reason).toBe('SHORTEST_QUEUE');
   });
 
-  it('counts no CPU, no memory and no copy of a licence twice', () => {
+  it('counts no CPU, no memory and no copy of a license twice', () => {
     const pool = { id: 1, kind: 'cad', copies: 2, siteId: null };
-    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, memoryMb: 100, licences: [1] }));
+    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, memoryMb: 100, licenses: [1] }));
     const grid = gridOf(machines, [pool]);
     for (let id = 1; id <= 9; id++) grid.placeAtRoot(job({ id, cpusPerTask: 2 }));
     expect(movesOf(grid, {})).toHaveLength(4);
     for (let id = 1; id <= 9; id++) grid.placeAtRoot(job({ id, memoryMbPerTask: 60 }));
     expect(movesOf(grid, {})).toHaveLength(2);
-    for (let id = 1; id <= 9; id++) grid.placeAtRoot(job({ id, licences: ['cad'] }));
+    for (let id = 1; id <= 9; id++) grid.placeAtRoot(job({ id, licenses: ['cad'] }));
     expect(movesOf(grid, {})).toHaveLength(2);
   });
 
-  it('leaves another site the grid-wide licence that is reserved there', () => {
+  it('leaves another site the grid-wide license that is reserved there', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
-    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, licences: [1] }));
+    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, licenses: [1] }));
     const grid = gridOf(machines, [pool]);
     grid.placeAtSite(job({ id: 90, cpusPerTask: 4, estimate: 50 }), 1);
     apply(grid);
-    grid.placeAtSite(job({ id: 91, licences: ['cad'] }), 1);
+    grid.placeAtSite(job({ id: 91, licenses: ['cad'] }), 1);
     apply(grid);
-    expect(grid.siteEntry(1).reservation).toMatchObject({ jobId: 91, at: 50, licenceIds: [1] });
-    grid.placeAtRoot(job({ id: 1, licences: ['cad'], estimate: 60 }));
-    grid.placeAtRoot(job({ id: 2, licences: ['cad'], estimate: 40 }));
+    expect(grid.siteEntry(1).reservation).toMatchObject({ jobId: 91, at: 50, licenseIds: [1] });
+    grid.placeAtRoot(job({ id: 1, licenses: ['cad'], estimate: 60 }));
+    grid.placeAtRoot(job({ id: 2, licenses: ['cad'], estimate: 40 }));
     expect(movesOf(grid, { order: 'FF' })).toEqual([[2, 2]]);
   });
 });

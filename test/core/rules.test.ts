@@ -164,7 +164,7 @@ describe('dispatch', () => {
       { memoryMbPerTask: 101 },
       { cpusPerTask: 8, memoryMbPerTask: 60 },
       { os: 'plan9' },
-      { licences: ['matlab'] },
+      { licenses: ['matlab'] },
       { tasks: 13 },
     ];
     for (const [i, wish] of wishes.entries()) grid.placeAtRoot(job({ id: i + 1, ...wish }));
@@ -174,7 +174,7 @@ describe('dispatch', () => {
       'NEVER_FITS_MEMORY',
       'NEVER_FITS_TOGETHER',
       'NEVER_FITS_PLATFORM',
-      'NEVER_FITS_LICENCES',
+      'NEVER_FITS_LICENSES',
       'NEVER_FITS_CPUS',
     ]);
     expect(dispatch(grid).waitingByReason).toMatchObject({ NEVER_FITS_CPUS: 2 });
@@ -336,36 +336,36 @@ describe('site cycle', () => {
     expect(made).toMatchObject({ reservation: null, waitingByReason: { NO_MACHINE_NOW: 1 } });
   });
 
-  it('uses the site’s own licences first, then the grid’s', () => {
-    const licences = [
+  it('uses the site’s own licenses first, then the grid’s', () => {
+    const licenses = [
       { id: 1, kind: 'x', copies: 1, siteId: null },
       { id: 2, kind: 'x', copies: 1, siteId: 1 },
     ];
-    const grid = gridOf([{ id: 1, licences: [1, 2] }], licences);
-    for (const id of [1, 2, 3]) grid.placeAtSite(job({ id, submit: id, licences: ['x'] }), 1);
+    const grid = gridOf([{ id: 1, licenses: [1, 2] }], licenses);
+    for (const id of [1, 2, 3]) grid.placeAtSite(job({ id, submit: id, licenses: ['x'] }), 1);
     const made = apply(grid);
-    expect(made.starts.map(({ licenceIds }) => licenceIds)).toEqual([[2], [1]]);
+    expect(made.starts.map(({ licenseIds }) => licenseIds)).toEqual([[2], [1]]);
     expect(made).toMatchObject({
-      reservation: { jobId: 3, at: 100, licenceIds: [2] },
-      waitingByReason: { LICENCES_BUSY: 1 },
+      reservation: { jobId: 3, at: 100, licenseIds: [2] },
+      waitingByReason: { LICENSES_BUSY: 1 },
     });
   });
 
-  it('keeps a grid-wide licence for the older reservation of another site', () => {
+  it('keeps a grid-wide license for the older reservation of another site', () => {
     const pool = { id: 1, kind: 'x', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, licences: [1] },
-        { id: 2, siteId: 2, licences: [1] },
+        { id: 1, licenses: [1] },
+        { id: 2, siteId: 2, licenses: [1] },
       ],
       [pool],
     );
     grid.placeAtSite(job({ id: 1, cpusPerTask: 4, estimate: 50 }), 1);
     apply(grid);
-    grid.placeAtSite(job({ id: 2, licences: ['x'], estimate: 100 }), 1);
-    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 2, at: 50, licenceIds: [1] });
-    grid.placeAtSite(job({ id: 3, licences: ['x'], estimate: 48 }), 2);
-    grid.placeAtSite(job({ id: 4, licences: ['x'], estimate: 49 }), 2);
+    grid.placeAtSite(job({ id: 2, licenses: ['x'], estimate: 100 }), 1);
+    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 2, at: 50, licenseIds: [1] });
+    grid.placeAtSite(job({ id: 3, licenses: ['x'], estimate: 48 }), 2);
+    grid.placeAtSite(job({ id: 4, licenses: ['x'], estimate: 49 }), 2);
     // At 2 it would end at 50: job 3 may run. Then nothing is left for job 4 before 150.
     const made = apply(grid, 2, EASY, 2);
     expect(made.starts).toMatchObject([{ jobId: 3, reason: 'HEAD' }]);
@@ -379,21 +379,21 @@ describe('site cycle', () => {
   it('leaves the copy that its own reservation will need beside that of another site', () => {
     const pool = { id: 1, kind: 'x', copies: 2, siteId: null };
     const sites = [
-      { id: 1, licences: [1] },
-      { id: 2, siteId: 2, licences: [1] },
+      { id: 1, licenses: [1] },
+      { id: 2, siteId: 2, licenses: [1] },
     ];
     const grid = gridOf(sites, [pool]);
     for (const siteId of [1, 2]) {
       grid.placeAtSite(job({ id: siteId, cpusPerTask: 3, estimate: 50 * siteId }), siteId);
       apply(grid, 0, EASY, siteId);
     }
-    grid.placeAtSite(job({ id: 3, submit: 1, cpusPerTask: 2, licences: ['x'], estimate: 500 }), 1);
+    grid.placeAtSite(job({ id: 3, submit: 1, cpusPerTask: 2, licenses: ['x'], estimate: 500 }), 1);
     expect(apply(grid, 1).reservation).toMatchObject({ jobId: 3, at: 50 });
-    grid.placeAtSite(job({ id: 4, submit: 1, cpusPerTask: 2, licences: ['x'] }), 2);
-    grid.placeAtSite(job({ id: 5, submit: 2, licences: ['x'], estimate: 500 }), 2);
-    grid.placeAtSite(job({ id: 6, submit: 3, licences: ['x'], estimate: 48 }), 2);
+    grid.placeAtSite(job({ id: 4, submit: 1, cpusPerTask: 2, licenses: ['x'] }), 2);
+    grid.placeAtSite(job({ id: 5, submit: 2, licenses: ['x'], estimate: 500 }), 2);
+    grid.placeAtSite(job({ id: 6, submit: 3, licenses: ['x'], estimate: 48 }), 2);
     const made = plan(grid, 2, EASY, 2);
-    expect(made.reservation).toMatchObject({ jobId: 4, at: 100, licenceIds: [1] });
+    expect(made.reservation).toMatchObject({ jobId: 4, at: 100, licenseIds: [1] });
     expect(ids(made.starts)).toEqual([6]);
   });
 
@@ -495,18 +495,18 @@ describe('Grid', () => {
     const pool = { id: 1, kind: 'x', copies: 1, siteId: 1 };
     const grid = gridOf(
       [
-        { id: 1, licences: [1] },
+        { id: 1, licenses: [1] },
         { id: 2, siteId: 2 },
       ],
       [pool],
     );
-    grid.placeAtSite(job({ id: 1, licences: ['x'] }), 1);
+    grid.placeAtSite(job({ id: 1, licenses: ['x'] }), 1);
     const run = {
       jobId: 1,
       siteId: 1,
       epoch: 1,
       allocations: [{ machineId: 1, tasks: 1 }],
-      licenceIds: [1],
+      licenseIds: [1],
       start: 0,
       plannedEnd: 9,
     };
@@ -524,9 +524,9 @@ describe('Grid', () => {
     expect(() => grid.placeAtRoot(job({ id: 1 }))).toThrow('job 1 has a live run');
     expect(() => grid.removeJob(1)).toThrow('job 1 has a live run');
     expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
-    expect(() => grid.removeLicence(1)).toThrow('licence 1 is held by live runs');
-    grid.placeAtSite(job({ id: 2, licences: ['x'] }), 1);
-    expect(() => grid.startRun({ ...run, jobId: 2 })).toThrow('licence 1 has no free copy for job 2');
+    expect(() => grid.removeLicense(1)).toThrow('license 1 is held by live runs');
+    grid.placeAtSite(job({ id: 2, licenses: ['x'] }), 1);
+    expect(() => grid.startRun({ ...run, jobId: 2 })).toThrow('license 1 has no free copy for job 2');
     expect(() => grid.removeSite(1)).toThrow('site 1 still has machines');
     grid.endRun(1);
     expect(() => grid.endRun(1)).toThrow('job 1 has no live run');

@@ -38,7 +38,7 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
       };
       for (const event of events) {
         if (event.kind === 'submit') {
-          world.play(licensed ? event : { ...event, shape: { ...event.shape, licences: [] } });
+          world.play(licensed ? event : { ...event, shape: { ...event.shape, licenses: [] } });
         } else if (event.kind === 'wait' && event.seconds === 1) {
           // A clock may be set back.
           world.now = Math.max(0, world.now - 5);
@@ -56,15 +56,15 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
 it('what somebody asks in between, as if another policy were in force, does not change what is settled', () => {
   const grid = new Grid();
   grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null });
-  const machine = { memoryMb: 0, benchmark: 1, os: '', arch: '', licences: [], available: true };
+  const machine = { memoryMb: 0, benchmark: 1, os: '', arch: '', licenses: [], available: true };
   grid.setMachine({ ...machine, id: 1, siteId: 1, cpus: 10 });
   const submit = (given: Partial<Job> & { id: number }) => grid.placeAtSite(job(given), 1);
   const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'easy' } };
   const cycle = () => {
     const plan = siteCycle(grid, 1, { now: 0, policy, policyVersion: 1, maxStarts: 10 });
     grid.setReservation(1, plan.reservation);
-    for (const { jobId, siteId, allocations, licenceIds, plannedDuration: plannedEnd } of plan.starts)
-      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenceIds, start: 0, plannedEnd });
+    for (const { jobId, siteId, allocations, licenseIds, plannedDuration: plannedEnd } of plan.starts)
+      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: 0, plannedEnd });
     return plan;
   };
   submit({ id: 1, cpusPerTask: 5, estimate: 100 });

@@ -68,7 +68,7 @@ describe('a limit of running jobs', () => {
       code: 'RUNS_LIMITED',
       message: 'The site runs as many jobs as it may at once: 2.',
     });
-    const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenceIds: [] };
+    const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenseIds: [] };
     expect(() => grid.startRun({ ...run, start: 0, plannedEnd: 1 })).toThrow('as many jobs as it may');
     grid.endRun(1);
     expect(started(grid)).toEqual([[3, [1]]]);

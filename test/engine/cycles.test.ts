@@ -1,6 +1,6 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY, parsePolicy, type SharedLicenceHolders } from '../../src/core/index.js';
+import { DEFAULT_POLICY, parsePolicy, type SharedLicenseHolders } from '../../src/core/index.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
@@ -21,7 +21,7 @@ class Bench {
   readonly wokenLater: Scheduler[] = [];
   /** By site: when it is to be woken. */
   readonly alarms = new Map<number, number>();
-  private readonly holders: SharedLicenceHolders = new Map();
+  private readonly holders: SharedLicenseHolders = new Map();
   private readonly tools: CycleTools;
 
   /** `meddle` sees each call of the engine to the store before it is carried out. */
@@ -51,9 +51,9 @@ class Bench {
     };
   }
 
-  async site(name: string, cpus: number, licences: number[] = []): Promise<number> {
+  async site(name: string, cpus: number, licenses: number[] = []): Promise<number> {
     const siteId = this.store.addSite(name);
-    const shape = { cpus, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64', licences };
+    const shape = { cpus, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64', licenses };
     const machineId = this.store.addMachine({ siteId, name: 'm', ...shape });
     await this.store.heartbeat(siteId, [machineId], T0);
     return siteId;
@@ -333,12 +333,12 @@ describe('a site cycle', () => {
     expect(await step()).toEqual([]);
   });
 
-  test('wakes who waits for a grid-wide licence when a copy comes free, and only then', async () => {
+  test('wakes who waits for a grid-wide license when a copy comes free, and only then', async () => {
     const bench = new Bench();
-    const licence = bench.store.addLicence('sim', 1, null);
-    const a = await bench.site('a', 4, [licence]);
-    const b = await bench.site('b', 4, [licence]);
-    await bench.submit(2, { licences: ['sim'] });
+    const license = bench.store.addLicense('sim', 1, null);
+    const a = await bench.site('a', 4, [license]);
+    const b = await bench.site('b', 4, [license]);
+    await bench.submit(2, { licenses: ['sim'] });
     await bench.dispatch();
     await bench.runSite(a);
     await bench.runSite(b);

@@ -153,18 +153,18 @@ describe('whatever the queue is on', () => {
     for (const agent of agents) for (const times of agent.launched.values()) expect(times).toBe(1);
   });
 
-  test('grid-wide licences are shared by sites without waiting for the slow timer', async () => {
+  test('grid-wide licenses are shared by sites without waiting for the slow timer', async () => {
     const world = await openWorld(database, {
       sites: [
-        { name: 'a', machines: [{ cpus: 4, licences: ['sim'] }] },
-        { name: 'b', machines: [{ cpus: 4, licences: ['sim'] }] },
+        { name: 'a', machines: [{ cpus: 4, licenses: ['sim'] }] },
+        { name: 'b', machines: [{ cpus: 4, licenses: ['sim'] }] },
       ],
-      gridLicences: [{ kind: 'sim', copies: 2 }],
+      gridLicenses: [{ kind: 'sim', copies: 2 }],
       policy: testPolicy(),
     });
     const { wake } = await world.engine(queueOf(world));
     for (const name of ['a', 'b']) world.agent(name, wake, { runMs: 20 });
-    await world.submit(mixedJobs(24, 0).map((job) => ({ ...job, tasks: 1, licences: ['sim'] })));
+    await world.submit(mixedJobs(24, 0).map((job) => ({ ...job, tasks: 1, licenses: ['sim'] })));
     await wake(['root']);
     await until('all have ended', async () => (await world.live()) === 0);
     await expectAllCompleted(world, 24);

@@ -40,11 +40,11 @@ function happenings({ jobs }: Given, userId: number): Happening[] {
     at += afterS;
     const job = newJob({
       ...shape,
-      // All fit on the machine that has the licence.
+      // All fit on the machine that has the license.
       tasks: licensed ? 1 : shape.tasks,
       estimateS: estimateS * 10,
       simulatedRunS: estimateS * takes,
-      licences: licensed ? ['cad'] : [],
+      licenses: licensed ? ['cad'] : [],
     });
     const submitted = { at, happens: submission(userId, job) };
     if (deed === null) return [submitted];
@@ -70,11 +70,11 @@ test('no promise is moved back, whoever made it', async () => {
       const userId = store.addUser();
       const siteIds = ['a', 'b'].map((name) => store.addSite(name));
       for (const siteId of siteIds) {
-        const cad = store.addLicence('cad', 1, siteId);
+        const cad = store.addLicense('cad', 1, siteId);
         const machine = { siteId, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64' };
         const ids = [
-          store.addMachine({ ...machine, name: 'm1', cpus: 4, licences: [cad] }),
-          store.addMachine({ ...machine, name: 'm2', cpus: 2, licences: [] }),
+          store.addMachine({ ...machine, name: 'm1', cpus: 4, licenses: [cad] }),
+          store.addMachine({ ...machine, name: 'm2', cpus: 2, licenses: [] }),
         ];
         await store.heartbeat(siteId, ids, T0);
       }

@@ -5,7 +5,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  DataCatalogue,
+  DataCatalog,
   type Dataset,
   type DianaPolicy,
   type Job,
@@ -130,7 +130,7 @@ async function simulated(
   described: readonly Job[],
   policy: Policy,
 ): Promise<Decided> {
-  const { sites, machines, licences, datasets, links, quotas } = await store.loadGrid(1);
+  const { sites, machines, licenses, datasets, links, quotas } = await store.loadGrid(1);
   const submitted = list.flatMap(({ jobs }) => jobs);
   const decided: Decided = { starts: [], moves: [], metaMoves: [] };
   const sink: Sink = {
@@ -138,14 +138,14 @@ async function simulated(
       if (queue === 'LOCAL') decided.moves.push([jobId, to]);
       else decided.metaMoves.push({ jobId, from, to, at });
     },
-    started(_job, _index, { jobId, siteId, start, allocations, licenceIds }) {
+    started(_job, _index, { jobId, siteId, start, allocations, licenseIds }) {
       const taken = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
-      decided.starts.push({ jobId, siteId, at: start, machines: taken, licenceIds: [...licenceIds] });
+      decided.starts.push({ jobId, siteId, at: start, machines: taken, licenseIds: [...licenseIds] });
     },
   };
   const shares = quotas.map(({ userId, share }) => [userId, share] as const);
   runSimulation(
-    { sites, machines, licences, datasets, links, quotas: shares, changes: [] },
+    { sites, machines, licenses, datasets, links, quotas: shares, changes: [] },
     described.map((job, i) => ({
       job,
       sourceId: job.id,
@@ -168,12 +168,12 @@ async function decidesAlike(
 ): Promise<Decided> {
   const list = workload(seed, groups);
   const described = schedulersJobs(list, userIds);
-  const catalogue = new DataCatalogue();
+  const catalog = new DataCatalog();
   const { datasets, links } = await store.loadGrid(1);
-  for (const dataset of datasets) catalogue.setDataset(dataset);
-  for (const link of links) catalogue.setLink(link);
+  for (const dataset of datasets) catalog.setDataset(dataset);
+  for (const link of links) catalog.setLink(link);
   const live = new VirtualService(store, null, {
-    movingS: (jobId, siteId) => transferS(catalogue, described[jobId - 1] as Job, siteId),
+    movingS: (jobId, siteId) => transferS(catalog, described[jobId - 1] as Job, siteId),
     // Rates are of the times of events, for which the store in memory asks its clock.
     onTime: (now) => vi.setSystemTime(now * 1000),
   });
@@ -214,7 +214,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         benchmark,
         os: 'linux',
         arch: 'x64',
-        licences: [],
+        licenses: [],
       }),
     );
     await store.heartbeat(siteId, ids, T0);

@@ -3,7 +3,7 @@
  * decisions for the same submissions. Over the store in memory, which is the model of the one on Postgres, for several seeds; on
  * Postgres for one.
  *
- * Where sites share a grid-wide licence this is said of a single worker: one more makes sites look once more than needed.
+ * Where sites share a grid-wide license this is said of a single worker: one more makes sites look once more than needed.
  * Promises do not mind.
  */
 import { afterEach, describe, expect, test } from 'vitest';
@@ -27,12 +27,12 @@ import { type Happening, type Processes, type Started, submission, VirtualServic
 import { type SiteShape, testPolicy, World } from './world.js';
 
 const SITES: SiteShape[] = [
-  { name: 'big', machines: [{ cpus: 8 }, { cpus: 4, benchmark: 200, licences: ['cad'] }] },
+  { name: 'big', machines: [{ cpus: 8 }, { cpus: 4, benchmark: 200, licenses: ['cad'] }] },
   {
     name: 'middle',
     machines: [
       { cpus: 4, memoryMb: 500 },
-      { cpus: 4, licences: ['cad'] },
+      { cpus: 4, licenses: ['cad'] },
     ],
   },
   { name: 'small', machines: [{ cpus: 2, benchmark: 50 }] },
@@ -92,7 +92,7 @@ function workload(seed: number, count: number): Submitted[] {
           tasks,
           cpusPerTask: random.integer(1, tasks === 1 ? 4 : 2),
           memoryMbPerTask: 50 * random.integer(0, 3),
-          licences: tasks === 1 && random.next() < 0.2 ? ['cad'] : [],
+          licenses: tasks === 1 && random.next() < 0.2 ? ['cad'] : [],
           estimateS,
           // Some end early, some outrun their estimate.
           simulatedRunS: 4 * random.integer(1, estimateS / 3),
@@ -112,7 +112,7 @@ async function simulated(
   userIds: UserIds,
   policy: Policy,
 ): Promise<Started[]> {
-  const { sites, machines, licences } = await store.loadGrid(1);
+  const { sites, machines, licenses } = await store.loadGrid(1);
   const jobs = list.map(({ at, userClass, job }, i): SimJob => {
     const described = schedulersJob(i + 1, userIds[userClass], userClass, at, job);
     return {
@@ -125,16 +125,16 @@ async function simulated(
   });
   const starts: Started[] = [];
   const started = (_job: SimJob, _index: number, run: Run): void => {
-    const { jobId, siteId, start, allocations, licenceIds } = run;
+    const { jobId, siteId, start, allocations, licenseIds } = run;
     starts.push({
       jobId,
       siteId,
       at: start,
       machines: allocations.map(({ machineId, tasks }) => [machineId, tasks]),
-      licenceIds: [...licenceIds],
+      licenseIds: [...licenseIds],
     });
   };
-  runSimulation({ sites, machines, licences, changes: [] }, jobs, { policy, eventOrder: 'batch' }, [
+  runSimulation({ sites, machines, licenses, changes: [] }, jobs, { policy, eventOrder: 'batch' }, [
     { started },
   ]);
   return starts;
@@ -173,10 +173,10 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
   const store = new MemoryStore();
   store.setPolicy({ version: 1, document: policy });
   const userIds = Object.fromEntries(CLASSES.map((userClass) => [userClass, store.addUser(userClass)]));
-  const cad = store.addLicence('cad', COPIES, null);
+  const cad = store.addLicense('cad', COPIES, null);
   for (const { name, machines } of SITES) {
     const siteId = store.addSite(name);
-    const ids = machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licences = [] }, i) =>
+    const ids = machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licenses = [] }, i) =>
       store.addMachine({
         siteId,
         name: `m${i}`,
@@ -185,7 +185,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         benchmark,
         os: 'linux',
         arch: 'x64',
-        licences: licences.map(() => cad),
+        licenses: licenses.map(() => cad),
       }),
     );
     await store.heartbeat(siteId, ids, T0);
@@ -232,8 +232,8 @@ describe('on Postgres', () => {
     const seed = 20261121;
     const policy = policyOf(local, mode, seed);
     const { url } = await database.another();
-    const gridLicences = [{ kind: 'cad', copies: COPIES }];
-    const world = await World.open(url, { sites: SITES, gridLicences, policy });
+    const gridLicenses = [{ kind: 'cad', copies: COPIES }];
+    const world = await World.open(url, { sites: SITES, gridLicenses, policy });
     worlds.push(world);
     const userIds = {} as Record<UserClass, number>;
     for (const userClass of CLASSES) {

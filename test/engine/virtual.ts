@@ -4,7 +4,7 @@
  *
  * It may be several processes, each with a mirror of its own that is lost now and then: which of them runs a cycle is drawn.
  */
-import type { RandomStream, SharedLicenceHolders } from '../../src/core/index.js';
+import type { RandomStream, SharedLicenseHolders } from '../../src/core/index.js';
 import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
@@ -21,7 +21,7 @@ export interface Started {
   siteId: number;
   at: number;
   machines: [id: number, tasks: number][];
-  licenceIds: number[];
+  licenseIds: number[];
 }
 
 /** Into a site's meta-queue, from the root (null) or another site's. */
@@ -77,7 +77,7 @@ export class VirtualService {
   private readonly alarms = new Map<string, { siteId: number; at: number }>();
   private readonly cursors = new Map<number, string | null>();
   private ends: { at: number; siteId: number; report: RunReport }[] = [];
-  private readonly tools: { tools: CycleTools; holders: SharedLicenceHolders }[];
+  private readonly tools: { tools: CycleTools; holders: SharedLicenseHolders }[];
 
   constructor(
     private readonly store: Store,
@@ -122,7 +122,7 @@ export class VirtualService {
     }
   }
 
-  private process(number: number): { tools: CycleTools; holders: SharedLicenceHolders } {
+  private process(number: number): { tools: CycleTools; holders: SharedLicenseHolders } {
     const wake = (schedulers: readonly Scheduler[]) => {
       for (const scheduler of schedulers) this.woken.add(scheduler);
     };
@@ -165,10 +165,10 @@ export class VirtualService {
         this.mayFail();
         const outcome = await store.applyStarts(siteId, starts, ...rest);
         const accepted = new Set(outcome.accepted);
-        for (const { jobId, allocations, licenceIds } of starts) {
+        for (const { jobId, allocations, licenseIds } of starts) {
           if (!accepted.has(jobId)) continue;
           const machines = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
-          this.starts.push({ jobId, siteId, at: this.now, machines, licenceIds: [...licenceIds] });
+          this.starts.push({ jobId, siteId, at: this.now, machines, licenseIds: [...licenseIds] });
         }
         this.mayFail();
         return outcome;
@@ -208,7 +208,7 @@ export class VirtualService {
     }
   }
 
-  private anyProcess(): { tools: CycleTools; holders: SharedLicenceHolders } {
+  private anyProcess(): { tools: CycleTools; holders: SharedLicenseHolders } {
     const { processes, tools } = this;
     if (processes === null) return tools[0] as (typeof tools)[number];
     const { count, forgets, random } = processes;

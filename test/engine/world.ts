@@ -21,7 +21,7 @@ export interface SiteShape {
     cpus: number;
     memoryMb?: number;
     benchmark?: number;
-    licences?: string[];
+    licenses?: string[];
     maxTasks?: number;
   }[];
   maxRunningJobs?: number;
@@ -45,22 +45,22 @@ export class World {
 
   static async open(
     url: string,
-    shape: { sites: SiteShape[]; gridLicences?: { kind: string; copies: number }[]; policy?: Policy },
+    shape: { sites: SiteShape[]; gridLicenses?: { kind: string; copies: number }[]; policy?: Policy },
   ): Promise<World> {
     const world = new World(url, open(url, 'world'));
     const { directory } = world;
     world.userId = (await directory.bootstrap()).adminId;
     if (shape.policy !== undefined) await world.setPolicy(1, shape.policy);
-    const licenceIds = new Map<string, number>();
-    for (const { kind, copies } of shape.gridLicences ?? []) {
-      licenceIds.set(kind, done(await directory.registerLicence({ kind, copies, siteId: null }, SERVICE)).id);
+    const licenseIds = new Map<string, number>();
+    for (const { kind, copies } of shape.gridLicenses ?? []) {
+      licenseIds.set(kind, done(await directory.registerLicense({ kind, copies, siteId: null }, SERVICE)).id);
     }
     for (const { name, machines, maxRunningJobs = null } of shape.sites) {
       const site = { name, latitude: null, longitude: null, localPolicy: null, maxRunningJobs };
       const { id: siteId } = done(await directory.registerSite(site, SERVICE));
       const made = done(
         await directory.registerMachines(
-          machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licences = [], maxTasks = null }, i) => ({
+          machines.map(({ cpus, memoryMb = 1000, benchmark = 100, licenses = [], maxTasks = null }, i) => ({
             siteId,
             name: `m${i}`,
             cpus,
@@ -69,7 +69,7 @@ export class World {
             os: 'linux',
             arch: 'x64',
             maxTasks,
-            licenceIds: licences.map((kind) => licenceIds.get(kind) as number),
+            licenseIds: licenses.map((kind) => licenseIds.get(kind) as number),
           })),
           SERVICE,
         ),

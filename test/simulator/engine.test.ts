@@ -164,18 +164,18 @@ describe('the engine', () => {
     });
   });
 
-  it('wakes other sites when a copy of a grid-wide licence comes free', () => {
+  it('wakes other sites when a copy of a grid-wide license comes free', () => {
     const world = countedWorld([
       { id: 1, name: 'a', processors: 1 },
       { id: 2, name: 'b', processors: 1 },
     ]);
-    const licences = [{ id: 7, kind: 'cad', copies: 1, siteId: null }];
-    const machines = world.machines.map((machine) => ({ ...machine, licences: [7] }));
+    const licenses = [{ id: 7, kind: 'cad', copies: 1, siteId: null }];
+    const machines = world.machines.map((machine) => ({ ...machine, licenses: [7] }));
     const jobs = simJobs([
-      { runS: 10, licences: ['cad'], siteId: 1 },
-      { runS: 10, licences: ['cad'], siteId: 2 },
+      { runS: 10, licenses: ['cad'], siteId: 1 },
+      { runS: 10, licenses: ['cad'], siteId: 2 },
     ]);
-    expect(run({ ...world, machines, licences }, jobs).starts).toEqual([0, 10]);
+    expect(run({ ...world, machines, licenses }, jobs).starts).toEqual([0, 10]);
   });
 
   it('dispatches what comes to the root', () => {
@@ -248,7 +248,7 @@ describe('the files', () => {
       siteId: 1,
       epoch: 1,
       allocations: [{ machineId: 1, tasks: 1 }],
-      licenceIds: [],
+      licenseIds: [],
       start: 0,
       plannedEnd: 1,
     });
@@ -268,7 +268,7 @@ describe('the figures', () => {
     const jobs = simJobs([{ runS: 1 }, { runS: 1 }, { runS: 1, cpusPerTask: 2 }]);
     const { times } = run(one(1), jobs, 'fcfs');
     const summary = summarize(jobs, times, 1);
-    expect(summary).toMatchObject({ jobs: 2, makespan: 2, utilisation: 1 });
+    expect(summary).toMatchObject({ jobs: 2, makespan: 2, utilization: 1 });
     expect(summary.wait).toEqual({ mean: 0.5, median: 0.5, p95: 0.95, max: 1 });
     expect(summary.slowdown.max).toBe(2);
     expect(summary.boundedSlowdown.max).toBe(1);
@@ -371,7 +371,7 @@ describe('properties', () => {
   });
 
   it.each(['easy', 'conservative', 'hybrid-2', 'easy-sjbf', 'first-fit', 'sjf'])(
-    '%s: on machines and licences of any kind, everything that can run ends',
+    '%s: on machines and licenses of any kind, everything that can run ends',
     (policy) => {
       const machine = fc.record({
         cpus: fc.integer({ min: 4, max: 6 }),
@@ -386,7 +386,7 @@ describe('properties', () => {
         tasks: fc.constantFrom(1, 1, 2, 3),
         cpusPerTask: fc.integer({ min: 1, max: 2 }),
         memoryMbPerTask: fc.integer({ min: 0, max: 4 }),
-        licences: fc.constantFrom([], [], ['a'], ['b'], ['a', 'b']),
+        licenses: fc.constantFrom([], [], ['a'], ['b'], ['a', 'b']),
         siteId: fc.constantFrom(1, 2, null),
       });
       const given = fc.record({
@@ -401,7 +401,7 @@ describe('properties', () => {
           ]);
           const all = machines.map(({ down: _, ...some }, i): Machine => {
             const siteId = 1 + (i % 2);
-            return { ...(base.machines[0] as Machine), id: i + 1, siteId, licences: [1, 2], ...some };
+            return { ...(base.machines[0] as Machine), id: i + 1, siteId, licenses: [1, 2], ...some };
           });
           const changes = machines.flatMap(({ down }, i) => {
             if (down === null) return [];
@@ -411,7 +411,7 @@ describe('properties', () => {
               { at: down + 15, machine },
             ];
           });
-          const licences = [
+          const licenses = [
             { id: 1, kind: 'a', copies: 1, siteId: null },
             { id: 2, kind: 'b', copies: 2, siteId: null },
           ];
@@ -425,7 +425,7 @@ describe('properties', () => {
               })),
           );
           // The grid throws where a run would over-commit.
-          const { outcome } = run({ ...base, machines: all, licences, changes }, jobs, policy, order);
+          const { outcome } = run({ ...base, machines: all, licenses, changes }, jobs, policy, order);
           expect(outcome.waiting).toBe(0);
         }),
       );

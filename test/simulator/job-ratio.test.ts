@@ -78,7 +78,7 @@ describe('the experiment, in small', () => {
   });
 
   it('learns what the applications are, and places by it', () => {
-    const { learning, none, 'learnt before': before } = result.shift;
+    const { learning, none, 'learned before': before } = result.shift;
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
     const thought = (blocks: typeof learning, type: (typeof TYPES)[number]): number[] =>
       blocks.map(({ byType }) => byType[type].computation.mean);

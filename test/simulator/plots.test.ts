@@ -122,8 +122,8 @@ describe('what is kept for pictures', () => {
         const over = (of: (bin: (typeof bins)[number]) => number) =>
           bins.reduce((sum, bin, i) => sum + of(bin) * (lengths[i] as number), 0);
         expect(bins.length).toBeLessThanOrEqual(500);
-        expect(over((bin) => bin.utilisationPercent) / summary.makespan).toBeCloseTo(
-          100 * summary.utilisation,
+        expect(over((bin) => bin.utilizationPercent) / summary.makespan).toBeCloseTo(
+          100 * summary.utilization,
           6,
         );
         const waits = jobs.map(({ job: { submit } }, i) => (times.starts[i] as number) - submit);
@@ -208,7 +208,7 @@ describe('pictures', () => {
 
   it('show a small workload as it is by hand', async () => {
     const all = await svgs([{ label: 'easy', record: simulated(TINY, [4]).record }]);
-    expect([...all.keys()]).toEqual(['wait', 'utilisation', 'queued-jobs', 'queued-cpus', 'gantt']);
+    expect([...all.keys()]).toEqual(['wait', 'utilization', 'queued-jobs', 'queued-cpus', 'gantt']);
     for (const svg of all.values()) {
       expect(texts(svg)).toContain('tiny.swf & co');
       expect(svg).not.toMatch(/\bid="/);
@@ -220,7 +220,7 @@ describe('pictures', () => {
     expect(wait[1]![0]).toBeCloseTo(sixty, 2);
     expect(wait.at(-1)).toEqual([720, 0]);
     // 900 pixels from 0 to 140 s, 260 from 0 to 100 %: half of the processors after 120 s.
-    const busy = corners(marks(all.get('utilisation')!, 'line')[0]!);
+    const busy = corners(marks(all.get('utilization')!, 'line')[0]!);
     expect(busy[0]).toEqual([0, 0]);
     expect(busy.filter(([, y]) => y === 130)[0]).toEqual([Number(((900 * 120) / 140).toFixed(3)), 130]);
     expect(busy.at(-1)).toEqual([900, 130]);
@@ -242,11 +242,11 @@ describe('pictures', () => {
     }));
     const all = await svgs(drawn);
     expect([...all.keys()].slice(4)).toEqual(['gantt-fcfs', 'gantt-easy', 'gantt-conservative']);
-    for (const name of ['wait', 'utilisation', 'queued-jobs', 'queued-cpus']) {
+    for (const name of ['wait', 'utilization', 'queued-jobs', 'queued-cpus']) {
       const lines = marks(all.get(name)!, 'line');
       expect(lines.map(({ attributes }) => attributes.stroke)).toEqual(PALETTE.slice(0, 3));
     }
-    expect(texts(all.get('utilisation')!).filter((text) => text === 'in use (%)')).toHaveLength(3);
+    expect(texts(all.get('utilization')!).filter((text) => text === 'in use (%)')).toHaveLength(3);
     for (const { label } of drawn) expect(texts(all.get('wait')!)).toContain(label);
   });
 

@@ -94,7 +94,7 @@ const references: {
   },
 ];
 
-/** Mean wait, turnaround and bounded slowdown, utilisation and makespan, as published beside the schedules. */
+/** Mean wait, turnaround and bounded slowdown, utilization and makespan, as published beside the schedules. */
 const published: Record<string, [number, number, number, number, number]> = {
   'KTH-SP2.FCFS': [353776.40915, 362636.335241, 6814.97331, 0.68524, 29379608],
   'KTH-SP2.EASY.event': [6836.87209, 15696.798181, 92.57654, 0.685613, 29363626],
@@ -143,11 +143,11 @@ describe('reference schedules', () => {
 
 function expectFigures(
   summary: Summary,
-  [wait, turnaround, slowdown, utilisation, makespan]: number[],
+  [wait, turnaround, slowdown, utilization, makespan]: number[],
 ): void {
   expect(summary.wait.mean).toBeCloseTo(wait!, 5);
   expect(summary.turnaround.mean).toBeCloseTo(turnaround!, 5);
   expect(summary.boundedSlowdown.mean).toBeCloseTo(slowdown!, 5);
-  expect(summary.utilisation).toBeCloseTo(utilisation!, 5);
+  expect(summary.utilization).toBeCloseTo(utilization!, 5);
   expect(summary.makespan).toBe(makespan);
 }

@@ -136,7 +136,7 @@ describe('simulate', () => {
       ['END', 1, 9, 100],
     ]);
     // 400 + 80 + 20 + 40 CPU-seconds of 6 CPUs in 100 s: the time on shared machines is no use of them.
-    expect(result.utilisation).toBeCloseTo(540 / 600, 9);
+    expect(result.utilization).toBeCloseTo(540 / 600, 9);
   });
 
   it('stretches the times to a load', async () => {

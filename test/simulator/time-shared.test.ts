@@ -47,7 +47,7 @@ const worldOf = (sites: readonly (readonly number[])[], maxRunningJobs: number |
   machines: sites.flatMap((places, i) =>
     places.map((maxTasks, m) => machine({ id: 10 * i + m + 1, siteId: i + 1, cpus: 1, maxTasks })),
   ),
-  licences: [],
+  licenses: [],
   changes: [],
 });
 
@@ -151,7 +151,7 @@ describe('time-shared machines', () => {
 describe('a what-if', () => {
   it('counts what jobs compute on shared machines, not how long they are there', () => {
     const { sites, machines } = worldOf([[2]]);
-    const nothing = { licences: [], datasets: [], links: [], quotas: [], averages: [] };
+    const nothing = { licenses: [], datasets: [], links: [], quotas: [], averages: [] };
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const array = (id: number) => [
       ...[id, 1, 'REGULAR', 0, 10, 1, null, 1, 1, 0, [], null, null, 0, null, null, 'app', null, null, null],
@@ -159,7 +159,7 @@ describe('a what-if', () => {
     const pages = [JSON.stringify([1, 2].map((id) => [array(id), [20, 10, 1]]))];
     const policy = queues({ order: 'FF' });
     const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages });
-    expect(all.baseline).toMatchObject({ ended: 2, utilisation: 1, slowdownMean: 2, waitMeanS: 0 });
+    expect(all.baseline).toMatchObject({ ended: 2, utilization: 1, slowdownMean: 2, waitMeanS: 0 });
   });
 });
 

@@ -13,7 +13,7 @@ import {
 
 describe("the two-level paper's draws", () => {
   it('are in the ranges of section 5', () => {
-    const { machines, licences } = paperWorld(1);
+    const { machines, licenses } = paperWorld(1);
     expect(SITES.map((_, i) => machines.filter(({ siteId }) => siteId === i + 1).length)).toEqual([...SITES]);
     for (const { cpus, benchmark } of machines) {
       expect(cpus).toBeGreaterThanOrEqual(4);
@@ -21,15 +21,15 @@ describe("the two-level paper's draws", () => {
       expect(benchmark).toBeGreaterThanOrEqual(100);
       expect(benchmark).toBeLessThanOrEqual(500);
     }
-    for (const { id, copies } of licences) {
-      const able = machines.filter((machine) => machine.licences.includes(id)).length;
+    for (const { id, copies } of licenses) {
+      const able = machines.filter((machine) => machine.licenses.includes(id)).length;
       expect(copies).toBeGreaterThanOrEqual(Math.round(0.5 * able));
       expect(copies).toBeLessThanOrEqual(Math.round(0.7 * able));
     }
     const jobs = paperJobs(1, 0, 5);
     expect(jobs).toHaveLength(5000);
     const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    expect(mean(jobs.map(({ job }) => (job.licences.length > 0 ? 1 : 0)))).toBeCloseTo(0.3, 1);
+    expect(mean(jobs.map(({ job }) => (job.licenses.length > 0 ? 1 : 0)))).toBeCloseTo(0.3, 1);
     expect(mean(jobs.map(({ job }) => (job.deadline === null ? 1 : 0)))).toBeCloseTo(0.3, 1);
     expect((jobs.at(-1)?.job.submit ?? 0) / 5000).toBeGreaterThan(4.7);
     expect((jobs.at(-1)?.job.submit ?? 0) / 5000).toBeLessThan(5.3);

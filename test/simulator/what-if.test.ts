@@ -35,7 +35,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   candidate: FCFS,
   sites: [site(1)],
   machines: [machine({ id: 1, cpus: 1 })],
-  licences: [],
+  licenses: [],
   datasets: [],
   links: [],
   quotas: [],

@@ -56,12 +56,12 @@ const times = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
 it('plans for the same machines never over-commit them, and take all there is', async () => {
-  const pool = await world.addLicence('cad', 10, null);
+  const pool = await world.addLicense('cad', 10, null);
   const ids = await dispatched(
     world,
     user,
     site,
-    times(60, () => newJob({ licences: ['cad'] })),
+    times(60, () => newJob({ licenses: ['cad'] })),
   );
   // Twelve plans of five, each with the machines in another order.
   const outcomes = await Promise.all(
@@ -417,7 +417,7 @@ it('sweeps, heartbeats, actions and reports together break nothing', async () =>
       ),
     ),
     store.cancel({ filter: { siteId: site }, ownedBy: null, limit: 100 }, T0 + 100, 'CANCELLED_BY_OPERATOR'),
-    store.reprioritise({ filter: {}, ownedBy: null, limit: 100 }, 7),
+    store.reprioritize({ filter: {}, ownedBy: null, limit: 100 }, 7),
   ]);
   expect(await world.breaches()).toEqual([]);
 });

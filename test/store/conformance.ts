@@ -101,7 +101,7 @@ export function describeStore(
             tasks: 3,
             cpusPerTask: 2,
             memoryMbPerTask: 7,
-            licences: ['z', 'a'],
+            licenses: ['z', 'a'],
             os: 'linux',
             arch: 'x64',
             boost: -3,
@@ -116,7 +116,7 @@ export function describeStore(
           tasks: 3,
           cpusPerTask: 2,
           memoryMbPerTask: 7,
-          licences: ['a', 'z'],
+          licenses: ['a', 'z'],
           os: 'linux',
           arch: 'x64',
           boost: -3,
@@ -276,7 +276,7 @@ export function describeStore(
             { machineId: machine, tasks: 1 },
             { machineId: second, tasks: 3 },
           ],
-          licenceIds: [],
+          licenseIds: [],
           start: T0 + 1,
           plannedEnd: T0 + 101,
         });
@@ -377,14 +377,14 @@ export function describeStore(
         expect(sites.map(({ maxRunningJobs }) => maxRunningJobs)).toEqual([null, null, 2]);
       });
 
-      it('never over-commits licences; the grid-wide pool is one for all sites', async () => {
-        const pool = await world.addLicence('cad', 2, null);
-        const own = await world.addLicence('cad', 1, site);
-        const jobs = Array.from({ length: 4 }, () => newJob({ licences: ['cad'] }));
+      it('never over-commits licenses; the grid-wide pool is one for all sites', async () => {
+        const pool = await world.addLicense('cad', 2, null);
+        const own = await world.addLicense('cad', 1, site);
+        const jobs = Array.from({ length: 4 }, () => newJob({ licenses: ['cad'] }));
         const here = await dispatched(world, user, site, jobs);
         const there = await dispatched(world, user, other, jobs);
-        const plan = (ids: number[], at: number, on: number, licences: number[]) =>
-          ids.map((id, i) => start(id, at, { [on]: 1 }, [licences[i]!]));
+        const plan = (ids: number[], at: number, on: number, licenses: number[]) =>
+          ids.map((id, i) => start(id, at, { [on]: 1 }, [licenses[i]!]));
         const first = await store.applyStarts(
           site,
           plan(here, site, machine, [own, own, pool, pool]),
@@ -460,7 +460,7 @@ export function describeStore(
         await store.applyStarts(site, [], kept, context());
         expect(await store.reservations()).toEqual([kept]);
         await store.applyStarts(site, [], kept, context());
-        await store.applyStarts(site, [], { ...kept, at: T0 + 60.5, licenceIds: [] }, context());
+        await store.applyStarts(site, [], { ...kept, at: T0 + 60.5, licenseIds: [] }, context());
         expect(await store.reservations()).toEqual([{ ...kept, at: T0 + 60.5 }]);
         expect((await store.loadGrid(0)).reservations).toHaveLength(1);
         await store.applyStarts(site, [start(a!, site, { [machine]: 1 })], kept, context());
@@ -481,7 +481,7 @@ export function describeStore(
               jobId: b!,
               at: T0 + 100 / 3,
               allocations: [{ machineId: machine, tasks: 1 }],
-              licenceIds: [7],
+              licenseIds: [7],
               work: 1e4 / 3,
               madeAt: T0 + 1 / 7,
             },
@@ -648,7 +648,7 @@ export function describeStore(
     describe('assignments', () => {
       it('begins with all live runs, and goes on with what is new', async () => {
         const [a] = await assigned(world, user, site, machine, [
-          newJob({ simulatedRunS: 50, simulatedIoS: 20, benchmark: 200, licences: [] }),
+          newJob({ simulatedRunS: 50, simulatedIoS: 20, benchmark: 200, licenses: [] }),
         ]);
         const all = await store.assignments(site, null, 1);
         expect(all).toMatchObject({
@@ -739,7 +739,7 @@ export function describeStore(
       it('sets the boost of jobs that have not ended', async () => {
         const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
         await store.reportRuns(site, [ended(b!, 1)], MAX_ATTEMPTS);
-        expect((await store.reprioritise(byIds([a!, b!]), 50)).changed).toEqual([a]);
+        expect((await store.reprioritize(byIds([a!, b!]), 50)).changed).toEqual([a]);
         expect((await store.loadGrid(0)).jobs[0]!.job.boost).toBe(50);
         expect((await world.events(a!)).at(-1)).toMatchObject({
           kind: 'JOB_CHANGED',
@@ -1006,7 +1006,7 @@ export function describeStore(
           changed: [b],
           touched: [null],
         });
-        expect(await store.reprioritise(byIds([c!]), 3)).toMatchObject({ changed: [c], touched: [null] });
+        expect(await store.reprioritize(byIds([c!]), 3)).toMatchObject({ changed: [c], touched: [null] });
         expect(await place(c!)).toEqual(['QUEUED', site, null, null]);
         expect((await world.events(c!)).at(-1)).toMatchObject({ kind: 'JOB_CHANGED', siteId: site });
         const swept = await store.sweep(rules(T0 + 10, { onDeadlinePassed: 'CANCEL' }));
@@ -1190,15 +1190,15 @@ export function describeStore(
 
       it('keeps kinds as the core names them', async () => {
         const odd = 'a"b\\c\n\u0001é☃𝕏,';
-        const pools = [await world.addLicence(odd, 9, null), await world.addLicence('cad', 9, null)];
-        const job = newJob({ licences: ['cad', odd], os: odd, arch: 'x64' });
+        const pools = [await world.addLicense(odd, 9, null), await world.addLicense('cad', 9, null)];
+        const job = newJob({ licenses: ['cad', odd], os: odd, arch: 'x64' });
         const [id] = await dispatched(world, user, site, [job]);
         const byKind = [odd, 'cad'].sort().map((kind) => (kind === 'cad' ? pools[1]! : pools[0]!));
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 }, byKind)], null, context());
         await store.reportRuns(site, [report(id!, 1), ended(id!, 1)], MAX_ATTEMPTS);
         const { averages } = await store.loadGrid(0);
         expect(averages[0]!.kinds).toBe(
-          resourceKinds({ licences: ['cad', odd].sort(), os: odd, arch: 'x64' }),
+          resourceKinds({ licenses: ['cad', odd].sort(), os: odd, arch: 'x64' }),
         );
       });
 
@@ -1296,7 +1296,7 @@ export function describeStore(
         const [a, b] = await metaQueued(world, user, site, [newJob(), newJob()]); // 2 arrivals
         await store.applyMoves([move(a!, site, site), metaMove(b!, other, site)], context()); // 0 and 1
         await store.applyMoves([move(b!, site, other)], context()); // 1
-        await store.reprioritise(byIds([a!, b!]), 1); // none
+        await store.reprioritize(byIds([a!, b!]), 1); // none
         await store.hold(byIds([a!]));
         await store.release(byIds([a!])); // none: it was there
         await store.applyStarts(

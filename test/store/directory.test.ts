@@ -109,8 +109,8 @@ describe('sites', () => {
     );
   });
 
-  it('leave service only when nothing is left to do there, and take machines and licences along', async () => {
-    const licence = await world.addLicence('cad', 1, site);
+  it('leave service only when nothing is left to do there, and take machines and licenses along', async () => {
+    const license = await world.addLicense('cad', 1, site);
     const [queued] = await dispatched(world, user, site, [newJob()]);
     const [live] = await assigned(world, user, site, machine, [newJob()]);
     const remove = () => refusal(directory.removeSite(site, T0, actor));
@@ -125,11 +125,11 @@ describe('sites', () => {
     expect(grid).toMatchObject({
       sites: [],
       machines: [],
-      licences: [],
+      licenses: [],
       jobs: [{ job: { id: queued }, state: 'QUEUED' }],
     });
     expect(await queries.sitesByIds([site])).toMatchObject([{ removedAt: T0 }]);
-    expect(await queries.licencesByIds([licence])).toMatchObject([{ removedAt: T0 }]);
+    expect(await queries.licensesByIds([license])).toMatchObject([{ removedAt: T0 }]);
     expect(await world.breaches()).toEqual([]);
   });
 });
@@ -143,7 +143,7 @@ describe('machines', () => {
     benchmark: 50,
     os: 'linux',
     arch: 'arm64',
-    licenceIds: [],
+    licenseIds: [],
     ...change,
   });
 
@@ -176,21 +176,21 @@ describe('machines', () => {
     expect(await refusal(directory.registerMachines([spec('c', { siteId: 999 })], actor))).toBe(
       'NOT_FOUND: there is no site 999',
     );
-    expect(await refusal(directory.registerMachines([spec('c', { licenceIds: [999] })], actor))).toBe(
-      `CONFLICT: licence 999 is not in service at site ${site}`,
+    expect(await refusal(directory.registerMachines([spec('c', { licenseIds: [999] })], actor))).toBe(
+      `CONFLICT: license 999 is not in service at site ${site}`,
     );
     expect((await queries.machines(null, null, 100)).map(({ name }) => name)).toEqual(['a', 'm1', 'b', 'm1']);
   });
 
-  it('can run only licences of the grid or of their site', async () => {
-    const grid = await world.addLicence('cad', 1, null);
-    const own = await world.addLicence('cad', 1, site);
-    const foreign = await world.addLicence('cad', 1, await world.addSite('other'));
+  it('can run only licenses of the grid or of their site', async () => {
+    const grid = await world.addLicense('cad', 1, null);
+    const own = await world.addLicense('cad', 1, site);
+    const foreign = await world.addLicense('cad', 1, await world.addSite('other'));
     expect(
-      (await done(directory.updateMachine(machine, { licenceIds: [own, grid] }, actor))).licenceIds,
+      (await done(directory.updateMachine(machine, { licenseIds: [own, grid] }, actor))).licenseIds,
     ).toEqual([own, grid]);
-    expect(await refusal(directory.updateMachine(machine, { licenceIds: [foreign] }, actor))).toBe(
-      `CONFLICT: licence ${foreign} is not in service at site ${site}`,
+    expect(await refusal(directory.updateMachine(machine, { licenseIds: [foreign] }, actor))).toBe(
+      `CONFLICT: license ${foreign} is not in service at site ${site}`,
     );
   });
 
@@ -237,32 +237,32 @@ describe('machines', () => {
   });
 });
 
-describe('licences', () => {
+describe('licenses', () => {
   it('keep as many copies as are in use, and leave only unused', async () => {
-    const pool = await world.addLicence('cad', 3, null);
-    await done(directory.updateMachine(machine, { licenceIds: [pool] }, actor));
-    const [job] = await dispatched(world, user, site, [newJob({ licences: ['cad'] })]);
+    const pool = await world.addLicense('cad', 3, null);
+    await done(directory.updateMachine(machine, { licenseIds: [pool] }, actor));
+    const [job] = await dispatched(world, user, site, [newJob({ licenses: ['cad'] })]);
     await world.store.applyStarts(site, [start(job!, site, { [machine]: 1 }, [pool])], null, context());
-    expect(await refusal(directory.updateLicence(pool, { copies: 0 }, actor))).toBe(
+    expect(await refusal(directory.updateLicense(pool, { copies: 0 }, actor))).toBe(
       'CONFLICT: 1 copies of cad are in use; copies: 0 is less',
     );
-    expect(await done(directory.updateLicence(pool, { copies: 1 }, actor))).toMatchObject({
+    expect(await done(directory.updateLicense(pool, { copies: 1 }, actor))).toMatchObject({
       copies: 1,
       inUse: 1,
     });
-    expect(await refusal(directory.removeLicence(pool, T0, actor))).toBe(
+    expect(await refusal(directory.removeLicense(pool, T0, actor))).toBe(
       'CONFLICT: 1 copies of cad are in use',
     );
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
-    await done(directory.removeLicence(pool, T0, actor));
-    expect((await queries.machinesByIds([machine]))[0]!.licenceIds).toEqual([]);
-    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
+    await done(directory.removeLicense(pool, T0, actor));
+    expect((await queries.machinesByIds([machine]))[0]!.licenseIds).toEqual([]);
+    expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
       'done',
     );
-    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
+    expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
       'CONFLICT: there is a pool of cad there already',
     );
-    expect(await refusal(directory.registerLicence({ kind: 'cad', copies: 1, siteId: site }, actor))).toBe(
+    expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: site }, actor))).toBe(
       'done',
     );
   });

@@ -47,7 +47,7 @@ const job = fc.record({
   tasks: fc.integer({ min: 1, max: 2 }),
   cpusPerTask: fc.integer({ min: 1, max: 2 }),
   memoryMbPerTask: fc.constantFrom(0, 300),
-  licences: fc.constantFrom<string[]>([], [], ['cad']),
+  licenses: fc.constantFrom<string[]>([], [], ['cad']),
   deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
   runTimeLimitS: fc.constantFrom(null, 50),
   restartable: fc.boolean(),
@@ -79,7 +79,7 @@ const selection: fc.Arbitrary<JobSelection> = fc
 const pick = fc.nat(20);
 const at = <T>(list: readonly T[], n: number): T | undefined => list[n % Math.max(1, list.length)];
 const rarely = fc.constantFrom(false, false, false, false, false, true);
-const NOBODY = { job: { id: 99, tasks: 1, licences: [] as string[] }, siteId: null, run: null };
+const NOBODY = { job: { id: 99, tasks: 1, licenses: [] as string[] }, siteId: null, run: null };
 
 /** An operation does the same to any world at the same time. What it answers is compared. */
 type Operation = (world: World, now: number) => Promise<unknown>;
@@ -110,7 +110,7 @@ const promiseTo = (jobId: number, machineId: number, now: number): PromisesImage
       jobId,
       at: now + 1 / 3,
       allocations: [{ machineId, tasks: 1 }],
-      licenceIds: [],
+      licenseIds: [],
       work: 100,
       madeAt: now,
     },
@@ -171,7 +171,7 @@ const wholeRuns = operation(
     const starts = list.map(({ pick: n, on }) => {
       const { job } = at(queue, n) ?? NOBODY;
       const tasks = Array.from({ length: job.tasks }, (_, task) => [at(here, on + task)!, 1]);
-      return start(job.id, site, Object.fromEntries(tasks), job.licences.length > 0 ? [1] : []);
+      return start(job.id, site, Object.fromEntries(tasks), job.licenses.length > 0 ? [1] : []);
     });
     const outcome = await store.applyStarts(site, starts, null, context(now));
     const begun = outcome.accepted.map((id, i) => report(id, outcome.epochs[i]!, { at: now }));
@@ -244,7 +244,7 @@ const operations = fc.oneof(
           const on: Record<number, number> = {};
           // A task on each machine from the offset on; wrong ones may be anywhere, or too few.
           for (let task = 0; task < job.tasks; task++) on[at(wrong ? machines : here, offset + task)!.id] = 1;
-          return start(job.id, site, on, (offset % 5 === 0) !== job.licences.length > 0 ? [1] : []);
+          return start(job.id, site, on, (offset % 5 === 0) !== job.licenses.length > 0 ? [1] : []);
         });
         const waiting = reserved === null ? undefined : at(queue, reserved);
         const kept = waiting ? reservation(site, waiting.job.id, here[0]!.id, { madeAt: now }) : null;
@@ -299,9 +299,9 @@ const operations = fc.oneof(
   operation('hold', selection, async ({ store }, _, chosen) => sorted(await store.hold(chosen))),
   operation('release', selection, async ({ store }, _, chosen) => sorted(await store.release(chosen))),
   operation(
-    'reprioritise',
+    'reprioritize',
     fc.tuple(selection, fc.integer({ min: -5, max: 5 })),
-    async ({ store }, _, [chosen, boost]) => sorted(await store.reprioritise(chosen, boost)),
+    async ({ store }, _, [chosen, boost]) => sorted(await store.reprioritize(chosen, boost)),
   ),
   operation('takeBack', fc.tuple(siteId, fc.constantFrom(1, 100)), ({ store }, now, [site, limit]) =>
     store.takeBack(site, context(now), limit),
@@ -371,7 +371,7 @@ async function setUp(world: World): Promise<void> {
       await world.addMachine(site, `m${n}`, 4, 600, [], site === 2 && n === 2 ? 2 : null);
     await world.store.heartbeat(site, [1, 2, 3, 4], T0);
   }
-  await world.addLicence('cad', 1, null);
+  await world.addLicense('cad', 1, null);
   await world.addDataset('one', 10, [1]);
   await world.addDataset('two', 20, []);
 }
@@ -442,7 +442,7 @@ async function picture(mirror: Mirror, store: Store) {
     ratios: ['x', 'y', 'never'].flatMap((application) =>
       [1, 2].map((userId) =>
         roundedAll(
-          grid.history.ratioOf({ application, userId, licences: [], os: null, arch: null, data: null }),
+          grid.history.ratioOf({ application, userId, licenses: [], os: null, arch: null, data: null }),
         ),
       ),
     ),
@@ -479,8 +479,8 @@ it('does on Postgres what it does in memory', async () => {
         expect(await picture(follower, real.store)).toEqual(await picture(fresh, real.store));
         const wall = Date.now() / 1000;
         expect(traffic(follower, wall)).toEqual(traffic(fresh, wall));
-        const modelled = new Mirror(model.store, { reservations: true });
-        expect(await picture(fresh, real.store)).toEqual(await picture(modelled, model.store));
+        const modeled = new Mirror(model.store, { reservations: true });
+        expect(await picture(fresh, real.store)).toEqual(await picture(modeled, model.store));
       },
     ),
     { numRuns: 12, interruptAfterTimeLimit: 120_000 },

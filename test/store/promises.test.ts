@@ -17,7 +17,7 @@ beforeEach(async () => {
   const world = await postgresWorld(database, test.pool);
   const user = await world.addUser('ann', 'REGULAR', { limit: 10, periodS: 60 });
   const site = await world.addSite('here');
-  const cad = await world.addLicence('cad', 2, site);
+  const cad = await world.addLicense('cad', 2, site);
   const machine = await world.addMachine(site, 'm1', 8, 100, [cad]);
   await world.store.heartbeat(site, [machine], T0);
   await assigned(world, user, site, machine, [newJob(), newJob()]);
@@ -57,11 +57,11 @@ it.each([
     `UPDATE machines SET cpus_used = 0, max_tasks = 5, tasks_used = 2; UPDATE runs SET machine_tasks = '{2}' WHERE ended_at IS NULL`,
     /^3: no two tasks/,
   ],
-  ['a licence counts too much', 'UPDATE licences SET in_use = 1', /^3: what licences count/],
+  ['a license counts too much', 'UPDATE licenses SET in_use = 1', /^3: what licenses count/],
   [
-    'a licence is not held',
-    `UPDATE jobs SET licences = '{cad}' WHERE id = 1`,
-    /^3: a live run holds one licence/,
+    'a license is not held',
+    `UPDATE jobs SET licenses = '{cad}' WHERE id = 1`,
+    /^3: a live run holds one license/,
   ],
   ['a quota is exceeded', 'UPDATE users SET submission_limit = 2', /^3: no submission exceeds/],
   ['a count is wrong', 'UPDATE job_counts SET jobs = jobs + 1', /^3: the counts of jobs/],

@@ -184,7 +184,7 @@ describe('jobs', () => {
         memoryMbPerTask: 0,
       },
       ...{
-        licences: [],
+        licenses: [],
         os: null,
         arch: null,
         estimateS: 100,
@@ -351,11 +351,11 @@ describe('the directory', () => {
     expect(await queries.machinesByIds([machine])).toMatchObject([
       { name: 'm1', silent: false, heartbeatAt: T0, cpusUsed: 1 },
     ]);
-    const cad = await world.addLicence('cad', 2, site);
-    const grid = await world.addLicence('cad', 3, null);
-    expect((await queries.licences(null, 9)).map(({ id }) => id)).toEqual([cad, grid]);
-    expect((await queries.licences({ kind: 'cad', id: cad }, 9)).map(({ id }) => id)).toEqual([grid]);
-    expect((await queries.licencesOfSites([site])).map(({ id }) => id)).toEqual([cad]);
+    const cad = await world.addLicense('cad', 2, site);
+    const grid = await world.addLicense('cad', 3, null);
+    expect((await queries.licenses(null, 9)).map(({ id }) => id)).toEqual([cad, grid]);
+    expect((await queries.licenses({ kind: 'cad', id: cad }, 9)).map(({ id }) => id)).toEqual([grid]);
+    expect((await queries.licensesOfSites([site])).map(({ id }) => id)).toEqual([cad]);
   });
 
   it('tells how much there is to do and to do it with', async () => {

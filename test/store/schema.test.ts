@@ -48,7 +48,7 @@ describe('the database refuses', () => {
       INSERT INTO policies (version, document, reason) VALUES (1, '{}', 'test');
       INSERT INTO sites (name) VALUES ('here');
       INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch) VALUES (1, 'm1', 2, 100, 100, 'linux', 'x64');
-      INSERT INTO licences (kind, copies) VALUES ('cad', 1);
+      INSERT INTO licenses (kind, copies) VALUES ('cad', 1);
       INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
         SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 4);
       UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 4;`);
@@ -143,9 +143,9 @@ describe('the database refuses', () => {
       'machines_memory_never_over_committed',
     ],
     [
-      'more licences than there are',
-      `${run(1, 1, { licence_ids: `'{1}'` })}; ${run(2, 1, { licence_ids: `'{1}'` })}`,
-      'licences_never_over_committed',
+      'more licenses than there are',
+      `${run(1, 1, { license_ids: `'{1}'` })}; ${run(2, 1, { license_ids: `'{1}'` })}`,
+      'licenses_never_over_committed',
     ],
     [
       'a machine smaller than what is used of it',
@@ -179,8 +179,8 @@ describe('the database refuses', () => {
     ],
     [
       'two pools of one kind in one place',
-      `INSERT INTO licences (kind, copies) VALUES ('cad', 3)`,
-      'licences_kind',
+      `INSERT INTO licenses (kind, copies) VALUES ('cad', 3)`,
+      'licenses_kind',
     ],
     ['a policy that changes', `UPDATE policies SET reason = 'other'`, 'policies is append-only'],
     ['a policy that goes', `DELETE FROM policies`, 'policies is append-only'],
@@ -191,10 +191,10 @@ describe('the database refuses', () => {
 
   it('nothing that is legal', async () => {
     expect(
-      await refused(`${run(3, 1, { cpus_per_task: '2', licence_ids: `'{1}'` })};
+      await refused(`${run(3, 1, { cpus_per_task: '2', license_ids: `'{1}'` })};
       UPDATE jobs SET state = 'ASSIGNED', epoch = 1, seq = seq + 1 WHERE id = 3`),
     ).toBeNull();
-    const { rows } = await client.query(`SELECT cpus_used, in_use FROM machines, licences`);
+    const { rows } = await client.query(`SELECT cpus_used, in_use FROM machines, licenses`);
     expect(rows).toEqual([{ cpus_used: 2, in_use: 1 }]);
   });
 

@@ -26,7 +26,7 @@ export interface World {
     name: string,
     cpus: number,
     memoryMb?: number,
-    licences?: number[],
+    licenses?: number[],
     maxTasks?: number | null,
   ): Promise<number>;
   setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
@@ -36,7 +36,7 @@ export interface World {
   removeDataset(datasetId: number): Promise<void>;
   setLink(link: Link): Promise<void>;
   removeLink(fromSiteId: number, toSiteId: number): Promise<void>;
-  addLicence(kind: string, copies: number, siteId: number | null): Promise<number>;
+  addLicense(kind: string, copies: number, siteId: number | null): Promise<number>;
   newPolicy(change?: Partial<Policy>): Promise<void>;
   /** Of a job, in order. */
   events(
@@ -67,7 +67,7 @@ export function newJob(change: Partial<NewJob> = {}): NewJob {
     tasks: 1,
     cpusPerTask: 1,
     memoryMbPerTask: 0,
-    licences: [],
+    licenses: [],
     os: null,
     arch: null,
     estimateS: 100,
@@ -109,13 +109,13 @@ export function start(
   jobId: number,
   siteId: number,
   machines: Record<number, number>,
-  licenceIds: number[] = [],
+  licenseIds: number[] = [],
 ): Start {
   return {
     jobId,
     siteId,
     allocations: Object.entries(machines).map(([id, tasks]) => ({ machineId: Number(id), tasks })),
-    licenceIds,
+    licenseIds,
     plannedDuration: 100,
     reason: 'HEAD',
     explanation: { queued: 1, order: 'ARRIVAL', orderValue: 0, terms: null, reservation: null },
@@ -196,7 +196,7 @@ export const reservation = (
   jobId,
   at: T0 + 50,
   allocations: [{ machineId, tasks: 1 }],
-  licenceIds: [],
+  licenseIds: [],
   madeAt: T0,
   ...change,
 });
@@ -214,12 +214,12 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
     addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licences = [], maxTasks = null) => {
-      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licences, maxTasks };
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenses = [], maxTasks = null) => {
+      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenses, maxTasks };
       return store.addMachine({ siteId, name, ...shape });
     },
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
-    addLicence: async (kind, copies, siteId) => store.addLicence(kind, copies, siteId),
+    addLicense: async (kind, copies, siteId) => store.addLicense(kind, copies, siteId),
     newPolicy: async (change = { seed: 2 }) =>
       store.setPolicy({ version: ++version, document: { ...DEFAULT_POLICY, ...change } }),
     setShare: async (userId, share) => store.setQuotaShare(userId, share),
@@ -270,7 +270,7 @@ export async function postgresWorld(
   const { prisma } = database;
   await write(
     prisma,
-    `TRUNCATE users, policies, sites, licences, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
+    `TRUNCATE users, policies, sites, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_averages, job_ratios RESTART IDENTITY`,
   );
@@ -302,14 +302,14 @@ export async function postgresWorld(
       return (await done<{ id: number }>(directory.registerSite(site, actor))).id;
     },
     setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenceIds = [], maxTasks = null) => {
-      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenceIds, maxTasks };
+    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenseIds = [], maxTasks = null) => {
+      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenseIds, maxTasks };
       const machine = { siteId, name, ...shape };
       return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;
     },
     setMachineState: (machineId, state) => done(directory.updateMachine(machineId, { state }, actor)),
-    addLicence: async (kind, copies, siteId) =>
-      (await done<{ id: number }>(directory.registerLicence({ kind, copies, siteId }, actor))).id,
+    addLicense: async (kind, copies, siteId) =>
+      (await done<{ id: number }>(directory.registerLicense({ kind, copies, siteId }, actor))).id,
     newPolicy: async (change = { seed: 2 }) => {
       const document = { ...DEFAULT_POLICY, ...change };
       await done(directory.addPolicy({ document, expectedVersion: version++, reason: 'test' }, actor));

@@ -50,13 +50,13 @@ const promises: Record<string, string> = {
   '3: no two tasks of a job share a machine in time': `
     SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
      WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,
-  '3: what licences count as used is what live runs hold, and there is as much': `
-    SELECT l.id, l.copies, l.in_use, t.n AS held FROM licences l
-      LEFT JOIN (SELECT u.id, count(*) AS n FROM runs r, unnest(r.licence_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+  '3: what licenses count as used is what live runs hold, and there is as much': `
+    SELECT l.id, l.copies, l.in_use, t.n AS held FROM licenses l
+      LEFT JOIN (SELECT u.id, count(*) AS n FROM runs r, unnest(r.license_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
      WHERE l.in_use <> coalesce(t.n, 0) OR l.in_use > l.copies`,
-  '3: a live run holds one licence of each kind that its job asks for': `
-    SELECT r.job_id, j.licences FROM runs r JOIN jobs j ON j.id = r.job_id
-     WHERE j.licences <> ARRAY(SELECT l.kind FROM unnest(r.licence_ids) AS u (id) JOIN licences l USING (id) ORDER BY l.kind COLLATE "C")`,
+  '3: a live run holds one license of each kind that its job asks for': `
+    SELECT r.job_id, j.licenses FROM runs r JOIN jobs j ON j.id = r.job_id
+     WHERE j.licenses <> ARRAY(SELECT l.kind FROM unnest(r.license_ids) AS u (id) JOIN licenses l USING (id) ORDER BY l.kind COLLATE "C")`,
   '3: no submission exceeds its quota': `
     SELECT s.id, u.submission_limit FROM submissions s JOIN users u ON u.id = s.user_id
      WHERE u.submission_limit < (SELECT sum(e.job_count) FROM submissions e

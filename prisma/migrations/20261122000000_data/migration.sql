@@ -225,7 +225,7 @@ INSERT INTO job_ratios_horizon (id) VALUES (0);
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. The plan is made for ten rows,
 -- so joins that must not be tried pair by pair are look-ups (LATERAL … OFFSET 0). Its name puts it behind jobs_updated, and so behind
 -- the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
-CREATE FUNCTION jobs_learnt() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE ids bigint[] := ARRAY(SELECT id FROM new_rows WHERE state = 'COMPLETED');
 BEGIN
   IF ids = '{}' THEN
@@ -236,8 +236,8 @@ BEGIN
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
            least(r.wall_s, greatest(0, coalesce(r.io_wait_s, r.wall_s - r.cpu_s / (j.tasks * j.cpus_per_task), 0))) AS io_s,
            '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.arch)::text, 'null')
-               || CASE WHEN j.licences = '{}' THEN ''
-                       ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place) FROM unnest(j.licences) WITH ORDINALITY AS l (kind, place)) END
+               || CASE WHEN j.licenses = '{}' THEN ''
+                       ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place) FROM unnest(j.licenses) WITH ORDINALITY AS l (kind, place)) END
                || ']' AS kinds
       FROM jobs j,
            LATERAL (SELECT *, extract(epoch FROM ended_at - started_at)::float8 AS wall_s FROM runs
@@ -270,5 +270,5 @@ BEGIN
       FROM summed ORDER BY id;
   RETURN NULL;
 END $$;
-CREATE TRIGGER jobs_updated_learnt AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION jobs_learnt();
+CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION jobs_learned();

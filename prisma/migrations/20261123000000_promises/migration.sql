@@ -1,6 +1,6 @@
 -- What a site's scheduler has promised to the jobs of its queue, under a policy that promises (conservative backfilling). Written by
 -- site cycles only, each on top of the revision that it has read: a plan made on other promises is refused as a whole.
--- Lock order: behind machines and licences, before whatever writes events.
+-- Lock order: behind machines and licenses, before whatever writes events.
 
 CREATE TABLE promises (
   site_id integer PRIMARY KEY REFERENCES sites (id),

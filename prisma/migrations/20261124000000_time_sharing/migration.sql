@@ -11,10 +11,10 @@ ALTER TABLE machines
 ALTER TABLE sites ADD COLUMN max_running_jobs integer CHECK (max_running_jobs > 0);
 
 DROP TRIGGER machines_changed ON machines;
-CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, arch, licence_ids, max_tasks, removed_at ON machines
+CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, arch, license_ids, max_tasks, removed_at ON machines
   FOR EACH ROW EXECUTE FUNCTION directory_changed('MACHINE', 'heartbeat_at,cpus_used,memory_used_mb,tasks_used');
 
--- Runs take and give back what they hold of machines and licences; the locks are taken in the order of ids. A site with a limit of
+-- Runs take and give back what they hold of machines and licenses; the locks are taken in the order of ids. A site with a limit of
 -- running jobs is locked first, by whoever starts jobs there: so the count is right.
 CREATE OR REPLACE FUNCTION runs_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE site integer;
@@ -32,11 +32,11 @@ BEGIN
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE r.ended_at IS NULL GROUP BY 1) t
     WHERE m.id = t.machine_id;
-  PERFORM 1 FROM licences WHERE id IN (SELECT unnest(licence_ids) FROM new_rows) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE licences l SET in_use = l.in_use + t.n
-    FROM (SELECT u.licence_id, count(*) AS n FROM new_rows r, unnest(r.licence_ids) AS u (licence_id)
+  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE licenses l SET in_use = l.in_use + t.n
+    FROM (SELECT u.license_id, count(*) AS n FROM new_rows r, unnest(r.license_ids) AS u (license_id)
            WHERE r.ended_at IS NULL GROUP BY 1) t
-    WHERE l.id = t.licence_id;
+    WHERE l.id = t.license_id;
   RETURN NULL;
 END $$;
 
@@ -55,10 +55,10 @@ BEGIN
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE r.ended_at IS NOT NULL GROUP BY 1) t
     WHERE m.id = t.machine_id;
-  PERFORM 1 FROM licences WHERE id IN (SELECT unnest(licence_ids) FROM new_rows WHERE ended_at IS NOT NULL) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE licences l SET in_use = l.in_use - t.n
-    FROM (SELECT u.licence_id, count(*) AS n FROM new_rows r, unnest(r.licence_ids) AS u (licence_id)
+  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE ended_at IS NOT NULL) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE licenses l SET in_use = l.in_use - t.n
+    FROM (SELECT u.license_id, count(*) AS n FROM new_rows r, unnest(r.license_ids) AS u (license_id)
            WHERE r.ended_at IS NOT NULL GROUP BY 1) t
-    WHERE l.id = t.licence_id;
+    WHERE l.id = t.license_id;
   RETURN NULL;
 END $$;

@@ -8,7 +8,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   JOB_CHANGED: 'job',
   SITE: 'site',
   MACHINE: 'machine',
-  LICENCE: 'licence',
+  LICENSE: 'license',
   USER: 'user',
   POLICY: 'policy',
   SIMULATION: 'simulation',

@@ -1,6 +1,6 @@
-/** Sites, machines and licences. */
+/** Sites, machines and licenses. */
 import type {
-  LicenceResolvers,
+  LicenseResolvers,
   MachineResolvers,
   ReservationResolvers,
   SiteResolvers,
@@ -12,7 +12,7 @@ import { maySeeJob } from '../services/access.js';
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
-  licences: (site, _, { loaders }) => loaders.licencesOfSite(site.id),
+  licenses: (site, _, { loaders }) => loaders.licensesOfSite(site.id),
   queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,
   metaQueuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).metaQueued,
   runningJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).running,
@@ -33,12 +33,12 @@ export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   architecture: (machine) => machine.arch,
-  licences: (machine, _, { loaders }) => loaders.licences(machine.licenceIds),
+  licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
 };
 
-export const Licence: LicenceResolvers = {
-  id: (licence) => globalId('licence', licence.id),
-  site: (licence, _, { loaders }) => (licence.siteId === null ? null : loaders.site(licence.siteId)),
+export const License: LicenseResolvers = {
+  id: (license) => globalId('license', license.id),
+  site: (license, _, { loaders }) => (license.siteId === null ? null : loaders.site(license.siteId)),
 };
 
 export const SiteUpdate: SiteUpdateResolvers = {

@@ -15,7 +15,7 @@ export const Query: Required<QueryResolvers> = {
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
   machines: (_, { site, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, site ?? null, page),
-  licences: (_, page, { services, viewer }) => services.grid.licences(viewer, page),
+  licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
   jobs: (_, options, context, info) => jobsPage(options, context, info),
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
@@ -52,8 +52,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.jobs.holdJobs(viewer, selection, requestId),
   releaseJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.releaseJobs(viewer, selection, requestId),
-  reprioritiseJobs: (_, { selection, boost }, { services, viewer, requestId }) =>
-    services.jobs.reprioritiseJobs(viewer, selection, boost, requestId),
+  reprioritizeJobs: (_, { selection, boost }, { services, viewer, requestId }) =>
+    services.jobs.reprioritizeJobs(viewer, selection, boost, requestId),
 
   registerSite: (_, { input }, { services, viewer, requestId }) =>
     services.grid.registerSite(viewer, input, requestId),
@@ -73,12 +73,12 @@ export const Mutation: Required<MutationResolvers> = {
     services.grid.drainMachine(viewer, machine, requestId),
   removeMachine: (_, { machine }, { services, viewer, requestId }) =>
     services.grid.removeMachine(viewer, machine, requestId),
-  registerLicence: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.registerLicence(viewer, input, requestId),
-  updateLicence: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.updateLicence(viewer, input, requestId),
-  removeLicence: (_, { licence }, { services, viewer, requestId }) =>
-    services.grid.removeLicence(viewer, licence, requestId),
+  registerLicense: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.registerLicense(viewer, input, requestId),
+  updateLicense: (_, { input }, { services, viewer, requestId }) =>
+    services.grid.updateLicense(viewer, input, requestId),
+  removeLicense: (_, { license }, { services, viewer, requestId }) =>
+    services.grid.removeLicense(viewer, license, requestId),
 
   createDataset: (_, { input }, { services, viewer, requestId }) =>
     services.data.createDataset(viewer, input, requestId),

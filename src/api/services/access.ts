@@ -21,7 +21,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   node: everybody,
   sites: everybody,
   machines: everybody,
-  licences: people,
+  licenses: people,
   users: operators,
   jobs: people,
   jobCount: people,
@@ -50,7 +50,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   cancelJobs: people,
   holdJobs: people,
   releaseJobs: people,
-  reprioritiseJobs: people,
+  reprioritizeJobs: people,
   registerSite: operators,
   updateSite: operators,
   drainSite: operators,
@@ -60,9 +60,9 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   updateMachine: operators,
   drainMachine: operators,
   removeMachine: operators,
-  registerLicence: operators,
-  updateLicence: operators,
-  removeLicence: operators,
+  registerLicense: operators,
+  updateLicense: operators,
+  removeLicense: operators,
   createDataset: operators,
   updateDataset: operators,
   removeDataset: operators,
@@ -92,7 +92,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
 };
 
 /** Throws FORBIDDEN unless the viewer's role may use the field. What has no rule is nobody's. */
-export function authorise(viewer: Viewer, field: RootField): void {
+export function authorize(viewer: Viewer, field: RootField): void {
   const allowed: readonly UserRole[] | undefined = rules[field];
   if (allowed?.includes(viewer.role)) return;
   throw new ApiError(
@@ -113,7 +113,7 @@ export function guarded<T extends { [K in keyof T]: K extends RootField ? Operat
   const entries = Object.entries(operations as Record<string, Operation>).map(([field, operation]) => [
     field,
     (viewer: Viewer, ...rest: never[]) => {
-      authorise(viewer, field as RootField);
+      authorize(viewer, field as RootField);
       return operation(viewer, ...rest);
     },
   ]);

@@ -1,6 +1,6 @@
-/** Sites, machines and licences: reading them, and an operator's changes to them. An AGENT sees its own site only. */
+/** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
-import type { LicenceRow, MachineRow, SiteRow } from '../../store/rows.js';
+import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, INT_MAX, notNull, plainName, positive, text, within } from '../check.js';
 import {
@@ -13,10 +13,10 @@ import {
 } from '../connections.js';
 import { ApiError } from '../errors.js';
 import type {
-  RegisterLicenceInput,
+  RegisterLicenseInput,
   RegisterMachineInput,
   RegisterSiteInput,
-  UpdateLicenceInput,
+  UpdateLicenseInput,
   UpdateMachineInput,
   UpdateSiteInput,
 } from '../generated/resolvers-types.js';
@@ -29,7 +29,7 @@ const SHARES_MAX = 1_000_000;
 const BENCHMARK_MAX = 1e9;
 const PLATFORM_CHARS_MAX = 200;
 const KIND_CHARS_MAX = 200;
-const MACHINE_LICENCES_MAX = 1_000;
+const MACHINE_LICENSES_MAX = 1_000;
 
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
@@ -87,7 +87,7 @@ export function createGridService(parts: ServiceParts) {
         benchmark: positive(field('benchmark'), input.benchmark, BENCHMARK_MAX),
         os: text(field('os'), input.os, PLATFORM_CHARS_MAX, 1),
         arch: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
-        licenceIds: licenceIds(field('licences'), input.licences),
+        licenseIds: licenseIds(field('licenses'), input.licenses),
         maxTasks: limitOf(field('maxTasks'), input.maxTasks),
       };
     });
@@ -129,14 +129,14 @@ export function createGridService(parts: ServiceParts) {
       });
     },
 
-    async licences(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenceRow>> {
+    async licenses(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenseRow>> {
       const size = pageSize('first', first, limits);
-      const cursor = after ? decodeCursor('after', after, 'licence', ['string', 'number']) : null;
-      const rows = await queries.licences(
+      const cursor = after ? decodeCursor('after', after, 'license', ['string', 'number']) : null;
+      const rows = await queries.licenses(
         cursor && { kind: cursor[0] as string, id: cursor[1] as number },
         size + 1,
       );
-      return connection(rows, size, (licence) => encodeCursor('licence', [licence.kind, licence.id]), {
+      return connection(rows, size, (license) => encodeCursor('license', [license.kind, license.id]), {
         continued: cursor !== null,
       });
     },
@@ -198,7 +198,7 @@ export function createGridService(parts: ServiceParts) {
         benchmark: notNull('benchmark', input.benchmark),
         os: notNull('os', input.os),
         arch: notNull('architecture', input.architecture),
-        licences: notNull('licences', input.licences),
+        licenses: notNull('licenses', input.licenses),
       };
       const change = {
         ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
@@ -212,7 +212,7 @@ export function createGridService(parts: ServiceParts) {
         ...(given.arch === undefined
           ? {}
           : { arch: text('architecture', given.arch, PLATFORM_CHARS_MAX, 1) }),
-        ...(given.licences === undefined ? {} : { licenceIds: licenceIds('licences', given.licences) }),
+        ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
         ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
       };
       return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
@@ -226,32 +226,32 @@ export function createGridService(parts: ServiceParts) {
       return machine;
     },
 
-    async registerLicence(
+    async registerLicense(
       viewer: Viewer,
-      input: RegisterLicenceInput,
+      input: RegisterLicenseInput,
       requestId: string,
-    ): Promise<LicenceRow> {
-      const licence = {
+    ): Promise<LicenseRow> {
+      const license = {
         kind: text('kind', input.kind, KIND_CHARS_MAX, 1),
         copies: within('copies', input.copies, 0, INT_MAX),
         siteId: input.site ? localId('site', input.site, 'site') : null,
       };
-      const made = done(await directory.registerLicence(licence, actor(viewer, requestId)));
+      const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
       await wake(made.siteId);
       return made;
     },
-    async updateLicence(viewer: Viewer, input: UpdateLicenceInput, requestId: string): Promise<LicenceRow> {
-      const licenceId = localId('licence', input.licence, 'licence');
+    async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
+      const licenseId = localId('license', input.license, 'license');
       const change = { copies: within('copies', input.copies, 0, INT_MAX) };
-      const licence = done(await directory.updateLicence(licenceId, change, actor(viewer, requestId)));
-      await wake(licence.siteId);
-      return licence;
+      const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
+      await wake(license.siteId);
+      return license;
     },
-    async removeLicence(viewer: Viewer, id: string, requestId: string): Promise<LicenceRow> {
-      const licenceId = localId('licence', id, 'licence');
-      const licence = done(await directory.removeLicence(licenceId, now(), actor(viewer, requestId)));
-      await wake(licence.siteId);
-      return licence;
+    async removeLicense(viewer: Viewer, id: string, requestId: string): Promise<LicenseRow> {
+      const licenseId = localId('license', id, 'license');
+      const license = done(await directory.removeLicense(licenseId, now(), actor(viewer, requestId)));
+      await wake(license.siteId);
+      return license;
     },
   });
 }
@@ -260,9 +260,9 @@ function degrees(field: string, value: number | null | undefined, max: number): 
   return value === null || value === undefined ? null : within(field, value, -max, max);
 }
 
-function licenceIds(field: string, ids: readonly string[]): number[] {
-  atMost(field, ids, MACHINE_LICENCES_MAX);
-  return [...new Set(ids.map((id) => localId('licence', id, field)))];
+function licenseIds(field: string, ids: readonly string[]): number[] {
+  atMost(field, ids, MACHINE_LICENSES_MAX);
+  return [...new Set(ids.map((id) => localId('license', id, field)))];
 }
 
 /** A limit, or none. */

@@ -24,7 +24,7 @@ const ARGUMENTS_MAX = 1_000;
 const VARIABLES_MAX = 500;
 /** Arguments and environment of one job together. */
 const WORDS_CHARS_MAX = 256 * 1024;
-const LICENCES_MAX = 16;
+const LICENSES_MAX = 16;
 const INPUTS_MAX = 100;
 const COUNT_MAX = 100_000;
 const BOOST_MAX = 1_000;
@@ -182,13 +182,13 @@ export function newJob(
     refuse('workingDirectory', workingDirectory, 'an absolute path');
   }
 
-  let licences: string[] = [];
-  if (input.licences.length > 0) {
-    if (input.licences.length > LICENCES_MAX)
-      refuse('licences', input.licences.length, `up to ${LICENCES_MAX} kinds`);
-    licences = [...new Set(input.licences)].sort();
-    if (licences.length !== input.licences.length) refuse('licences', input.licences, 'each kind once');
-    for (const kind of licences) text('licences', kind, NAME_CHARS_MAX);
+  let licenses: string[] = [];
+  if (input.licenses.length > 0) {
+    if (input.licenses.length > LICENSES_MAX)
+      refuse('licenses', input.licenses.length, `up to ${LICENSES_MAX} kinds`);
+    licenses = [...new Set(input.licenses)].sort();
+    if (licenses.length !== input.licenses.length) refuse('licenses', input.licenses, 'each kind once');
+    for (const kind of licenses) text('licenses', kind, NAME_CHARS_MAX);
   }
 
   if (input.inputs.length > INPUTS_MAX) refuse('inputs', input.inputs.length, `up to ${INPUTS_MAX} inputs`);
@@ -214,7 +214,7 @@ export function newJob(
     tasks: whole('tasks', input.tasks, 1, COUNT_MAX),
     cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, COUNT_MAX),
     memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, INT_MAX),
-    licences,
+    licenses,
     os: text('os', input.os, NAME_CHARS_MAX),
     arch: text('architecture', input.architecture, NAME_CHARS_MAX),
     estimateS: above0('estimateSeconds', input.estimateSeconds, SECONDS_MAX),

@@ -91,7 +91,7 @@ export function createJobsService(parts: ServiceParts) {
 
   /** Runs an action and turns its outcome into the payload. What operators do to jobs is in the audit log. */
   async function act(
-    name: 'cancelJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritiseJobs',
+    name: 'cancelJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritizeJobs',
     viewer: Viewer,
     requestId: string,
     selection: JobSelection,
@@ -220,13 +220,13 @@ export function createJobsService(parts: ServiceParts) {
         act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('releaseJobs', viewer, requestId, selection, (selected) => store.release(selected)),
-      reprioritiseJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
+      reprioritizeJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
         within('boost', boost, -BOOST_MAX, BOOST_MAX);
         if (boost > 0 && !handlesAll(viewer)) {
           throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${BOOST_MAX} to 0`);
         }
-        return act('reprioritiseJobs', viewer, requestId, selection, (selected) =>
-          store.reprioritise(selected, boost),
+        return act('reprioritizeJobs', viewer, requestId, selection, (selected) =>
+          store.reprioritize(selected, boost),
         );
       },
 
@@ -276,7 +276,7 @@ const CANNOT = {
   cancelJobs: 'it has ended, or is being cancelled already',
   holdJobs: 'only jobs that wait can be held',
   releaseJobs: 'only held jobs can be released',
-  reprioritiseJobs: 'it has ended',
+  reprioritizeJobs: 'it has ended',
 } as const;
 
 const ORDERS = { SUBMITTED_AT: 'SUBMITTED', ENDED_AT: 'ENDED', DEADLINE: 'DEADLINE' } as const;
@@ -286,7 +286,7 @@ const KEYS = { SUBMITTED: 'id', ENDED: 'endedAt', DEADLINE: 'deadline' } as cons
 const seconds = (date: Date): number => date.getTime() / 1000;
 const decisionCursor = (decision: DecisionRow): string => encodeCursor('decision', [decision.id]);
 
-/** What authorisation, the cursor and the resolvers' shortcuts need is always read. */
+/** What authorization, the cursor and the resolvers' shortcuts need is always read. */
 function withKey(columns: readonly (keyof JobRow)[], key: keyof JobRow): (keyof JobRow)[] {
   return [...new Set<keyof JobRow>(['id', 'userId', 'epoch', 'state', key, ...columns])];
 }

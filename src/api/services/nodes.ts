@@ -20,7 +20,7 @@ export function createNodesService({ queries }: ServiceParts) {
       const [machine] = await queries.machinesByIds([id]);
       return machine && maySeeSite(viewer, machine.siteId) ? machine : null;
     },
-    licence: async (viewer, id) => (viewer.role === 'AGENT' ? null : (await queries.licencesByIds([id]))[0]),
+    license: async (viewer, id) => (viewer.role === 'AGENT' ? null : (await queries.licensesByIds([id]))[0]),
     user: async (viewer, id) => (maySeeUser(viewer, id) ? (await queries.usersByIds([id]))[0] : null),
     policy: (viewer, version) => (viewer.role === 'AGENT' ? Promise.resolve(null) : queries.policy(version)),
     async decision(viewer, id) {
@@ -66,7 +66,7 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   job: 'Job',
   site: 'Site',
   machine: 'Machine',
-  licence: 'Licence',
+  license: 'License',
   user: 'User',
   policy: 'Policy',
   decision: 'Decision',

@@ -1,5 +1,5 @@
 /**
- * What applications spend their run time on, as it was learnt from their runs: now, its history, and news of it.
+ * What applications spend their run time on, as it was learned from their runs: now, its history, and news of it.
  *
  * A point of the history is written in the transaction that ends its run, and points are numbered in the order of commits. So nothing is
  * kept for a subscriber: the event feed says when runs have ended, and what is behind its cursor is looked up then. Who is slow finds more at
@@ -37,7 +37,7 @@ export function createRatiosService(parts: ServiceParts) {
   /** The ratio that a job of the viewer's would get which needs nothing in particular. */
   async function ofSimilar(viewer: Viewer, application: string): Promise<JobRatio> {
     await mirror.sync();
-    const nothing = { licences: [], os: null, arch: null, data: null };
+    const nothing = { licenses: [], os: null, arch: null, data: null };
     return mirror.grid.history.ratioOf({ application, userId: viewer.userId, ...nothing });
   }
 

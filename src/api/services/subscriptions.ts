@@ -270,7 +270,7 @@ function assignment(run: StoredAssignment): Assignment {
     tasks: run.tasks,
     cpusPerTask: run.cpusPerTask,
     memoryMbPerTask: run.memoryMbPerTask,
-    licences: run.licences,
+    licenses: run.licenses,
     runTimeLimitSeconds: run.runTimeLimitS,
     arrayIndex: run.arrayIndex,
     application: run.application,

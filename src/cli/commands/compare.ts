@@ -42,17 +42,17 @@ export function addCompare(program: Command): void {
         [
           'policy',
           'jobs',
-          'utilisation %',
+          'utilization %',
           'mean wait',
           'p95 wait',
           'max wait',
           'mean turnaround',
           'mean bounded slowdown',
         ],
-        results.map(({ jobs, utilisation, wait, turnaround, boundedSlowdown }, i) => [
+        results.map(({ jobs, utilization, wait, turnaround, boundedSlowdown }, i) => [
           policies[i],
           jobs,
-          (100 * utilisation).toFixed(2),
+          (100 * utilization).toFixed(2),
           duration(wait.mean),
           duration(wait.p95),
           duration(wait.max),

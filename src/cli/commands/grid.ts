@@ -1,4 +1,4 @@
-/** `switchyard sites`, `machines`, `licences`, `drain`, `undrain`: what there is to run on. */
+/** `switchyard sites`, `machines`, `licenses`, `drain`, `undrain`: what there is to run on. */
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { addCommand, collect, findMachine, findSite, print, printJson, wantsJson } from '../command.js';
@@ -36,10 +36,10 @@ export interface Machine {
   architecture: string;
   heartbeatAt: string | null;
   site: { id: string; name: string };
-  licences: { kind: string }[];
+  licenses: { kind: string }[];
 }
 
-interface Licence {
+interface License {
   id: string;
   kind: string;
   copies: number;
@@ -64,7 +64,7 @@ const whole = (field: string, min: number) => (value: string) =>
 export function addGrid(program: Command): void {
   addSites(program);
   addMachines(program);
-  addLicences(program);
+  addLicenses(program);
   addDrain(program);
 }
 
@@ -212,7 +212,7 @@ interface MachineOptions {
   benchmark?: string;
   os?: string;
   arch?: string;
-  licence?: string[];
+  license?: string[];
   maxTasks?: string;
 }
 
@@ -221,7 +221,7 @@ function machineOptions(command: Command): Command {
     .option('--benchmark <power>', 'relative power (default: 100)')
     .option('--os <name>', 'operating system (default: linux)')
     .option('--arch <name>', 'architecture (default: x64)')
-    .option('--licence <id>', 'a pool of licences that it can run, by id; may be repeated', collect)
+    .option('--license <id>', 'a pool of licenses that it can run, by id; may be repeated', collect)
     .option('--max-tasks <n>', 'tasks that share it in time at most; none: it is shared in space');
 }
 
@@ -232,49 +232,49 @@ function machineFields(options: MachineOptions): object {
     benchmark: optional(options.benchmark, (value) => parseNumber('--benchmark', value, { min: 0 })),
     os: options.os,
     architecture: options.arch,
-    licences: options.licence?.map((id) => parseId('licence', id)),
+    licenses: options.license?.map((id) => parseId('license', id)),
     maxTasks: optional(options.maxTasks, limit('--max-tasks')),
   };
 }
 
-function addLicences(program: Command): void {
-  const list = addCommand(program, 'licences', 'list the pools of licences, or change them');
+function addLicenses(program: Command): void {
+  const list = addCommand(program, 'licenses', 'list the pools of licenses, or change them');
   list.action(async () => {
-    const licences = await connect().all<Licence>(documents.LICENCES, 'licences');
-    show(list, licences, licenceTable);
+    const licenses = await connect().all<License>(documents.LICENSES, 'licenses');
+    show(list, licenses, licenseTable);
   });
 
-  const add = addCommand(list, 'add <kind>', 'register a pool of licences (OPERATOR)')
+  const add = addCommand(list, 'add <kind>', 'register a pool of licenses (OPERATOR)')
     .requiredOption('--copies <n>', 'how many may be in use at once')
     .option('--site <site>', "whose (default: the whole grid's)");
   add.action(async (kind: string, options: { copies: string; site?: string }) => {
     const client = connect();
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
     const input = { kind, copies: parseNumber('--copies', options.copies, { min: 0, integer: true }), site };
-    const data = await client.request<{ registerLicence: Licence }>(documents.REGISTER_LICENCE, { input });
-    show(add, data.registerLicence, (one) => licenceTable([one]));
+    const data = await client.request<{ registerLicense: License }>(documents.REGISTER_LICENSE, { input });
+    show(add, data.registerLicense, (one) => licenseTable([one]));
   });
 
-  const set = addCommand(list, 'set <id>', 'change a pool of licences (OPERATOR)').requiredOption(
+  const set = addCommand(list, 'set <id>', 'change a pool of licenses (OPERATOR)').requiredOption(
     '--copies <n>',
     'how many',
   );
   set.action(async (id: string, options: { copies: string }) => {
     const input = {
-      licence: parseId('licence', id),
+      license: parseId('license', id),
       copies: parseNumber('--copies', options.copies, { min: 0, integer: true }),
     };
-    const data = await connect().request<{ updateLicence: Licence }>(documents.UPDATE_LICENCE, {
+    const data = await connect().request<{ updateLicense: License }>(documents.UPDATE_LICENSE, {
       input,
     });
-    show(set, data.updateLicence, (one) => licenceTable([one]));
+    show(set, data.updateLicense, (one) => licenseTable([one]));
   });
 
   const remove = addCommand(list, 'remove <id>', 'take an unused pool out of service (OPERATOR)');
   remove.action(async (id: string) => {
-    const variables = { licence: parseId('licence', id) };
-    const data = await connect().request<{ removeLicence: Licence }>(documents.REMOVE_LICENCE, variables);
-    show(remove, data.removeLicence, (one) => `${one.id} (${one.kind}) is out of service`);
+    const variables = { license: parseId('license', id) };
+    const data = await connect().request<{ removeLicense: License }>(documents.REMOVE_LICENSE, variables);
+    show(remove, data.removeLicense, (one) => `${one.id} (${one.kind}) is out of service`);
   });
 }
 
@@ -362,7 +362,7 @@ function machineTable(machines: readonly Machine[]): string {
       'MEMORY MB',
       'POWER',
       'PLATFORM',
-      'LICENCES',
+      'LICENSES',
     ],
     machines.map((machine) => [
       machine.id,
@@ -375,20 +375,20 @@ function machineTable(machines: readonly Machine[]): string {
       machine.memoryMb,
       machine.benchmark,
       `${machine.os}/${machine.architecture}`,
-      machine.licences.map(({ kind }) => kind).join(',') || null,
+      machine.licenses.map(({ kind }) => kind).join(',') || null,
     ]),
   );
 }
 
-function licenceTable(licences: readonly Licence[]): string {
+function licenseTable(licenses: readonly License[]): string {
   return table(
     ['ID', 'KIND', 'POOL', 'IN USE', 'COPIES'],
-    licences.map((licence) => [
-      licence.id,
-      licence.kind,
-      licence.site?.name ?? '(grid)',
-      licence.inUse,
-      licence.copies,
+    licenses.map((license) => [
+      license.id,
+      license.kind,
+      license.site?.name ?? '(grid)',
+      license.inUse,
+      license.copies,
     ]),
   );
 }

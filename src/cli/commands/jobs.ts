@@ -13,7 +13,7 @@ import {
   JOB_OUTPUT,
   JOBS,
   RELEASE,
-  REPRIORITISE,
+  REPRIORITIZE,
 } from '../documents.js';
 import { ExitCode } from '../errors.js';
 import { type JobLine, noSuchJob } from '../follow.js';
@@ -98,11 +98,11 @@ export function addJobs(program: Command): void {
     const client = connect();
     const number = parseNumber('boost', value, { min: -1000, max: 1000, integer: true });
     const selection = await selectionFrom(client, ids, options);
-    const data = await client.request<{ reprioritiseJobs: JobsPayload }>(REPRIORITISE, {
+    const data = await client.request<{ reprioritizeJobs: JobsPayload }>(REPRIORITIZE, {
       selection,
       boost: number,
     });
-    report(data.reprioritiseJobs, 'changed', wantsJson(boost));
+    report(data.reprioritizeJobs, 'changed', wantsJson(boost));
   });
 }
 
@@ -215,7 +215,7 @@ interface FullJob extends JobLine {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
-  licences: string[];
+  licenses: string[];
   os: string | null;
   architecture: string | null;
   estimateSeconds: number;
@@ -301,7 +301,7 @@ function describeJob(job: FullJob): string {
 function needs(job: FullJob): string {
   const parts = [`${count(job.tasks, 'task')} of ${count(job.cpusPerTask, 'CPU')}`];
   if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
-  if (job.licences.length > 0) parts.push(`licences ${job.licences.join(', ')}`);
+  if (job.licenses.length > 0) parts.push(`licenses ${job.licenses.join(', ')}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);
   return parts.join(', ');

@@ -203,7 +203,7 @@ function describe(result: Simulated): string {
   const left = Object.entries(dropped).filter(([, jobs]) => jobs > 0);
   return [
     `${count(result.jobs, 'job')} of ${result.trace} on ${count(result.processors, 'processor')} at ${count(result.sites, 'site')}, policy ${result.dispatch === null ? '' : `${result.dispatch.kind}+`}${result.local.kind}`,
-    `makespan ${duration(result.makespan)}, utilisation ${(100 * result.utilisation).toFixed(2)} %`,
+    `makespan ${duration(result.makespan)}, utilization ${(100 * result.utilization).toFixed(2)} %`,
     table(['', 'mean', 'median', 'p95', 'max'], rows),
     ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),
     ...(result.waiting > 0 ? [`${count(result.waiting, 'job')} that nothing could run`] : []),

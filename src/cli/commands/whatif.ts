@@ -111,7 +111,7 @@ function describe(
     ['P95 WAIT', (figures) => duration(figures.waitP95S)],
     ['MEAN SLOWDOWN', (figures) => figures.slowdownMean.toFixed(2)],
     ['DEADLINES MISSED', (figures) => figures.deadlineMisses],
-    ['UTILISATION %', (figures) => (100 * figures.utilisation).toFixed(1)],
+    ['UTILISATION %', (figures) => (100 * figures.utilization).toFixed(1)],
   ];
   const sides = ['baseline', 'candidate', 'difference'] as const;
   const rows = groups.flatMap(([group, comparison]) =>

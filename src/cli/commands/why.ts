@@ -78,7 +78,7 @@ export function addWhy(program: Command): void {
     .passThroughOptions()
     .addHelpText(
       'after',
-      '\nExamples: switchyard placement job_17\n          switchyard placement --cpus 4 --licence matlab -- simulate',
+      '\nExamples: switchyard placement job_17\n          switchyard placement --cpus 4 --license matlab -- simulate',
     );
   placement.action(async (first: string | undefined, rest: string[], options: JobOptions) => {
     const client = connect();

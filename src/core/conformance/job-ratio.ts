@@ -1,5 +1,5 @@
 /** The rules of job-ratio.md. */
-import { DataCatalogue } from '../data/catalogue.js';
+import { DataCatalog } from '../data/catalog.js';
 import { averagesWith, JobHistory } from '../data/history.js';
 import { Batcher } from '../dispatch/batches.js';
 import { jobData, type RunAverages } from '../model.js';
@@ -63,13 +63,13 @@ export const jobRatioRules: Rules = {
 
 /** As of inputs that each lie at a place of their own, with a link of that bandwidth to the site. */
 function accessS(transfers: RankInput['sites'][number]['transfers']): number {
-  const catalogue = new DataCatalogue();
+  const catalog = new DataCatalog();
   const inputs = transfers.map(({ sizeMb, bandwidthMbPerS }, i) => {
     const link = { fromSiteId: i + 1, toSiteId: 0, bandwidthMbS: bandwidthMbPerS, rttS: 0, loss: 0 };
-    catalogue.setLink(link);
+    catalog.setLink(link);
     return { sizeMb, siteId: i + 1 };
   });
-  return catalogue.accessS({ data: jobData({ inputs }) }, 0);
+  return catalog.accessS({ data: jobData({ inputs }) }, 0);
 }
 
 interface HistoryInput {

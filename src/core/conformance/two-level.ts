@@ -12,7 +12,7 @@ import { anyJob, type Rules } from './rule.js';
 export const twoLevelRules: Rules = {
   ms_priority: (input: MsInput) => {
     const { deadline, estimate, submit, userClass, licenses } = input.job;
-    const job = { deadline, estimate, submit, userClass, licences: licenses };
+    const job = { deadline, estimate, submit, userClass, licenses: licenses };
     const policy = {
       maxDelta: input.max,
       weights: input.weights,
@@ -53,7 +53,7 @@ export const twoLevelRules: Rules = {
         ...anyJob,
         ...given,
         id,
-        licences: [...licenses].sort(),
+        licenses: [...licenses].sort(),
       };
       for (const kind of licenses) requests.set(kind, (requests.get(kind) ?? 0) + 1);
       return queue.add(job, requirements.enter(job), 0);

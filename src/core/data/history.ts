@@ -15,8 +15,8 @@ export interface JobRatio {
 }
 
 /** The kinds of resource that a job needs, as a key: jobs that need the same are similar. */
-export const resourceKinds = ({ licences, os, arch }: Pick<Job, 'licences' | 'os' | 'arch'>): string =>
-  JSON.stringify([os, arch, ...licences]);
+export const resourceKinds = ({ licenses, os, arch }: Pick<Job, 'licenses' | 'os' | 'arch'>): string =>
+  JSON.stringify([os, arch, ...licenses]);
 
 /** One run as it enters the averages. */
 export interface ObservedRun {
@@ -47,7 +47,7 @@ const UNITS = 2 ** 52;
 
 /**
  * A sum of numbers ≥ 0, exact but for what is below 2^-52: the same whatever came first, or came and was taken back. A float
- * would drift, and two processes that learnt of the same runs otherwise would rank sites otherwise. (`WorkSum` in
+ * would drift, and two processes that learned of the same runs otherwise would rank sites otherwise. (`WorkSum` in
  * dispatch/load.ts is coarser, for sums that are themselves summed.)
  */
 class ExactSum {
@@ -138,7 +138,7 @@ export class JobHistory {
    * The ratio of a job's application; of one that never ran, that of the same user's runs that needed the same kinds of
    * resource, failing these everybody's, failing these what the submission declares, failing that one half.
    */
-  ratioOf(job: Pick<Job, 'application' | 'userId' | 'licences' | 'os' | 'arch' | 'data'>): JobRatio {
+  ratioOf(job: Pick<Job, 'application' | 'userId' | 'licenses' | 'os' | 'arch' | 'data'>): JobRatio {
     const own = this.applications.get(job.application);
     if (own !== undefined) return own.ratio;
     const kinds = resourceKinds(job);

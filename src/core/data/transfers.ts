@@ -1,9 +1,9 @@
 /**
- * What the catalogue says, for all sites of a grid at once: what a place or a dataset has to do with each site is looked up
+ * What the catalog says, for all sites of a grid at once: what a place or a dataset has to do with each site is looked up
  * the first time that it comes up in a pass, not for each job. Answers are by position in the stable site order.
  */
 import type { Job } from '../model.js';
-import { type DataCatalogue, type LinkQuality, sendS } from './catalogue.js';
+import { type DataCatalog, type LinkQuality, sendS } from './catalog.js';
 
 type JobLike = Pick<Job, 'data'>;
 type Seconds = Float64Array;
@@ -18,7 +18,7 @@ export class Transfers {
   private readonly byDataset = new Map<number, Seconds>();
 
   constructor(
-    private readonly catalogue: DataCatalogue,
+    private readonly catalog: DataCatalog,
     private readonly siteIds: readonly number[],
   ) {
     this.nothing = new Float64Array(siteIds.length);
@@ -27,7 +27,7 @@ export class Transfers {
     this.output = this.nothing.slice();
   }
 
-  /** As `DataCatalogue.sandboxS`; valid until it is asked for again. */
+  /** As `DataCatalog.sandboxS`; valid until it is asked for again. */
   sandboxS({ data }: JobLike): Seconds {
     if (data === null || data.originSiteId === null) return this.nothing;
     const links = this.linksFrom(data.originSiteId);
@@ -35,7 +35,7 @@ export class Transfers {
     return this.sandbox;
   }
 
-  /** As `DataCatalogue.accessS`; valid until it is asked for again. */
+  /** As `DataCatalog.accessS`; valid until it is asked for again. */
   accessS({ data }: JobLike): Seconds {
     if (data === null || data.inputs.length === 0) return this.nothing;
     this.access.fill(0);
@@ -52,7 +52,7 @@ export class Transfers {
     return this.access;
   }
 
-  /** As `DataCatalogue.returnS`; valid until it is asked for again. */
+  /** As `DataCatalog.returnS`; valid until it is asked for again. */
   returnS({ data }: JobLike): Seconds {
     if (data === null || data.originSiteId === null || data.outputMb === 0) return this.nothing;
     const links = this.linksTo(data.originSiteId);
@@ -62,16 +62,16 @@ export class Transfers {
   }
 
   private linksFrom(siteId: number): LinkQuality[] {
-    return kept(this.from, siteId, () => this.siteIds.map((id) => this.catalogue.link(siteId, id)));
+    return kept(this.from, siteId, () => this.siteIds.map((id) => this.catalog.link(siteId, id)));
   }
 
   private linksTo(siteId: number): LinkQuality[] {
-    return kept(this.to, siteId, () => this.siteIds.map((id) => this.catalogue.link(id, siteId)));
+    return kept(this.to, siteId, () => this.siteIds.map((id) => this.catalog.link(id, siteId)));
   }
 
   private datasetS(datasetId: number): Seconds {
     return kept(this.byDataset, datasetId, () =>
-      Float64Array.from(this.siteIds, (id) => this.catalogue.inputS({ datasetId }, id)),
+      Float64Array.from(this.siteIds, (id) => this.catalog.inputS({ datasetId }, id)),
     );
   }
 }

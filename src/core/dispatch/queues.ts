@@ -19,7 +19,7 @@ import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
 import { cpusIn, memoryMbIn, placeNow } from '../resources/placement.js';
 import type { Requirement } from '../resources/requirements.js';
-import { type LicenceState, occupy, type RunState, vacate } from '../resources/site-resources.js';
+import { type LicenseState, occupy, type RunState, vacate } from '../resources/site-resources.js';
 import type { Choice, DispatchPass, PlanBuilder } from './policy.js';
 
 const ORDERS: Record<QueuesPolicy['order'], SizeOrder | 'ARRIVAL'> = {
@@ -176,7 +176,7 @@ export class QueuesDispatch implements DispatchPass {
       this.taken.push(start);
       site.running++;
       site.version++;
-      for (const pool of start.licences) this.copyTaken(pool);
+      for (const pool of start.licenses) this.copyTaken(pool);
     }
     return true;
   }
@@ -258,10 +258,10 @@ export class QueuesDispatch implements DispatchPass {
       known[index] = fits ? site.version : REFUSED;
       if (!fits) return false;
     }
-    // Whether a copy of a licence can be kept until the end depends on the job, not on its class.
-    const { licences } = requirement.signature;
+    // Whether a copy of a license can be kept until the end depends on the job, not on its class.
+    const { licenses } = requirement.signature;
     return (
-      licences.length === 0 ||
+      licenses.length === 0 ||
       this.claimsOf(site.entry).others.length === 0 ||
       this.startAt(site, job, requirement) !== null
     );
@@ -286,14 +286,14 @@ export class QueuesDispatch implements DispatchPass {
       machines: placement.machines,
       cpus: cpusIn(placement, requirement),
       memoryMb: memoryMbIn(placement, requirement),
-      licences: pools,
+      licenses: pools,
     };
   }
 
   /** A copy of a grid-wide pool is missing at every site. */
-  private copyTaken(pool: LicenceState): void {
+  private copyTaken(pool: LicenseState): void {
     for (const claims of this.claims.values()) claims.touched(pool);
-    if (pool.licence.siteId === null) for (const site of this.sites) site.version++;
+    if (pool.license.siteId === null) for (const site of this.sites) site.version++;
   }
 
   private claimsOf(entry: SiteEntry): Claims {

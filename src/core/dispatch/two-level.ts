@@ -94,7 +94,7 @@ export class TwoLevelDispatch implements DispatchPass {
     const { priority, deadline, licenses, user } = msPriority(
       job,
       job.deadline === null ? null : meanOf(this.margins),
-      this.grid.licenceKinds,
+      this.grid.licenseKinds,
       this.rules,
     );
     return { priority, terms: { deadline, licenses, user } };

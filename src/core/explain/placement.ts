@@ -34,7 +34,7 @@ export interface PredictedStart {
   siteId: number;
   at: number;
   allocations: Allocation[];
-  licenceIds: number[];
+  licenseIds: number[];
   plannedDuration: number;
 }
 
@@ -173,7 +173,7 @@ const predicted = (
   siteId: site.id,
   at,
   allocations: allocationsOf(placement),
-  licenceIds: pools.map((pool) => pool.licence.id),
+  licenseIds: pools.map((pool) => pool.license.id),
   plannedDuration: work / placement.benchmark,
 });
 

@@ -122,7 +122,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
     numbers.freeMemoryMb = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeMemoryMb), 0);
     if (able.pools.length > 0) {
-      numbers.freeLicences = Math.min(
+      numbers.freeLicenses = Math.min(
         ...able.pools.map((pools) => pools.reduce((sum, pool) => sum + freeCopies(pool), 0)),
       );
     }
@@ -167,9 +167,9 @@ const changes: Record<WaitingReason, string> = {
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
   NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
   NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more.',
-  NEVER_FITS_LICENCES: 'Ask for other licences, or add copies and name them on machines.',
+  NEVER_FITS_LICENSES: 'Ask for other licenses, or add copies and name them on machines.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
-  NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or licence so that one site has all.',
+  NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or license so that one site has all.',
   QUEUES_FULL: "Jobs in the sites' queues start or leave, or the policy's queueLimit is raised.",
   NO_SITE_HAS_ROOM: 'A run ends and makes room for it, or a job leaves a full queue.',
   BEHIND_HEAD: 'The job ahead of it leaves the root, or this one has waited longer than the age bound.',
@@ -177,11 +177,11 @@ const changes: Record<WaitingReason, string> = {
   SITE_DOWN: 'The site comes up, or the job is taken back to the root.',
   SITE_DRAINING: 'Draining is revoked, or the job is taken back to the root.',
   NO_MACHINE_NOW: 'A machine that could run it becomes available, or the job is taken back to the root.',
-  NO_LICENCE_HERE: 'A copy of the licence is added for this site or the grid.',
+  NO_LICENSE_HERE: 'A copy of the license is added for this site or the grid.',
   NO_ROOM_HERE: 'Running jobs end, or jobs in the queue there start or leave.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
-  LICENCES_BUSY: 'A job that holds the licence ends, or copies are added.',
+  LICENSES_BUSY: 'A job that holds the license ends, or copies are added.',
   PLACES_BUSY: 'Running jobs end, or a machine may take more tasks.',
   RUNS_LIMITED: 'A running job ends, or the limit is raised.',
   NOT_HEAD: 'The jobs ahead of it start or leave, or its priority is raised.',

@@ -1,5 +1,5 @@
 /**
- * Reservations as they bear on licences. A reservation claims a copy of each of its pools from its instant until its job's
+ * Reservations as they bear on licenses. A reservation claims a copy of each of its pools from its instant until its job's
  * planned end. A start may take a copy only if every claim that begins before the start's planned end still finds one.
  *
  * Grid-wide pools are claimed by reservations of all sites. Between two that want the same copy the older wins, ties by
@@ -7,7 +7,7 @@
  */
 import type { Grid } from '../grid.js';
 import type { Reservation } from '../model.js';
-import { freeCopies, type LicenceState } from '../resources/site-resources.js';
+import { freeCopies, type LicenseState } from '../resources/site-resources.js';
 import { copiesFreeAt } from '../resources/timeline.js';
 
 export interface Claim {
@@ -15,18 +15,18 @@ export interface Claim {
   madeAt: number;
   at: number;
   end: number;
-  licenceIds: readonly number[];
+  licenseIds: readonly number[];
 }
 
 export class Claims {
   private readonly foreign: Claim[] = [];
   private own: Claim | null = null;
-  private readonly byPool = new Map<LicenceState, { claim: Claim; slack: number }[]>();
+  private readonly byPool = new Map<LicenseState, { claim: Claim; slack: number }[]>();
 
   /** The claims of other sites' reservations, as the grid keeps them. */
   constructor(grid: Grid, siteId: number, now: number) {
     for (const { site, reservation } of grid.sites) {
-      if (reservation === null || reservation.licenceIds.length === 0) continue;
+      if (reservation === null || reservation.licenseIds.length === 0) continue;
       if (site.id === siteId || site.state !== 'UP') continue;
       const claim = claimOf(grid, reservation, now);
       if (claim !== null) this.foreign.push(claim);
@@ -45,19 +45,19 @@ export class Claims {
   }
 
   /** A start has taken a copy. */
-  touched(pool: LicenceState): void {
+  touched(pool: LicenseState): void {
     this.byPool.delete(pool);
   }
 
   /** Whether a copy can be taken now and kept until `end`, by a job that holds the reservation `holder` (or none). */
-  allowsNow(pool: LicenceState, end: number, holder: Reservation | null): boolean {
+  allowsNow(pool: LicenseState, end: number, holder: Reservation | null): boolean {
     if (freeCopies(pool) < 1) return false;
     for (const { claim, slack } of this.on(pool, holder)) if (claim.at < end && slack < 1) return false;
     return true;
   }
 
   /** Whether a copy can be taken at `from`, where the timeline has come to, and kept until `end`. */
-  allowsAt(pool: LicenceState, from: number, end: number, holder: Reservation | null): boolean {
+  allowsAt(pool: LicenseState, from: number, end: number, holder: Reservation | null): boolean {
     let free = pool.futureCopies;
     for (const { claim, slack } of this.on(pool, holder)) {
       if (claim.at <= from && from < claim.end) free--;
@@ -73,13 +73,13 @@ export class Claims {
   }
 
   /** The claims on a pool that a holder must respect, with the copies that each leaves at its instant. */
-  private on(pool: LicenceState, holder: Reservation | null): readonly { claim: Claim; slack: number }[] {
+  private on(pool: LicenseState, holder: Reservation | null): readonly { claim: Claim; slack: number }[] {
     if (this.foreign.length === 0 && this.own === null) return NONE;
     const known = holder === null ? this.byPool.get(pool) : undefined;
     if (known !== undefined) return known;
     const claims = this.own === null ? this.foreign : [...this.foreign, this.own];
     const respected = claims.filter(
-      (claim) => claim.licenceIds.includes(pool.licence.id) && (holder === null || isOlder(claim, holder)),
+      (claim) => claim.licenseIds.includes(pool.license.id) && (holder === null || isOlder(claim, holder)),
     );
     const found = respected.map((claim) => ({
       claim,
@@ -108,12 +108,12 @@ export function claimOf(grid: Grid, reservation: Reservation, now: number): Clai
   if (place?.at !== 'QUEUE' || place.siteId !== reservation.siteId) return null;
   const at = Math.max(now, reservation.at);
   const benchmark = grid.slowestOf(reservation.allocations);
-  const { siteId, madeAt, licenceIds } = reservation;
+  const { siteId, madeAt, licenseIds } = reservation;
   return {
     siteId,
     madeAt,
     at,
     end: at + (job.estimate * job.benchmark) / benchmark,
-    licenceIds,
+    licenseIds,
   };
 }

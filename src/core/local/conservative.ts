@@ -22,7 +22,7 @@ import { type Holding, holdingOf, type Opening, Profile } from '../resources/pro
 import type { Requirement } from '../resources/requirements.js';
 import {
   freeCopies,
-  type LicenceState,
+  type LicenseState,
   type MachineState,
   type RunState,
 } from '../resources/site-resources.js';
@@ -58,7 +58,7 @@ export interface Room {
   cpus: number;
   memoryMb: number;
   /** Copies of each pool (by id) that a promised job could use, free and claimed by no other site. */
-  copies: [licenceId: number, free: number][];
+  copies: [licenseId: number, free: number][];
 }
 
 /** Promises as plain data, for a store. */
@@ -73,7 +73,7 @@ export interface PromiseImage {
   /** Seconds, as all times. */
   at: number;
   allocations: Allocation[];
-  licenceIds: number[];
+  licenseIds: number[];
   /** estimate·benchmark of the job. */
   work: number;
   madeAt: number;
@@ -151,7 +151,7 @@ export const imageOf = ({ byJob, room }: Promises): PromisesImage => ({
     jobId,
     at,
     allocations: allocationsOf(placement),
-    licenceIds: pools.map((pool) => pool.licence.id),
+    licenseIds: pools.map((pool) => pool.license.id),
     work,
     madeAt,
   })),
@@ -173,7 +173,7 @@ function promisedFrom(
   grid: Grid,
   entry: SiteEntry,
   machineById: ReadonlyMap<number, MachineState>,
-  { jobId, at, allocations, licenceIds, work, madeAt }: PromiseImage,
+  { jobId, at, allocations, licenseIds, work, madeAt }: PromiseImage,
 ): Promised | null {
   const job = grid.job(jobId);
   const place = grid.placeOf(jobId);
@@ -188,9 +188,9 @@ function promisedFrom(
     placement.tasks.push(tasks);
     placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
   }
-  const pools: LicenceState[] = [];
+  const pools: LicenseState[] = [];
   for (const kind of able.pools) {
-    const pool = kind.find(({ licence }) => licenceIds.includes(licence.id));
+    const pool = kind.find(({ license }) => licenseIds.includes(license.id));
     if (pool === undefined) return null;
     pools.push(pool);
   }
@@ -220,7 +220,7 @@ function lookedAt(
       passedOver = true;
       continue;
     }
-    // Nobody waits behind a job that waits for a machine or a licence to come back.
+    // Nobody waits behind a job that waits for a machine or a license to come back.
     const requirement = queue.requirements[slot] as Requirement;
     if (whyNeverFits(requirement, resources.able(requirement.signature)) === null) slots.push(slot);
   }
@@ -314,12 +314,12 @@ function roomOf(view: View, byJob: ReadonlyMap<number, Promised>): Room {
   }
   const copies = new Map<number, number>();
   for (const { requirement } of byJob.values()) {
-    if (requirement.signature.licences.length === 0) continue;
+    if (requirement.signature.licenses.length === 0) continue;
     for (const kind of resources.able(requirement.signature).pools)
-      for (const pool of kind) copies.set(pool.licence.id, freeCopies(pool));
+      for (const pool of kind) copies.set(pool.license.id, freeCopies(pool));
   }
   if (copies.size > 0) {
-    for (const id of view.claims.others.flatMap(({ licenceIds }) => licenceIds)) {
+    for (const id of view.claims.others.flatMap(({ licenseIds }) => licenseIds)) {
       const free = copies.get(id);
       if (free !== undefined) copies.set(id, free - 1);
     }
@@ -330,7 +330,7 @@ function roomOf(view: View, byJob: ReadonlyMap<number, Promised>): Room {
 function moreRoom(before: Room, now: Room): boolean {
   if (now.runs < before.runs || now.cpus > before.cpus || now.memoryMb > before.memoryMb) return true;
   const copies = new Map(before.copies);
-  return now.copies.some(([licenceId, free]) => free > (copies.get(licenceId) ?? 0));
+  return now.copies.some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));
 }
 
 /** Reservations for the first `reservations` jobs that do not fit, made afresh; later ones start if they fit beside all. */
@@ -382,22 +382,22 @@ function promise(
 }
 
 /** Runs that are over by their estimate still hold their room. */
-function hasRoomNow({ machines, cpus, memoryMb, licences }: Holding): boolean {
+function hasRoomNow({ machines, cpus, memoryMb, licenses }: Holding): boolean {
   return (
     machines.every((state, i) => {
       return state.freeCpus >= (cpus[i] as number) && state.freeMemoryMb >= (memoryMb[i] as number);
-    }) && licences.every((pool) => freeCopies(pool) >= 1)
+    }) && licenses.every((pool) => freeCopies(pool) >= 1)
   );
 }
 
-/** The plan shows the promise to the first that waits: other sites respect the grid-wide licences in it. */
+/** The plan shows the promise to the first that waits: other sites respect the grid-wide licenses in it. */
 function note(pass: SitePass, slot: number, { at, placement, pools, madeAt }: Promised): void {
   pass.reservation = {
     siteId: pass.entry.site.id,
     jobId: pass.entry.queue.ids[slot] as number,
     at: Math.max(at, pass.now),
     allocations: allocationsOf(placement),
-    licenceIds: pools.map((pool) => pool.licence.id),
+    licenseIds: pools.map((pool) => pool.license.id),
     madeAt,
   };
 }
@@ -428,10 +428,10 @@ class Places {
     }
     if (pools.length === 0) return;
     for (const claim of claims.others) {
-      const licences = pools.filter((pool) => claim.licenceIds.includes(pool.licence.id));
-      if (licences.length === 0) continue;
+      const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));
+      if (licenses.length === 0) continue;
       const { at, end } = claim;
-      const holding = { machines: [], cpus: [], memoryMb: [], licences };
+      const holding = { machines: [], cpus: [], memoryMb: [], licenses };
       this.profile.take(holding, at, end);
       if (this.reserved !== null && !isOlder(claim, this.reserved)) this.younger.push({ holding, at, end });
     }
@@ -449,14 +449,14 @@ class Places {
 }
 
 /** The pools that runs, queued jobs or `asks` have to do with. */
-function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenceState[] {
-  const pools = new Set<LicenceState>();
+function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
+  const pools = new Set<LicenseState>();
   const add = ({ signature }: Requirement): void => {
-    if (signature.licences.length === 0) return;
+    if (signature.licenses.length === 0) return;
     for (const kind of resources.able(signature).pools) for (const pool of kind) pools.add(pool);
   };
   if (asks !== undefined) add(asks);
-  for (const run of resources.runs) for (const pool of run.licences) pools.add(pool);
+  for (const run of resources.runs) for (const pool of run.licenses) pools.add(pool);
   const slots = queue.window();
   for (let i = 0; i < slots.length; i++) add(queue.requirements[slots[i] as number] as Requirement);
   return [...pools];

@@ -43,7 +43,7 @@ export interface SitePlan {
   starts: Start[];
   /** What later starts must not delay; null: nothing waits for room, or the policy does not reserve. */
   reservation: Reservation | null;
-  /** With a policy that promises: to be given to `Grid.keepPromises`, for the next cycle to honour. */
+  /** With a policy that promises: to be given to `Grid.keepPromises`, for the next cycle to honor. */
   promises: Promises | null;
   /** A promise comes due then: the cycle should run again, if nothing else makes it run. Infinity: none. */
   wakeAt: number;
@@ -109,7 +109,7 @@ function startOf(
     jobId: run.jobId,
     siteId: pass.entry.site.id,
     allocations: allocationsOf(placement),
-    licenceIds: run.licences.length === 0 ? NO_IDS : run.licences.map((pool) => pool.licence.id),
+    licenseIds: run.licenses.length === 0 ? NO_IDS : run.licenses.map((pool) => pool.license.id),
     plannedDuration,
     reason,
     explanation: {

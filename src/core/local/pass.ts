@@ -1,6 +1,6 @@
 /**
  * One look of a local policy at its site: what starts now, and what is reserved. The policy says in which order jobs are
- * tried and which rule applies to them (`start`, `reserve`, `backfill`); the pass knows machines and licences.
+ * tried and which rule applies to them (`start`, `reserve`, `backfill`); the pass knows machines and licenses.
  *
  * Starts are entered into the site's resources as they are decided, so that each sees what the ones before have left,
  * and `undo` takes them out again: a cycle leaves the grid as it was.
@@ -24,7 +24,7 @@ import type { Requirement } from '../resources/requirements.js';
 import {
   type Able,
   freeCopies,
-  type LicenceState,
+  type LicenseState,
   type MachineState,
   occupy,
   type RunState,
@@ -104,7 +104,7 @@ export class SitePass {
   }
 
   /**
-   * Starts the job if it fits now. CANNOT_RUN: not even with every run over; it waits for a machine or a licence to come
+   * Starts the job if it fits now. CANNOT_RUN: not even with every run over; it waits for a machine or a license to come
    * back, and nobody waits behind it.
    */
   start(slot: number, reason: ReasonCode = ReasonCode.HEAD): HeadOutcome {
@@ -150,15 +150,15 @@ export class SitePass {
     }
     charge(requirement, placement);
     const siteId = entry.site.id;
-    const licenceIds = pools.length === 0 ? NO_IDS : pools.map((pool) => pool.licence.id);
+    const licenseIds = pools.length === 0 ? NO_IDS : pools.map((pool) => pool.license.id);
     const madeAt = held?.madeAt ?? now;
-    if (licenceIds.length > 0) {
+    if (licenseIds.length > 0) {
       this.claims.setOwn({
         siteId,
         madeAt,
         at,
         end: at + work / placement.benchmark,
-        licenceIds,
+        licenseIds,
       });
     }
     const jobId = entry.queue.ids[slot] as number;
@@ -167,7 +167,7 @@ export class SitePass {
       jobId,
       at,
       allocations: allocationsOf(placement),
-      licenceIds,
+      licenseIds,
       madeAt,
     };
     entry.resources.leftBy = this.reservation;
@@ -271,7 +271,7 @@ export class SitePass {
   }
 
   /** A free copy for each kind that can be kept until `end`; null when one is missing. */
-  private poolsNow(able: Able, end: number, holder: Reservation | null): LicenceState[] | null {
+  private poolsNow(able: Able, end: number, holder: Reservation | null): LicenseState[] | null {
     return pickPools(able, (pool) => this.claims.allowsNow(pool, end, holder));
   }
 
@@ -315,7 +315,7 @@ export class SitePass {
     slot: number,
     placement: Placement,
     duration: number,
-    pools: LicenceState[],
+    pools: LicenseState[],
     reason: ReasonCode,
   ): void {
     const { queue, resources } = this.entry;
@@ -327,7 +327,7 @@ export class SitePass {
       machines: placement.machines,
       cpus: cpusIn(placement, requirement),
       memoryMb: memoryMbIn(placement, requirement),
-      licences: pools,
+      licenses: pools,
     };
     occupy(run);
     resources.addRun(run);
@@ -364,12 +364,12 @@ export class SitePass {
   }
 }
 
-const NO_POOLS: LicenceState[] = [];
+const NO_POOLS: LicenseState[] = [];
 const NO_IDS: number[] = [];
 
 /** The first pool that passes the test for each kind, null when there is none for one. */
-export function pickPools(able: Able, test: (pool: LicenceState) => boolean): LicenceState[] | null {
-  const picked: LicenceState[] = [];
+export function pickPools(able: Able, test: (pool: LicenseState) => boolean): LicenseState[] | null {
+  const picked: LicenseState[] = [];
   for (const pools of able.pools) {
     const pool = pools.find(test);
     if (pool === undefined) return null;
@@ -394,7 +394,7 @@ export function whyBusy(requirement: Requirement, able: Able): ReasonCode | null
   if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
   return able.pools.every((pools) => pools.some((pool) => freeCopies(pool) > 0))
     ? null
-    : ReasonCode.LICENCES_BUSY;
+    : ReasonCode.LICENSES_BUSY;
 }
 
 /** What the placement takes is no longer left beside the reservation. */
@@ -414,7 +414,7 @@ function poolsAt(
   at: number,
   end: number,
   holder: Reservation | null,
-): LicenceState[] | null {
+): LicenseState[] | null {
   return pickPools(able, (pool) => claims.allowsAt(pool, at, end, holder));
 }
 
@@ -438,7 +438,7 @@ export function earliestStart(
   work: number,
   holder: Reservation | null,
   hold: Hold | null = null,
-): { at: number; placement: Placement; pools: LicenceState[] } | null {
+): { at: number; placement: Placement; pools: LicenseState[] } | null {
   const instants = able.pools.length === 0 ? undefined : view.claims.ends();
   const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
   // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.

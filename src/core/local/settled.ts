@@ -19,7 +19,7 @@ export class Settled {
   private from = 0;
   private until = 0;
 
-  /** A cycle at `now` has left the site like this. Jobs with licences depend on other sites too: nothing is settled. */
+  /** A cycle at `now` has left the site like this. Jobs with licenses depend on other sites too: nothing is settled. */
   note({ resources, queue, requests }: SiteEntry, reservation: Reservation | null, now: number): void {
     this.reservation = requests.size === 0 ? reservation : null;
     this.jobs = queue.length;

@@ -180,7 +180,7 @@ export class OwnPriorityWalk implements Walk {
   }
 
   private licensesOf(signature: Signature): number {
-    return licensesTerm(signature.licences, this.ratios, this.nonCritical, this.context.weights);
+    return licensesTerm(signature.licenses, this.ratios, this.nonCritical, this.context.weights);
   }
 
   private heapify(): void {

@@ -9,7 +9,7 @@ export interface MsPriority extends MsTerms {
   priority: number;
 }
 
-type MsJob = Pick<Job, 'submit' | 'estimate' | 'deadline' | 'userClass' | 'licences'>;
+type MsJob = Pick<Job, 'submit' | 'estimate' | 'deadline' | 'userClass' | 'licenses'>;
 
 /** Seconds by which the job can start late and still meet its deadline; null when it has none. */
 export function marginOf(job: Pick<Job, 'submit' | 'estimate' | 'deadline'>): number | null {
@@ -19,18 +19,18 @@ export function marginOf(job: Pick<Job, 'submit' | 'estimate' | 'deadline'>): nu
 /**
  * The terms and their weighted sum, without the operator's boost.
  * `meanMargin` is the mean margin of the window (null: the window is empty, the job's own margin stands for it);
- * `licenceKinds` the number of kinds of licence that exist.
+ * `licenseKinds` the number of kinds of license that exist.
  */
 export function msPriority(
   job: MsJob,
   meanMargin: number | null,
-  licenceKinds: number,
+  licenseKinds: number,
   policy: Pick<TwoLevelPolicy, 'maxDelta' | 'weights' | 'userClassDelta'>,
 ): MsPriority {
   const max = policy.maxDelta;
   const margin = marginOf(job);
   const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimate, max);
-  const licenses = licensesDelta(job.licences.length, licenceKinds, max);
+  const licenses = licensesDelta(job.licenses.length, licenseKinds, max);
   const user = userDelta(job.userClass, policy);
   const { weights } = policy;
   const priority = Math.floor(

@@ -1,6 +1,6 @@
 /**
  * Which sites can take jobs of a class (two-level.md: "up, and with a machine that satisfies the job's requirements and
- * licences"), and why the others cannot.
+ * licenses"), and why the others cannot.
  */
 import type { SiteState } from '../model.js';
 import { WaitingReason } from '../reasons.js';
@@ -72,7 +72,7 @@ export function whyIneligible(
 /** Why not even the idle machines of `able` could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, able: Able): WaitingReason | null {
   for (const pools of able.pools) {
-    if (!pools.some((pool) => pool.licence.copies > 0)) return WaitingReason.NO_LICENCE_HERE;
+    if (!pools.some((pool) => pool.license.copies > 0)) return WaitingReason.NO_LICENSE_HERE;
   }
   return hasRoom(requirement, able) ? null : WaitingReason.NO_MACHINE_NOW;
 }
@@ -91,7 +91,7 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
 }
 
 /**
- * Why no site of the grid could ever run the class, whatever its state: only other machines or licences would help.
+ * Why no site of the grid could ever run the class, whatever its state: only other machines or licenses would help.
  * Null when some site could.
  */
 export function whyNowhere(requirement: Requirement, sites: readonly SiteView[]): WaitingReason | null {
@@ -99,16 +99,16 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
   const { signature } = requirement;
   const platform = {
     ...signature,
-    licences: [],
+    licenses: [],
     key: JSON.stringify([signature.os, signature.arch]),
   };
-  const met = { platform: false, licences: false, cpus: false, memory: false };
+  const met = { platform: false, licenses: false, cpus: false, memory: false };
   for (const { resources } of sites) {
     const able = resources.everAble(signature);
     if (whyNeverFits(requirement, able) === null) return null;
     const ofPlatform = resources.everAble(platform);
     met.platform ||= hasRoom(bare, ofPlatform);
-    met.licences ||= whyNeverFits(bare, able) === null;
+    met.licenses ||= whyNeverFits(bare, able) === null;
     met.cpus ||= hasRoom({ ...requirement, memoryMbPerTask: 0 }, ofPlatform);
     met.memory ||= hasRoom(
       {
@@ -120,7 +120,7 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
     );
   }
   if (!met.platform) return WaitingReason.NEVER_FITS_PLATFORM;
-  if (!met.licences) return WaitingReason.NEVER_FITS_LICENCES;
+  if (!met.licenses) return WaitingReason.NEVER_FITS_LICENSES;
   if (!met.cpus) return WaitingReason.NEVER_FITS_CPUS;
   if (!met.memory) return WaitingReason.NEVER_FITS_MEMORY;
   return WaitingReason.NEVER_FITS_TOGETHER;

@@ -18,25 +18,25 @@ import type { Requirement } from './requirements.js';
 import {
   type Able,
   freeCopies,
-  type LicenceState,
+  type LicenseState,
   type MachineState,
   type RunState,
   tasksIn,
 } from './site-resources.js';
 
 /** What a run or a promise takes of machines and pools. */
-export type Holding = Pick<RunState, 'machines' | 'cpus' | 'memoryMb' | 'licences'>;
+export type Holding = Pick<RunState, 'machines' | 'cpus' | 'memoryMb' | 'licenses'>;
 
 /** What a job of the class takes in a placement. */
 export const holdingOf = (
   requirement: Requirement,
   placement: Placement,
-  licences: LicenceState[],
+  licenses: LicenseState[],
 ): Holding => ({
   machines: placement.machines,
   cpus: cpusIn(placement, requirement),
   memoryMb: memoryMbIn(placement, requirement),
-  licences,
+  licenses,
 });
 
 export interface Opening {
@@ -44,7 +44,7 @@ export interface Opening {
   /** When the job ends by its estimate if it starts then. */
   end: number;
   placement: Placement;
-  pools: LicenceState[];
+  pools: LicenseState[];
 }
 
 export class Profile {
@@ -52,12 +52,12 @@ export class Profile {
   private times = new Float64Array(64);
   private cells: Float64Array;
   private readonly width: number;
-  private readonly columnOf = new Map<MachineState | LicenceState, number>();
+  private readonly columnOf = new Map<MachineState | LicenseState, number>();
 
   /** `runs`: live runs that hold any of it, by planned end. Overdue ones count as ending now. */
   constructor(
     machines: readonly MachineState[],
-    pools: readonly LicenceState[],
+    pools: readonly LicenseState[],
     runs: readonly RunState[],
     readonly now: number,
   ) {
@@ -187,8 +187,8 @@ export class Profile {
     return tasks;
   }
 
-  private poolsAt(able: Able, row: number, end: number): LicenceState[] | null {
-    const picked: LicenceState[] = [];
+  private poolsAt(able: Able, row: number, end: number): LicenseState[] | null {
+    const picked: LicenseState[] = [];
     for (const pools of able.pools) {
       const pool = pools.find((one) => this.copyLacking(this.column(one), row, end) === -1);
       if (pool === undefined) return null;
@@ -208,13 +208,13 @@ export class Profile {
   }
 
   /** The same for everything that is held. */
-  private holdingLacking({ machines, cpus, memoryMb, licences }: Holding, row: number, end: number): number {
+  private holdingLacking({ machines, cpus, memoryMb, licenses }: Holding, row: number, end: number): number {
     for (let i = 0; i < machines.length; i++) {
       const column = this.column(machines[i] as MachineState);
       const lacking = this.lacking(column, cpus[i] as number, memoryMb[i] as number, row, end);
       if (lacking !== -1) return lacking;
     }
-    for (const pool of licences) {
+    for (const pool of licenses) {
       const lacking = this.copyLacking(this.column(pool), row, end);
       if (lacking !== -1) return lacking;
     }
@@ -228,20 +228,20 @@ export class Profile {
     return -1;
   }
 
-  private shift(row: number, { machines, cpus, memoryMb, licences }: Holding, sign: 1 | -1): void {
+  private shift(row: number, { machines, cpus, memoryMb, licenses }: Holding, sign: 1 | -1): void {
     const base = row * this.width;
     for (let i = 0; i < machines.length; i++) {
       const cell = base + this.column(machines[i] as MachineState);
       this.cells[cell] = (this.cells[cell] as number) + sign * (cpus[i] as number);
       this.cells[cell + 1] = (this.cells[cell + 1] as number) + sign * (memoryMb[i] as number);
     }
-    for (const pool of licences) {
+    for (const pool of licenses) {
       const column = this.columnOf.get(pool);
       if (column !== undefined) this.cells[base + column] = (this.cells[base + column] as number) + sign;
     }
   }
 
-  private column(of: MachineState | LicenceState): number {
+  private column(of: MachineState | LicenseState): number {
     return this.columnOf.get(of) as number;
   }
 

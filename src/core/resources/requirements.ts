@@ -1,6 +1,6 @@
 /**
  * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
- * machines are asked once per class and not once per job. A class has a *signature* (platform and licences: which
+ * machines are asked once per class and not once per job. A class has a *signature* (platform and licenses: which
  * machines are able at all) and a shape (tasks, CPUs, memory: which of them have room).
  */
 import type { Job } from '../model.js';
@@ -11,7 +11,7 @@ export interface Signature {
   readonly os: string | null;
   readonly arch: string | null;
   /** Kinds, sorted. */
-  readonly licences: readonly string[];
+  readonly licenses: readonly string[];
 }
 
 export interface Requirement {
@@ -59,8 +59,8 @@ export class Requirements {
   }
 
   private find(job: Job): Requirement {
-    const plain = job.licences.length === 0 && job.os === null && job.arch === null;
-    const key = plain ? PLAIN : JSON.stringify([job.os, job.arch, ...job.licences]);
+    const plain = job.licenses.length === 0 && job.os === null && job.arch === null;
+    const key = plain ? PLAIN : JSON.stringify([job.os, job.arch, ...job.licenses]);
     let group = this.bySignature.get(key);
     if (group === undefined) {
       group = {
@@ -68,7 +68,7 @@ export class Requirements {
           key,
           os: job.os,
           arch: job.arch,
-          licences: [...job.licences],
+          licenses: [...job.licenses],
         },
         byShape: new Map(),
       };

@@ -1,8 +1,8 @@
 /**
- * The machines and licences of the grid as the schedulers use them: what is free now, who holds it until when, and for
+ * The machines and licenses of the grid as the schedulers use them: what is free now, who holds it until when, and for
  * each site and signature which machines and pools come into question.
  */
-import type { Licence, Machine, Reservation, Run } from '../model.js';
+import type { License, Machine, Reservation, Run } from '../model.js';
 import type { Placement } from './placement.js';
 import type { Requirement, Signature } from './requirements.js';
 
@@ -28,8 +28,8 @@ export interface MachineState {
   alone: Placement | null;
 }
 
-export interface LicenceState {
-  licence: Licence;
+export interface LicenseState {
+  license: License;
   /** Live runs that hold a copy. */
   holders: RunState[];
   /** Scratch, as with machines. */
@@ -45,7 +45,7 @@ export interface RunState {
   /** Aligned with `machines`. */
   cpus: readonly number[];
   memoryMb: readonly number[];
-  licences: LicenceState[];
+  licenses: LicenseState[];
 }
 
 /** Machines and pools of one site for one signature. */
@@ -54,8 +54,8 @@ export interface Able {
   shared: boolean;
   /** Available machines that satisfy it, in order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
-  /** For each licence kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
-  pools: LicenceState[][];
+  /** For each license kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
+  pools: LicenseState[][];
   /** What the largest of the machines has. */
   mostCpus: number;
   mostMemoryMb: number;
@@ -66,7 +66,7 @@ export const byPower = (a: MachineState, b: MachineState): number =>
   b.machine.benchmark - a.machine.benchmark || a.machine.id - b.machine.id;
 
 /** Copies of a pool that nobody holds. */
-export const freeCopies = (pool: LicenceState): number => pool.licence.copies - pool.holders.length;
+export const freeCopies = (pool: LicenseState): number => pool.license.copies - pool.holders.length;
 
 export class SiteResources {
   /** All machines, in order of placement. */
@@ -79,7 +79,7 @@ export class SiteResources {
   shared = false;
   /** Stands for the run of each start that a cycle is about to decide: of these only the site is known. */
   readonly undecided: Run;
-  /** Counts every change of machines, licences and runs. */
+  /** Counts every change of machines, licenses and runs. */
   changes = 0;
   /** Scratch: the reservation that the machines' `left…` speak of, if they do of one that a cycle made. */
   leftBy: Reservation | null = null;
@@ -92,14 +92,14 @@ export class SiteResources {
 
   constructor(
     readonly siteId: number,
-    private readonly poolsOf: (siteId: number, kind: string) => LicenceState[],
+    private readonly poolsOf: (siteId: number, kind: string) => LicenseState[],
   ) {
     this.undecided = {
       jobId: 0,
       siteId,
       epoch: 0,
       allocations: [],
-      licenceIds: [],
+      licenseIds: [],
       start: 0,
       plannedEnd: 0,
     };
@@ -123,7 +123,7 @@ export class SiteResources {
     return !this.shared && this.maxRuns === Infinity;
   }
 
-  /** To be called when machines, licences or the limit of runs have changed. */
+  /** To be called when machines, licenses or the limit of runs have changed. */
   changed(): void {
     this.changes++;
     this.shared = this.machines.some(({ maxTasks }) => maxTasks !== null);
@@ -159,7 +159,7 @@ export class SiteResources {
 
   /** Copies of a kind that jobs of this site may hold at once, the grid-wide pool included. */
   copiesOf(kind: string): number {
-    return this.poolsOf(this.siteId, kind).reduce((sum, pool) => sum + pool.licence.copies, 0);
+    return this.poolsOf(this.siteId, kind).reduce((sum, pool) => sum + pool.license.copies, 0);
   }
 
   addRun(run: RunState): void {
@@ -187,13 +187,13 @@ export class SiteResources {
   }
 
   private findAble(signature: Signature, accept: (machine: Machine) => boolean): Able {
-    const pools = signature.licences.map((kind) => this.poolsOf(this.siteId, kind));
+    const pools = signature.licenses.map((kind) => this.poolsOf(this.siteId, kind));
     const machines = this.machines.filter(
       ({ machine }) =>
         accept(machine) &&
         (signature.os === null || signature.os === machine.os) &&
         (signature.arch === null || signature.arch === machine.arch) &&
-        pools.every((kindPools) => kindPools.some((pool) => machine.licences.includes(pool.licence.id))),
+        pools.every((kindPools) => kindPools.some((pool) => machine.licenses.includes(pool.license.id))),
     );
     return {
       shared: this.shared,
@@ -216,14 +216,14 @@ export function tasksIn(requirement: Requirement, cpus: number, memoryMb: number
 export function occupy(run: RunState): void {
   for (let i = 0; i < run.machines.length; i++)
     use(run.machines[i] as MachineState, 1, run.cpus[i] as number, run.memoryMb[i] as number);
-  for (const pool of run.licences) pool.holders.push(run);
+  for (const pool of run.licenses) pool.holders.push(run);
 }
 
 /** Gives back what a run occupies. */
 export function vacate(run: RunState): void {
   for (let i = 0; i < run.machines.length; i++)
     use(run.machines[i] as MachineState, -1, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
-  for (const pool of run.licences) pool.holders.splice(pool.holders.indexOf(run), 1);
+  for (const pool of run.licenses) pool.holders.splice(pool.holders.indexOf(run), 1);
 }
 
 function use(state: MachineState, runs: 1 | -1, cpus: number, memoryMb: number): void {

@@ -9,7 +9,7 @@ import type { Requirement } from './requirements.js';
 import {
   type Able,
   freeCopies,
-  type LicenceState,
+  type LicenseState,
   type MachineState,
   type RunState,
   type SiteResources,
@@ -68,12 +68,12 @@ export class Timeline {
         state.futureCpus += run.cpus[i] as number;
         state.futureMemoryMb += run.memoryMb[i] as number;
       }
-      for (const pool of run.licences) pool.futureCopies++;
+      for (const pool of run.licenses) pool.futureCopies++;
     }
     for (; this.nextOutside < this.outside.length; this.nextOutside++) {
       const run = this.outside[this.nextOutside] as RunState;
       if (run.end > next) break;
-      for (const pool of run.licences) pool.futureCopies++;
+      for (const pool of run.licenses) pool.futureCopies++;
     }
     while ((this.instants[this.nextInstant] ?? Infinity) <= next) this.nextInstant++;
     return true;
@@ -137,7 +137,7 @@ function holdersElsewhere(able: Able, siteId: number): RunState[] {
   const found = new Set<RunState>();
   for (const pools of able.pools) {
     for (const pool of pools) {
-      if (pool.licence.siteId !== null) continue;
+      if (pool.license.siteId !== null) continue;
       for (const run of pool.holders) if (run.run.siteId !== siteId) found.add(run);
     }
   }
@@ -145,8 +145,8 @@ function holdersElsewhere(able: Able, siteId: number): RunState[] {
 }
 
 /** Copies of a pool that are free at a time, by planned ends. */
-export function copiesFreeAt(pool: LicenceState, time: number): number {
-  let free = pool.licence.copies;
+export function copiesFreeAt(pool: LicenseState, time: number): number {
+  let free = pool.license.copies;
   for (const run of pool.holders) if (run.end > time) free--;
   return free;
 }

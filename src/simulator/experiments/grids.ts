@@ -39,11 +39,11 @@ export function gridOf(shapes: readonly SiteShape[]): World {
         benchmark: power,
         os: '',
         arch: '',
-        licences: [],
+        licenses: [],
         available: true,
       })),
     ),
-    licences: [],
+    licenses: [],
     changes: [],
   };
 }

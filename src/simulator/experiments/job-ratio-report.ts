@@ -108,7 +108,7 @@ export function claims(result: JobRatioResult): Claim[] {
       ({ against, measure }) => against === 'half' && measure === 'turnaroundS',
     ),
     {
-      claim: 'placements shift as history is learnt',
+      claim: 'placements shift as history is learned',
       holds: shifts(result).filter(({ holds }) => holds).length,
       of: SHIFTED.length,
     },
@@ -294,7 +294,7 @@ function shiftPlot({ shift }: JobRatioResult): Plot {
   return {
     name: 'job-ratio-shift',
     chart: {
-      title: 'Placements as history is learnt',
+      title: 'Placements as history is learned',
       subtitle: ['Mixed jobs over time; each point is the mean of a part of the stream.'],
       kind: 'line',
       x: { title: 'jobs submitted before' },

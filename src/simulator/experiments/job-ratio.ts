@@ -193,7 +193,7 @@ export interface Placements {
   atMostPower: number;
 }
 
-/** While history is learnt: the first block and the last quarter of the stream, run by run. */
+/** While history is learned: the first block and the last quarter of the stream, run by run. */
 export type Change = Record<'first' | 'last', Record<Type, Placements[]>>;
 
 /** Turnarounds, run by run, at a limit of the queues. */
@@ -209,12 +209,12 @@ export interface JobRatioResult {
   batches: number[][];
   cells: Cell[];
   limits: LimitRow[];
-  /** Where the history is empty at first; where it begins with what the same stream has taught before; where nothing is learnt. */
+  /** Where the history is empty at first; where it begins with what the same stream has taught before; where nothing is learned. */
   shift: Record<Knowledge, Block[]>;
   change: Change;
 }
 
-export const KNOWLEDGE = ['learning', 'learnt before', 'none'] as const;
+export const KNOWLEDGE = ['learning', 'learned before', 'none'] as const;
 export type Knowledge = (typeof KNOWLEDGE)[number];
 
 /** The whole experiment. `onProgress` is told how many of the runs are done. */
@@ -295,7 +295,7 @@ function shiftOf(setting: Setting, jobs: readonly SimJob[]): Record<Knowledge, S
   const learning = placementsOf(setting, jobs, true);
   const { shift: before } = placementsOf(setting, jobs, true, learning.averages);
   const { shift: none } = placementsOf(setting, jobs, false);
-  return { learning: learning.shift, 'learnt before': before, none };
+  return { learning: learning.shift, 'learned before': before, none };
 }
 
 function placementsOf(

@@ -178,10 +178,10 @@ const santosoWorld: World = {
   }),
   machines: Array.from({ length: SITES * MACHINES_PER_SITE }, (_, i): Machine => {
     const siteId = 1 + Math.floor(i / MACHINES_PER_SITE);
-    const plain = { memoryMb: 0, benchmark: 1, os: '', arch: '', licences: [], available: true };
+    const plain = { memoryMb: 0, benchmark: 1, os: '', arch: '', licenses: [], available: true };
     return { ...plain, id: i + 1, siteId, cpus: 1, maxTasks: TASKS_PER_MACHINE };
   }),
-  licences: [],
+  licenses: [],
   changes: [],
 };
 

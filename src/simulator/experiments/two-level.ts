@@ -2,8 +2,8 @@
  * Pasquali et al., section 5: a grid of four sites under the two-level scheduler in its three modes, at four rates of
  * arrival. The draws are the paper's (two-level.md, "The paper's experiment").
  *
- * Decisions, where the paper is silent: four kinds of licence; a machine can run each with probability one half; copies
- * are of the site; a job that needs a licence needs one, any kind equally likely; user classes are equally likely; the
+ * Decisions, where the paper is silent: four kinds of license; a machine can run each with probability one half; copies
+ * are of the site; a job that needs a license needs one, any kind equally likely; user classes are equally likely; the
  * first machine of the first site is the largest and runs everything, so that every job can run somewhere. Weights are
  * the default policy's, but for aging: jobs wait for days here, and at 0.01 a second nothing else would count.
  */
@@ -38,8 +38,8 @@ export interface Figures {
   slowdown: number[];
   /** CPUs in use over the lesser of those there are and those asked for, over time. */
   processors: number[];
-  /** The same of licence copies. */
-  licences: number[];
+  /** The same of license copies. */
+  licenses: number[];
   missedOverall: number;
   slowdownOverall: number;
 }
@@ -73,7 +73,7 @@ export function twoLevel(
   );
 }
 
-/** The machines and licences: the same in every run. */
+/** The machines and licenses: the same in every run. */
 export function paperWorld(seed: number): World {
   const random = new RandomStream(seed, 'two-level-machines');
   const sites = SITES.map((_, i) => ({
@@ -82,15 +82,15 @@ export function paperWorld(seed: number): World {
     state: 'UP' as const,
     localPolicy: null,
   }));
-  const licences = sites.flatMap(({ id: siteId }) =>
+  const licenses = sites.flatMap(({ id: siteId }) =>
     KINDS.map((kind, k) => ({ id: siteId * 10 + k, kind, copies: 0, siteId })),
   );
   const machines = SITES.flatMap((count, i) =>
     Array.from({ length: count }, (_, m) => {
       const siteId = i + 1;
       const largest = i === 0 && m === 0;
-      const able = licences.filter(
-        (licence) => licence.siteId === siteId && (random.next() < 0.5 || largest),
+      const able = licenses.filter(
+        (license) => license.siteId === siteId && (random.next() < 0.5 || largest),
       );
       const cpus = random.integer(CPUS.least, CPUS.most);
       return {
@@ -101,16 +101,16 @@ export function paperWorld(seed: number): World {
         benchmark: random.integer(100, 500),
         os: '',
         arch: '',
-        licences: able.map(({ id }) => id),
+        licenses: able.map(({ id }) => id),
         available: true,
       };
     }),
   );
-  for (const licence of licences) {
-    const able = machines.filter((machine) => machine.licences.includes(licence.id)).length;
-    licence.copies = Math.round(able * random.uniform(0.5, 0.7));
+  for (const license of licenses) {
+    const able = machines.filter((machine) => machine.licenses.includes(license.id)).length;
+    license.copies = Math.round(able * random.uniform(0.5, 0.7));
   }
-  return { sites, machines, licences, changes: [] };
+  return { sites, machines, licenses, changes: [] };
 }
 
 /** The jobs of a run: the same for every mode. */
@@ -124,7 +124,7 @@ export function paperJobs(seed: number, run: number, interArrival: number, count
     const margin = draws.uniform(1500, 5500);
     const hasDeadline = draws.next() >= 0.3;
     const kind = KINDS[draws.integer(0, KINDS.length - 1)] as string;
-    const licences = draws.next() < 0.3 ? [kind] : [];
+    const licenses = draws.next() < 0.3 ? [kind] : [];
     return {
       job: plainJob({
         id: i + 1,
@@ -134,7 +134,7 @@ export function paperJobs(seed: number, run: number, interArrival: number, count
         benchmark: draws.integer(100, 500),
         deadline: hasDeadline ? submit + estimate + margin : null,
         cpusPerTask: draws.integer(CPUS.least, CPUS.most),
-        licences,
+        licenses,
       }),
       sourceId: i + 1,
       runS: estimate,
@@ -217,11 +217,11 @@ export function simulateMode(world: World, jobs: readonly SimJob[], mode: Mode, 
         (index) => (jobs[index] as SimJob).job.cpusPerTask,
       ),
     ),
-    licences: indices.map((i) =>
+    licenses: indices.map((i) =>
       usage(
         i,
-        siteSum(world.licences, i, ({ copies }) => copies),
-        (index) => (jobs[index] as SimJob).job.licences.length,
+        siteSum(world.licenses, i, ({ copies }) => copies),
+        (index) => (jobs[index] as SimJob).job.licenses.length,
       ),
     ),
     missedOverall: missed(everyone),
@@ -333,7 +333,7 @@ function explanation(seed: number, cells: readonly Cell[]): string {
     'Where the shares come nearest to those of the machines depends on how fast the machines are: of the rates in the first',
     `table that is at Ta = ${nearest.join(', ')}. All CPUs of the machines drawn here, used without a gap, finish a job in`,
     `${secondsPerJob.toFixed(1)} s on average. At Ta = 5 that is an offered load of ${(secondsPerJob / 5).toFixed(1)}: queues grow to the end of the stream, and most`,
-    'deadlines are missed in every mode. The paper gives neither its unit of time nor its licences and weights, so this is how',
+    'deadlines are missed in every mode. The paper gives neither its unit of time nor its licenses and weights, so this is how',
     'our draws differ, not a proof of why.',
   ].join('\n');
 }
@@ -359,7 +359,7 @@ export function twoLevelReport(seed: number, cells: readonly Cell[]): Report {
     '',
     `\`switchyard experiment two-level --seed ${seed}\` made this page: ${runs} runs for each row, the same machines, fresh jobs,`,
     'the same for every mode. Values are means over the runs ± the standard error. Where the paper is silent: four kinds of',
-    'licence, each machine able to run each with probability one half, copies of the site; user classes equally likely; the',
+    'license, each machine able to run each with probability one half, copies of the site; user classes equally likely; the',
     `weights of the default policy, with ${AGING} for aging. The paper shows its results as figures only, so what is compared is`,
     'what it says of them.',
     '',
@@ -439,10 +439,10 @@ const FIGURES: readonly SiteFigure[] = [
     scale: 100,
   },
   {
-    name: 'licences',
-    title: 'Licences in use, % of the lesser of available and asked for',
-    axis: 'licence copies in use (%)',
-    of: ({ licences }) => licences,
+    name: 'licenses',
+    title: 'Licenses in use, % of the lesser of available and asked for',
+    axis: 'license copies in use (%)',
+    of: ({ licenses }) => licenses,
     scale: 100,
   },
 ];

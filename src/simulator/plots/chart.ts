@@ -15,7 +15,7 @@ export interface Chart {
   kind: 'line' | 'step' | 'column' | 'point';
   x: Axis;
   y: Axis;
-  /** At most `MAX_SERIES` names. Series of one name have one colour and one entry in the legend, in all panels. */
+  /** At most `MAX_SERIES` names. Series of one name have one color and one entry in the legend, in all panels. */
   series: readonly Series[];
   /** Of the area that is drawn in, of each panel, in pixels. Default 640 × 320. */
   width?: number;
@@ -51,7 +51,7 @@ export interface Point {
   error?: number;
 }
 
-/** Okabe and Ito's colours, which people with any kind of colour vision can tell apart; yellow, the faintest, last. */
+/** Okabe and Ito's colors, which people with any kind of color vision can tell apart; yellow, the faintest, last. */
 export const PALETTE = [
   '#0072b2',
   '#d55e00',
@@ -67,7 +67,7 @@ const DASHES = [
   [6, 3],
   [2, 2],
 ] as const;
-/** The colours, solid, dashed and dotted. */
+/** The colors, solid, dashed and dotted. */
 export const MAX_SERIES = PALETTE.length * DASHES.length;
 
 /**

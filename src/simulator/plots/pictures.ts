@@ -22,15 +22,15 @@ export interface Picture {
 }
 
 /**
- * Draws distribution of waits, utilisation, queue (jobs, CPUs), with a line or a panel for each simulation, and a Gantt
+ * Draws distribution of waits, utilization, queue (jobs, CPUs), with a line or a panel for each simulation, and a Gantt
  * chart for each. `subject`: what was simulated.
  */
 export async function pictures(subject: string, drawn: readonly Drawn[]): Promise<Picture[]> {
   const charts: (Chart & { name: string })[] = [
     { name: 'wait', ...waitChart(subject, drawn) },
     {
-      name: 'utilisation',
-      ...usageChart(subject, drawn, 'Utilisation of the processors', (bin) => bin.utilisationPercent, {
+      name: 'utilization',
+      ...usageChart(subject, drawn, 'Utilization of the processors', (bin) => bin.utilizationPercent, {
         title: 'in use (%)',
         from: 0,
         to: 100,
@@ -206,7 +206,7 @@ const BORDER_HEIGHT = 3;
 /** Pixels of a figure of a job's number. */
 const FIGURE_WIDTH = 7;
 /** Black rectangles would hide their labels. */
-const BAR_COLOURS = PALETTE.filter((colour) => colour !== '#000000');
+const BAR_COLORS = PALETTE.filter((color) => color !== '#000000');
 
 function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLevelSpec {
   const { fromS, toS, bars, leftOut } = gantt;
@@ -227,7 +227,7 @@ function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLe
       x2: endS / unit.seconds,
       y: row,
       y2: row + count,
-      colour: BAR_COLOURS[job % BAR_COLOURS.length],
+      color: BAR_COLORS[job % BAR_COLORS.length],
       label: text ? String(job) : '',
     };
   });
@@ -252,7 +252,7 @@ function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLe
       text: title,
       subtitle: [
         subject,
-        `A rectangle is a job on its processors, from second ${Math.round(fromS)} to ${Math.round(toS)} of the trace. Colours only tell neighbours apart.`,
+        `A rectangle is a job on its processors, from second ${Math.round(fromS)} to ${Math.round(toS)} of the trace. Colors only tell neighbors apart.`,
         ...(cut ? ['Of each site, processors above the highest that a job has here are not shown.'] : []),
         ...(bars.length === 0 ? ['No job ran in this window.'] : []),
         ...(leftOut > 0
@@ -287,7 +287,7 @@ function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLe
             axis: { tickMinStep: 1, format: 'd', grid: false, labels: !several, ticks: !several },
           },
           y2: { field: 'y2' },
-          color: { field: 'colour', type: 'nominal', scale: null, legend: null },
+          color: { field: 'color', type: 'nominal', scale: null, legend: null },
         },
       },
       {

@@ -28,7 +28,7 @@ export interface Usage {
   binS: number;
   bins: {
     /** Of the processors that there are. */
-    utilisationPercent: number;
+    utilizationPercent: number;
     queuedJobs: number;
     /** CPUs that the queued jobs ask for. */
     queuedCpus: number;
@@ -135,7 +135,7 @@ function usageOf(
     toS,
     binS,
     bins: usedMeans.map((mean, i) => ({
-      utilisationPercent: (100 * mean) / processors,
+      utilizationPercent: (100 * mean) / processors,
       queuedJobs: jobMeans[i] as number,
       queuedCpus: cpuMeans[i] as number,
     })),

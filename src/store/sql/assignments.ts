@@ -4,7 +4,7 @@
  */
 const assignment = `json_build_object('jobId', j.id, 'epoch', r.epoch, 'state', j.state, 'command', j.command, 'args', j.args, 'env', j.env,
     'workingDirectory', j.working_directory, 'tasks', j.tasks, 'cpusPerTask', j.cpus_per_task, 'memoryMbPerTask', j.memory_mb_per_task,
-    'licences', j.licences, 'runTimeLimitS', j.run_time_limit_s, 'arrayIndex', j.array_index, 'application', j.application,
+    'licenses', j.licenses, 'runTimeLimitS', j.run_time_limit_s, 'arrayIndex', j.array_index, 'application', j.application,
     'plannedS', r.planned_s, 'simulatedS', j.simulated_run_s * j.benchmark / s.power,
     'simulatedIoS', j.simulated_io_s * j.benchmark / s.power,
     'machines', (SELECT json_agg(json_build_object('machineId', m.id, 'name', m.name, 'tasks', u.tasks, 'benchmark', m.benchmark) ORDER BY u.place)

@@ -8,26 +8,26 @@ import { averages } from './ratios.js';
 
 /** A job as `core/model.Job`, as an array in the order that `jobFromArray` expects; needs jobs as j and users as u. */
 export const jobArray = `json_build_array(j.id, j.user_id, u.class, extract(epoch FROM j.submitted_at)::float8, j.estimate_s,
-  j.benchmark, extract(epoch FROM j.deadline)::float8, j.tasks, j.cpus_per_task, j.memory_mb_per_task, j.licences, j.os, j.arch,
+  j.benchmark, extract(epoch FROM j.deadline)::float8, j.tasks, j.cpus_per_task, j.memory_mb_per_task, j.licenses, j.os, j.arch,
   j.boost, j.priority, j.run_time_limit_s, j.application, j.group_id, extract(epoch FROM j.migrated_at)::float8,
   CASE WHEN j.inputs IS NOT NULL OR j.origin_site_id IS NOT NULL OR j.computation_share IS NOT NULL
     THEN json_build_array(j.origin_site_id, j.input_mb, j.inputs, j.output_mb, j.computation_share) END)`;
 
 /** A run as `core/model.Run`, as an array in the order that `runFromArray` expects; needs runs as r. */
-export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.licence_ids,
+export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids,
   extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, r.planned_s)`;
 
-/** [policy, sites, machines, licences] as the directory has them now; machines are available where a condition holds. */
+/** [policy, sites, machines, licenses] as the directory has them now; machines are available where a condition holds. */
 export const directoryWhere = (available: string): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
             'maxRunningJobs', max_running_jobs) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb, 'benchmark', benchmark,
-            'os', os, 'arch', arch, 'licences', licence_ids, 'available', ${available}, 'maxTasks', max_tasks) ORDER BY id), '[]')
+            'os', os, 'arch', arch, 'licenses', license_ids, 'available', ${available}, 'maxTasks', max_tasks) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
-     FROM licences WHERE removed_at IS NULL))`;
+     FROM licenses WHERE removed_at IS NULL))`;
 
 export const directoryJson = directoryWhere("state = 'UP' AND NOT silent");
 
@@ -63,5 +63,5 @@ SELECT coalesce(json_agg(json_build_array(${jobArray}, j.state, j.site_id, ${`CA
 /** Reservations whose job still waits where they were made. */
 export const loadReservations = `
 SELECT coalesce(json_agg(json_build_array(v.site_id, v.job_id, extract(epoch FROM v.at)::float8, v.machine_ids, v.machine_tasks,
-    v.licence_ids, extract(epoch FROM v.made_at)::float8) ORDER BY v.site_id), '[]')::text AS v
+    v.license_ids, extract(epoch FROM v.made_at)::float8) ORDER BY v.site_id), '[]')::text AS v
   FROM reservations v JOIN jobs j ON j.id = v.job_id AND j.state = 'DISPATCHED' AND j.site_id = v.site_id`;

@@ -16,7 +16,7 @@ SELECT json_build_array(
      FROM unnest($2::bigint[], $3::integer[]) AS t (job_id, epoch) JOIN runs r USING (job_id, epoch)))::text AS v`;
 
 /**
- * One update for a run, also when its start and its end arrive together. The trigger gives machines and licences back.
+ * One update for a run, also when its start and its end arrive together. The trigger gives machines and licenses back.
  * $1: jobs; $2: epochs; $3: started at, null: as it was; $4: ended at, null: it has not; $5: exit codes; $6: signals; $7: causes;
  * $8: messages; $9: CPU seconds; $10: I/O wait seconds.
  */

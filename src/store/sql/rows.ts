@@ -22,7 +22,7 @@ export const jobColumns = {
   tasks: 'j.tasks',
   cpusPerTask: 'j.cpus_per_task',
   memoryMbPerTask: 'j.memory_mb_per_task',
-  licences: 'j.licences',
+  licenses: 'j.licenses',
   os: 'j.os',
   arch: 'j.arch',
   estimateS: 'j.estimate_s',
@@ -60,12 +60,12 @@ export const siteRow = `json_build_object('id', v.id, 'name', v.name, 'state', v
   'localPolicy', v.local_policy, 'maxRunningJobs', v.max_running_jobs, 'agentSeenAt', ${at('v.agent_seen_at')}, 'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
 
 export const machineRow = `json_build_object('id', v.id, 'siteId', v.site_id, 'name', v.name, 'state', v.state, 'cpus', v.cpus,
-  'memoryMb', v.memory_mb, 'benchmark', v.benchmark, 'os', v.os, 'arch', v.arch, 'licenceIds', v.licence_ids,
+  'memoryMb', v.memory_mb, 'benchmark', v.benchmark, 'os', v.os, 'arch', v.arch, 'licenseIds', v.license_ids,
   'heartbeatAt', ${at('v.heartbeat_at')}, 'silent', v.silent, 'cpusUsed', v.cpus_used, 'memoryUsedMb', v.memory_used_mb,
   'maxTasks', v.max_tasks, 'tasksUsed', v.tasks_used,
   'removedAt', ${at('v.removed_at')})`;
 
-export const licenceRow = `json_build_object('id', v.id, 'kind', v.kind, 'copies', v.copies, 'siteId', v.site_id, 'inUse', v.in_use,
+export const licenseRow = `json_build_object('id', v.id, 'kind', v.kind, 'copies', v.copies, 'siteId', v.site_id, 'inUse', v.in_use,
   'removedAt', ${at('v.removed_at')})`;
 
 /** Without the hash. */
@@ -83,7 +83,7 @@ export const auditRow = `json_build_object('id', v.id, 'at', ${at('v.at')}, 'use
   'reason', v.reason, 'before', v.before, 'after', v.after)`;
 
 export const runRow = `json_build_object('jobId', v.job_id, 'epoch', v.epoch, 'siteId', v.site_id, 'machineIds', v.machine_ids,
-  'machineTasks', v.machine_tasks, 'licenceIds', v.licence_ids, 'policyVersion', v.policy_version, 'assignedAt', ${at('v.assigned_at')},
+  'machineTasks', v.machine_tasks, 'licenseIds', v.license_ids, 'policyVersion', v.policy_version, 'assignedAt', ${at('v.assigned_at')},
   'plannedS', v.planned_s, 'startedAt', ${at('v.started_at')}, 'endedAt', ${at('v.ended_at')}, 'exitCode', v.exit_code, 'signal', v.signal,
   'cause', v.cause, 'message', v.message, 'cpuS', v.cpu_s, 'ioWaitS', v.io_wait_s)`;
 

@@ -32,7 +32,7 @@ const columns = {
   tasks: 'integer',
   cpus_per_task: 'integer',
   memory_mb_per_task: 'integer',
-  licences: 'text',
+  licenses: 'text',
   os: 'text',
   arch: 'text',
   estimate_s: 'float8',
@@ -62,10 +62,10 @@ WITH submission AS MATERIALIZED (
   SELECT nextval(pg_get_serial_sequence('submissions', 'id')) AS id
 ), inserted AS (
   INSERT INTO jobs (user_id, name, application, group_name, array_index, command, args, env, working_directory, tasks,
-      cpus_per_task, memory_mb_per_task, licences, os, arch, estimate_s, benchmark, run_time_limit_s, deadline, input_mb,
+      cpus_per_task, memory_mb_per_task, licenses, os, arch, estimate_s, benchmark, run_time_limit_s, deadline, input_mb,
       output_mb, restartable, simulated_run_s, boost, state, submitted_at, group_id, inputs, origin_site_id, computation_share, simulated_io_s)
     SELECT $1::integer, name, application, group_name, array_index, command, args::text[], env::jsonb, working_directory, tasks,
-           cpus_per_task, memory_mb_per_task, licences::text[], os, arch, estimate_s, benchmark, run_time_limit_s,
+           cpus_per_task, memory_mb_per_task, licenses::text[], os, arch, estimate_s, benchmark, run_time_limit_s,
            to_timestamp(deadline), input_mb, output_mb, restartable, simulated_run_s, boost,
            CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), CASE WHEN $3::boolean THEN (SELECT id FROM submission) END,
            inputs::jsonb, origin_site_id, computation_share, simulated_io_s

@@ -34,7 +34,7 @@ export function driveOneMachine(
     benchmark: 1,
     os: '',
     arch: '',
-    licences: [],
+    licenses: [],
     available: true,
   });
   const starts = new Map<number, number>();
@@ -66,7 +66,7 @@ export function driveOneMachine(
         siteId: 1,
         epoch: 1,
         allocations,
-        licenceIds: [],
+        licenseIds: [],
         start: now,
         plannedEnd: now + plannedDuration,
       });

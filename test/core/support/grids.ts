@@ -3,7 +3,7 @@ import {
   DEFAULT_POLICY,
   dispatchCycle,
   Grid,
-  type Licence,
+  type License,
   type LocalPolicy,
   type Machine,
   type Policy,
@@ -17,18 +17,18 @@ export const machine = (given: Partial<Machine> & { id: number }): Machine => ({
   benchmark: 1,
   os: 'linux',
   arch: 'x86_64',
-  licences: [],
+  licenses: [],
   available: true,
   ...given,
 });
 
-/** Sites for all machines and licences that are named. */
-export function gridOf(machines: (Partial<Machine> & { id: number })[], licences: Licence[] = []): Grid {
+/** Sites for all machines and licenses that are named. */
+export function gridOf(machines: (Partial<Machine> & { id: number })[], licenses: License[] = []): Grid {
   const grid = new Grid();
   for (const id of new Set(machines.map((m) => m.siteId ?? 1))) {
     grid.setSite({ id, name: `site ${id}`, state: 'UP', localPolicy: null });
   }
-  for (const licence of licences) grid.setLicence(licence);
+  for (const license of licenses) grid.setLicense(license);
   for (const given of machines) grid.setMachine(machine(given));
   return grid;
 }
@@ -53,9 +53,9 @@ export const dispatch = (grid: Grid, policy = policyWith('MS'), now = 0, maxMove
 /** Runs the site's cycle and applies all of it. */
 export function apply(grid: Grid, now = 0, policy = EASY, siteId = 1): ReturnType<typeof plan> {
   const made = plan(grid, now, policy, siteId);
-  for (const { jobId, allocations, licenceIds, plannedDuration } of made.starts) {
+  for (const { jobId, allocations, licenseIds, plannedDuration } of made.starts) {
     const plannedEnd = now + plannedDuration;
-    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenceIds, start: now, plannedEnd });
+    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
   }
   grid.setReservation(siteId, made.reservation);
   return made;

@@ -10,7 +10,7 @@ import {
   Grid,
   imageOf,
   type Job,
-  type Licence,
+  type License,
   type LocalPolicy,
   type Machine,
   type Policy,
@@ -108,7 +108,7 @@ export const anyJobShape = fc.record({
   tasks: fc.constantFrom(1, 1, 1, 2, 3),
   cpusPerTask: fc.integer({ min: 1, max: 4 }),
   memoryMbPerTask: fc.integer({ min: 0, max: 5 }),
-  licences: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
+  licenses: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
   os: fc.constantFrom(null, null, null, null, 'linux'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
@@ -138,7 +138,7 @@ export class World {
   readonly grid = new Grid();
   readonly sites: Site[] = [];
   readonly machines: Machine[] = [];
-  readonly licences: Licence[] = [];
+  readonly licenses: License[] = [];
   readonly atRoot = new Map<number, Job>();
   readonly atSite = new Map<number, { job: Job; siteId: number }>();
   readonly running = new Map<number, { job: Job; run: Run }>();
@@ -164,22 +164,22 @@ export class World {
       const siteId = i + 1;
       this.sites.push({ id: siteId, name: `s${siteId}`, state: 'UP', localPolicy: null, maxRunningJobs });
       for (const { kind, grid, copies } of pools) {
-        this.licences.push({ id: this.licences.length + 1, kind, copies, siteId: grid ? null : siteId });
+        this.licenses.push({ id: this.licenses.length + 1, kind, copies, siteId: grid ? null : siteId });
       }
       for (const { able, maxTasks, ...machine } of machines) {
         const id = this.machines.length + 1;
         const sharing = shared ? { maxTasks } : {};
-        const here = { siteId, arch: 'x', licences: able as never, available: true };
+        const here = { siteId, arch: 'x', licenses: able as never, available: true };
         this.machines.push({ ...machine, ...sharing, ...here, id });
       }
     });
     this.machines.forEach((machine, i) => {
-      const kinds = machine.licences as unknown as string[];
-      const licences = this.licences.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
-      this.machines[i] = { ...machine, licences };
+      const kinds = machine.licenses as unknown as string[];
+      const licenses = this.licenses.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
+      this.machines[i] = { ...machine, licenses };
     });
     for (const site of this.sites) this.grid.setSite(site);
-    for (const licence of this.licences) this.grid.setLicence(licence);
+    for (const license of this.licenses) this.grid.setLicense(license);
     for (const machine of this.machines) this.grid.setMachine(machine);
   }
 
@@ -194,7 +194,7 @@ export class World {
           id,
           submit: this.now,
           deadline,
-          licences: [...shape.licences].sort(),
+          licenses: [...shape.licenses].sort(),
         });
         this.atRoot.set(id, job);
         this.grid.placeAtRoot(job);
@@ -271,9 +271,9 @@ export class World {
   }
 
   cycle(siteId: number): void {
-    const accept = ({ jobId, allocations, licenceIds, plannedDuration }: Start): Run => {
+    const accept = ({ jobId, allocations, licenseIds, plannedDuration }: Start): Run => {
       const plannedEnd = this.now + plannedDuration;
-      const run = { jobId, siteId, epoch: 1, allocations, licenceIds, start: this.now, plannedEnd };
+      const run = { jobId, siteId, epoch: 1, allocations, licenseIds, start: this.now, plannedEnd };
       this.running.set(jobId, { job: this.atSite.get(jobId)?.job as Job, run });
       this.atSite.delete(jobId);
       return run;
@@ -318,7 +318,7 @@ export class World {
     const grid = new Grid();
     for (const site of shuffle([...this.sites])) grid.setSite(site);
     for (const machine of shuffle([...this.machines])) grid.setMachine(machine);
-    for (const licence of shuffle([...this.licences])) grid.setLicence(licence);
+    for (const license of shuffle([...this.licenses])) grid.setLicense(license);
     for (const { job, siteId } of shuffle([...this.atSite.values()])) grid.placeAtSite(job, siteId);
     for (const { job, run } of shuffle([...this.running.values()])) grid.restoreRun(run, job);
     for (const job of shuffle([...this.atRoot.values()])) grid.placeAtRoot(job);
@@ -334,12 +334,12 @@ export class World {
 const pick = <T>(items: readonly T[], index: number): T | undefined =>
   items[index % Math.max(1, items.length)];
 
-/** What runs hold of each machine and licence at `time`, if they end as planned (late ones: now). */
+/** What runs hold of each machine and license at `time`, if they end as planned (late ones: now). */
 export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const cpus = new Map<number, number>();
   const tasks = new Map<number, number>();
   const memoryMb = new Map<number, number>();
-  const licences = new Map<number, number>();
+  const licenses = new Map<number, number>();
   const add = (map: Map<number, number>, key: number, amount: number) =>
     map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
@@ -349,7 +349,7 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
       add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
       add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
     }
-    for (const id of run.licenceIds) add(licences, id, 1);
+    for (const id of run.licenseIds) add(licenses, id, 1);
   }
-  return { cpus, tasks, memoryMb, licences };
+  return { cpus, tasks, memoryMb, licenses };
 }

@@ -17,7 +17,7 @@ const LOCAL: LinkQuality = { bandwidthMbS: Infinity, rttS: 0, loss: 0 };
 export const sendS = ({ rttS, bandwidthMbS, loss }: LinkQuality, sizeMb: number): number =>
   (rttS + sizeMb / bandwidthMbS) / (1 - loss);
 
-export class DataCatalogue {
+export class DataCatalog {
   /** Changes whenever a dataset or a link does: what was worked out before may no longer hold. */
   version = 0;
   private readonly datasets = new Map<number, Dataset>();
