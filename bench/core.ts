@@ -63,8 +63,8 @@ function addData(grid: Grid, sites: number): void {
   const random = new RandomStream(1, 'network');
   for (let fromSiteId = 1; fromSiteId <= sites; fromSiteId++) {
     for (let toSiteId = 1; toSiteId <= sites; toSiteId++) {
-      const bandwidthMbS = random.integer(1, 1000);
-      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: random.uniform(0, 0.3), loss: 0.01 });
+      const bandwidthMbPerS = random.integer(1, 1000);
+      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: random.uniform(0, 0.3), loss: 0.01 });
     }
   }
   for (let id = 1; id <= DATASETS; id++) {
@@ -111,7 +111,7 @@ export function timeSiteCycle(
     const job = anyJob(id++, random);
     const memoryMbPerTask = distinctMemory ? job.memoryMbPerTask + id : job.memoryMbPerTask;
     grid.placeAtSite(
-      { ...job, memoryMbPerTask, submit: now - 50_000 + id / 10, priority: random.integer(0, 30) },
+      { ...job, memoryMbPerTask, submittedAt: now - 50_000 + id / 10, priority: random.integer(0, 30) },
       1,
     );
   };
@@ -169,8 +169,8 @@ export function addSite(grid: Grid, siteId: number, machines: number, random: Ra
       memoryMb: i === 0 ? 131_072 : cpus * 4096,
       benchmark: random.integer(100, 500),
       os: 'linux',
-      arch: 'x86_64',
-      licenses: licenses.map(({ id }) => id),
+      architecture: 'x86_64',
+      licenseIds: licenses.map(({ id }) => id),
       available: true,
     });
   }
@@ -185,8 +185,8 @@ export function anyJob(id: number, random: RandomStream): Job {
     id,
     userId: random.integer(1, 100),
     userClass: CLASSES[random.integer(0, 2)] as (typeof CLASSES)[number],
-    submit,
-    estimate,
+    submittedAt: submit,
+    estimateS: estimate,
     benchmark: random.integer(100, 500),
     deadline: hasDeadline ? submit + estimate + margin : null,
     cpusPerTask: random.integer(1, 32),

@@ -48,7 +48,7 @@ class Grid {
       `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
     );
     await database.prisma.$executeRawUnsafe(
-      `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch, silent)
+      `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, silent)
        SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false FROM sites s, generate_series(1, ${MACHINES}) i`,
     );
     const store = new PostgresStore(database.prisma);
@@ -139,20 +139,20 @@ function anyJob(random: RandomStream): NewJob {
     groupName: null,
     arrayIndex: null,
     command: 'bench',
-    args: [],
-    env: {},
+    arguments: [],
+    environment: {},
     workingDirectory: null,
     tasks: 1,
     cpusPerTask: random.integer(1, 24),
     memoryMbPerTask: 1024 * random.integer(1, 8),
     licenses: [],
     os: null,
-    arch: null,
+    architecture: null,
     estimateS,
     benchmark: random.integer(100, 500),
     runTimeLimitS: null,
     deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
-    inputMb: 0,
+    sandboxMb: 0,
     outputMb: 0,
     inputs: [],
     originSiteId: null,

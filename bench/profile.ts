@@ -60,7 +60,7 @@ class Promising {
     const job = { ...anyJob(++this.jobs, this.random), licenses: [] };
     const requirement = this.grid.requirementOf(job);
     const able = this.grid.siteEntry(1).resources.able(requirement.signature);
-    return { requirement, able, work: job.estimate * job.benchmark };
+    return { requirement, able, work: job.estimateS * job.benchmark };
   }
 
   private earliest({ requirement, able, work }: Wanted): Opening {

@@ -101,7 +101,7 @@ export class RawPostgres {
 
   /** Reads what a scheduler must know of the queued jobs. */
   async queue(): Promise<number> {
-    const sql = `SELECT id, user_id, submitted_at, estimate_s, benchmark, deadline, tasks, cpus_per_task, memory_mb_per_task, licenses, os, arch, priority, boost
+    const sql = `SELECT id, user_id, submitted_at, estimate_s, benchmark, deadline, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, priority, boost
       FROM public.jobs WHERE ended_at IS NULL AND state = 'DISPATCHED' ORDER BY id`;
     return (await this.client.query(sql)).rows.length;
   }

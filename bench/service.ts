@@ -196,7 +196,7 @@ export const serviceBench: Bench = {
         const job = {
           command: 'simulated',
           os: 'simulated',
-          estimateSeconds: 60,
+          estimateS: 60,
         };
         await service.lives(4_000, 500, 4_000, job);
         results.push(
@@ -219,7 +219,7 @@ export const serviceBench: Bench = {
       }
       if (only('process-lives')) {
         await service.addSite('processes', 1, 256, []);
-        const job = { command: 'true', os: 'processes', estimateSeconds: 1 };
+        const job = { command: 'true', os: 'processes', estimateS: 1 };
         await service.lives(500, 250, 500, job);
         const result = await sideBySide(
           {
@@ -236,7 +236,7 @@ export const serviceBench: Bench = {
         results.push({ ...result, aim: result.baseline / 2 });
       }
       if (only('submit-10000')) {
-        const job = { command: 'true', os: 'nowhere', estimateSeconds: 60 };
+        const job = { command: 'true', os: 'nowhere', estimateS: 60 };
         results.push(
           await sideBySide(
             {

@@ -36,7 +36,7 @@ const CLEANING = {
 } as const;
 
 /** Seconds of CPU time, of all threads of the process: what the collector does counts. */
-async function cpuSeconds(work: () => unknown): Promise<number> {
+async function cpuS(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();
   const { user, system } = process.cpuUsage(before);
@@ -55,7 +55,7 @@ async function simulateTrace(path: string, policy: string): Promise<number> {
 /** Jobs of the trace per CPU-second. */
 async function rate(work: () => Promise<number>): Promise<number> {
   let jobs = 0;
-  const seconds = await cpuSeconds(async () => {
+  const seconds = await cpuS(async () => {
     jobs = await work();
   });
   return jobs / seconds;
@@ -168,7 +168,7 @@ function tracePath(folder: string): string {
   const shared = packagePath('..', 'shared', 'data', 'traces', 'KTH-SP2.swf.gz');
   if (existsSync(shared)) return shared;
   const jobs = scaleLoad(lublinJobs(1, 28_481, 100), 100, 0.69);
-  const lines = jobs.map(({ job: { id, submit, cpusPerTask }, runS }) => {
+  const lines = jobs.map(({ job: { id, submittedAt: submit, cpusPerTask }, runS }) => {
     return `${id} ${submit} -1 ${runS} ${cpusPerTask} -1 -1 ${cpusPerTask} ${runS} -1 1 1 1 1 1 1 -1 -1`;
   });
   const path = join(folder, 'generated.swf.gz');

@@ -76,7 +76,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
     complete
     assignments {
       job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
-      runTimeLimitSeconds arrayIndex machines { name tasks } plannedSeconds simulatedSeconds simulatedIoSeconds
+      runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
     }
   }
 }`;
@@ -97,12 +97,12 @@ interface WireAssignment {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
-  runTimeLimitSeconds: number | null;
+  runTimeLimitS: number | null;
   arrayIndex: number | null;
   machines: { name: string; tasks: number }[];
-  plannedSeconds: number;
-  simulatedSeconds: number | null;
-  simulatedIoSeconds: number | null;
+  plannedS: number;
+  simulatedS: number | null;
+  simulatedIoS: number | null;
 }
 
 interface Batch {
@@ -298,11 +298,11 @@ export class Agent {
     const { linkProbes = [], linkProbeMs = 300_000, log } = this.options;
     const { signal } = this.stopping;
     while (linkProbes.length > 0 && !signal.aborted) {
-      const measured: { from: string; bandwidthMbPerSecond: number; rttSeconds: number; loss: number }[] = [];
+      const measured: { from: string; bandwidthMbPerS: number; rttS: number; loss: number }[] = [];
       for (const { from, url } of linkProbes) {
         try {
-          const { bandwidthMbS, rttS, loss } = await measureLink(url, signal);
-          measured.push({ from, bandwidthMbPerSecond: bandwidthMbS, rttSeconds: rttS, loss });
+          const { bandwidthMbPerS, rttS, loss } = await measureLink(url, signal);
+          measured.push({ from, bandwidthMbPerS: bandwidthMbPerS, rttS: rttS, loss });
         } catch (error) {
           if (!signal.aborted)
             log.warn({ from, error: (error as Error).message }, 'agent: cannot measure a link');
@@ -380,12 +380,12 @@ function assignmentOf(wire: WireAssignment): Assignment {
     tasks: wire.tasks,
     cpusPerTask: wire.cpusPerTask,
     memoryMbPerTask: wire.memoryMbPerTask,
-    runTimeLimitS: wire.runTimeLimitSeconds,
+    runTimeLimitS: wire.runTimeLimitS,
     arrayIndex: wire.arrayIndex,
     machines: wire.machines,
-    plannedS: wire.plannedSeconds,
-    simulatedS: wire.simulatedSeconds,
-    simulatedIoS: wire.simulatedIoSeconds,
+    plannedS: wire.plannedS,
+    simulatedS: wire.simulatedS,
+    simulatedIoS: wire.simulatedIoS,
   };
 }
 
@@ -397,7 +397,7 @@ function reportInput(report: RunReport): object {
 
 /** Without what is null: a report is half as long then. */
 function endInput(report: EndedReport): object {
-  const { cause, exitCode, signal, message, cpuSeconds, ioWaitSeconds, stdout, stderr } = report;
-  const fields = { cause, exitCode, signal, message, cpuSeconds, ioWaitSeconds, stdout, stderr };
+  const { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr } = report;
+  const fields = { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -15,7 +15,7 @@ export interface LinkProbe {
 
 export interface LinkMeasurement {
   /** Megabytes (10^6 bytes) a second. */
-  bandwidthMbS: number;
+  bandwidthMbPerS: number;
   /** Median time to connect, seconds. */
   rttS: number;
   /** Share of connections that were not made in time. */
@@ -44,7 +44,7 @@ export async function measureLink(url: string, stop: AbortSignal): Promise<LinkM
   if (times.length === 0) throw new Error(`${url}: none of ${CONNECTIONS} connections was made`);
   times.sort((a, b) => a - b);
   return {
-    bandwidthMbS: await bandwidth(url, stop),
+    bandwidthMbPerS: await bandwidth(url, stop),
     rttS: times[times.length >> 1] as number,
     loss: 1 - times.length / CONNECTIONS,
   };

@@ -74,9 +74,9 @@ export interface EndedReport extends ReportBase {
   signal: string | null;
   message: string | null;
   /** User and system time of all processes that were waited for; null: not measured. */
-  cpuSeconds: number | null;
+  cpuS: number | null;
   /** Time its processes waited for block I/O, where Linux accounts for it; null: not measured. */
-  ioWaitSeconds: number | null;
+  ioWaitS: number | null;
   stdout: OutputText | null;
   stderr: OutputText | null;
 }

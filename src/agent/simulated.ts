@@ -23,8 +23,8 @@ interface SimulatedRun extends LiveRun {
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-type Times = Pick<EndedReport, 'cpuSeconds' | 'ioWaitSeconds'>;
-const UNMEASURED: Times = { cpuSeconds: null, ioWaitSeconds: null };
+type Times = Pick<EndedReport, 'cpuS' | 'ioWaitS'>;
+const UNMEASURED: Times = { cpuS: null, ioWaitS: null };
 
 /**
  * Pretends to run assignments: each ends with 0 after `simulatedS` (or else `plannedS`) divided by the speed, or at its
@@ -182,8 +182,8 @@ export class SimulatedRunner implements Runner {
   private times({ ioS, startedAtMs, endsAtMs }: SimulatedRun): Times {
     if (ioS === null) return UNMEASURED;
     const seconds = (endsAtMs - startedAtMs) / 1000;
-    const ioWaitSeconds = Math.min(ioS / this.speed, seconds);
-    return { cpuSeconds: seconds - ioWaitSeconds, ioWaitSeconds };
+    const ioWaitS = Math.min(ioS / this.speed, seconds);
+    return { cpuS: seconds - ioWaitS, ioWaitS };
   }
 
   private report(report: RunReport): void {

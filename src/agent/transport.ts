@@ -21,7 +21,7 @@ export class ServiceError extends Error {
 
 interface GraphqlError {
   message: string;
-  extensions?: { code?: string; retryAfterSeconds?: number };
+  extensions?: { code?: string; retryAfterS?: number };
 }
 
 /** @param url the GraphQL endpoint, `http://…/graphql` */
@@ -146,7 +146,7 @@ export class Transport {
 }
 
 function serviceError({ message, extensions }: GraphqlError, status: number): ServiceError {
-  const afterS = extensions?.retryAfterSeconds;
+  const afterS = extensions?.retryAfterS;
   // A body that is too large was refused before anybody looked for a better code.
   const code = status === 413 ? 'HTTP_413' : (extensions?.code ?? `HTTP_${status}`);
   return new ServiceError(message, code, typeof afterS === 'number' ? afterS * 1000 : null);

@@ -48,7 +48,7 @@ function tooMany({ msBeforeNext }: RateLimiterRes): ApiError {
   return refusedRequest(
     'RATE_LIMITED',
     `too many requests; try again in ${seconds.toFixed(1)} s`,
-    { retryAfterSeconds: seconds },
+    { retryAfterS: seconds },
     { 'retry-after': String(Math.ceil(seconds)) },
   );
 }

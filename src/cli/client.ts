@@ -19,7 +19,7 @@ interface Connection<T> {
 interface GraphQLFault {
   message: string;
   path?: readonly (string | number)[];
-  extensions?: { code?: string; retryAfterSeconds?: number; requestId?: string; [name: string]: unknown };
+  extensions?: { code?: string; retryAfterS?: number; requestId?: string; [name: string]: unknown };
 }
 
 /** An error that the API answered with. */
@@ -37,7 +37,7 @@ export class ApiError extends CliError {
 
   /** Seconds after which the service wants to be asked again, where it said so. */
   get retryAfterS(): number | null {
-    return this.faults[0]?.extensions?.retryAfterSeconds ?? null;
+    return this.faults[0]?.extensions?.retryAfterS ?? null;
   }
 }
 

@@ -134,8 +134,11 @@ async function submitStream(
 ): Promise<void> {
   const random = new RandomStream(SEED, 'jobs');
   const count = async (filter: object): Promise<number> =>
-    (await client.request<{ jobCount: number }>(documents.JOB_COUNT, { filter: { group: GROUP, ...filter } }))
-      .jobCount;
+    (
+      await client.request<{ jobCount: number }>(documents.JOB_COUNT, {
+        filter: { groupName: GROUP, ...filter },
+      })
+    ).jobCount;
   const live = jobStates.filter((state) => !isTerminal(state));
   let nextMs = Date.now();
   while (!signal.aborted) {
@@ -172,11 +175,11 @@ function drawJob(random: RandomStream, speed: number): JobInput {
   return {
     command: 'simulated',
     application: license ?? 'plain',
-    group: GROUP,
+    groupName: GROUP,
     cpusPerTask: random.integer(4, 32),
     licenses: license ? [license] : [],
-    estimateSeconds: estimateS,
-    referenceBenchmark: random.integer(100, 500),
+    estimateS,
+    benchmark: random.integer(100, 500),
     ...(hasDeadline && { deadline: new Date(Date.now() + (estimateS + marginS) * 1000).toISOString() }),
     ...PLATFORM,
   };

@@ -1,10 +1,10 @@
 /** Every GraphQL document of the command line in one place: a test checks each against schema.graphql. */
 
 const JOB_FIELDS = `
-  id state name application group arrayIndex command arguments environment workingDirectory
+  id state name application groupName arrayIndex command arguments environment workingDirectory
   tasks cpusPerTask memoryMbPerTask licenses os architecture
-  estimateSeconds referenceBenchmark runTimeLimitSeconds deadline deadlineMissed inputMb outputMb restartable
-  inputs { dataset { id name } sizeMb site { id name } } submittingSite { id name } computationShare migratedAt
+  estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
+  inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;
 const JOB_LINE =
@@ -17,7 +17,7 @@ const MACHINE_FIELDS = `
   site { id name } licenses { id kind }`;
 const LICENSE_FIELDS = 'id kind copies inUse site { id name }';
 const USER_FIELDS = `
-  id name class role quotaShare active createdAt submissionQuota { limit periodSeconds used }`;
+  id name class role quotaShare active createdAt submissionQuota { limit periodS used }`;
 const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name }';
 const POLICY_FIELDS = 'id version document reason revertsTo createdAt author { id name }';
 const SIMULATION_FIELDS = `
@@ -39,7 +39,7 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
-    assignedAt plannedSeconds startedAt endedAt exitCode signal cause message cpuSeconds ioWaitSeconds }
+    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
   whyWaiting { code message numbers wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
@@ -85,7 +85,7 @@ export const REMOVE_LICENSE = `mutation RemoveLicense($license: ID!) { removeLic
 
 // Data
 const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
-const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerSecond rttSeconds loss measuredAt source';
+const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerS rttS loss measuredAt source';
 export const DATASETS = `query Datasets($name: String, $first: Int, $after: String) {
   datasets(name: $name, first: $first, after: $after) { nodes { ${DATASET_FIELDS} } ${PAGE} } }`;
 export const CREATE_DATASET = `mutation CreateDataset($input: DatasetInput!) { createDataset(input: $input) { ${DATASET_FIELDS} } }`;
@@ -98,15 +98,15 @@ export const IMPORT_DATASETS = `mutation ImportDatasets($datasets: [DatasetInput
 export const LINKS = `query Links($from: ID, $to: ID, $first: Int, $after: String) {
   links(from: $from, to: $to, first: $first, after: $after) { nodes { ${LINK_FIELDS} } ${PAGE} } }`;
 export const LINK_HISTORY = `query LinkHistory($from: ID!, $to: ID!) { links(from: $from, to: $to, first: 1) {
-  nodes { ${LINK_FIELDS} history(first: 100) { measuredAt bandwidthMbPerSecond rttSeconds loss } } } }`;
+  nodes { ${LINK_FIELDS} history(first: 100) { measuredAt bandwidthMbPerS rttS loss } } } }`;
 export const SET_LINKS = `mutation SetLinks($links: [LinkInput!]!) { setLinks(links: $links) { ${LINK_FIELDS} } }`;
 export const REMOVE_LINK = `mutation RemoveLink($from: ID!, $to: ID!) { removeLink(from: $from, to: $to) { ${LINK_FIELDS} } }`;
 
 // Job ratio
 const POINT_FIELDS =
-  'cursor application at job { id } site { id name } turnaroundSeconds ioSeconds runs computation dataIntensive';
+  'cursor application at job { id } site { id name } turnaroundS ioS runs computation dataIntensive';
 export const RATIO = `query Ratio($application: String!, $last: Int!) { jobRatio(application: $application) {
-  application computation dataIntensive source runs cursor averages { turnaroundSeconds executionSeconds ioSeconds }
+  application computation dataIntensive source runs cursor averages { turnaroundS executionS ioS }
   history(last: $last) { nodes { ${POINT_FIELDS} } } } }`;
 export const RATIO_UPDATED = `subscription RatioUpdated($application: String, $after: String) {
   jobRatioUpdated(application: $application, after: $after) { cursor resyncRequired point { ${POINT_FIELDS} } } }`;

@@ -55,7 +55,7 @@ function thisMachine() {
     memoryMb: Math.floor(totalmem() / 1e6),
     benchmark: 100,
     os: process.platform,
-    arch: process.arch,
+    architecture: process.arch,
     licenseIds: [],
   };
 }

@@ -35,7 +35,7 @@ export interface JobOptions {
   benchmark?: string;
   deadline?: string;
   limit?: string;
-  inputMb?: string;
+  sandboxMb?: string;
   outputMb?: string;
   input?: string[];
   fromSite?: string;
@@ -71,7 +71,7 @@ export function addJobOptions(command: Command): Command {
     .option('--benchmark <power>', 'power of the machine that the estimate is for (default: 100)')
     .option('--deadline <time>', 'it should end by then: ISO 8601, or +DURATION from now')
     .option('--limit <duration>', 'stop it after so long')
-    .option('--input-mb <mb>', 'what travels with it from the submitting site, MB')
+    .option('--sandbox-mb <mb>', 'what travels with it from the submitting site, MB')
     .option('--output-mb <mb>', 'expected output, which goes back to the submitting site, MB')
     .option('--input <data>', 'what it reads: a dataset, or MB@SITE; may be repeated', collectWhole)
     .option('--from-site <site>', 'the site it is submitted from')
@@ -101,18 +101,18 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     arguments: command === undefined ? undefined : args,
     name: options.name,
     application: options.application,
-    group: options.group,
+    groupName: options.group,
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
     memoryMbPerTask: given(options.memoryMb, whole('--memory-mb', 0)),
     licenses: options.license,
     os: options.os,
     architecture: options.arch,
-    estimateSeconds: given(options.estimate, (value) => parseDuration('--estimate', value)),
-    referenceBenchmark: given(options.benchmark, size('--benchmark')),
+    estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
+    benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now())),
-    runTimeLimitSeconds: given(options.limit, (value) => parseDuration('--limit', value)),
-    inputMb: given(options.inputMb, size('--input-mb')),
+    runTimeLimitS: given(options.limit, (value) => parseDuration('--limit', value)),
+    sandboxMb: given(options.sandboxMb, size('--sandbox-mb')),
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
     workingDirectory: options.dir,
@@ -122,8 +122,8 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     computationShare: given(options.computationShare, (value) =>
       parseNumber('--computation-share', value, { min: 0, max: 1 }),
     ),
-    simulatedRunSeconds: given(options.simulatedRun, (value) => parseDuration('--simulated-run', value)),
-    simulatedIoSeconds: given(options.simulatedIo, (value) => parseDuration('--simulated-io', value)),
+    simulatedRunS: given(options.simulatedRun, (value) => parseDuration('--simulated-run', value)),
+    simulatedIoS: given(options.simulatedIo, (value) => parseDuration('--simulated-io', value)),
     restartable: options.restart ? undefined : false,
     held: options.hold,
   };
@@ -134,7 +134,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
 /** The fields of a job that the options name by the names of sites and datasets. Asks the service for their ids. */
 export async function placesFromOptions(client: Client, options: JobOptions): Promise<JobInput> {
   const job: JobInput = {};
-  if (options.fromSite !== undefined) job.submittingSite = (await findSite(client, options.fromSite)).id;
+  if (options.fromSite !== undefined) job.originSite = (await findSite(client, options.fromSite)).id;
   if (options.input !== undefined)
     job.inputs = await Promise.all(options.input.map((written) => inputOf(client, written)));
   return job;
@@ -188,8 +188,8 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
   const filter = {
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,
-    group: options.group,
-    jobGroup: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
+    groupName: options.group,
+    group: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
     submittedAfter: at('--since', options.since),
     submittedBefore: at('--until', options.until),
     endedAfter: at('--ended-since', options.endedSince),

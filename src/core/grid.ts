@@ -283,7 +283,7 @@ export class Grid {
     const entry = this.enter(job, site);
     const priority = effectivePriority(job);
     entry.slot = site.queue.add(job, entry.requirement, priority);
-    site.load.add(priority, job.estimate * job.benchmark);
+    site.load.add(priority, job.estimateS * job.benchmark);
     for (const kind of job.licenses) site.requests.set(kind, (site.requests.get(kind) ?? 0) + 1);
   }
 
@@ -552,13 +552,13 @@ function check(condition: boolean, message: string): asserts condition {
 }
 
 function checkJob(job: Job): void {
-  positive('job.estimate', job.estimate);
+  positive('job.estimate', job.estimateS);
   positive('job.benchmark', job.benchmark);
   wholeNumber('job.tasks', job.tasks, 1);
   wholeNumber('job.cpusPerTask', job.cpusPerTask, 1);
   wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
-  if (!Number.isFinite(job.submit))
-    throw new Error(`job.submit is ${job.submit}; accepted is a finite number`);
+  if (!Number.isFinite(job.submittedAt))
+    throw new Error(`job.submit is ${job.submittedAt}; accepted is a finite number`);
 }
 
 function positive(field: string, value: number): void {

@@ -31,12 +31,12 @@ export interface Machine {
   /** Relative power, > 0. A job estimated on power `b` takes `estimate·b/benchmark` here. */
   benchmark: number;
   os: string;
-  arch: string;
+  architecture: string;
   /**
    * Ids of the licenses it can run. One of a kind is enough: copies of one kind are interchangeable, so a machine
    * that lists the site's pool of a kind can also be served from the grid's.
    */
-  licenses: readonly number[];
+  licenseIds: readonly number[];
   /** Up and not draining. */
   available: boolean;
   /**
@@ -61,9 +61,9 @@ export interface Job {
   id: number;
   userId: number;
   userClass: UserClass;
-  submit: number;
+  submittedAt: number;
   /** Expected run time in seconds on a machine of power `benchmark`, > 0. */
-  estimate: number;
+  estimateS: number;
   benchmark: number;
   deadline: number | null;
   /** One task sits on one machine; several may span machines of one site. */
@@ -73,13 +73,13 @@ export interface Job {
   /** Kinds, sorted; the job holds one copy of each while it runs. */
   licenses: readonly string[];
   os: string | null;
-  arch: string | null;
+  architecture: string | null;
   /** The operator's integer addend to the priority at both levels, 0 by default. */
   boost: number;
   /** Level-1 priority, set at dispatch; without the boost, so that a boost can be taken back. */
   priority: number | null;
   /** Seconds after which the run is stopped; planning does not use it. */
-  runTimeLimit: number | null;
+  runTimeLimitS: number | null;
   /** What program it runs: runs of one application make up its history (job-ratio.md). */
   application: string;
   /** Jobs submitted together share it: DIANA exports whole groups. */
@@ -94,12 +94,12 @@ export interface Job {
  * A job: what is not given is as of one that asks for one CPU for a time. In one literal, not by spreading defaults, so that all
  * have one shape: millions of them are simulated.
  */
-export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submit' | 'estimate'>): Job => ({
+export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 'estimateS'>): Job => ({
   id: given.id,
   userId: given.userId ?? 1,
   userClass: given.userClass ?? 'REGULAR',
-  submit: given.submit,
-  estimate: given.estimate,
+  submittedAt: given.submittedAt,
+  estimateS: given.estimateS,
   benchmark: given.benchmark ?? 1,
   deadline: given.deadline ?? null,
   tasks: given.tasks ?? 1,
@@ -107,10 +107,10 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submit' | 'esti
   memoryMbPerTask: given.memoryMbPerTask ?? 0,
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
-  arch: given.arch ?? null,
+  architecture: given.architecture ?? null,
   boost: given.boost ?? 0,
   priority: given.priority ?? null,
-  runTimeLimit: given.runTimeLimit ?? null,
+  runTimeLimitS: given.runTimeLimitS ?? null,
   application: given.application ?? '',
   groupId: given.groupId ?? 0,
   migratedAt: given.migratedAt ?? null,
@@ -156,7 +156,7 @@ export interface Link {
   fromSiteId: number;
   toSiteId: number;
   /** Megabytes a second, > 0. */
-  bandwidthMbS: number;
+  bandwidthMbPerS: number;
   rttS: number;
   /** Share of packets lost, 0 ≤ loss < 1. */
   loss: number;

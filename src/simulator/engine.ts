@@ -256,7 +256,7 @@ class Simulation {
   /** Submissions come in order, one at a time. */
   private expectSubmission(index: number): void {
     const next = this.jobs[index];
-    if (next !== undefined) this.events.pushNext(next.job.submit, this.kinds.submit, index);
+    if (next !== undefined) this.events.pushNext(next.job.submittedAt, this.kinds.submit, index);
   }
 
   private take(kind: number, payload: number, sequence: number): void {
@@ -297,9 +297,9 @@ class Simulation {
   /** The job with the estimate that the schedulers are to see. */
   private believed(job: Job): Job {
     if (this.prediction === null) return job;
-    const estimate = this.prediction.estimate(job.userId, job.estimate);
+    const estimate = this.prediction.estimate(job.userId, job.estimateS);
     this.estimates[job.id - 1] = estimate;
-    return { ...job, estimate };
+    return { ...job, estimateS: estimate };
   }
 
   private end(index: number): void {
@@ -540,7 +540,7 @@ class Simulation {
     const { runS, limitS } = job;
     const seconds = limitS !== null && runS > limitS ? limitS : runS;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
-    const estimate = this.prediction === null ? job.job.estimate : (this.estimates[index] as number);
+    const estimate = this.prediction === null ? job.job.estimateS : (this.estimates[index] as number);
     const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
     const io = this.movingS(job, run);
     if (this.learning !== null) this.ioS[index] = io;
@@ -577,7 +577,7 @@ class Simulation {
     const estimate = this.estimates[index] as number;
     // What a second of the estimate takes on the machine that the run got.
     const scale = (run.plannedEnd - run.start) / estimate;
-    const corrected = this.prediction.corrected(estimate, job.estimate);
+    const corrected = this.prediction.corrected(estimate, job.estimateS);
     if (corrected === null) return;
     this.estimates[index] = corrected;
     const plannedEnd = run.start + corrected * scale;

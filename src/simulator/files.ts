@@ -87,20 +87,20 @@ export class BatsimCsv implements Sink {
     const taken = this.taken.get(index) as Interval[][];
     this.taken.delete(index);
     this.processors.give(run, taken);
-    const turnaround = at - job.submit;
+    const turnaround = at - job.submittedAt;
     const row: Record<(typeof COLUMNS)[number], string | number> = {
       job_id: sourceId,
       workload_name: this.workloadName,
       profile: `run-${sourceId}`,
-      submission_time: job.submit,
+      submission_time: job.submittedAt,
       requested_number_of_resources: job.tasks * job.cpusPerTask,
-      requested_time: limitS ?? job.estimate,
+      requested_time: limitS ?? job.estimateS,
       success: how === 'COMPLETED' ? 1 : 0,
       final_state: FINAL_STATES[how],
       starting_time: run.start,
       execution_time: at - run.start,
       finish_time: at,
-      waiting_time: run.start - job.submit,
+      waiting_time: run.start - job.submittedAt,
       turnaround_time: turnaround,
       stretch: at > run.start ? turnaround / (at - run.start) : 1,
       allocated_resources: intervalSet(taken),

@@ -5,11 +5,12 @@ import type { SimJob } from './workload.js';
 export function offeredLoad(jobs: readonly SimJob[], processors: number): number {
   const first = jobs[0];
   const last = jobs[jobs.length - 1];
-  if (first === undefined || last === undefined || last.job.submit <= first.job.submit) return Number.NaN;
+  if (first === undefined || last === undefined || last.job.submittedAt <= first.job.submittedAt)
+    return Number.NaN;
   const work = jobs.reduce((sum, { job, runS, limitS }) => {
     return sum + Math.min(runS, limitS ?? Infinity) * job.tasks * job.cpusPerTask;
   }, 0);
-  return work / (processors * (last.job.submit - first.job.submit));
+  return work / (processors * (last.job.submittedAt - first.job.submittedAt));
 }
 
 /**
@@ -20,9 +21,9 @@ export function scaleLoad(jobs: readonly SimJob[], processors: number, load: num
   const factor = offeredLoad(jobs, processors) / load;
   if (!(factor > 0 && factor < Infinity))
     throw new Error(`load: ${load} cannot be reached by stretching the times`);
-  const first = (jobs[0] as SimJob).job.submit;
+  const first = (jobs[0] as SimJob).job.submittedAt;
   return jobs.map((one) => ({
     ...one,
-    job: { ...one.job, submit: first + Math.round((one.job.submit - first) * factor) },
+    job: { ...one.job, submittedAt: first + Math.round((one.job.submittedAt - first) * factor) },
   }));
 }

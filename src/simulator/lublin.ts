@@ -31,8 +31,8 @@ export function lublinJobs(seed: number, count: number, processors: number): Sim
     jobs.push({
       job: plainJob({
         id,
-        submit: arrivals.next(),
-        estimate: runS,
+        submittedAt: arrivals.next(),
+        estimateS: runS,
         cpusPerTask,
       }),
       sourceId: id,

@@ -56,13 +56,13 @@ export function summarize(
     const { job } = simJob;
     const start = times.starts[i] as number;
     const end = times.ends[i] as number;
-    firstSubmit = Math.min(firstSubmit, job.submit);
+    firstSubmit = Math.min(firstSubmit, job.submittedAt);
     if (!(end >= start)) continue;
     const run = timeShared ? computingS(simJob) : end - start;
-    wait[count] = start - job.submit;
-    turnaround[count] = end - job.submit;
-    slowdown[count] = run > 0 ? (end - job.submit) / run : 1;
-    bounded[count] = Math.max(1, (end - job.submit) / Math.max(run, BOUND_S));
+    wait[count] = start - job.submittedAt;
+    turnaround[count] = end - job.submittedAt;
+    slowdown[count] = run > 0 ? (end - job.submittedAt) / run : 1;
+    bounded[count] = Math.max(1, (end - job.submittedAt) / Math.max(run, BOUND_S));
     used += run * job.cpusPerTask * job.tasks;
     lastEnd = Math.max(lastEnd, end);
     count++;

@@ -151,11 +151,11 @@ export function workloadOf({
   for (const page of pages) {
     for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
       const job = { ...jobFromArray(array), priority: null, migratedAt: null };
-      let runS = Math.min(job.estimate, job.runTimeLimit ?? Infinity);
+      let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
       if (run !== null) {
         const [seconds, plannedS, siteId] = run;
         const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
-        runS = (Math.max(LEAST_RUN_S, seconds - moving) * job.estimate) / plannedS;
+        runS = (Math.max(LEAST_RUN_S, seconds - moving) * job.estimateS) / plannedS;
       }
       jobs.push({ job, sourceId: job.id, runS, limitS: null, siteId: null });
     }
@@ -189,7 +189,7 @@ function simulate(
     started({ job, runS }, index, run) {
       fates.siteIds[index] = run.siteId;
       fates.starts[index] = run.start;
-      if (shared.has(run.siteId)) fates.aloneS[index] = ((run.plannedEnd - run.start) * runS) / job.estimate;
+      if (shared.has(run.siteId)) fates.aloneS[index] = ((run.plannedEnd - run.start) * runS) / job.estimateS;
     },
     ended(_job, index, _run, at) {
       fates.ends[index] = at;
@@ -225,11 +225,11 @@ function figures(
     }
     const aloneS = fates.aloneS[i] as number;
     const runS = Number.isNaN(aloneS) ? end - start : aloneS;
-    waits.push(start - job.submit);
-    slowdowns.push(Math.max(1, (end - job.submit) / Math.max(runS, BOUND_S)));
+    waits.push(start - job.submittedAt);
+    slowdowns.push(Math.max(1, (end - job.submittedAt) / Math.max(runS, BOUND_S)));
     usedS += runS * job.tasks * job.cpusPerTask;
   });
-  const spanS = last - (jobs[0]?.job.submit ?? 0);
+  const spanS = last - (jobs[0]?.job.submittedAt ?? 0);
   const wait = distribution(Float64Array.from(waits));
   const slowdown = distribution(Float64Array.from(slowdowns));
   return {

@@ -135,8 +135,8 @@ export class Cleaning {
           id: this.jobs.length + 1,
           userId: swf.user,
           userClass: 'REGULAR',
-          submit,
-          estimate: options.estimate === 'actual' ? actual : limit,
+          submittedAt: submit,
+          estimateS: options.estimate === 'actual' ? actual : limit,
           benchmark: 1,
           deadline: null,
           tasks: options.taskPerProcessor ? cpus : 1,
@@ -144,10 +144,10 @@ export class Cleaning {
           memoryMbPerTask: 0,
           licenses: NO_LICENSES,
           os: null,
-          arch: null,
+          architecture: null,
           boost: 0,
           priority: null,
-          runTimeLimit: null,
+          runTimeLimitS: null,
           application: '',
           groupId: 0,
           migratedAt: null,
@@ -173,7 +173,7 @@ const atSiteOne = (): number => 1;
 
 /** Sorts jobs by time of submission, equal times as they are, and numbers them. */
 export function inOrder(jobs: SimJob[]): SimJob[] {
-  jobs.sort((a, b) => a.job.submit - b.job.submit);
+  jobs.sort((a, b) => a.job.submittedAt - b.job.submittedAt);
   for (let i = 0; i < jobs.length; i++) (jobs[i] as SimJob).job.id = i + 1;
   return jobs;
 }

@@ -57,7 +57,7 @@ export interface NewMachine {
   memoryMb: number;
   benchmark: number;
   os: string;
-  arch: string;
+  architecture: string;
   licenseIds: number[];
   /** Null or left out: shared in space. */
   maxTasks?: number | null;
@@ -903,7 +903,7 @@ function firstRepeated(names: readonly string[]): string | null {
 const linkColumns = (links: readonly Link[]): [string, string, string, string, string] => [
   plainColumn(links.map((link) => link.fromSiteId)),
   plainColumn(links.map((link) => link.toSiteId)),
-  plainColumn(links.map((link) => link.bandwidthMbS)),
+  plainColumn(links.map((link) => link.bandwidthMbPerS)),
   plainColumn(links.map((link) => link.rttS)),
   plainColumn(links.map((link) => link.loss)),
 ];

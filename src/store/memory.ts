@@ -949,7 +949,19 @@ export class MemoryStore implements Store {
         maxRunningJobs,
       })),
       machines: inService(this.machines.values()).map(
-        ({ id, siteId, cpus, memoryMb, benchmark, os, arch, licenses, state, silent, maxTasks = null }) => {
+        ({
+          id,
+          siteId,
+          cpus,
+          memoryMb,
+          benchmark,
+          os,
+          architecture,
+          licenseIds,
+          state,
+          silent,
+          maxTasks = null,
+        }) => {
           return {
             id,
             siteId,
@@ -957,8 +969,8 @@ export class MemoryStore implements Store {
             memoryMb,
             benchmark,
             os,
-            arch,
-            licenses,
+            architecture,
+            licenseIds,
             available: state === 'UP' && !silent,
             maxTasks,
           };
@@ -998,8 +1010,8 @@ export class MemoryStore implements Store {
       epoch: job.epoch,
       state: job.state as Assignment['state'],
       command: job.command,
-      args: job.args,
-      env: job.env,
+      arguments: job.arguments,
+      environment: job.environment,
       workingDirectory: job.workingDirectory,
       tasks: job.tasks,
       cpusPerTask: job.cpusPerTask,

@@ -190,11 +190,11 @@ export function schedulersJob(
     | 'memoryMbPerTask'
     | 'licenses'
     | 'os'
-    | 'arch'
+    | 'architecture'
     | 'boost'
     | 'runTimeLimitS'
     | 'application'
-    | 'inputMb'
+    | 'sandboxMb'
     | 'outputMb'
     | 'inputs'
     | 'originSiteId'
@@ -206,8 +206,8 @@ export function schedulersJob(
     id,
     userId,
     userClass,
-    submit,
-    estimate: job.estimateS,
+    submittedAt: submit,
+    estimateS: job.estimateS,
     benchmark: job.benchmark,
     deadline: job.deadline,
     tasks: job.tasks,
@@ -215,10 +215,10 @@ export function schedulersJob(
     memoryMbPerTask: job.memoryMbPerTask,
     licenses: job.licenses,
     os: job.os,
-    arch: job.arch,
+    architecture: job.architecture,
     boost: job.boost,
     priority: null,
-    runTimeLimit: job.runTimeLimitS,
+    runTimeLimitS: job.runTimeLimitS,
     application: job.application,
     groupId: groupOf(id, groupId),
     migratedAt: null,
@@ -234,9 +234,9 @@ export function dataOf({
   inputs,
   originSiteId,
   computationShare,
-  inputMb,
+  sandboxMb,
   outputMb,
-}: Pick<NewJob, 'inputs' | 'originSiteId' | 'computationShare' | 'inputMb' | 'outputMb'>): JobData | null {
+}: Pick<NewJob, 'inputs' | 'originSiteId' | 'computationShare' | 'sandboxMb' | 'outputMb'>): JobData | null {
   if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
-  return { originSiteId, sandboxMb: inputMb, inputs, outputMb, computationShare };
+  return { originSiteId, sandboxMb: sandboxMb, inputs, outputMb, computationShare };
 }

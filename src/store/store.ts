@@ -126,22 +126,22 @@ export interface NewJob {
   groupName: string | null;
   arrayIndex: number | null;
   command: string;
-  args: string[];
-  env: Record<string, string>;
+  arguments: string[];
+  environment: Record<string, string>;
   workingDirectory: string | null;
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
   licenses: string[];
   os: string | null;
-  arch: string | null;
+  architecture: string | null;
   estimateS: number;
   benchmark: number;
   runTimeLimitS: number | null;
   /** Epoch seconds. */
   deadline: number | null;
   /** What travels with the job from the site it is submitted from: its sandbox. */
-  inputMb: number;
+  sandboxMb: number;
   /** What goes back there. */
   outputMb: number;
   /** At most 100. */
@@ -218,8 +218,8 @@ export interface Assignment {
   epoch: number;
   state: 'ASSIGNED' | 'RUNNING' | 'CANCELLING';
   command: string;
-  args: string[];
-  env: Record<string, string>;
+  arguments: string[];
+  environment: Record<string, string>;
   workingDirectory: string | null;
   tasks: number;
   cpusPerTask: number;

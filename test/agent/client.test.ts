@@ -168,9 +168,7 @@ it('simulated runs: thousands in one stream, each started and ended once', async
   const service = await startService();
   startAgent(service, new SimulatedRunner({ speed: 1000 }));
   const total = 3000;
-  service.assign(
-    ...Array.from({ length: total }, (_, i) => shell(`job_${i}`, '', { plannedSeconds: i % 100 })),
-  );
+  service.assign(...Array.from({ length: total }, (_, i) => shell(`job_${i}`, '', { plannedS: i % 100 })));
   await until(() => service.runs.size === 0, 'the ends');
   expect(service.accepted).toHaveLength(2 * total);
 });

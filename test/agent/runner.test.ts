@@ -58,11 +58,11 @@ describe('how a run ends', () => {
     const one = await complete(runner, script('job_1', loop));
     const two = await complete(runner, script('job_2', `sh -c '${loop}' & sh -c '${loop}'; wait`));
     const none = await complete(runner, assignment('job_3', 'sleep', '1'));
-    expect(one.cpuSeconds).toBeGreaterThan(0.02);
+    expect(one.cpuS).toBeGreaterThan(0.02);
     // Two children at once: their time, not the wall's, and not that of the runs before.
-    expect(two.cpuSeconds! / one.cpuSeconds!).toBeGreaterThan(1.3);
-    expect(two.cpuSeconds! / one.cpuSeconds!).toBeLessThan(5);
-    expect(none.cpuSeconds).toBeLessThan(one.cpuSeconds! / 2 + 0.02);
+    expect(two.cpuS! / one.cpuS!).toBeGreaterThan(1.3);
+    expect(two.cpuS! / one.cpuS!).toBeLessThan(5);
+    expect(none.cpuS).toBeLessThan(one.cpuS! / 2 + 0.02);
   });
 
   it('tells I/O wait where the system accounts for it, and nothing where it does not', async () => {
@@ -70,8 +70,8 @@ describe('how a run ends', () => {
     const path = '/proc/sys/kernel/task_delayacct';
     const accounted = existsSync(path) && readFileSync(path, 'utf8').trim() === '1';
     const end = await complete(runner, script('job_1', ''));
-    if (accounted) expect(end.ioWaitSeconds).toBeGreaterThanOrEqual(0);
-    else expect(end.ioWaitSeconds).toBeNull();
+    if (accounted) expect(end.ioWaitS).toBeGreaterThanOrEqual(0);
+    else expect(end.ioWaitS).toBeNull();
   });
 });
 
@@ -265,7 +265,7 @@ describe('stopping', () => {
       signal: 'SIGKILL',
       exitCode: 137,
     });
-    expect(endOf(runner, 'job_1')!.cpuSeconds).not.toBeNull();
+    expect(endOf(runner, 'job_1')!.cpuS).not.toBeNull();
     await until(() => pids(dir).every((pid) => pid === 0 || !lives(pid)), 'the processes to go');
     expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
   });

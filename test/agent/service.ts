@@ -27,8 +27,8 @@ export interface WireRun {
   action: 'START' | 'CONTINUE' | 'STOP';
   command: string;
   arguments: string[];
-  plannedSeconds?: number;
-  runTimeLimitSeconds?: number;
+  plannedS?: number;
+  runTimeLimitS?: number;
 }
 
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
@@ -179,7 +179,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       licenses: [],
       application: 'test',
       machines: [{ machine: 'machine_1', name: 'a', tasks: 1 }],
-      plannedSeconds: 1,
+      plannedS: 1,
       ...run,
     })),
   };

@@ -79,7 +79,7 @@ it('a killed agent’s runs go on, and the next one takes them up', async () => 
     exitCode: 7,
     stdout: { text: 'two\n' },
   });
-  expect(endOf(second, 'job_2')!.cpuSeconds).not.toBeNull();
+  expect(endOf(second, 'job_2')!.cpuS).not.toBeNull();
   expect(second.runs().map((run) => run.jobId)).toContain('job_3');
   // Asked again, it starts none of them again.
   for (const id of ['job_1', 'job_2', 'job_3']) second.start(script(id, `echo again >> ${dir}/log`));

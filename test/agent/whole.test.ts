@@ -91,7 +91,7 @@ it('500 real processes: each job ends as its process did', async () => {
     Array.from({ length: 500 }, (_, i) => ({
       command: 'sh',
       arguments: ['-c', `echo ${i}; exit ${i % 4}`],
-      estimateSeconds: 1,
+      estimateS: 1,
     })),
   );
   const jobs = await jobsWhen(ids, ended);
@@ -103,12 +103,12 @@ it('500 real processes: each job ends as its process did', async () => {
     expect(byId.get(id)).toEqual({ id, state, cause, exitCode, epoch: 1 });
   }
   const { job } = await api.must<{ job: object }>(
-    'query ($id: ID!) { job(id: $id) { output { text bytes truncated } runs { epoch exitCode cpuSeconds } } }',
+    'query ($id: ID!) { job(id: $id) { output { text bytes truncated } runs { epoch exitCode cpuS } } }',
     { id: ids[499] },
   );
   expect(job).toEqual({
     output: { text: '499\n', bytes: 4, truncated: false },
-    runs: [{ epoch: 1, exitCode: 3, cpuSeconds: expect.any(Number) }],
+    runs: [{ epoch: 1, exitCode: 3, cpuS: expect.any(Number) }],
   });
 
   // Cancelled while it runs, and one that there is no program for.

@@ -41,8 +41,8 @@ interface Batch {
   assignments: ({ job: string; epoch: number; action: string } & Json)[];
 }
 const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete assignments {
-  job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitSeconds
-  arrayIndex application plannedSeconds simulatedSeconds simulatedIoSeconds machines { machine name tasks } } } }`;
+  job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS
+  arrayIndex application plannedS simulatedS simulatedIoS machines { machine name tasks } } } }`;
 function assignments(after?: string) {
   const batches: Batch[] = [];
   const stop = api.subscriber(agent).subscribe<{ assignments: Batch }>(
@@ -82,9 +82,9 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
       command: 'sh',
       arguments: ['-c', 'x'],
       environment: [{ name: 'A', value: '1' }],
-      estimateSeconds: 60,
-      simulatedRunSeconds: 5,
-      simulatedIoSeconds: 2,
+      estimateS: 60,
+      simulatedRunS: 5,
+      simulatedIoS: 2,
       arrayIndex: 2,
     },
   ]);
@@ -98,9 +98,9 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     arguments: ['-c', 'x'],
     environment: { A: '1' },
     machines: [{ machine, name: 'm', tasks: 1 }],
-    plannedSeconds: 60,
-    simulatedSeconds: 5,
-    simulatedIoSeconds: 2,
+    plannedS: 60,
+    simulatedS: 5,
+    simulatedIoS: 2,
     arrayIndex: 2,
   });
   const started = { job: id, epoch: 1, phase: 'STARTED', at: now() };
@@ -122,8 +122,8 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
       at: now(),
       exitCode: 0,
       cause: 'EXITED_ZERO',
-      cpuSeconds: 1.5,
-      ioWaitSeconds: 0,
+      cpuS: 1.5,
+      ioWaitS: 0,
     },
     stdout: { text: 'hello\n', bytes: 6 },
     stderr: { text: 'nul \u0000 here', bytes: 1e10, truncated: true },
@@ -139,7 +139,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     job: Json;
   }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
     stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
-    runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuSeconds ioWaitSeconds plannedSeconds }
+    runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuS ioWaitS plannedS }
     decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms } job { id } } }
     events { nodes { sequence fromState toState } } } }`);
   expect(job).toMatchObject({
@@ -153,8 +153,8 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
         allocations: [{ machine: { name: 'm' }, tasks: 1 }],
         policyVersion: 1,
         cause: 'EXITED_ZERO',
-        cpuSeconds: 1.5,
-        ioWaitSeconds: 0,
+        cpuS: 1.5,
+        ioWaitS: 0,
       },
     ],
     decisions: {
@@ -273,7 +273,7 @@ test('reports that say nothing clear are refused, with the field', async () => {
   expect(await codes({ job: 'site_1' })).toContain('reports[0].job');
   expect(await codes({ epoch: 0 })).toContain('reports[0].epoch');
   expect(await codes({ signal: '9' })).toContain('reports[0].signal');
-  expect(await codes({ cpuSeconds: -1 })).toContain('reports[0].cpuSeconds');
+  expect(await codes({ cpuS: -1 })).toContain('reports[0].cpuS');
   expect(await codes({ stdout: { text: '', bytes: -1 } })).toContain('reports[0].stdout.bytes');
 });
 

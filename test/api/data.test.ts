@@ -220,9 +220,9 @@ describe('datasets', () => {
 
 describe('links', () => {
   const SET = `mutation ($links: [LinkInput!]!) { setLinks(links: $links) {
-    from { name } to { name } bandwidthMbPerSecond rttSeconds loss source } }`;
+    from { name } to { name } bandwidthMbPerS rttS loss source } }`;
   const LINKS = `query ($from: ID, $to: ID, $after: String) { links(from: $from, to: $to, first: 2, after: $after) {
-    nodes { from { id } to { id } bandwidthMbPerSecond source } pageInfo { hasNextPage endCursor } } }`;
+    nodes { from { id } to { id } bandwidthMbPerS source } pageInfo { hasNextPage endCursor } } }`;
   interface Links {
     links: {
       nodes: { from: { id: string }; to: { id: string } }[];
@@ -233,9 +233,9 @@ describe('links', () => {
   test('are set, listed by their ends in pages, and removed', async () => {
     const [a, b, c] = [await site(), await site(), await site()];
     const links = [
-      { from: b.id, to: a.id, bandwidthMbPerSecond: 10 },
-      { from: a.id, to: b.id, bandwidthMbPerSecond: 100, rttSeconds: 0.05, loss: 0.01 },
-      { from: a.id, to: c.id, bandwidthMbPerSecond: 1000 },
+      { from: b.id, to: a.id, bandwidthMbPerS: 10 },
+      { from: a.id, to: b.id, bandwidthMbPerS: 100, rttS: 0.05, loss: 0.01 },
+      { from: a.id, to: c.id, bandwidthMbPerS: 1000 },
     ];
     const after = await latestCursor();
     api.wakes.length = 0;
@@ -244,24 +244,24 @@ describe('links', () => {
         {
           from: { name: b.name },
           to: { name: a.name },
-          bandwidthMbPerSecond: 10,
-          rttSeconds: 0,
+          bandwidthMbPerS: 10,
+          rttS: 0,
           loss: 0,
           source: 'ADMIN',
         },
         {
           from: { name: a.name },
           to: { name: b.name },
-          bandwidthMbPerSecond: 100,
-          rttSeconds: 0.05,
+          bandwidthMbPerS: 100,
+          rttS: 0.05,
           loss: 0.01,
           source: 'ADMIN',
         },
         {
           from: { name: a.name },
           to: { name: c.name },
-          bandwidthMbPerSecond: 1000,
-          rttSeconds: 0,
+          bandwidthMbPerS: 1000,
+          rttS: 0,
           loss: 0,
           source: 'ADMIN',
         },
@@ -287,8 +287,8 @@ describe('links', () => {
     expect(await ends({ to: c.id })).toEqual([[a.id, c.id]]);
     expect(await ends({ from: c.id })).toEqual([]);
 
-    const remove = `mutation { removeLink(from: "${a.id}", to: "${c.id}") { bandwidthMbPerSecond } }`;
-    expect(await api.must(remove)).toEqual({ removeLink: { bandwidthMbPerSecond: 1000 } });
+    const remove = `mutation { removeLink(from: "${a.id}", to: "${c.id}") { bandwidthMbPerS } }`;
+    expect(await api.must(remove)).toEqual({ removeLink: { bandwidthMbPerS: 1000 } });
     expect(await audit()).toMatchObject({ action: 'removeLink', after: null });
     expect(await refused(remove)).toMatchObject({ code: 'NOT_FOUND' });
     expect(await ends({ to: c.id })).toEqual([]);
@@ -296,12 +296,12 @@ describe('links', () => {
 
   test('one bad link and none is set; the fault has its place', async () => {
     const [a, b] = [await site(), await site()];
-    const good = { from: a.id, to: b.id, bandwidthMbPerSecond: 1 };
-    const back = { from: b.id, to: a.id, bandwidthMbPerSecond: 1 };
+    const good = { from: a.id, to: b.id, bandwidthMbPerS: 1 };
+    const back = { from: b.id, to: a.id, bandwidthMbPerS: 1 };
     const cases: [object, string][] = [
-      [{ ...back, bandwidthMbPerSecond: 0 }, 'links[1].bandwidthMbPerSecond'],
-      [{ ...back, bandwidthMbPerSecond: 1e10 }, 'links[1].bandwidthMbPerSecond'],
-      [{ ...back, rttSeconds: -1 }, 'links[1].rttSeconds'],
+      [{ ...back, bandwidthMbPerS: 0 }, 'links[1].bandwidthMbPerS'],
+      [{ ...back, bandwidthMbPerS: 1e10 }, 'links[1].bandwidthMbPerS'],
+      [{ ...back, rttS: -1 }, 'links[1].rttS'],
       [{ ...back, loss: 1 }, 'links[1].loss'],
       [{ ...back, from: 'site_99999' }, 'links[1].from'],
       [{ ...back, to: 'machine_1' }, 'links[1].to'],
@@ -321,22 +321,20 @@ describe('links', () => {
     const [own, other] = [await site(), await site()];
     const agent = await api.user('AGENT', unique('agent'), own.id);
     const report = `mutation ($site: ID!, $measurements: [LinkMeasurementInput!]!) {
-      reportLinks(site: $site, measurements: $measurements) { measuredAt bandwidthMbPerSecond rttSeconds loss } }`;
-    const measure = (bandwidthMbPerSecond: number, from = other.name) =>
-      api.must<{ reportLinks: ({ bandwidthMbPerSecond: number } | null)[] }>(
+      reportLinks(site: $site, measurements: $measurements) { measuredAt bandwidthMbPerS rttS loss } }`;
+    const measure = (bandwidthMbPerS: number, from = other.name) =>
+      api.must<{ reportLinks: ({ bandwidthMbPerS: number } | null)[] }>(
         report,
-        { site: own.id, measurements: [{ from, bandwidthMbPerSecond, rttSeconds: 0.1, loss: 0.25 }] },
+        { site: own.id, measurements: [{ from, bandwidthMbPerS, rttS: 0.1, loss: 0.25 }] },
         agent.key,
       );
-    await api.must(SET, { links: [{ from: other.id, to: own.id, bandwidthMbPerSecond: 999 }] });
+    await api.must(SET, { links: [{ from: other.id, to: own.id, bandwidthMbPerS: 999 }] });
     for (const bandwidth of [100, 10, 20, 30, 40]) await measure(bandwidth);
     api.wakes.length = 0;
-    expect((await measure(50)).reportLinks).toMatchObject([
-      { bandwidthMbPerSecond: 30, rttSeconds: 0.1, loss: 0.25 },
-    ]);
+    expect((await measure(50)).reportLinks).toMatchObject([{ bandwidthMbPerS: 30, rttS: 0.1, loss: 0.25 }]);
     expect(api.wakes).toEqual(['root']);
-    const query = `{ links(from: "${other.id}") { nodes { to { id } source bandwidthMbPerSecond measuredAt
-      history { bandwidthMbPerSecond } latest: history(first: 1) { bandwidthMbPerSecond measuredAt } } } }`;
+    const query = `{ links(from: "${other.id}") { nodes { to { id } source bandwidthMbPerS measuredAt
+      history { bandwidthMbPerS } latest: history(first: 1) { bandwidthMbPerS measuredAt } } } }`;
     const { links } = await api.must<{
       links: { nodes: { measuredAt: string; latest: { measuredAt: string }[] }[] };
     }>(query);
@@ -344,9 +342,9 @@ describe('links', () => {
       {
         to: { id: own.id },
         source: 'AGENT',
-        bandwidthMbPerSecond: 30,
-        history: [50, 40, 30, 20, 10, 100].map((bandwidthMbPerSecond) => ({ bandwidthMbPerSecond })),
-        latest: [{ bandwidthMbPerSecond: 50 }],
+        bandwidthMbPerS: 30,
+        history: [50, 40, 30, 20, 10, 100].map((bandwidthMbPerS) => ({ bandwidthMbPerS })),
+        latest: [{ bandwidthMbPerS: 50 }],
       },
     ]);
     expect(links.nodes[0]?.latest[0]?.measuredAt).toBe(links.nodes[0]?.measuredAt);
@@ -358,33 +356,33 @@ describe('links', () => {
         site: own.id,
         measurements: ['nowhere', other.name, own.name].map((from) => ({
           from,
-          bandwidthMbPerSecond: 1,
-          rttSeconds: 0,
+          bandwidthMbPerS: 1,
+          rttS: 0,
         })),
       },
       agent.key,
     );
-    expect(none.reportLinks).toEqual([null, expect.objectContaining({ rttSeconds: 0.08 }), null]);
+    expect(none.reportLinks).toEqual([null, expect.objectContaining({ rttS: 0.08 }), null]);
 
     // Another site's links are not its to tell of.
     const elsewhere = {
       site: other.id,
-      measurements: [{ from: own.name, bandwidthMbPerSecond: 1, rttSeconds: 0 }],
+      measurements: [{ from: own.name, bandwidthMbPerS: 1, rttS: 0 }],
     };
     expect(await refused(report, elsewhere, agent.key)).toMatchObject({ code: 'FORBIDDEN' });
     for (const [change, field] of [
-      [{ bandwidthMbPerSecond: -1 }, 'measurements[0].bandwidthMbPerSecond'],
-      [{ rttSeconds: 1e9 }, 'measurements[0].rttSeconds'],
+      [{ bandwidthMbPerS: -1 }, 'measurements[0].bandwidthMbPerS'],
+      [{ rttS: 1e9 }, 'measurements[0].rttS'],
       [{ loss: 2 }, 'measurements[0].loss'],
       [{ from: '' }, 'measurements[0].from'],
     ] as const) {
-      const one = { from: other.name, bandwidthMbPerSecond: 1, rttSeconds: 0, ...change };
+      const one = { from: other.name, bandwidthMbPerS: 1, rttS: 0, ...change };
       expect(await refused(report, { site: own.id, measurements: [one] }, agent.key)).toMatchObject({
         code: 'BAD_USER_INPUT',
         field,
       });
     }
-    const one = { from: other.name, bandwidthMbPerSecond: 1, rttSeconds: 0 };
+    const one = { from: other.name, bandwidthMbPerS: 1, rttS: 0 };
     expect(await refused(report, { site: own.id, measurements: [one, one] }, agent.key)).toMatchObject({
       code: 'BAD_USER_INPUT',
       field: 'measurements[1].from',
@@ -397,7 +395,7 @@ describe('links', () => {
 
   test('go with their site, and so do its replicas', async () => {
     const [a, b] = [await site(), await site()];
-    await api.must(SET, { links: [{ from: a.id, to: b.id, bandwidthMbPerSecond: 1 }] });
+    await api.must(SET, { links: [{ from: a.id, to: b.id, bandwidthMbPerS: 1 }] });
     const { id } = await create({ name: unique('d'), sizeMb: 1, replicas: [a.id, b.id] });
     await api.must('mutation ($id: ID!) { drainSite(site: $id) { id } removeSite(site: $id) { id } }', {
       id: b.id,

@@ -320,20 +320,20 @@ describe('users and keys', () => {
         'setQuota',
         'SetQuotaInput',
         { user: user.id, reason: 'test', ...input },
-        'quotaShare submissionQuota { limit periodSeconds used }',
+        'quotaShare submissionQuota { limit periodS used }',
       );
     expect(await quota({ quotaShare: 2.5 })).toEqual({ quotaShare: 2.5, submissionQuota: null });
     expect(await quota({ submissionLimit: 5 })).toMatchObject({
       code: 'BAD_USER_INPUT',
-      message: expect.stringContaining('submissionPeriodSeconds'),
+      message: expect.stringContaining('submissionPeriodS'),
     });
-    expect(await quota({ submissionPeriodSeconds: 5 })).toMatchObject({
+    expect(await quota({ submissionPeriodS: 5 })).toMatchObject({
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('submissionLimit'),
     });
-    expect(await quota({ submissionLimit: 5, submissionPeriodSeconds: 60 })).toEqual({
+    expect(await quota({ submissionLimit: 5, submissionPeriodS: 60 })).toEqual({
       quotaShare: 2.5,
-      submissionQuota: { limit: 5, periodSeconds: 60, used: 0 },
+      submissionQuota: { limit: 5, periodS: 60, used: 0 },
     });
     expect(await quota({ quotaShare: 1 })).toMatchObject({ submissionQuota: { limit: 5 } });
     expect(await quota({ submissionLimit: null })).toMatchObject({ submissionQuota: null });

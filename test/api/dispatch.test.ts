@@ -33,8 +33,8 @@ beforeAll(async () => {
   far = await site('far', 300);
   await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { loss } }', {
     links: [
-      { from: near, to: far, bandwidthMbPerSecond: 10, rttSeconds: 2 },
-      { from: far, to: near, bandwidthMbPerSecond: 20 },
+      { from: near, to: far, bandwidthMbPerS: 10, rttS: 2 },
+      { from: far, to: near, bandwidthMbPerS: 20 },
     ],
   });
   const made = await api.must<{ createDataset: { id: string } }>(
@@ -105,10 +105,10 @@ const placement = async (variables: { job?: string | undefined; spec?: object })
 /** Reads 1000 MB that are at the near site, brings 50 MB from there and 200 MB back. */
 const withData = (change: object = {}) => ({
   command: 'x',
-  estimateSeconds: 100,
+  estimateS: 100,
   inputs: [{ dataset }],
-  submittingSite: near,
-  inputMb: 50,
+  originSite: near,
+  sandboxMb: 50,
   outputMb: 200,
   ...change,
 });
@@ -324,7 +324,7 @@ interface Why {
   };
 }
 const why = async (id: string | undefined) => (await api.must<{ job: Why }>(WHY, { id })).job;
-const wide = { command: 'x', cpusPerTask: 4, estimateSeconds: 1000 };
+const wide = { command: 'x', cpusPerTask: 4, estimateS: 1000 };
 
 describe('jobs that the root holds back', () => {
   test('job ratio: in batches while there is room; who finds none waits at the root, with all terms', async () => {

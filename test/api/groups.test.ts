@@ -94,7 +94,7 @@ describe('submitJobGroup', () => {
       arguments: ['-c', 'echo "{seed}" {{HOME}} {"a": 1}', '{index}'],
       environment: [{ name: 'SEED', value: '{seed}/{other}' }],
       workingDirectory: '/data/{other}',
-      group: 'sweep',
+      groupName: 'sweep',
       cpusPerTask: 2,
     };
     const parameters = [
@@ -119,9 +119,9 @@ describe('submitJobGroup', () => {
     const id = jobGroup?.id as string;
     const found = await api.must<{ jobGroup: { jobs: { nodes: Json[] } } }>(
       `{ jobGroup(id: "${id}") { template user { name } submittedAt jobs { nodes {
-           id name arguments environment workingDirectory group arrayIndex cpusPerTask jobGroup { id } } } } }`,
+           id name arguments environment workingDirectory groupName arrayIndex cpusPerTask group { id } } } } }`,
     );
-    const same = { group: 'sweep', cpusPerTask: 2, jobGroup: { id } };
+    const same = { groupName: 'sweep', cpusPerTask: 2, group: { id } };
     expect(found.jobGroup).toMatchObject({
       template: { ...template, tasks: 1 },
       user: { name: 'admin' },
@@ -150,11 +150,11 @@ describe('submitJobGroup', () => {
     });
     expect(
       await api.must(
-        `{ node(id: "${id}") { __typename ... on JobGroup { size } } job(id: "${jobIds[0]}") { jobGroup { size } } }`,
+        `{ node(id: "${id}") { __typename ... on JobGroup { size } } job(id: "${jobIds[0]}") { group { size } } }`,
       ),
     ).toEqual({
       node: { __typename: 'JobGroup', size: 2 },
-      job: { jobGroup: { size: 2 } },
+      job: { group: { size: 2 } },
     });
   });
 
@@ -165,15 +165,15 @@ describe('submitJobGroup', () => {
     });
     expect(jobGroup).toMatchObject({ size: 3, name: null });
     const { jobs } = await api.must<{ jobs: { nodes: { arguments: string[] }[] } }>(
-      `{ jobs(filter: { jobGroup: "${jobGroup?.id}" }) { nodes { id arguments } } }`,
+      `{ jobs(filter: { group: "${jobGroup?.id}" }) { nodes { id arguments } } }`,
     );
     expect(jobs.nodes).toEqual(jobIds.map((id, i) => ({ id, arguments: [String(i)] })));
-    expect(await api.must(`{ jobCount(filter: { jobGroup: "${jobGroup?.id}" }) }`)).toEqual({ jobCount: 3 });
+    expect(await api.must(`{ jobCount(filter: { group: "${jobGroup?.id}" }) }`)).toEqual({ jobCount: 3 });
     // Jobs of an ordinary submission are in no bulk group.
     const { submitJobs } = await api.must<{ submitJobs: { jobs: object[] } }>(
-      'mutation { submitJobs(input: { jobs: [{ command: "x" }, { command: "y" }] }) { jobs { jobGroup { id } } } }',
+      'mutation { submitJobs(input: { jobs: [{ command: "x" }, { command: "y" }] }) { jobs { group { id } } } }',
     );
-    expect(submitJobs.jobs).toEqual([{ jobGroup: null }, { jobGroup: null }]);
+    expect(submitJobs.jobs).toEqual([{ group: null }, { group: null }]);
   });
 
   test('all or none: what is wrong is told with its job, field, value and what is accepted', async () => {
@@ -213,11 +213,11 @@ describe('submitJobGroup', () => {
     ]);
     // What is wrong with the template is told once, what a parameter makes wrong for each job.
     expect(
-      await faults({ template: { command: 'x', tasks: 0, arrayIndex: 1, estimateSeconds: -1 }, count: 1 }),
+      await faults({ template: { command: 'x', tasks: 0, arrayIndex: 1, estimateS: -1 }, count: 1 }),
     ).toEqual(['0 template.arrayIndex: 1 is not accepted; accepted: nothing: it is the place in the group']);
-    expect(await faults({ template: { command: 'x', tasks: 0, estimateSeconds: -1 }, count: 5 })).toEqual([
+    expect(await faults({ template: { command: 'x', tasks: 0, estimateS: -1 }, count: 5 })).toEqual([
       '0 template.tasks: 0 is not accepted; accepted: 1 to 100000',
-      '0 template.estimateSeconds: -1 is not accepted; accepted: above 0, up to 1000000000',
+      '0 template.estimateS: -1 is not accepted; accepted: above 0, up to 1000000000',
     ]);
     const places = { command: 'x', workingDirectory: '{d}' };
     expect(await faults({ template: places, parameters: [{ d: '/a' }, { d: 'b' }, { d: 'c' }] })).toEqual([
@@ -298,7 +298,7 @@ describe('submitJobGroup', () => {
   test('a quota counts the whole group, and says when it frees up', async () => {
     const { id, key } = await api.user('USER', unique('u'));
     await api.must('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
-      input: { user: id, submissionLimit: 10, submissionPeriodSeconds: 3600, reason: 'test' },
+      input: { user: id, submissionLimit: 10, submissionPeriodS: 3600, reason: 'test' },
     });
     const template = { command: 'x' };
     expect((await submit({ template, count: 6 }, key)).jobIds).toHaveLength(6);
@@ -309,7 +309,7 @@ describe('submitJobGroup', () => {
       limit: 10,
       used: 6,
       asked: 5,
-      periodSeconds: 3600,
+      periodS: 3600,
     });
     // When the first six leave the period.
     const freesAt = Date.parse(String((answer as { freesAt?: string }).freesAt));
@@ -344,17 +344,17 @@ describe('a group', () => {
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
     const { latestCursor: after } = await api.must<{ latestCursor: string }>('{ latestCursor }');
-    const news = follow<{ job: { id: string; jobGroup: { id: string } }; event: { toState: string } }>(
+    const news = follow<{ job: { id: string; group: { id: string } }; event: { toState: string } }>(
       api.subscriber(),
       `subscription ($filter: JobFilter, $after: String) { jobUpdated(filter: $filter, after: $after) {
-        event { toState } job { id jobGroup { id } } } }`,
-      { filter: { jobGroup: id, states: ['DISPATCHED', 'ASSIGNED'] }, after },
+        event { toState } job { id group { id } } } }`,
+      { filter: { group: id, states: ['DISPATCHED', 'ASSIGNED'] }, after },
     );
     await schedule(api.parts);
     await expect
       .poll(() => news.got.map(({ event }) => event.toState).sort())
       .toEqual(['ASSIGNED', 'ASSIGNED', ...Array(4).fill('DISPATCHED')]);
-    expect(new Set(news.got.map(({ job }) => job.jobGroup.id))).toEqual(new Set([id]));
+    expect(new Set(news.got.map(({ job }) => job.group.id))).toEqual(new Set([id]));
     expect(new Set(news.got.map(({ job }) => job.id))).toEqual(new Set(jobIds));
     expect(await group(id)).toEqual({
       state: 'OPEN',
@@ -421,7 +421,7 @@ describe('a group', () => {
     expect(await group(id, other.key)).toBeNull();
     expect(
       await api.must(
-        `{ node(id: "${id}") { id } jobGroups { nodes { id } } jobs(filter: { jobGroup: "${id}" }) { nodes { id } } }`,
+        `{ node(id: "${id}") { id } jobGroups { nodes { id } } jobs(filter: { group: "${id}" }) { nodes { id } } }`,
         {},
         other.key,
       ),
@@ -463,7 +463,7 @@ describe('a group', () => {
     });
 
     // Actions on a part of it.
-    const hold = `mutation { holdJobs(selection: { filter: { jobGroup: "${id}" } }) { jobIds } }`;
+    const hold = `mutation { holdJobs(selection: { filter: { group: "${id}" } }) { jobIds } }`;
     expect((await api.must<{ holdJobs: { jobIds: string[] } }>(hold, {}, other.key)).holdJobs.jobIds).toEqual(
       [],
     );
@@ -471,7 +471,7 @@ describe('a group', () => {
       (await api.must<{ holdJobs: { jobIds: string[] } }>(hold, {}, one.key)).holdJobs.jobIds,
     ).toHaveLength(2);
     expect(await api.must(cancel, {}, one.key)).toEqual({ cancelJobGroup: { cancelled: 2 } });
-    expect(await api.must(`{ jobs(filter: { jobGroup: "${id}" }) { nodes { cause } } }`)).toEqual({
+    expect(await api.must(`{ jobs(filter: { group: "${id}" }) { nodes { cause } } }`)).toEqual({
       jobs: { nodes: [{ cause: 'CANCELLED_BY_USER' }, { cause: 'CANCELLED_BY_USER' }] },
     });
   });

@@ -35,7 +35,7 @@ describe('submitting', () => {
     const given = {
       name: 'näme "quoted" \\ {}',
       application: 'app',
-      group: 'g',
+      groupName: 'g',
       arrayIndex: 3,
       command: '/bin/sh',
       arguments: ['-c', 'echo "a,b" \\ {x} \n', ''],
@@ -50,11 +50,11 @@ describe('submitting', () => {
       licenses: ['z', 'a'],
       os: 'linux',
       architecture: 'x64',
-      estimateSeconds: 1.5,
-      referenceBenchmark: 2.5,
-      runTimeLimitSeconds: 60.25,
+      estimateS: 1.5,
+      benchmark: 2.5,
+      runTimeLimitS: 60.25,
       deadline: '2031-02-03T04:05:06.789+01:00',
-      inputMb: 0.5,
+      sandboxMb: 0.5,
       outputMb: 7,
       restartable: false,
       boost: 5,
@@ -63,9 +63,9 @@ describe('submitting', () => {
     const { jobIds, errors } = await submit([given]);
     expect(errors).toEqual([]);
     const { job } = await api.must<{ job: object }>(
-      `query ($id: ID!) { job(id: $id) { name application group arrayIndex command arguments environment workingDirectory
-        tasks cpusPerTask memoryMbPerTask licenses os architecture estimateSeconds referenceBenchmark runTimeLimitSeconds
-        deadline inputMb outputMb restartable boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
+      `query ($id: ID!) { job(id: $id) { name application groupName arrayIndex command arguments environment workingDirectory
+        tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS
+        deadline sandboxMb outputMb restartable boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
       { id: jobIds[0] },
     );
     const { held: _, environment: __, ...same } = given;
@@ -91,15 +91,15 @@ describe('submitting', () => {
     const job = {
       command: 'x',
       inputs: [{ dataset: dataset.id }, { sizeMb: 0.25, site: site.id }],
-      submittingSite: site.id,
+      originSite: site.id,
       computationShare: 0.3,
-      inputMb: 1,
+      sandboxMb: 1,
       outputMb: 2,
     };
     const { jobIds } = await submit([job, { command: 'y' }]);
     const query = `query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { inputs { dataset { id name } sizeMb site { name } }
-      submittingSite { name } computationShare inputMb outputMb migratedAt batch jobGroup { id } } } }`;
-    const none = { migratedAt: null, batch: null, jobGroup: null };
+      originSite { name } computationShare sandboxMb outputMb migratedAt batch group { id } } } }`;
+    const none = { migratedAt: null, batch: null, group: null };
     const shown = {
       jobs: {
         nodes: [
@@ -108,13 +108,13 @@ describe('submitting', () => {
               { dataset: { id: dataset.id, name: 'd' }, sizeMb: 7.5, site: null },
               { dataset: null, sizeMb: 0.25, site: { name: 'home' } },
             ],
-            submittingSite: { name: 'home' },
+            originSite: { name: 'home' },
             computationShare: 0.3,
-            inputMb: 1,
+            sandboxMb: 1,
             outputMb: 2,
             ...none,
           },
-          { inputs: [], submittingSite: null, computationShare: null, inputMb: 0, outputMb: 0, ...none },
+          { inputs: [], originSite: null, computationShare: null, sandboxMb: 0, outputMb: 0, ...none },
         ],
       },
     };
@@ -137,16 +137,16 @@ describe('submitting', () => {
           { dataset: 'site_1' },
           { sizeMb: -1, site: site.id },
         ],
-        submittingSite: 'home',
+        originSite: 'home',
         computationShare: 1.5,
-        simulatedIoSeconds: -1,
+        simulatedIoS: -1,
       },
       { command: 'x', inputs: Array.from({ length: 101 }, () => ({ sizeMb: 1, site: 'x' })) },
     ]);
     expect(errors.slice(0, 12).map(({ index, message }) => `${index} ${message}`)).toEqual([
       `0 inputs[0].dataset: "${dataset.id}" is not accepted; accepted: the id of a dataset that is there`,
       `0 inputs[1].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
-      `0 submittingSite: "${site.id}" is not accepted; accepted: the id of a site in service`,
+      `0 originSite: "${site.id}" is not accepted; accepted: the id of a site in service`,
       '1 inputs[0]: {} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
       `1 inputs[1]: {"dataset":"${dataset.id}","sizeMb":1} is not accepted; accepted: \`dataset\`, or \`sizeMb\` and \`site\``,
       '1 inputs[2]: {"sizeMb":1} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
@@ -154,11 +154,11 @@ describe('submitting', () => {
       '1 inputs[4].dataset: "site_1" is not accepted; accepted: the id of a dataset that is there',
       '1 inputs[5].sizeMb: -1 is not accepted; accepted: 0 to 1000000000000',
       `1 inputs[5].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
-      '1 submittingSite: "home" is not accepted; accepted: the id of a site in service',
+      '1 originSite: "home" is not accepted; accepted: the id of a site in service',
       '1 computationShare: 1.5 is not accepted; accepted: 0 to 1',
     ]);
     expect(errors.slice(12, 14).map(({ index, message }) => `${index} ${message}`)).toEqual([
-      '1 simulatedIoSeconds: -1 is not accepted; accepted: 0 to 1000000000',
+      '1 simulatedIoS: -1 is not accepted; accepted: 0 to 1000000000',
       '2 inputs: 101 is not accepted; accepted: up to 100 inputs',
     ]);
   });
@@ -166,8 +166,8 @@ describe('submitting', () => {
   test('defaults, and the application from the command', async () => {
     const { jobs } = await submit([{ command: '/usr/bin/python3' }, { command: 'true' }]);
     const query =
-      'query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { application estimateSeconds tasks restartable name } } }';
-    const same = { estimateSeconds: 3600, tasks: 1, restartable: true, name: null };
+      'query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { application estimateS tasks restartable name } } }';
+    const same = { estimateS: 3600, tasks: 1, restartable: true, name: null };
     expect(await api.must(query, { ids: jobs.map((job) => job.id) })).toEqual({
       jobs: {
         nodes: [
@@ -188,10 +188,10 @@ describe('submitting', () => {
         tasks: 0,
         cpusPerTask: 100_001,
         memoryMbPerTask: -1,
-        estimateSeconds: 0,
-        referenceBenchmark: -2,
+        estimateS: 0,
+        benchmark: -2,
       },
-      { command: 'a\0b', workingDirectory: 'relative', boost: 1001, inputMb: -1, runTimeLimitSeconds: 0 },
+      { command: 'a\0b', workingDirectory: 'relative', boost: 1001, sandboxMb: -1, runTimeLimitS: 0 },
       {
         command: 'x',
         environment: [
@@ -206,15 +206,8 @@ describe('submitting', () => {
     const fields = errors.map(({ index, field }) => `${index} ${field}`);
     expect(fields.sort()).toEqual(
       [
-        ...[
-          '1 command',
-          '1 cpusPerTask',
-          '1 estimateSeconds',
-          '1 memoryMbPerTask',
-          '1 referenceBenchmark',
-          '1 tasks',
-        ],
-        ...['2 boost', '2 command', '2 inputMb', '2 runTimeLimitSeconds', '2 workingDirectory'],
+        ...['1 command', '1 cpusPerTask', '1 estimateS', '1 memoryMbPerTask', '1 benchmark', '1 tasks'],
+        ...['2 boost', '2 command', '2 sandboxMb', '2 runTimeLimitS', '2 workingDirectory'],
         ...['3 environment.name', '3 environment.name', '3 environment.value'],
         ...['4 arguments', '4 licenses', '4 name'],
       ].sort(),
@@ -311,9 +304,9 @@ describe('submitting', () => {
 
   test('a submission quota says when it frees up', async () => {
     const { id, key } = await api.user('USER', unique('u'));
-    const set = `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { submissionQuota { limit periodSeconds used } } }`;
+    const set = `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { submissionQuota { limit periodS used } } }`;
     await api.must(set, {
-      input: { user: id, submissionLimit: 3, submissionPeriodSeconds: 3600, reason: 'test' },
+      input: { user: id, submissionLimit: 3, submissionPeriodS: 3600, reason: 'test' },
     });
     await submit([{ command: 'a' }, { command: 'b' }], {}, key);
     const { code, extensions } = await refused(
@@ -322,10 +315,10 @@ describe('submitting', () => {
       key,
     );
     expect(code).toBe('QUOTA_EXCEEDED');
-    expect(extensions).toMatchObject({ limit: 3, used: 2, asked: 2, periodSeconds: 3600 });
+    expect(extensions).toMatchObject({ limit: 3, used: 2, asked: 2, periodS: 3600 });
     expect(Date.parse(String(extensions?.freesAt))).toBeGreaterThan(Date.now());
-    const quota = await api.must('{ viewer { submissionQuota { limit periodSeconds used } } }', {}, key);
-    expect(quota).toEqual({ viewer: { submissionQuota: { limit: 3, periodSeconds: 3600, used: 2 } } });
+    const quota = await api.must('{ viewer { submissionQuota { limit periodS used } } }', {}, key);
+    expect(quota).toEqual({ viewer: { submissionQuota: { limit: 3, periodS: 3600, used: 2 } } });
     const never = Array.from({ length: 4 }, () => ({ command: 'x' }));
     expect((await refused(SUBMIT, { input: { jobs: never } }, key)).extensions).toMatchObject({
       freesAt: null,
@@ -392,14 +385,14 @@ describe('acting on jobs', () => {
     });
     const group = unique('group');
     const { jobIds } = await submit([
-      { command: 'a', group, held: true },
-      { command: 'b', group },
+      { command: 'a', groupName: group, held: true },
+      { command: 'b', groupName: group },
       { command: 'c' },
     ]);
-    expect(await api.must(cancel, { s: { filter: { group, states: ['HELD'] } } })).toMatchObject({
+    expect(await api.must(cancel, { s: { filter: { groupName: group, states: ['HELD'] } } })).toMatchObject({
       cancelJobs: { jobIds: [jobIds[0]] },
     });
-    expect(await api.must(cancel, { s: { filter: { group } } })).toMatchObject({
+    expect(await api.must(cancel, { s: { filter: { groupName: group } } })).toMatchObject({
       cancelJobs: { jobIds: [jobIds[1]] },
     });
   });
@@ -445,7 +438,9 @@ describe('pages', () => {
     const group = unique('pages');
     // Equal deadlines among them: ties must not be lost between pages.
     const deadlines = [1, 2, 2, 2, 3, 1, 5, 5, 4, 2, 9, 1].map((day) => `2030-01-0${day}T00:00:00Z`);
-    const { jobIds } = await submit(deadlines.map((deadline) => ({ command: 'x', group, deadline })));
+    const { jobIds } = await submit(
+      deadlines.map((deadline) => ({ command: 'x', groupName: group, deadline })),
+    );
     for (let i = 0; i < 3; i++) {
       const ids = jobIds.slice(i * 4, i * 4 + 4);
       await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
@@ -461,7 +456,7 @@ describe('pages', () => {
         fc.constantFrom('SUBMITTED_AT', 'DEADLINE', 'ENDED_AT'),
         fc.constantFrom('ASC', 'DESC'),
         async (size, backward, field, direction) => {
-          const ids = await walk({ group }, { field, direction }, size, backward);
+          const ids = await walk({ groupName: group }, { field, direction }, size, backward);
           const ascending = field === 'DEADLINE' ? byDeadline : jobIds;
           expect(ids).toEqual(direction === 'ASC' ? ascending : [...ascending].reverse());
         },
@@ -472,13 +467,14 @@ describe('pages', () => {
 
   test('jobs that come meanwhile neither repeat nor hide one that was there', async () => {
     const group = unique('pages');
-    const { jobIds } = await submit(Array.from({ length: 30 }, () => ({ command: 'x', group })));
-    const more = async () => void (await submit(Array.from({ length: 3 }, () => ({ command: 'x', group }))));
+    const { jobIds } = await submit(Array.from({ length: 30 }, () => ({ command: 'x', groupName: group })));
+    const more = async () =>
+      void (await submit(Array.from({ length: 3 }, () => ({ command: 'x', groupName: group }))));
     const orderBy = { field: 'SUBMITTED_AT', direction: 'ASC' };
-    const backward = await walk({ group }, orderBy, 4, true, more);
+    const backward = await walk({ groupName: group }, orderBy, 4, true, more);
     expect(backward.slice(0, 30)).toEqual(jobIds);
     expect(new Set(backward).size).toBe(backward.length);
-    const newestFirst = await walk({ group }, { ...orderBy, direction: 'DESC' }, 7, false, more);
+    const newestFirst = await walk({ groupName: group }, { ...orderBy, direction: 'DESC' }, 7, false, more);
     expect(newestFirst.filter((id) => jobIds.includes(id))).toEqual([...jobIds].reverse());
     expect(new Set(newestFirst).size).toBe(newestFirst.length);
   });
@@ -488,14 +484,14 @@ describe('pages', () => {
     const { id: user, key } = await api.user('USER', unique('u'));
     const { jobIds } = await submit(
       [
-        { command: 'a', group },
-        { command: 'b', group, held: true },
+        { command: 'a', groupName: group },
+        { command: 'b', groupName: group, held: true },
       ],
       {},
       key,
     );
     const all = async (filter: object) => {
-      const { jobs } = await api.must<Page>(PAGE, { filter: { group, ...filter }, first: 10 });
+      const { jobs } = await api.must<Page>(PAGE, { filter: { groupName: group, ...filter }, first: 10 });
       return jobs.nodes.map((job) => job.id);
     };
     expect(await all({})).toEqual(jobIds);
@@ -510,13 +506,15 @@ describe('pages', () => {
     expect(await all({ endedAfter: '2020-01-01T00:00:00Z' })).toEqual([]);
     expect(await all({ site: 'site_1' })).toEqual([]);
     expect(
-      await api.must('query ($filter: JobFilter) { jobCount(filter: $filter) }', { filter: { group } }),
+      await api.must('query ($filter: JobFilter) { jobCount(filter: $filter) }', {
+        filter: { groupName: group },
+      }),
     ).toEqual({ jobCount: 2 });
   });
 
   test('a page costs a few statements, however many jobs it has and whatever they refer to', async () => {
     const group = unique('statements');
-    await submit(Array.from({ length: 50 }, () => ({ command: 'x', group })));
+    await submit(Array.from({ length: 50 }, () => ({ command: 'x', groupName: group })));
     const { queries } = api.parts;
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(queries)).filter((name) =>
       /^[a-z]/.test(name),
@@ -531,7 +529,7 @@ describe('pages', () => {
       };
     }
     try {
-      const query = `query ($group: String) { jobs(first: 50, filter: { group: $group }) { edges { cursor node { id state application
+      const query = `query ($group: String) { jobs(first: 50, filter: { groupName: $group }) { edges { cursor node { id state application
         user { name class submissionQuota { used } apiKeys { id } } site { name machines { id } queuedJobs cpus reservation { at } }
         runs { epoch } } } pageInfo { endCursor } } }`;
       await api.must(query, { group });
@@ -624,7 +622,7 @@ describe('explanations', () => {
     );
     // What other tests have left would be promised something too.
     await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
-    const shape = { command: 'x', cpusPerTask: 4, estimateSeconds: 100 };
+    const shape = { command: 'x', cpusPerTask: 4, estimateS: 100 };
     const { jobIds: promised } = await submit([shape, shape, shape]);
     await schedule(api.parts);
     const { promises } = await api.parts.store.promises(Number(site.id.split('_')[1]));

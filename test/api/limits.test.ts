@@ -122,7 +122,7 @@ test('a key has so many requests in a while, and is told when to come again', as
   expect(refused.length).toBeGreaterThan(0);
   expect(refused[0]?.errors?.[0]?.extensions).toMatchObject({
     code: 'RATE_LIMITED',
-    retryAfterSeconds: expect.any(Number),
+    retryAfterS: expect.any(Number),
   });
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 });

@@ -57,8 +57,8 @@ async function run(runs: readonly Ran[], key = api.adminKey): Promise<string[]> 
         at: new Date(ended).toISOString(),
         exitCode,
         cause: exitCode === 0 ? 'EXITED_ZERO' : 'EXITED_NONZERO',
-        cpuSeconds: wallS - ioS,
-        ioWaitSeconds: ioS,
+        cpuS: wallS - ioS,
+        ioWaitS: ioS,
       },
     ];
   });
@@ -71,8 +71,7 @@ async function run(runs: readonly Ran[], key = api.adminKey): Promise<string[]> 
   return submitJobs.jobIds;
 }
 
-const POINT =
-  'cursor application at job { id } site { id } turnaroundSeconds ioSeconds runs computation dataIntensive';
+const POINT = 'cursor application at job { id } site { id } turnaroundS ioS runs computation dataIntensive';
 interface Point {
   cursor: string;
   application: string;
@@ -100,7 +99,7 @@ const ratio = async (application: string, key = api.adminKey) =>
   (
     await api.must<{ jobRatio: { computation: number; source: string; cursor: string } }>(
       `query ($application: String!) { jobRatio(application: $application) { application computation dataIntensive source runs cursor
-         averages { turnaroundSeconds executionSeconds ioSeconds } } }`,
+         averages { turnaroundS executionS ioS } } }`,
       { application },
       key,
     )
@@ -143,9 +142,9 @@ describe('jobRatio', () => {
     expect(found).toMatchObject({ source: 'APPLICATION', runs: 2 });
     expect(found.computation).toBeCloseTo(0.9);
     const { averages } = found as unknown as { averages: Record<string, number> };
-    expect(averages.turnaroundSeconds).toBeCloseTo(200 * POWER);
-    expect(averages.executionSeconds).toBeCloseTo(180 * POWER);
-    expect(averages.ioSeconds).toBeCloseTo(20 * POWER);
+    expect(averages.turnaroundS).toBeCloseTo(200 * POWER);
+    expect(averages.executionS).toBeCloseTo(180 * POWER);
+    expect(averages.ioS).toBeCloseTo(20 * POWER);
 
     const { nodes } = (await history(application)).history;
     expect(nodes).toMatchObject([
@@ -153,13 +152,13 @@ describe('jobRatio', () => {
         application,
         job: { id: first },
         site: { id: site },
-        turnaroundSeconds: 100,
-        ioSeconds: 25,
+        turnaroundS: 100,
+        ioS: 25,
         runs: 1,
         computation: 0.75,
         dataIntensive: 0.25,
       },
-      { application, job: { id: second }, turnaroundSeconds: 300, ioSeconds: 15, runs: 2 },
+      { application, job: { id: second }, turnaroundS: 300, ioS: 15, runs: 2 },
     ]);
     expect(nodes[1]?.computation).toBeCloseTo(0.9);
     // Everybody's runs make up the history; whose jobs they were is not everybody's to know.

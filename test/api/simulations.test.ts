@@ -164,7 +164,7 @@ describe('a what-if', () => {
       { datasets: [{ name: 'sky', sizeMb: 500, replicas: [far.id] }] },
     );
     await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { loss } }', {
-      links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerSecond: 20, rttSeconds: 0.5, loss: 0.1 }],
+      links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
     });
     let seen: SimulationTask | null = null;
     startWorker(async (task) => {
@@ -175,7 +175,7 @@ describe('a what-if', () => {
     await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
     expect(seen).toMatchObject({
       datasets: [{ sizeMb: 500, siteIds: [from] }],
-      links: [{ fromSiteId: from, toSiteId: to, bandwidthMbS: 20, rttS: 0.5, loss: 0.1 }],
+      links: [{ fromSiteId: from, toSiteId: to, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
       quotas: [{ userId: Number(user.id.split('_')[1]), share: 3 }],
     });
   });

@@ -33,10 +33,10 @@ describe('jobUpdated', () => {
     const after = await latestCursor();
     const group = unique('live');
     const ids = await submit([
-      { command: 'a', group },
-      { command: 'b', group },
+      { command: 'a', groupName: group },
+      { command: 'b', groupName: group },
     ]);
-    const first = follow<JobUpdate>(api.subscriber(), JOBS, { filter: { group }, after });
+    const first = follow<JobUpdate>(api.subscriber(), JOBS, { filter: { groupName: group }, after });
     await expect.poll(() => first.got.length).toBe(2);
     await act('holdJobs', ids);
     await act('releaseJobs', ids);
@@ -53,7 +53,7 @@ describe('jobUpdated', () => {
       expect(own.map(({ event }) => event?.sequence)).toEqual([1, 2, 3, 4]);
     }
     const resumed = follow<JobUpdate>(api.subscriber(), JOBS, {
-      filter: { group },
+      filter: { groupName: group },
       after: first.got[3]?.cursor,
     });
     await expect.poll(() => resumed.got.length).toBe(4);
@@ -65,16 +65,16 @@ describe('jobUpdated', () => {
     const after = await latestCursor();
     const { key, id: user } = await api.user('USER', unique('u'));
     const group = unique('filters');
-    const [mine] = (await submit([{ command: 'mine', group }], key)) as [string];
-    const [theirs] = (await submit([{ command: 'theirs', group }])) as [string];
+    const [mine] = (await submit([{ command: 'mine', groupName: group }], key)) as [string];
+    const [theirs] = (await submit([{ command: 'theirs', groupName: group }])) as [string];
     const subscriber = api.subscriber();
     const seen = (filter: object, client = subscriber) => follow<JobUpdate>(client, JOBS, { filter, after });
-    const all = seen({ group });
-    const own = seen({ group }, api.subscriber(key));
+    const all = seen({ groupName: group });
+    const own = seen({ groupName: group }, api.subscriber(key));
     const byId = seen({ ids: [theirs] });
-    const byUser = seen({ group, user });
+    const byUser = seen({ groupName: group, user });
     const byApplication = seen({ application: 'mine', group });
-    const cancelled = seen({ group, states: ['CANCELLED'] });
+    const cancelled = seen({ groupName: group, states: ['CANCELLED'] });
     await act('cancelJobs', [mine, theirs]);
     const ids = ({ got }: Followed<JobUpdate>) => got.map(({ job }) => job?.id);
     await expect.poll(() => ids(all)).toEqual([mine, theirs, mine, theirs]);
@@ -118,7 +118,7 @@ describe('jobUpdated', () => {
     const got: JobUpdate[] = [];
     const iterator = client.iterate<{ jobUpdated: JobUpdate }>({
       query: JOBS,
-      variables: { filter: { group }, after: await latestCursor() },
+      variables: { filter: { groupName: group }, after: await latestCursor() },
     });
     const reading = (async () => {
       for await (const { data } of iterator) {
@@ -126,10 +126,10 @@ describe('jobUpdated', () => {
         if (got.at(-1)?.resyncRequired) return;
       }
     })();
-    await submit([{ command: 'x', group }]);
+    await submit([{ command: 'x', groupName: group }]);
     await expect.poll(() => got.length).toBe(1);
     // More at once than the feed hands out in a batch, and than a subscriber may be behind.
-    await submit(Array.from({ length: 9_000 }, () => ({ command: 'x', group })));
+    await submit(Array.from({ length: 9_000 }, () => ({ command: 'x', groupName: group })));
     await reading;
     expect(got.at(-1)).toMatchObject({ resyncRequired: true, job: null });
     expect(got.length).toBeLessThan(9_000);
@@ -247,7 +247,7 @@ describe('who listens', () => {
     const clients = Array.from({ length: 20 }, () => api.subscriber());
     const after = await latestCursor();
     const crowd = Array.from({ length: 1_000 }, (_, i) =>
-      follow<JobUpdate>(clients[i % 20] as Client, JOBS, { filter: { group }, after }),
+      follow<JobUpdate>(clients[i % 20] as Client, JOBS, { filter: { groupName: group }, after }),
     );
     const open = async () =>
       Number(
@@ -256,12 +256,14 @@ describe('who listens', () => {
         )?.[1] ?? 0,
       );
     await expect.poll(open, { timeout: 20_000 }).toBeGreaterThanOrEqual(1_000);
-    const [id] = await submit([{ command: 'x', group }]);
+    const [id] = await submit([{ command: 'x', groupName: group }]);
     await expect
       .poll(() => crowd.filter(({ got }) => got.length === 1).length, { timeout: 20_000 })
       .toBe(1_000);
     expect(new Set(crowd.map(({ got }) => got[0]?.job?.id))).toEqual(new Set([id]));
-    const more = Array.from({ length: 60 }, () => follow(clients[0] as Client, JOBS, { filter: { group } }));
+    const more = Array.from({ length: 60 }, () =>
+      follow(clients[0] as Client, JOBS, { filter: { groupName: group } }),
+    );
     await expect.poll(() => more.filter(({ end }) => end !== null).length).toBeGreaterThan(0);
     expect(more.find(({ end }) => end)?.end).toMatchObject({
       error: [{ extensions: { code: 'LIMIT_EXCEEDED' } }],

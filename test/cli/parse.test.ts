@@ -131,25 +131,25 @@ describe('job options', () => {
   it('give every field', () => {
     const words =
       '--name n --application a --group g --tasks 2 --cpus 3 --memory-mb 4 --license x --license y,z --os linux --arch arm64 ' +
-      '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --input-mb 5 --output-mb 6 --env A=b,c --env B= ' +
+      '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --sandbox-mb 5 --output-mb 6 --env A=b,c --env B= ' +
       '--dir /tmp --boost -7 --simulated-run 30 --no-restart --hold run --hold';
     expect(parse(...words.split(' ')).job).toEqual({
       command: 'run',
       arguments: ['--hold'],
       name: 'n',
       application: 'a',
-      group: 'g',
+      groupName: 'g',
       tasks: 2,
       cpusPerTask: 3,
       memoryMbPerTask: 4,
       licenses: ['x', 'y', 'z'],
       os: 'linux',
       architecture: 'arm64',
-      estimateSeconds: 600,
-      referenceBenchmark: 200,
+      estimateS: 600,
+      benchmark: 200,
       deadline: '2026-03-01T12:00:00.000Z',
-      runTimeLimitSeconds: 3600,
-      inputMb: 5,
+      runTimeLimitS: 3600,
+      sandboxMb: 5,
       outputMb: 6,
       environment: [
         { name: 'A', value: 'b,c' },
@@ -157,7 +157,7 @@ describe('job options', () => {
       ],
       workingDirectory: '/tmp',
       boost: -7,
-      simulatedRunSeconds: 30,
+      simulatedRunS: 30,
       restartable: false,
       held: true,
     });

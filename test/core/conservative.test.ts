@@ -30,7 +30,7 @@ function cycle(grid: Grid, now: number, policy = CONSERVATIVE, siteId = 1): Site
 /** Jobs of a site's queue, in the order of their ids. */
 function queue(grid: Grid, shapes: Record<number, Partial<Job>>, siteId = 1): void {
   for (const [id, shape] of Object.entries(shapes))
-    grid.placeAtSite(job({ id: Number(id), submit: Number(id), ...shape }), siteId);
+    grid.placeAtSite(job({ id: Number(id), submittedAt: Number(id), ...shape }), siteId);
 }
 
 const promised = ({ promises }: SitePlan): Record<number, number> =>
@@ -41,10 +41,10 @@ describe('promises', () => {
   it('of the whole queue stand from cycle to cycle, and a cycle that finds nothing new leaves them alone', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
     queue(grid, {
-      1: { cpusPerTask: 3, estimate: 100 },
-      2: { cpusPerTask: 4, estimate: 50 },
-      3: { cpusPerTask: 1, estimate: 100 },
-      4: { cpusPerTask: 2, estimate: 10 },
+      1: { cpusPerTask: 3, estimateS: 100 },
+      2: { cpusPerTask: 4, estimateS: 50 },
+      3: { cpusPerTask: 1, estimateS: 100 },
+      4: { cpusPerTask: 2, estimateS: 10 },
     });
     const first = cycle(grid, 5);
     expect(started(first)).toEqual([1, 3]);
@@ -57,13 +57,13 @@ describe('promises', () => {
 
   it('move back where a run is late, by as much as they must, and nobody loses his place for it', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    queue(grid, { 1: { cpusPerTask: 4, estimate: 100 } });
+    queue(grid, { 1: { cpusPerTask: 4, estimateS: 100 } });
     cycle(grid, 0);
     queue(grid, {
-      2: { cpusPerTask: 4, estimate: 10 },
-      3: { cpusPerTask: 4, estimate: 20 },
-      4: { cpusPerTask: 3, estimate: 1000 },
-      5: { cpusPerTask: 1, estimate: 5 },
+      2: { cpusPerTask: 4, estimateS: 10 },
+      3: { cpusPerTask: 4, estimateS: 20 },
+      4: { cpusPerTask: 3, estimateS: 1000 },
+      5: { cpusPerTask: 1, estimateS: 5 },
     });
     expect(promised(cycle(grid, 1))).toEqual({ 2: 100, 3: 110, 4: 130, 5: 130 });
     grid.endRun(1);
@@ -75,9 +75,9 @@ describe('promises', () => {
 
   it('move up when a run ends early, each to the earliest hole that those of the others leave', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    queue(grid, { 1: { cpusPerTask: 3, estimate: 100 }, 2: { cpusPerTask: 1, estimate: 60 } });
+    queue(grid, { 1: { cpusPerTask: 3, estimateS: 100 }, 2: { cpusPerTask: 1, estimateS: 60 } });
     cycle(grid, 2);
-    queue(grid, { 3: { cpusPerTask: 4, estimate: 10 }, 4: { cpusPerTask: 1, estimate: 40 } });
+    queue(grid, { 3: { cpusPerTask: 4, estimateS: 10 }, 4: { cpusPerTask: 1, estimateS: 40 } });
     expect(promised(cycle(grid, 4))).toEqual({ 3: 102, 4: 62 });
     grid.endRun(1);
     const after = cycle(grid, 10);
@@ -91,14 +91,14 @@ describe('promises', () => {
 
   it('move up when a promised job leaves, and when a machine comes', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    queue(grid, { 1: { cpusPerTask: 3, estimate: 100 } });
+    queue(grid, { 1: { cpusPerTask: 3, estimateS: 100 } });
     cycle(grid, 1);
-    queue(grid, { 2: { cpusPerTask: 4, estimate: 10 }, 3: { cpusPerTask: 1, estimate: 1000 } });
+    queue(grid, { 2: { cpusPerTask: 4, estimateS: 10 }, 3: { cpusPerTask: 1, estimateS: 1000 } });
     expect(promised(cycle(grid, 3))).toEqual({ 2: 101, 3: 111 });
     grid.removeJob(2);
     expect(started(cycle(grid, 4))).toEqual([3]);
 
-    queue(grid, { 4: { cpusPerTask: 2, estimate: 10 } });
+    queue(grid, { 4: { cpusPerTask: 2, estimateS: 10 } });
     expect(promised(cycle(grid, 5))).toEqual({ 4: 101 });
     grid.setMachine(machine({ id: 2 }));
     expect(started(cycle(grid, 6))).toEqual([4]);
@@ -108,12 +108,12 @@ describe('promises', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, licenses: [1] },
-        { id: 2, siteId: 2, licenses: [1] },
+        { id: 1, licenseIds: [1] },
+        { id: 2, siteId: 2, licenseIds: [1] },
       ],
       [pool],
     );
-    queue(grid, { 1: { licenses: ['cad'], estimate: 100 } }, 2);
+    queue(grid, { 1: { licenses: ['cad'], estimateS: 100 } }, 2);
     cycle(grid, 1, CONSERVATIVE, 2);
     queue(grid, { 2: { licenses: ['cad'] } });
     expect(promised(cycle(grid, 2))).toEqual({ 2: 101 });
@@ -128,14 +128,14 @@ describe('promises', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, licenses: [1] },
-        { id: 2, siteId: 2, licenses: [1] },
+        { id: 1, licenseIds: [1] },
+        { id: 2, siteId: 2, licenseIds: [1] },
       ],
       [pool],
     );
-    queue(grid, { 1: { licenses: ['cad'], estimate: 10 }, 2: { licenses: ['cad'], estimate: 20 } }, 2);
+    queue(grid, { 1: { licenses: ['cad'], estimateS: 10 }, 2: { licenses: ['cad'], estimateS: 20 } }, 2);
     expect(started(cycle(grid, 2, policy, 2))).toEqual([1]);
-    queue(grid, { 3: { licenses: ['cad'], estimate: 20 } });
+    queue(grid, { 3: { licenses: ['cad'], estimateS: 20 } });
     expect(cycle(grid, 3, policy).reservation).toMatchObject({ at: 32, madeAt: 3 });
     // Job 1 is late, and meanwhile the other's instant has come.
     expect(cycle(grid, 40, policy, 2)).toMatchObject({ starts: [], reservation: { madeAt: 2 } });
@@ -153,14 +153,14 @@ describe('promises', () => {
       { id: 2, cpus: 4 },
     ]);
     queue(grid, {
-      1: { cpusPerTask: 4, estimate: 200 },
-      2: { cpusPerTask: 4, estimate: 50 },
+      1: { cpusPerTask: 4, estimateS: 200 },
+      2: { cpusPerTask: 4, estimateS: 50 },
     });
     cycle(grid, 2);
     queue(grid, {
-      3: { cpusPerTask: 4, estimate: 10 },
-      4: { cpusPerTask: 4, estimate: 40 },
-      5: { cpusPerTask: 4, estimate: 40 },
+      3: { cpusPerTask: 4, estimateS: 10 },
+      4: { cpusPerTask: 4, estimateS: 40 },
+      5: { cpusPerTask: 4, estimateS: 40 },
     });
     expect(promised(cycle(grid, 5))).toEqual({ 3: 52, 4: 62, 5: 102 });
     grid.setSite({ id: 9, name: 'far away', state: 'UP', localPolicy: null });
@@ -193,7 +193,7 @@ describe('promises', () => {
 
   it('pass through a store unchanged, and leave out what is not there any more', () => {
     const grid = gridOf([{ id: 1, cpus: 2 }]);
-    queue(grid, { 1: { cpusPerTask: 2 }, 2: { cpusPerTask: 2, estimate: 7 }, 3: { cpusPerTask: 1 } });
+    queue(grid, { 1: { cpusPerTask: 2 }, 2: { cpusPerTask: 2, estimateS: 7 }, 3: { cpusPerTask: 1 } });
     const { promises } = cycle(grid, 5);
     if (promises === null) throw new Error('nothing was promised');
     const image = JSON.parse(JSON.stringify(imageOf(promises)));
@@ -207,22 +207,22 @@ describe('promises', () => {
 describe('a predicted start', () => {
   it('is the promised one; of a job that is still to come, what the next cycle would promise', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    queue(grid, { 1: { cpusPerTask: 3, estimate: 100 } });
+    queue(grid, { 1: { cpusPerTask: 3, estimateS: 100 } });
     cycle(grid, 1);
-    queue(grid, { 2: { cpusPerTask: 4, estimate: 10 }, 3: { cpusPerTask: 2, estimate: 60 } });
+    queue(grid, { 2: { cpusPerTask: 4, estimateS: 10 }, 3: { cpusPerTask: 2, estimateS: 60 } });
     expect(promised(cycle(grid, 4))).toEqual({ 2: 101, 3: 111 });
     const entry = grid.siteEntry(1);
     const at = (given: Partial<Job> & { id: number }) => predictStart(grid, entry, job(given), 50)?.at;
-    expect(at({ id: 3, cpusPerTask: 2, estimate: 60 })).toBe(111);
+    expect(at({ id: 3, cpusPerTask: 2, estimateS: 60 })).toBe(111);
     // Beside job 3; a reservation for job 2 alone would let it start at 111 with all four CPUs.
-    expect(at({ id: 9, cpusPerTask: 2, estimate: 60 })).toBe(111);
-    expect(at({ id: 9, cpusPerTask: 3, estimate: 60 })).toBe(171);
-    expect(at({ id: 9, cpusPerTask: 1, estimate: 51 })).toBe(50);
-    expect(at({ id: 9, cpusPerTask: 1, estimate: 52 })).toBe(111);
+    expect(at({ id: 9, cpusPerTask: 2, estimateS: 60 })).toBe(111);
+    expect(at({ id: 9, cpusPerTask: 3, estimateS: 60 })).toBe(171);
+    expect(at({ id: 9, cpusPerTask: 1, estimateS: 51 })).toBe(50);
+    expect(at({ id: 9, cpusPerTask: 1, estimateS: 52 })).toBe(111);
     const context = { now: 50, policy: CONSERVATIVE };
     expect(whyWaiting(grid, 3, context)).toMatchObject({ numbers: { earliestStart: 111, reservedJob: 2 } });
 
-    queue(grid, { 9: { cpusPerTask: 3, estimate: 60 } });
+    queue(grid, { 9: { cpusPerTask: 3, estimateS: 60 } });
     expect(promised(cycle(grid, 50))[9]).toBe(171);
   });
 });

@@ -141,7 +141,7 @@ describe('meta-queues', () => {
               (a, b) =>
                 order(a).queue - order(b).queue ||
                 order(b).order - order(a).order ||
-                a.submit - b.submit ||
+                a.submittedAt - b.submittedAt ||
                 a.id - b.id,
             );
             const served = [...meta.inOrder(standings)].map(({ job }) => job.id);

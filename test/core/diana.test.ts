@@ -63,11 +63,11 @@ describe('where a new job goes', () => {
       [3, 1, 2],
       [3, 2, 10],
     ] as const;
-    for (const [fromSiteId, toSiteId, bandwidthMbS] of links)
-      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0.5 });
+    for (const [fromSiteId, toSiteId, bandwidthMbPerS] of links)
+      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: 0.5, loss: 0.5 });
     grid.data.setDataset({ id: 7, sizeMb: 60, siteIds: [2, 3] });
     // Two CPUs of site 2 are busy; one job waits in a local queue and one in a meta-queue, both of one user.
-    grid.placeAtSite(job({ id: 11, cpusPerTask: 2, estimate: 1000 }), 2);
+    grid.placeAtSite(job({ id: 11, cpusPerTask: 2, estimateS: 1000 }), 2);
     grid.startRun({
       jobId: 11,
       siteId: 2,
@@ -77,10 +77,10 @@ describe('where a new job goes', () => {
       start: 0,
       plannedEnd: 1000,
     });
-    grid.placeAtSite(job({ id: 12, cpusPerTask: 4, estimate: 20, priority: 4096 }), 1);
-    grid.placeAtMeta(job({ id: 13, userId: 3, estimate: 50, benchmark: 3 }), 2);
+    grid.placeAtSite(job({ id: 12, cpusPerTask: 4, estimateS: 20, priority: 4096 }), 1);
+    grid.placeAtMeta(job({ id: 13, userId: 3, estimateS: 50, benchmark: 3 }), 2);
     // One that is below every priority here is ahead of nobody.
-    grid.placeAtSite(job({ id: 14, estimate: 500, priority: 0 }), 2);
+    grid.placeAtSite(job({ id: 14, estimateS: 500, priority: 0 }), 2);
     const data = jobData({
       originSiteId: 1,
       sandboxMb: 10,
@@ -88,7 +88,7 @@ describe('where a new job goes', () => {
       outputMb: 8,
       computationShare: 0.8,
     });
-    grid.placeAtRoot(job({ id: 1, cpusPerTask: 2, estimate: 30, benchmark: 4, data }));
+    grid.placeAtRoot(job({ id: 1, cpusPerTask: 2, estimateS: 30, benchmark: 4, data }));
     const weights = {
       computational: { network: 2, computation: 3, data: 5 },
       dataIntensive: { network: 1, computation: 1, data: 1 },
@@ -172,9 +172,9 @@ describe('where a new job goes', () => {
     const grid = twoSites();
     // A burst at site 1: its user is far beyond the quota, a new user's job does not wait for it.
     for (let id = 1; id <= 10; id++) grid.placeAtMeta(job({ id, userId: 1 }), 1);
-    grid.placeAtMeta(job({ id: 20, userId: 2, estimate: 10 }), 2);
-    grid.placeAtRoot(job({ id: 30, userId: 3, estimate: 10 }));
-    grid.placeAtRoot(job({ id: 31, userId: 1, estimate: 10 }));
+    grid.placeAtMeta(job({ id: 20, userId: 2, estimateS: 10 }), 2);
+    grid.placeAtRoot(job({ id: 30, userId: 3, estimateS: 10 }));
+    grid.placeAtRoot(job({ id: 31, userId: 1, estimateS: 10 }));
     const { moves } = dispatch(grid, dianaPolicy({ queueLimit: 1 }));
     const placed = moves.filter(({ queue }) => queue === 'META');
     expect(placed.map(({ jobId, to }) => [jobId, to])).toEqual([
@@ -185,7 +185,7 @@ describe('where a new job goes', () => {
 
   it('a dry run of a job that waits in a meta-queue does not count it twice', () => {
     const grid = twoSites();
-    const waiting = job({ id: 1, estimate: 400 });
+    const waiting = job({ id: 1, estimateS: 400 });
     grid.placeAtMeta(waiting, 1);
     grid.placeAtMeta(job({ id: 2, userId: 2 }), 2);
     const placed = placement(grid, waiting, { now: 0, policy: dianaPolicy() });
@@ -209,7 +209,7 @@ describe('from the meta-queue to the local queue', () => {
       [7, 1, 1, 5],
     ] as const;
     for (const [id, userId, cpusPerTask, submit] of waiting)
-      grid.placeAtMeta(job({ id, userId, cpusPerTask, submit }), 1);
+      grid.placeAtMeta(job({ id, userId, cpusPerTask, submittedAt: submit }), 1);
     const queues = userStandings(grid).map(({ groups }) => groups.map(({ queue }) => queue));
     expect(queues).toEqual([[1, 2], [2, 4], [4]]);
     const { moves, waitingByReason, truncated } = dispatch(grid, dianaPolicy({ queueLimit: 4 }), 10);
@@ -230,9 +230,9 @@ describe('from the meta-queue to the local queue', () => {
 
   it('takes its place there by the same priority, and a boost raises both', () => {
     const grid = twoSites();
-    grid.placeAtMeta(job({ id: 1, submit: 1 }), 1);
-    grid.placeAtMeta(job({ id: 2, submit: 2 }), 1);
-    grid.placeAtMeta(job({ id: 3, submit: 3, boost: 1 }), 1);
+    grid.placeAtMeta(job({ id: 1, submittedAt: 1 }), 1);
+    grid.placeAtMeta(job({ id: 2, submittedAt: 2 }), 1);
+    grid.placeAtMeta(job({ id: 3, submittedAt: 3, boost: 1 }), 1);
     const { moves } = dispatch(grid, dianaPolicy());
     // One user, three like jobs: N = n, priority 0, in the middle of 0 to 4096.
     expect(moves.map(({ jobId, priority }) => [jobId, priority])).toEqual([
@@ -265,8 +265,8 @@ describe('from the meta-queue to the local queue', () => {
 
   it('new jobs do not keep it from feeding', () => {
     const grid = twoSites();
-    grid.placeAtMeta(job({ id: 1, submit: 1 }), 1);
-    grid.placeAtRoot(job({ id: 2, submit: 2, userId: 2 }));
+    grid.placeAtMeta(job({ id: 1, submittedAt: 1 }), 1);
+    grid.placeAtRoot(job({ id: 2, submittedAt: 2, userId: 2 }));
     expect(brief(dispatch(grid, dianaPolicy()).moves)).toEqual([
       [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
       [2, null, 2, 'META', 'LEAST_COST'],
@@ -275,8 +275,8 @@ describe('from the meta-queue to the local queue', () => {
 
   it('keeps to its limit of moves and asks to go on', () => {
     const grid = twoSites();
-    for (const id of [1, 2, 3]) grid.placeAtMeta(job({ id, submit: id }), 1);
-    for (const id of [4, 5]) grid.placeAtRoot(job({ id, submit: id }));
+    for (const id of [1, 2, 3]) grid.placeAtMeta(job({ id, submittedAt: id }), 1);
+    for (const id of [4, 5]) grid.placeAtRoot(job({ id, submittedAt: id }));
     const first = dispatch(grid, dianaPolicy(), 0, 2);
     expect(first.moves.map(({ jobId }) => jobId)).toEqual([1, 2]);
     expect(first).toMatchObject({ truncated: true, waitingByReason: { MOVE_LIMIT: 2, META_QUEUE: 1 } });

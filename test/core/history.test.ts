@@ -78,7 +78,7 @@ describe('job ratio', () => {
         const live = new JobHistory();
         const latest = new Map<string, RunAverages>();
         for (const { application, userId, licenses, runs } of shapes) {
-          const kinds = resourceKinds({ licenses, os: null, arch: null });
+          const kinds = resourceKinds({ licenses, os: null, architecture: null });
           const key = JSON.stringify([application, userId, kinds]);
           const record = replay(runs, latest.get(key) ?? none(application, userId, kinds));
           latest.set(key, record);
@@ -113,7 +113,7 @@ describe('job ratio', () => {
     };
     expect(of('a', 1)).toEqual([0.9, 'DECLARED', 0]);
     expect(history.ratioOf(job({ id: 1 }))).toMatchObject({ computation: 0.5, source: 'UNKNOWN' });
-    const kinds = resourceKinds({ licenses: [], os: null, arch: null });
+    const kinds = resourceKinds({ licenses: [], os: null, architecture: null });
     const record = (application: string, userId: number, count: number, executionS: number): void =>
       history.set({ application, userId, kinds, count, turnaroundS: 8, executionS, ioS: 8 - executionS });
     record('a', 1, 1, 2);

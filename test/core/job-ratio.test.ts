@@ -40,7 +40,7 @@ function fiveSites(queueLimit: number): Grid {
   const grid = gridOf([1, 2, 3, 4, 5].map((id) => ({ id, siteId: id })));
   for (const from of [1, 2, 3, 4, 5]) {
     for (const to of [1, 2, 3, 4, 5]) {
-      const link = { fromSiteId: from, toSiteId: to, bandwidthMbS: 1, rttS: 0, loss: 0 };
+      const link = { fromSiteId: from, toSiteId: to, bandwidthMbPerS: 1, rttS: 0, loss: 0 };
       if (from !== to) grid.data.setLink(link);
     }
   }
@@ -110,8 +110,8 @@ describe('rank', () => {
       grid.placeAtSite(job({ id: 100 + i }), site);
     });
     grid.data.setDataset({ id: 9, sizeMb: 30, siteIds: [3] });
-    grid.data.setLink({ fromSiteId: 3, toSiteId: 1, bandwidthMbS: 3, rttS: 0, loss: 0 });
-    grid.data.setLink({ fromSiteId: 3, toSiteId: 2, bandwidthMbS: 1, rttS: 0, loss: 0 });
+    grid.data.setLink({ fromSiteId: 3, toSiteId: 1, bandwidthMbPerS: 3, rttS: 0, loss: 0 });
+    grid.data.setLink({ fromSiteId: 3, toSiteId: 2, bandwidthMbPerS: 1, rttS: 0, loss: 0 });
     return grid;
   };
 
@@ -233,7 +233,7 @@ describe('room', () => {
 
   it('is never exceeded, is used up while anybody could use it, and jobs go in order of arrival', () => {
     const shape = fc.record({
-      submit: fc.nat(5),
+      submittedAt: fc.nat(5),
       cpusPerTask: fc.integer({ min: 1, max: 4 }),
       at: fc.constantFrom(1, 2, 3),
     });
@@ -257,7 +257,7 @@ describe('room', () => {
           const room = [1, 2, 3].map((id) =>
             Math.max(0, queueLimit - queued.filter((site) => site === id).length),
           );
-          const order = [...jobs].sort((a, b) => a.submit - b.submit || a.id - b.id);
+          const order = [...jobs].sort((a, b) => a.submittedAt - b.submittedAt || a.id - b.id);
           let moved = 0;
           for (const each of order) {
             if (moved === maxMoves) break;

@@ -12,7 +12,7 @@ const policy = dianaPolicy({ queueLimit: 1, holdOffS: 100, congestionWindowS: 60
 function congestedGrid(sites = 2): Grid {
   const grid = gridOf(Array.from({ length: sites }, (_, i) => ({ id: i + 1, siteId: i + 1 })));
   for (let site = 1; site <= sites; site++)
-    grid.placeAtSite(job({ id: 1000 + site, estimate: 10, priority: 4096, userId: 99 }), site);
+    grid.placeAtSite(job({ id: 1000 + site, estimateS: 10, priority: 4096, userId: 99 }), site);
   grid.siteEntry(1).traffic.arrived(0, 60);
   return grid;
 }
@@ -60,7 +60,7 @@ describe('out of a congested site', () => {
   it('a group goes as a whole to where fewer jobs are ahead and it costs less, every term recorded', () => {
     const grid = congestedGrid();
     // The same user: all wait with the same priority.
-    waiting(grid, 1, { id: 1, groupId: 5 }, { id: 2, groupId: 5, estimate: 300 }, { id: 3 }, { id: 4 });
+    waiting(grid, 1, { id: 1, groupId: 5 }, { id: 2, groupId: 5, estimateS: 300 }, { id: 3 }, { id: 4 });
     waiting(grid, 2, { id: 9 });
     const [first, second, third] = dispatch(grid, policy).moves;
     // Ties by the group's id: job 3 alone first; for group 4 both sites are alike then, and group 5 finds fewer here.
@@ -112,8 +112,8 @@ describe('out of a congested site', () => {
     expect(goes(dearer)).toEqual([]);
 
     const cheaper = congestedGrid();
-    waiting(cheaper, 1, { id: 1, estimate: 900 }, { id: 2, estimate: 900 });
-    waiting(cheaper, 2, { id: 3, estimate: 1 }, { id: 4, estimate: 1 });
+    waiting(cheaper, 1, { id: 1, estimateS: 900 }, { id: 2, estimateS: 900 });
+    waiting(cheaper, 2, { id: 3, estimateS: 1 }, { id: 4, estimateS: 1 });
     expect(goes(cheaper)).toEqual([]);
   });
 
@@ -149,7 +149,9 @@ describe('out of a congested site', () => {
       const last = over + within;
       for (let id = 1; id <= last; id++) {
         const userId = id <= over ? 1 : 2;
-        grid.placeAtRoot(job({ id, userId, groupId: 1 + Math.ceil(id / bulk) * 2 + userId, submit: id }));
+        grid.placeAtRoot(
+          job({ id, userId, groupId: 1 + Math.ceil(id / bulk) * 2 + userId, submittedAt: id }),
+        );
         settle(grid, rules, id);
       }
       expect(userStandings(grid)).toMatchObject([
@@ -167,12 +169,12 @@ describe('out of a congested site', () => {
 
   it('the best peer has the shortest queue, then the fewest jobs ahead, then the least cost', () => {
     const grid = congestedGrid(4);
-    waiting(grid, 1, { id: 1 }, { id: 2, estimate: 5000 }, { id: 3 }, { id: 4 });
+    waiting(grid, 1, { id: 1 }, { id: 2, estimateS: 5000 }, { id: 3 }, { id: 4 });
     // All peers have two jobs. At 2 both are ahead, at 3 and 4 the wider ones are not, and what is ahead is less at 4.
     waiting(grid, 2, { id: 10 });
     waiting(grid, 3, { id: 11, cpusPerTask: 2 });
     waiting(grid, 4, { id: 12, cpusPerTask: 2 });
-    grid.placeAtSite(job({ id: 1003, estimate: 20, priority: 4096, userId: 99 }), 3);
+    grid.placeAtSite(job({ id: 1003, estimateS: 20, priority: 4096, userId: 99 }), 3);
     expect(goes(grid)[0]).toEqual([1, 1, 4]);
     waiting(grid, 4, { id: 13, cpusPerTask: 2 });
     expect(goes(grid)[0]).toEqual([1, 1, 3]);
@@ -223,9 +225,9 @@ describe('out of a congested site', () => {
 describe('why a job of a meta-queue waits', () => {
   it('tells its queue, its priority and what it is made of, the jobs ahead, and how the site is', () => {
     const grid = congestedGrid();
-    waiting(grid, 1, { id: 1, submit: 1 }, { id: 2, submit: 2, groupId: 7, migratedAt: -40 });
-    waiting(grid, 1, { id: 3, userId: 2, submit: 3 });
-    waiting(grid, 2, { id: 4 }, { id: 5, submit: 5 });
+    waiting(grid, 1, { id: 1, submittedAt: 1 }, { id: 2, submittedAt: 2, groupId: 7, migratedAt: -40 });
+    waiting(grid, 1, { id: 3, userId: 2, submittedAt: 3 });
+    waiting(grid, 2, { id: 4 }, { id: 5, submittedAt: 5 });
     const why = whyWaiting(grid, 2, { now: 0, policy });
     expect(why).toEqual({
       code: 'META_QUEUE',

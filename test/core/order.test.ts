@@ -6,9 +6,9 @@ import { Requirements } from '../../src/core/resources/requirements.js';
 import { job } from './support/drive.js';
 
 const anyQueued = fc.record({
-  submit: fc.nat(5),
+  submittedAt: fc.nat(5),
   priority: fc.nat(3),
-  estimate: fc.integer({ min: 1, max: 5 }),
+  estimateS: fc.integer({ min: 1, max: 5 }),
   boost: fc.integer({ min: -1, max: 1 }),
   tasks: fc.integer({ min: 1, max: 3 }),
   stays: fc.boolean(),
@@ -44,7 +44,7 @@ describe('the order of a queue', () => {
         const ids = (slots: number[]): number[] => slots.map((slot) => queue.ids[slot] as number);
         const by = (key: (id: number) => number): number[] =>
           [...left]
-            .sort((a, b) => key(b.id) - key(a.id) || a.submit - b.submit || a.id - b.id)
+            .sort((a, b) => key(b.id) - key(a.id) || a.submittedAt - b.submittedAt || a.id - b.id)
             .map(({ id }) => id);
         expect(ids(walked(new SortedWalk(queue, 'PRIORITY')))).toEqual(by((id) => given[id]?.priority ?? 0));
         expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(by(() => 0));
@@ -52,8 +52,8 @@ describe('the order of a queue', () => {
         const sized = (order: 'SHORTEST' | 'NARROWEST' | 'WIDEST', tasks: -1 | 0 | 1): void => {
           queue.orderBy(order);
           const key = (id: number): number => {
-            const { tasks: width = 0, estimate = 0 } = given[id] ?? {};
-            return -(tasks * width * 1000 + estimate);
+            const { tasks: width = 0, estimateS = 0 } = given[id] ?? {};
+            return -(tasks * width * 1000 + estimateS);
           };
           expect(ids([...queue.window()])).toEqual(by(key));
         };
@@ -70,8 +70,10 @@ describe('the order of a queue', () => {
           deadlineK: 1,
         };
         const context = { now: 9, weights, bestBenchmark: 1, requests: new Map(), copiesOf: () => 0 };
-        const shortest = Math.min(...left.map(({ estimate }) => estimate));
-        const own = new Map(left.map((j) => [j.id, 9 - j.submit + (2 * shortest) / j.estimate + j.boost]));
+        const shortest = Math.min(...left.map(({ estimateS: estimate }) => estimate));
+        const own = new Map(
+          left.map((j) => [j.id, 9 - j.submittedAt + (2 * shortest) / j.estimateS + j.boost]),
+        );
         expect(ids(walked(new OwnPriorityWalk(queue, context)))).toEqual(by((id) => own.get(id) as number));
 
         const kept = new OwnPriorityWalk(queue, context);

@@ -276,7 +276,7 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
       (l) =>
         l.kind === kind &&
         (l.siteId === null || l.siteId === machine.siteId) &&
-        machine.licenses.includes(l.id),
+        machine.licenseIds.includes(l.id),
     ),
   );
 

@@ -33,9 +33,9 @@ function crowded(): Grid {
   const grid = gridOf([{ id: 1, cpus: 4 }]);
   grid.placeAtSite(job({ id: 90, cpusPerTask: 3 }), 1);
   apply(grid);
-  grid.placeAtRoot(job({ id: 1, submit: 1, tasks: 2, estimate: 5 }));
-  grid.placeAtRoot(job({ id: 2, submit: 2, tasks: 1, estimate: 30 }));
-  grid.placeAtRoot(job({ id: 3, submit: 3, tasks: 1, estimate: 10 }));
+  grid.placeAtRoot(job({ id: 1, submittedAt: 1, tasks: 2, estimateS: 5 }));
+  grid.placeAtRoot(job({ id: 2, submittedAt: 2, tasks: 1, estimateS: 30 }));
+  grid.placeAtRoot(job({ id: 3, submittedAt: 3, tasks: 1, estimateS: 10 }));
   return grid;
 }
 
@@ -62,15 +62,15 @@ describe('orders', () => {
 
   it('count a job by the work of one of its tasks, whatever power its estimate is for', () => {
     const grid = gridOf([{ id: 1, cpus: 1 }]);
-    grid.placeAtRoot(job({ id: 1, estimate: 10, benchmark: 3 }));
-    grid.placeAtRoot(job({ id: 2, estimate: 20 }));
+    grid.placeAtRoot(job({ id: 1, estimateS: 10, benchmark: 3 }));
+    grid.placeAtRoot(job({ id: 2, estimateS: 20 }));
     expect(movesOf(grid, { order: 'SJF' })).toEqual([[2, 1]]);
   });
 
   it('let nobody wait behind a job that no site can run now', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    grid.placeAtRoot(job({ id: 1, submit: 0, os: 'bsd' }));
-    grid.placeAtRoot(job({ id: 2, submit: 1 }));
+    grid.placeAtRoot(job({ id: 1, submittedAt: 0, os: 'bsd' }));
+    grid.placeAtRoot(job({ id: 2, submittedAt: 1 }));
     const plan = dispatch(grid, policyOf({}));
     expect(plan.moves.map(({ jobId }) => jobId)).toEqual([2]);
     expect(plan.waitingByReason).toEqual({ NEVER_FITS_PLATFORM: 1 });
@@ -133,7 +133,7 @@ describe('the choice of a site', () => {
 
   it('counts no CPU, no memory and no copy of a license twice', () => {
     const pool = { id: 1, kind: 'cad', copies: 2, siteId: null };
-    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, memoryMb: 100, licenses: [1] }));
+    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, memoryMb: 100, licenseIds: [1] }));
     const grid = gridOf(machines, [pool]);
     for (let id = 1; id <= 9; id++) grid.placeAtRoot(job({ id, cpusPerTask: 2 }));
     expect(movesOf(grid, {})).toHaveLength(4);
@@ -145,15 +145,15 @@ describe('the choice of a site', () => {
 
   it('leaves another site the grid-wide license that is reserved there', () => {
     const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
-    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, licenses: [1] }));
+    const machines = [1, 2].map((id) => ({ id, siteId: id, cpus: 4, licenseIds: [1] }));
     const grid = gridOf(machines, [pool]);
-    grid.placeAtSite(job({ id: 90, cpusPerTask: 4, estimate: 50 }), 1);
+    grid.placeAtSite(job({ id: 90, cpusPerTask: 4, estimateS: 50 }), 1);
     apply(grid);
     grid.placeAtSite(job({ id: 91, licenses: ['cad'] }), 1);
     apply(grid);
     expect(grid.siteEntry(1).reservation).toMatchObject({ jobId: 91, at: 50, licenseIds: [1] });
-    grid.placeAtRoot(job({ id: 1, licenses: ['cad'], estimate: 60 }));
-    grid.placeAtRoot(job({ id: 2, licenses: ['cad'], estimate: 40 }));
+    grid.placeAtRoot(job({ id: 1, licenses: ['cad'], estimateS: 60 }));
+    grid.placeAtRoot(job({ id: 2, licenses: ['cad'], estimateS: 40 }));
     expect(movesOf(grid, { order: 'FF' })).toEqual([[2, 2]]);
   });
 });
@@ -164,8 +164,8 @@ describe('the age bound', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
     grid.placeAtSite(job({ id: 90, cpusPerTask: 3 }), 1);
     apply(grid);
-    grid.placeAtRoot(job({ id: 1, submit: 0, tasks: 2, estimate: 500 }));
-    grid.placeAtRoot(job({ id: 2, submit: 50, estimate: 5 }));
+    grid.placeAtRoot(job({ id: 1, submittedAt: 0, tasks: 2, estimateS: 500 }));
+    grid.placeAtRoot(job({ id: 2, submittedAt: 50, estimateS: 5 }));
     return grid;
   };
 
@@ -187,9 +187,9 @@ describe('the age bound', () => {
 
   it('takes those that have waited too long by arrival', () => {
     const grid = gridOf([{ id: 1, cpus: 1 }]);
-    grid.placeAtRoot(job({ id: 1, submit: 3, estimate: 1 }));
-    grid.placeAtRoot(job({ id: 2, submit: 2, estimate: 100 }));
-    grid.placeAtRoot(job({ id: 3, submit: 1, estimate: 200 }));
+    grid.placeAtRoot(job({ id: 1, submittedAt: 3, estimateS: 1 }));
+    grid.placeAtRoot(job({ id: 2, submittedAt: 2, estimateS: 100 }));
+    grid.placeAtRoot(job({ id: 3, submittedAt: 1, estimateS: 200 }));
     expect(movesOf(grid, { order: 'SJF', queueLimit: 9, ageBoundS: 10 }, 12.5).map(([id]) => id)).toEqual([
       3, 2, 1,
     ]);
@@ -244,8 +244,8 @@ describe('against a plain reading of the rules', () => {
     tasks: fc.integer({ min: 1, max: 3 }),
     cpusPerTask: fc.integer({ min: 1, max: 3 }),
     memoryMbPerTask: fc.integer({ min: 0, max: 4 }),
-    estimate: fc.integer({ min: 1, max: 9 }),
-    submit: fc.integer({ min: 0, max: 30 }),
+    estimateS: fc.integer({ min: 1, max: 9 }),
+    submittedAt: fc.integer({ min: 0, max: 30 }),
   });
   const given = fc.record({
     sites: fc.array(
@@ -353,12 +353,12 @@ describe('against a plain reading of the rules', () => {
       }
     };
 
-    const byArrival = (a: Job, b: Job): number => a.submit - b.submit || a.id - b.id;
-    const byWork = (a: Job, b: Job): number => a.estimate - b.estimate || byArrival(a, b);
+    const byArrival = (a: Job, b: Job): number => a.submittedAt - b.submittedAt || a.id - b.id;
+    const byWork = (a: Job, b: Job): number => a.estimateS - b.estimateS || byArrival(a, b);
     let waiting = jobs.filter((one) => sites.some((site) => ever(site, one))).sort(byArrival);
     const moves: [number, number][] = [];
     for (;;) {
-      const aged = waiting.find((one) => rules.ageBoundS !== null && 30 - one.submit > rules.ageBoundS);
+      const aged = waiting.find((one) => rules.ageBoundS !== null && 30 - one.submittedAt > rules.ageBoundS);
       const widths = [...new Set(waiting.map(({ tasks }) => tasks))].sort((a, b) => a - b);
       if (rules.order === 'L-SJF') widths.reverse();
       const head = (list: Job[]): Job[] => list.slice(0, 1);

@@ -56,7 +56,7 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
 it('what somebody asks in between, as if another policy were in force, does not change what is settled', () => {
   const grid = new Grid();
   grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null });
-  const machine = { memoryMb: 0, benchmark: 1, os: '', arch: '', licenses: [], available: true };
+  const machine = { memoryMb: 0, benchmark: 1, os: '', architecture: '', licenseIds: [], available: true };
   grid.setMachine({ ...machine, id: 1, siteId: 1, cpus: 10 });
   const submit = (given: Partial<Job> & { id: number }) => grid.placeAtSite(job(given), 1);
   const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'easy' } };
@@ -67,16 +67,16 @@ it('what somebody asks in between, as if another policy were in force, does not 
       grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: 0, plannedEnd });
     return plan;
   };
-  submit({ id: 1, cpusPerTask: 5, estimate: 100 });
-  submit({ id: 2, cpusPerTask: 3, estimate: 50 });
-  submit({ id: 3, cpusPerTask: 10, estimate: 100 });
+  submit({ id: 1, cpusPerTask: 5, estimateS: 100 });
+  submit({ id: 2, cpusPerTask: 3, estimateS: 50 });
+  submit({ id: 3, cpusPerTask: 10, estimateS: 100 });
   cycle();
   expect(cycle().reservation).toMatchObject({ jobId: 3, at: 100 });
-  submit({ id: 4, cpusPerTask: 4, estimate: 10 });
+  submit({ id: 4, cpusPerTask: 4, estimateS: 10 });
   cycle();
   // By the site's own priority the shortest goes first: beside its reservation a CPU is free for ever.
   const other: Policy = { ...DEFAULT_POLICY, dispatch: { ...DEFAULT_POLICY.dispatch, mode: 'LS' } };
   expect(whyWaiting(grid, 3, { now: 0, policy: other })?.numbers.reservedJob).toBe(4);
-  submit({ id: 5, cpusPerTask: 1, estimate: 1000 });
+  submit({ id: 5, cpusPerTask: 1, estimateS: 1000 });
   expect(cycle().starts).toEqual([]);
 });

@@ -25,7 +25,7 @@ describe('placement', () => {
   it('deals tasks out to different machines, from the one with the fewest on, round, past the full ones', () => {
     const grid = shared([2, 1, 2, 2]);
     [1, 2, 3, 2].forEach((tasks, i) => {
-      grid.placeAtSite(job({ id: i + 1, tasks, submit: i }), 1);
+      grid.placeAtSite(job({ id: i + 1, tasks, submittedAt: i }), 1);
     });
     expect(started(grid)).toEqual([
       [1, [1]],
@@ -44,7 +44,7 @@ describe('placement', () => {
   it('takes memory, and no CPUs', () => {
     const grid = gridOf([{ id: 1, cpus: 2, memoryMb: 100, maxTasks: 9 }]);
     for (let id = 1; id <= 4; id++)
-      grid.placeAtSite(job({ id, cpusPerTask: 2, memoryMbPerTask: 30, estimate: 10 }), 1);
+      grid.placeAtSite(job({ id, cpusPerTask: 2, memoryMbPerTask: 30, estimateS: 10 }), 1);
     expect(started(grid)).toHaveLength(3);
     expect(whyWaiting(grid, 4, { now: 0, policy: FCFS })).toMatchObject({ code: 'MEMORY_BUSY' });
   });
@@ -62,7 +62,7 @@ describe('placement', () => {
 describe('a limit of running jobs', () => {
   it('holds whatever is free', () => {
     const grid = shared([4, 4], 2);
-    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submit: id }), 1);
+    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submittedAt: id }), 1);
     expect(started(grid)).toHaveLength(2);
     expect(whyWaiting(grid, 3, { now: 0, policy: FCFS })).toMatchObject({
       code: 'RUNS_LIMITED',
@@ -78,10 +78,10 @@ describe('a limit of running jobs', () => {
 describe('local policies where nobody knows when runs end', () => {
   const crowded = (): Grid => {
     const grid = shared([1, 1]);
-    grid.placeAtSite(job({ id: 9, submit: 0 }), 1);
+    grid.placeAtSite(job({ id: 9, submittedAt: 0 }), 1);
     started(grid);
-    grid.placeAtSite(job({ id: 1, tasks: 2, submit: 1 }), 1);
-    grid.placeAtSite(job({ id: 2, submit: 2, estimate: 5 }), 1);
+    grid.placeAtSite(job({ id: 1, tasks: 2, submittedAt: 1 }), 1);
+    grid.placeAtSite(job({ id: 2, submittedAt: 2, estimateS: 5 }), 1);
     return grid;
   };
 
@@ -103,7 +103,7 @@ describe('local policies where nobody knows when runs end', () => {
   it('a dry run knows of a start now, and else of none', () => {
     const grid = shared([1, 1]);
     const context = { now: 7, policy: FCFS };
-    expect(placement(grid, job({ id: 9, tasks: 2, estimate: 30 }), context).start).toMatchObject({
+    expect(placement(grid, job({ id: 9, tasks: 2, estimateS: 30 }), context).start).toMatchObject({
       at: 7,
       plannedDuration: 30,
       allocations: [
@@ -118,9 +118,9 @@ describe('local policies where nobody knows when runs end', () => {
 describe('Grid', () => {
   it('knows a machine again that is shared otherwise from now on, with what runs there', () => {
     const grid = shared([3]);
-    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submit: id }), 1);
+    for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submittedAt: id }), 1);
     expect(started(grid)).toHaveLength(3);
-    for (let id = 4; id <= 5; id++) grid.placeAtSite(job({ id, submit: id }), 1);
+    for (let id = 4; id <= 5; id++) grid.placeAtSite(job({ id, submittedAt: id }), 1);
     expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
     grid.setMachine(machine({ id: 1, cpus: 1 }));
     grid.endRun(1);

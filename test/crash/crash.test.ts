@@ -107,13 +107,13 @@ async function submit(service: Installation, number: number): Promise<string[]> 
           ],
           environment: [{ name: 'LEDGER', value: service.ledger }],
           os: 'real',
-          estimateSeconds: 1,
+          estimateS: 1,
         }
       : {
           command: 'pass',
           os: 'simulated',
           cpusPerTask: 1 + (i % 4),
-          estimateSeconds: 5 + ((number + i) % 20),
+          estimateS: 5 + ((number + i) % 20),
         },
   );
   const input = { idempotencyKey: `submission ${number}`, jobs };

@@ -210,7 +210,15 @@ async function install(directory: Directory): Promise<{ admin: string; real: str
     const { id: siteId } = done(
       await directory.registerSite({ name, latitude: null, longitude: null, localPolicy: null }, SERVICE),
     );
-    const shape = { siteId, cpus: 8, memoryMb: 8_000, benchmark: 100, os, arch: 'any', licenseIds: [] };
+    const shape = {
+      siteId,
+      cpus: 8,
+      memoryMb: 8_000,
+      benchmark: 100,
+      os,
+      architecture: 'any',
+      licenseIds: [],
+    };
     done(
       await directory.registerMachines(
         Array.from({ length: machines }, (_, i) => ({ ...shape, name: `m${i}` })),

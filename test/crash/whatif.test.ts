@@ -114,7 +114,7 @@ async function submitLive(count: number): Promise<number[]> {
   const jobs = Array.from({ length: count }, (_, i) => ({
     command: 'true',
     os: i % 2 === 0 ? 'real' : 'simulated',
-    estimateSeconds: 1,
+    estimateS: 1,
   }));
   const { submitJobs } = await service.ask<{ submitJobs: { jobIds: string[] } }>(
     'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }',

@@ -53,7 +53,14 @@ class Bench {
 
   async site(name: string, cpus: number, licenses: number[] = []): Promise<number> {
     const siteId = this.store.addSite(name);
-    const shape = { cpus, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64', licenses };
+    const shape = {
+      cpus,
+      memoryMb: 1000,
+      benchmark: 100,
+      os: 'linux',
+      architecture: 'x64',
+      licenseIds: licenses,
+    };
     const machineId = this.store.addMachine({ siteId, name: 'm', ...shape });
     await this.store.heartbeat(siteId, [machineId], T0);
     return siteId;

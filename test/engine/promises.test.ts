@@ -71,10 +71,10 @@ test('no promise is moved back, whoever made it', async () => {
       const siteIds = ['a', 'b'].map((name) => store.addSite(name));
       for (const siteId of siteIds) {
         const cad = store.addLicense('cad', 1, siteId);
-        const machine = { siteId, memoryMb: 1000, benchmark: 100, os: 'linux', arch: 'x64' };
+        const machine = { siteId, memoryMb: 1000, benchmark: 100, os: 'linux', architecture: 'x64' };
         const ids = [
-          store.addMachine({ ...machine, name: 'm1', cpus: 4, licenses: [cad] }),
-          store.addMachine({ ...machine, name: 'm2', cpus: 2, licenses: [] }),
+          store.addMachine({ ...machine, name: 'm1', cpus: 4, licenseIds: [cad] }),
+          store.addMachine({ ...machine, name: 'm2', cpus: 2, licenseIds: [] }),
         ];
         await store.heartbeat(siteId, ids, T0);
       }

@@ -43,11 +43,11 @@ const DATASETS: Omit<Dataset, 'id'>[] = [
   { sizeMb: 30 * UNIT_MB, siteIds: [3] },
 ];
 const LINKS: Link[] = [
-  { fromSiteId: 1, toSiteId: 2, bandwidthMbS: 40, rttS: 1, loss: 0 },
-  { fromSiteId: 2, toSiteId: 1, bandwidthMbS: 20, rttS: 1, loss: 0 },
-  { fromSiteId: 1, toSiteId: 3, bandwidthMbS: 10, rttS: 2, loss: 0 },
-  { fromSiteId: 3, toSiteId: 1, bandwidthMbS: 20, rttS: 2, loss: 0.5 },
-  { fromSiteId: 2, toSiteId: 3, bandwidthMbS: 40, rttS: 1, loss: 0 },
+  { fromSiteId: 1, toSiteId: 2, bandwidthMbPerS: 40, rttS: 1, loss: 0 },
+  { fromSiteId: 2, toSiteId: 1, bandwidthMbPerS: 20, rttS: 1, loss: 0 },
+  { fromSiteId: 1, toSiteId: 3, bandwidthMbPerS: 10, rttS: 2, loss: 0 },
+  { fromSiteId: 3, toSiteId: 1, bandwidthMbPerS: 20, rttS: 2, loss: 0.5 },
+  { fromSiteId: 2, toSiteId: 3, bandwidthMbPerS: 40, rttS: 1, loss: 0 },
 ];
 
 const policyOf = (dispatch: object, local: LocalPolicy): Policy =>
@@ -94,7 +94,7 @@ function workload(seed: number, groups: number): Submitted[] {
         estimateS,
         simulatedRunS: 4 * random.integer(1, estimateS / 3),
         originSiteId,
-        inputMb: some(2),
+        sandboxMb: some(2),
         outputMb: some(3),
         inputs: [
           ...(random.next() < 0.6 ? [{ datasetId: random.integer(1, DATASETS.length) }] : []),
@@ -213,8 +213,8 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         memoryMb: 1000,
         benchmark,
         os: 'linux',
-        arch: 'x64',
-        licenses: [],
+        architecture: 'x64',
+        licenseIds: [],
       }),
     );
     await store.heartbeat(siteId, ids, T0);

@@ -184,8 +184,8 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         memoryMb,
         benchmark,
         os: 'linux',
-        arch: 'x64',
-        licenses: licenses.map(() => cad),
+        architecture: 'x64',
+        licenseIds: licenses.map(() => cad),
       }),
     );
     await store.heartbeat(siteId, ids, T0);

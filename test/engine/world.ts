@@ -67,7 +67,7 @@ export class World {
             memoryMb,
             benchmark,
             os: 'linux',
-            arch: 'x64',
+            architecture: 'x64',
             maxTasks,
             licenseIds: licenses.map((kind) => licenseIds.get(kind) as number),
           })),

@@ -20,10 +20,10 @@ import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { simJobs } from './support/jobs.js';
 
-const link = (fromSiteId: number, toSiteId: number, bandwidthMbS: number, rttS = 0, loss = 0): Link => ({
+const link = (fromSiteId: number, toSiteId: number, bandwidthMbPerS: number, rttS = 0, loss = 0): Link => ({
   fromSiteId,
   toSiteId,
-  bandwidthMbS,
+  bandwidthMbPerS,
   rttS,
   loss,
 });
@@ -73,8 +73,8 @@ describe('a run of a job with data', () => {
     const reads = jobData({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs([
       { runS: 2, siteId: 2, data: reads },
-      { runS: 2, siteId: 2, data: reads, submit: 20 },
-      { runS: 2, siteId: 2, data: reads, submit: 60 },
+      { runS: 2, siteId: 2, data: reads, submittedAt: 20 },
+      { runS: 2, siteId: 2, data: reads, submittedAt: 60 },
     ]);
     const changes = [
       { at: 5, link: link(1, 2, 50) },
@@ -165,9 +165,9 @@ describe('job-ratio', () => {
     };
     const reads = jobData({ inputs: [{ datasetId: 7 }] });
     const jobs = simJobs(
-      [0, 100, 200, 300, 400].map((submit) => ({
+      [0, 100, 200, 300, 400].map((submittedAt) => ({
         runS: 10,
-        submit,
+        submittedAt,
         siteId: null,
         application: 'fit',
         data: reads,
@@ -196,7 +196,7 @@ describe('DIANA', () => {
   ]);
   /** Six jobs of a group; those that come to the second site end early. */
   const group = simJobs(
-    [100, 10, 100, 10, 100, 10].map((runS) => ({ runS, estimate: 100, siteId: null, groupId: 9 })),
+    [100, 10, 100, 10, 100, 10].map((runS) => ({ runS, estimateS: 100, siteId: null, groupId: 9 })),
   );
   const placed = [1, 2, 3, 4, 5, 6].map((id) => `${id} root>${2 - (id % 2)} META 0`);
 
@@ -246,9 +246,9 @@ describe('DIANA', () => {
       holdOffS,
     });
     const anyJob = fc.record({
-      submit: fc.integer({ min: 0, max: 100 }),
+      submittedAt: fc.integer({ min: 0, max: 100 }),
       runS: fc.integer({ min: 1, max: 60 }),
-      estimate: fc.integer({ min: 1, max: 60 }),
+      estimateS: fc.integer({ min: 1, max: 60 }),
       userId: fc.integer({ min: 1, max: 3 }),
       groupId: fc.integer({ min: 1, max: 4 }),
     });
@@ -256,7 +256,7 @@ describe('DIANA', () => {
     fc.assert(
       fc.property(fc.array(anyJob, { minLength: 1, maxLength: 40 }), (given) => {
         const jobs = simJobs(
-          [...given].sort((a, b) => a.submit - b.submit).map((one) => ({ ...one, siteId: null })),
+          [...given].sort((a, b) => a.submittedAt - b.submittedAt).map((one) => ({ ...one, siteId: null })),
         );
         const places = new Map<number, string>(jobs.map(({ job: { id } }) => [id, 'root']));
         const migrated = new Map<number, number>();

@@ -39,7 +39,7 @@ describe('the draws', () => {
 
   it('take megabits for what they are, and count primes as long as that takes', () => {
     const { world, jobs } = dataWorkload(1, 0, 20, 100);
-    expect(new Set(world.links?.map(({ bandwidthMbS }) => bandwidthMbS))).toEqual(new Set([12.5]));
+    expect(new Set(world.links?.map(({ bandwidthMbPerS }) => bandwidthMbPerS))).toEqual(new Set([12.5]));
     expect(new Set(world.datasets?.map(({ sizeMb }) => sizeMb))).toEqual(new Set([10_000]));
     expect(jobs.every(({ job }) => job.data?.inputs.length === 1)).toBe(true);
     expect(primeS({ processors: 8, upTo: 19_999 })).toBe(10);

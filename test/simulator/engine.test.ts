@@ -79,19 +79,19 @@ describe('the event queue', () => {
 describe('the engine', () => {
   it('kills a job at its limit, and lets one without a limit outrun its estimate', () => {
     const jobs = simJobs([
-      { runS: 100, estimate: 60, limitS: 60 },
-      { runS: 100, estimate: 60 },
+      { runS: 100, estimateS: 60, limitS: 60 },
+      { runS: 100, estimateS: 60 },
     ]);
     expect(run(one(2), jobs).ends).toEqual([60, 100]);
   });
 
   it("predicts from the user's last two runs, never above the request, and is right again when it was wrong", () => {
     const jobs = simJobs([
-      { runS: 10, estimate: 100, limitS: 100 },
-      { runS: 30, estimate: 100, limitS: 100, submit: 10 },
-      { runS: 50, estimate: 100, limitS: 100, submit: 40 },
-      { runS: 5, estimate: 15, limitS: 15, submit: 90 },
-      { runS: 10, estimate: 100, limitS: 100, submit: 95, userId: 2 },
+      { runS: 10, estimateS: 100, limitS: 100 },
+      { runS: 30, estimateS: 100, limitS: 100, submittedAt: 10 },
+      { runS: 50, estimateS: 100, limitS: 100, submittedAt: 40 },
+      { runS: 5, estimateS: 15, limitS: 15, submittedAt: 90 },
+      { runS: 10, estimateS: 100, limitS: 100, submittedAt: 95, userId: 2 },
     ]);
     const planned: number[] = [];
     const ends: number[] = [];
@@ -107,11 +107,11 @@ describe('the engine', () => {
 
   it('corrects a prediction that is outlasted, so that nothing is backfilled on what does not come free', () => {
     const jobs = simJobs([
-      { runS: 10, estimate: 1000, limitS: 1000 },
+      { runS: 10, estimateS: 1000, limitS: 1000 },
       // Predicted 10, runs 200; then a wide one waits, and a long narrow one of a user without history comes.
-      { runS: 200, estimate: 1000, limitS: 1000, submit: 10, cpusPerTask: 3 },
-      { runS: 50, estimate: 50, limitS: 50, submit: 11, cpusPerTask: 4, userId: 2 },
-      { runS: 900, estimate: 900, limitS: 900, submit: 100, userId: 3 },
+      { runS: 200, estimateS: 1000, limitS: 1000, submittedAt: 10, cpusPerTask: 3 },
+      { runS: 50, estimateS: 50, limitS: 50, submittedAt: 11, cpusPerTask: 4, userId: 2 },
+      { runS: 900, estimateS: 900, limitS: 900, submittedAt: 100, userId: 3 },
     ]);
     const seen: number[] = [];
     const planned = ({ reservation }: SitePlan, now: number) => {
@@ -131,7 +131,7 @@ describe('the engine', () => {
     const world = one(1);
     const [machine] = world.machines;
     const fast: World = { ...world, machines: [{ ...(machine as Machine), benchmark: 4 }] };
-    expect(run(fast, simJobs([{ runS: 100, estimate: 200, benchmark: 2 }])).ends).toEqual([50]);
+    expect(run(fast, simJobs([{ runS: 100, estimateS: 200, benchmark: 2 }])).ends).toEqual([50]);
   });
 
   it('takes machines away and brings them back', () => {
@@ -141,7 +141,7 @@ describe('the engine', () => {
       { at: 10, machine: { ...machine, available: false } },
       { at: 500, machine },
     ];
-    const jobs = simJobs([{ runS: 100 }, { runS: 100, submit: 20 }]);
+    const jobs = simJobs([{ runS: 100 }, { runS: 100, submittedAt: 20 }]);
     // The one that runs goes on, the other waits for the machine.
     expect(run({ ...world, changes }, jobs).starts).toEqual([0, 500]);
   });
@@ -170,7 +170,7 @@ describe('the engine', () => {
       { id: 2, name: 'b', processors: 1 },
     ]);
     const licenses = [{ id: 7, kind: 'cad', copies: 1, siteId: null }];
-    const machines = world.machines.map((machine) => ({ ...machine, licenses: [7] }));
+    const machines = world.machines.map((machine) => ({ ...machine, licenseIds: [7] }));
     const jobs = simJobs([
       { runS: 10, licenses: ['cad'], siteId: 1 },
       { runS: 10, licenses: ['cad'], siteId: 2 },
@@ -203,7 +203,7 @@ describe('the files', () => {
         { runS: 10, cpusPerTask: 2 },
         { runS: 4 },
         { runS: 10, cpusPerTask: 1 },
-        { runS: 5, estimate: 3, limitS: 3, cpusPerTask: 2, submit: 5 },
+        { runS: 5, estimateS: 3, limitS: 3, cpusPerTask: 2, submittedAt: 5 },
       ]);
       const csv = new BatsimCsv(join(folder, 'jobs.csv'), 'a, "b"', world);
       const lines = new JsonLines(join(folder, 'events.jsonl'));
@@ -283,18 +283,20 @@ describe('the figures', () => {
 describe('properties', () => {
   const anyJobs = fc.array(
     fc.record({
-      submit: fc.integer({ min: 0, max: 50 }),
+      submittedAt: fc.integer({ min: 0, max: 50 }),
       runS: fc.integer({ min: 1, max: 30 }),
       more: fc.integer({ min: 0, max: 20 }),
       cpusPerTask: fc.integer({ min: 1, max: 8 }),
     }),
     { maxLength: 40 },
   );
-  const jobsOf = (given: { submit: number; runS: number; more: number; cpusPerTask: number }[]): SimJob[] =>
+  const jobsOf = (
+    given: { submittedAt: number; runS: number; more: number; cpusPerTask: number }[],
+  ): SimJob[] =>
     simJobs(
       [...given]
-        .sort((a, b) => a.submit - b.submit)
-        .map(({ more, ...job }) => ({ ...job, estimate: job.runS + more, limitS: job.runS + more })),
+        .sort((a, b) => a.submittedAt - b.submittedAt)
+        .map(({ more, ...job }) => ({ ...job, estimateS: job.runS + more, limitS: job.runS + more })),
     );
 
   const orders = fc.constantFrom<EventOrder>('batch', 'per-event');
@@ -306,7 +308,7 @@ describe('properties', () => {
         const jobs = jobsOf(given);
         const { starts, ends } = run(one(8), jobs, policy, order);
         jobs.forEach(({ job, runS }, i) => {
-          expect(starts[i]).toBeGreaterThanOrEqual(job.submit);
+          expect(starts[i]).toBeGreaterThanOrEqual(job.submittedAt);
           expect((ends[i] as number) - (starts[i] as number)).toBe(runS);
           expect(usedAt(jobs, starts, ends, starts[i] as number)).toBeLessThanOrEqual(8);
         });
@@ -321,7 +323,7 @@ describe('properties', () => {
         const { starts, ends } = run(one(8), jobs, policy);
         // Work is conserved with exact estimates: at every end something starts if all that wait would fit.
         for (const at of ends as number[]) {
-          const waiting = jobs.filter(({ job }, i) => job.submit <= at && (starts[i] as number) > at);
+          const waiting = jobs.filter(({ job }, i) => job.submittedAt <= at && (starts[i] as number) > at);
           const free = 8 - usedAt(jobs, starts, ends, at);
           const least = Math.max(0, ...waiting.map(({ job }) => job.cpusPerTask));
           if (waiting.length > 0) expect(free).toBeLessThan(least);
@@ -380,7 +382,7 @@ describe('properties', () => {
         down: fc.option(fc.integer({ min: 1, max: 60 })),
       });
       const shape = fc.record({
-        submit: fc.integer({ min: 0, max: 40 }),
+        submittedAt: fc.integer({ min: 0, max: 40 }),
         runS: fc.integer({ min: 1, max: 20 }),
         outruns: fc.boolean(),
         tasks: fc.constantFrom(1, 1, 2, 3),
@@ -401,7 +403,7 @@ describe('properties', () => {
           ]);
           const all = machines.map(({ down: _, ...some }, i): Machine => {
             const siteId = 1 + (i % 2);
-            return { ...(base.machines[0] as Machine), id: i + 1, siteId, licenses: [1, 2], ...some };
+            return { ...(base.machines[0] as Machine), id: i + 1, siteId, licenseIds: [1, 2], ...some };
           });
           const changes = machines.flatMap(({ down }, i) => {
             if (down === null) return [];
@@ -417,11 +419,11 @@ describe('properties', () => {
           ];
           const jobs = simJobs(
             [...shapes]
-              .sort((a, b) => a.submit - b.submit)
+              .sort((a, b) => a.submittedAt - b.submittedAt)
               .map(({ outruns, runS, ...job }) => ({
                 ...job,
                 runS,
-                estimate: outruns ? runS / 2 : runS * 2,
+                estimateS: outruns ? runS / 2 : runS * 2,
               })),
           );
           // The grid throws where a run would over-commit.
@@ -444,8 +446,8 @@ describe('properties', () => {
   it.each(everyPolicy)('%s: the order of lines of different submission times does not matter', (policy) => {
     fc.assert(
       fc.property(anyJobs, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (given, keys) => {
-        const distinct = given.map((job, i) => ({ ...job, submit: 2 * i }));
-        const lines = distinct.map(({ submit, runS, more, cpusPerTask }, i) => {
+        const distinct = given.map((job, i) => ({ ...job, submittedAt: 2 * i }));
+        const lines = distinct.map(({ submittedAt: submit, runS, more, cpusPerTask }, i) => {
           return `${i + 1} ${submit} -1 ${runS} ${cpusPerTask} -1 -1 ${cpusPerTask} ${runS + more} -1 1 1 1 1 1 1 -1 -1`;
         });
         const shuffled = lines

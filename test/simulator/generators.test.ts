@@ -63,7 +63,7 @@ describe('the model of Lublin and Feitelson', () => {
 
   it('has a day and a night', () => {
     const byHour = new Array<number>(24).fill(0);
-    for (const { job } of jobs) byHour[Math.floor((job.submit % 86_400) / 3600)]!++;
+    for (const { job } of jobs) byHour[Math.floor((job.submittedAt % 86_400) / 3600)]!++;
     const busiest = byHour.indexOf(Math.max(...byHour));
     expect(busiest).toBeGreaterThanOrEqual(11);
     expect(busiest).toBeLessThanOrEqual(17);
@@ -71,7 +71,7 @@ describe('the model of Lublin and Feitelson', () => {
   });
 
   it('comes in order, and the same again with the same seed', () => {
-    expect(jobs.every(({ job }, i) => i === 0 || job.submit >= jobs[i - 1]!.job.submit)).toBe(true);
+    expect(jobs.every(({ job }, i) => i === 0 || job.submittedAt >= jobs[i - 1]!.job.submittedAt)).toBe(true);
     expect(lublinJobs(1, 1000, 128)).toEqual(jobs.slice(0, 1000));
     expect(lublinJobs(2, 1000, 128)).not.toEqual(jobs.slice(0, 1000));
   });

@@ -30,10 +30,10 @@ describe('the draws', () => {
       expect(benchmark).toBeLessThanOrEqual(4);
     }
     expect(links).toHaveLength(20);
-    for (const { bandwidthMbS } of links) {
+    for (const { bandwidthMbPerS } of links) {
       // 10 to 1000 megabits.
-      expect(bandwidthMbS).toBeGreaterThanOrEqual(1.25);
-      expect(bandwidthMbS).toBeLessThanOrEqual(125);
+      expect(bandwidthMbPerS).toBeGreaterThanOrEqual(1.25);
+      expect(bandwidthMbPerS).toBeLessThanOrEqual(125);
     }
     const jobs = jobsOf(3, 1, setting, 'mixed', 'over time', 400);
     const reading = jobs.filter(({ job }) => job.application.startsWith('reading'));
@@ -41,8 +41,8 @@ describe('the draws', () => {
     expect(reading.length).toBeLessThan(250);
     // 10 GB from a disk of 100 MB/s.
     for (const { ioS } of reading) expect(ioS).toBe(100);
-    expect(jobs.map(({ job }) => job.submit)).toEqual(
-      [...jobs.map(({ job }) => job.submit)].sort((a, b) => a - b),
+    expect(jobs.map(({ job }) => job.submittedAt)).toEqual(
+      [...jobs.map(({ job }) => job.submittedAt)].sort((a, b) => a - b),
     );
   });
 
@@ -51,7 +51,7 @@ describe('the draws', () => {
     const over = jobsOf(3, 1, setting, 'reading', 'over time', 50);
     const once = jobsOf(3, 1, setting, 'reading', 'at once', 50);
     expect(once.map(({ runS }) => runS)).toEqual(over.map(({ runS }) => runS));
-    expect(once.every(({ job }) => job.submit === 0)).toBe(true);
+    expect(once.every(({ job }) => job.submittedAt === 0)).toBe(true);
   });
 });
 

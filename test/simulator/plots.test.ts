@@ -38,9 +38,9 @@ function simulated(jobs: SimJob[], capacities: number[], window = WHOLE, policy 
 
 /** On 4 processors: A has all until 100, then B has 0 and 1 until 140, C has 2 and 3 until 120. */
 const TINY = simJobs([
-  { submit: 0, runS: 100, cpusPerTask: 4 },
-  { submit: 10, runS: 40, cpusPerTask: 2 },
-  { submit: 40, runS: 20, cpusPerTask: 2 },
+  { submittedAt: 0, runS: 100, cpusPerTask: 4 },
+  { submittedAt: 10, runS: 40, cpusPerTask: 2 },
+  { submittedAt: 40, runS: 20, cpusPerTask: 2 },
 ]);
 
 describe('what is kept for pictures', () => {
@@ -89,7 +89,7 @@ describe('what is kept for pictures', () => {
   });
 
   it('by default looks at the day after the job in the middle of a long trace', () => {
-    const days = simJobs([0, 1, 2, 3, 4].map((day) => ({ submit: day * 86_400, runS: 1000 })));
+    const days = simJobs([0, 1, 2, 3, 4].map((day) => ({ submittedAt: day * 86_400, runS: 1000 })));
     const { fromS, toS, bars } = simulated(days, [1]).record.gantt;
     expect([fromS, toS]).toEqual([2 * 86_400, 2 * 86_400 + DEFAULT_WINDOW_S]);
     expect(bars.map(({ job }) => job)).toEqual([3]);
@@ -97,8 +97,8 @@ describe('what is kept for pictures', () => {
 
   it('counts jobs that nothing can run as waiting to the end, and not among the waits', () => {
     const jobs = simJobs([
-      { submit: 0, runS: 10, cpusPerTask: 1 },
-      { submit: 4, runS: 10, cpusPerTask: 9 },
+      { submittedAt: 0, runS: 10, cpusPerTask: 1 },
+      { submittedAt: 4, runS: 10, cpusPerTask: 9 },
     ]);
     const { waits, usage } = simulated(jobs, [1]).record;
     expect(waits).toEqual([{ waitS: 0, percent: 100 }]);
@@ -107,7 +107,7 @@ describe('what is kept for pictures', () => {
 
   it('agrees with the summary and with the jobs, whatever the workload', () => {
     const job = fc.record({
-      submit: fc.nat(140_000).map((sevenths) => sevenths / 7),
+      submittedAt: fc.nat(140_000).map((sevenths) => sevenths / 7),
       runS: fc.integer({ min: 1, max: 3000 }),
       cpusPerTask: fc.integer({ min: 1, max: 5 }),
       siteId: fc.constantFrom(1, 2),
@@ -115,7 +115,7 @@ describe('what is kept for pictures', () => {
     const window = fc.record({ fromS: fc.nat(10_000), toS: fc.integer({ min: 10_001, max: 30_000 }) });
     fc.assert(
       fc.property(fc.array(job, { minLength: 1, maxLength: 60 }), window, (given, asked) => {
-        const jobs = simJobs(given.sort((a, b) => a.submit - b.submit));
+        const jobs = simJobs(given.sort((a, b) => a.submittedAt - b.submittedAt));
         const { record, times, summary, processors } = simulated(jobs, [5, 7], asked);
         const { fromS, toS, binS, bins } = record.usage;
         const lengths = bins.map((_, i) => Math.min(binS, toS - fromS - i * binS));
@@ -126,7 +126,7 @@ describe('what is kept for pictures', () => {
           100 * summary.utilization,
           6,
         );
-        const waits = jobs.map(({ job: { submit } }, i) => (times.starts[i] as number) - submit);
+        const waits = jobs.map(({ job: { submittedAt: submit } }, i) => (times.starts[i] as number) - submit);
         expect(over((bin) => bin.queuedJobs)).toBeCloseTo(
           waits.reduce((sum, wait) => sum + wait, 0),
           4,
@@ -162,7 +162,7 @@ describe('what is kept for pictures', () => {
 
   it('is small whatever the trace is, and says how much of the window is left out', async () => {
     const many = simJobs(
-      Array.from({ length: 30_000 }, (_, i) => ({ submit: 7 * i, runS: 500 + ((i * 7919) % 900) })),
+      Array.from({ length: 30_000 }, (_, i) => ({ submittedAt: 7 * i, runS: 500 + ((i * 7919) % 900) })),
     );
     const { record, times } = simulated(many, [120], { fromS: 1000, toS: 100_000 });
     const { waits, usage, gantt } = record;
@@ -187,7 +187,7 @@ describe('what is kept for pictures', () => {
   });
 
   it('keeps a picture when more runs are in the window from its beginning than it can show', () => {
-    const wide = simJobs(Array.from({ length: MAX_BARS + 500 }, () => ({ submit: 0, runS: 100 })));
+    const wide = simJobs(Array.from({ length: MAX_BARS + 500 }, () => ({ submittedAt: 0, runS: 100 })));
     const { gantt } = simulated(wide, [5000], { fromS: 10, toS: 50 }).record;
     expect(gantt.bars).toHaveLength(MAX_BARS);
     expect(gantt).toMatchObject({ fromS: 10, toS: 50, leftOut: 500 });
@@ -195,7 +195,7 @@ describe('what is kept for pictures', () => {
 
   it('cuts before all that start at one instant, not between them', () => {
     const instants = [...Array(MAX_BARS - 100).fill(0), ...Array(500).fill(20)];
-    const jobs = simJobs(instants.map((submit) => ({ submit, runS: 100 })));
+    const jobs = simJobs(instants.map((submittedAt) => ({ submittedAt, runS: 100 })));
     const { gantt } = simulated(jobs, [5000], { fromS: 10, toS: 50 }).record;
     expect(gantt.bars).toHaveLength(MAX_BARS - 100);
     expect(gantt).toMatchObject({ fromS: 10, toS: 20, leftOut: 500 });
@@ -252,7 +252,7 @@ describe('pictures', () => {
 
   it('have the same time in all Gantt charts, though one policy is done earlier', async () => {
     const ends = [60, 30].map((runS, i) => {
-      const jobs = simJobs([{ submit: 0, runS }]);
+      const jobs = simJobs([{ submittedAt: 0, runS }]);
       return { label: `p${i}`, record: simulated(jobs, [1]).record };
     });
     const all = await svgs(ends);
@@ -262,8 +262,8 @@ describe('pictures', () => {
 
   it('show sites on top of each other, by name', async () => {
     const jobs = simJobs([
-      { submit: 0, runS: 10, cpusPerTask: 2, siteId: 1 },
-      { submit: 0, runS: 10, cpusPerTask: 1, siteId: 2 },
+      { submittedAt: 0, runS: 10, cpusPerTask: 2, siteId: 1 },
+      { submittedAt: 0, runS: 10, cpusPerTask: 1, siteId: 2 },
     ]);
     const svg = (await svgs([{ label: 'easy', record: simulated(jobs, [2, 6]).record }])).get('gantt')!;
     expect(texts(svg)).toEqual(expect.arrayContaining(['site 1', 'site 2', 'processors, site by site']));
@@ -276,8 +276,8 @@ describe('pictures', () => {
 
   it('leave out processors that nobody has when there are too many', async () => {
     const jobs = simJobs([
-      { submit: 0, runS: 10, cpusPerTask: 2, siteId: 1 },
-      { submit: 0, runS: 10, cpusPerTask: 6, siteId: 2 },
+      { submittedAt: 0, runS: 10, cpusPerTask: 2, siteId: 1 },
+      { submittedAt: 0, runS: 10, cpusPerTask: 6, siteId: 2 },
     ]);
     const svg = (await svgs([{ label: 'easy', record: simulated(jobs, [5000, 5000]).record }])).get('gantt')!;
     expect(marks(svg, 'rect').map(box)).toEqual([

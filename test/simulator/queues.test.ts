@@ -21,7 +21,7 @@ describe('M/M/c', () => {
       const free = new Array<number>(servers).fill(0);
       const expected = jobs.map(({ job, runS }) => {
         const earliest = free.indexOf(Math.min(...free));
-        free[earliest] = Math.max(job.submit, free[earliest]!) + runS;
+        free[earliest] = Math.max(job.submittedAt, free[earliest]!) + runS;
         return free[earliest];
       });
       expect([...simulatedEnds(servers, jobs)]).toEqual(expected);

@@ -12,16 +12,16 @@ import { machine } from '../core/support/grids.js';
 const FF: LocalPolicy = { kind: 'first-fit', ageBoundS: null };
 
 /** A job of tasks of one CPU that compute for so many seconds each, in sections of one. */
-const of = (tasks: number, runS: number, submit = 0, more: Partial<SimJob['job']> = {}) => ({
+const of = (tasks: number, runS: number, submittedAt = 0, more: Partial<SimJob['job']> = {}) => ({
   tasks,
   runS,
-  submit,
+  submittedAt,
   more,
 });
 
 const simJobs = (given: readonly ReturnType<typeof of>[]): SimJob[] =>
-  given.map(({ tasks, runS, submit, more }, i) => ({
-    job: job({ id: i + 1, submit, tasks, estimate: runS, ...more }),
+  given.map(({ tasks, runS, submittedAt, more }, i) => ({
+    job: job({ id: i + 1, submittedAt, tasks, estimateS: runS, ...more }),
     sourceId: i + 1,
     runS,
     limitS: null,
@@ -103,39 +103,43 @@ describe('time-shared machines', () => {
   });
 
   it('do all work that there is as fast as CPUs allow: one machine, whatever shares it', () => {
-    const any = fc.array(fc.record({ runS: fc.integer({ min: 1, max: 9 }), submit: fc.nat(20) }), {
+    const any = fc.array(fc.record({ runS: fc.integer({ min: 1, max: 9 }), submittedAt: fc.nat(20) }), {
       minLength: 1,
       maxLength: 12,
     });
     fc.assert(
       fc.property(any, fc.integer({ min: 1, max: 4 }), (given, places) => {
-        const jobs = given.map(({ runS, submit }) => of(1, runS, submit)).sort((a, b) => a.submit - b.submit);
+        const jobs = given
+          .map(({ runS, submittedAt }) => of(1, runS, submittedAt))
+          .sort((a, b) => a.submittedAt - b.submittedAt);
         const { ends } = run(worldOf([[places]]), jobs);
         // The machine is busy as long as there is work: the last end is that of one queue after another.
         let busyUntil = 0;
-        for (const { runS, submit } of jobs) busyUntil = Math.max(busyUntil, submit) + runS;
+        for (const { runS, submittedAt } of jobs) busyUntil = Math.max(busyUntil, submittedAt) + runS;
         expect(Math.max(...ends)).toBeCloseTo(busyUntil, 6);
       }),
     );
   });
 
   it('give each of n tasks an nth, whatever the times of their coming: ends by a second way of counting', () => {
-    const any = fc.array(fc.record({ runS: fc.integer({ min: 1, max: 9 }), submit: fc.nat(15) }), {
+    const any = fc.array(fc.record({ runS: fc.integer({ min: 1, max: 9 }), submittedAt: fc.nat(15) }), {
       minLength: 1,
       maxLength: 8,
     });
     fc.assert(
       fc.property(any, (given) => {
-        const jobs = given.map(({ runS, submit }) => of(1, runS, submit)).sort((a, b) => a.submit - b.submit);
+        const jobs = given
+          .map(({ runS, submittedAt }) => of(1, runS, submittedAt))
+          .sort((a, b) => a.submittedAt - b.submittedAt);
         const { ends } = run(worldOf([[9]]), jobs);
         const left = jobs.map(({ runS }) => runS);
         const step = 1 / 840;
-        jobs.forEach(({ submit }, i) => {
-          expect(ends[i]).toBeGreaterThanOrEqual(submit + (left[i] as number) - 1e-6);
+        jobs.forEach(({ submittedAt }, i) => {
+          expect(ends[i]).toBeGreaterThanOrEqual(submittedAt + (left[i] as number) - 1e-6);
         });
         for (let at = 0; left.some((rest) => rest > 1e-6); at += step) {
-          const here = jobs.flatMap(({ submit }, i) =>
-            submit <= at + 1e-9 && (left[i] as number) > 1e-6 ? [i] : [],
+          const here = jobs.flatMap(({ submittedAt }, i) =>
+            submittedAt <= at + 1e-9 && (left[i] as number) > 1e-6 ? [i] : [],
           );
           for (const i of here) {
             left[i] = (left[i] as number) - step / here.length;
@@ -206,7 +210,7 @@ describe('the root over sites with queues', () => {
     const anyJob = fc.record({
       tasks: fc.integer({ min: 1, max: 3 }),
       runS: fc.integer({ min: 1, max: 9 }),
-      submit: fc.nat(12),
+      submittedAt: fc.nat(12),
     });
     const given = fc.record({
       sites: fc.array(fc.array(fc.integer({ min: 1, max: 2 }), { minLength: 1, maxLength: 3 }), {
@@ -219,8 +223,8 @@ describe('the root over sites with queues', () => {
     fc.assert(
       fc.property(given, ({ sites, maxRunningJobs, jobs }) => {
         const list = [...jobs]
-          .sort((a, b) => a.submit - b.submit)
-          .map((one) => of(one.tasks, one.runS, one.submit));
+          .sort((a, b) => a.submittedAt - b.submittedAt)
+          .map((one) => of(one.tasks, one.runS, one.submittedAt));
         const world = worldOf(sites, maxRunningJobs);
         const policy = queues({ order: 'FF' });
         const placed: { from: number; to: number; machineIds: number[]; siteId: number }[] = [];
@@ -252,8 +256,9 @@ describe('the root over sites with queues', () => {
             return world.machines.filter((m) => m.siteId === id && tasksOn(m.id) < (m.maxTasks as number))
               .length;
           });
-          list.forEach(({ tasks, submit }, i) => {
-            if (submit <= at && (started[i] as number) > at) expect(Math.max(...open)).toBeLessThan(tasks);
+          list.forEach(({ tasks, submittedAt }, i) => {
+            if (submittedAt <= at && (started[i] as number) > at)
+              expect(Math.max(...open)).toBeLessThan(tasks);
           });
         }
       }),

@@ -46,7 +46,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
 const there = {
   sites: [site(1), site(2)],
   datasets: [{ id: 1, sizeMb: 200, siteIds: [2] }],
-  links: [{ fromSiteId: 2, toSiteId: 1, bandwidthMbS: 20, rttS: 0, loss: 0 }],
+  links: [{ fromSiteId: 2, toSiteId: 1, bandwidthMbPerS: 20, rttS: 0, loss: 0 }],
 };
 
 describe('a recorded run', () => {

@@ -210,7 +210,7 @@ it('data of one name is imported once, and a site does not leave while it gets s
     ...times(4, (i) => directory.importDatasets(i % 2 === 0 ? list : [...list].reverse(), actor)),
     directory.removeSite(other, T0, actor),
     ...times(4, () =>
-      directory.reportLinks(site, [{ fromSiteId: other, bandwidthMbS: 1, rttS: 0, loss: 0 }], T0),
+      directory.reportLinks(site, [{ fromSiteId: other, bandwidthMbPerS: 1, rttS: 0, loss: 0 }], T0),
     ),
   ]);
   expect(outcomes.every(({ kind }) => kind === 'done' || kind === 'refused')).toBe(true);

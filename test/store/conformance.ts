@@ -103,7 +103,7 @@ export function describeStore(
             memoryMbPerTask: 7,
             licenses: ['z', 'a'],
             os: 'linux',
-            arch: 'x64',
+            architecture: 'x64',
             boost: -3,
           }),
           newJob({ estimateS: 0.125, benchmark: 250.5, deadline: T0 + 1000.123, runTimeLimitS: 60 }),
@@ -112,22 +112,22 @@ export function describeStore(
         expect(jobs[0]!.job).toMatchObject({
           userId: user,
           userClass: 'REGULAR',
-          submit: T0,
+          submittedAt: T0,
           tasks: 3,
           cpusPerTask: 2,
           memoryMbPerTask: 7,
           licenses: ['a', 'z'],
           os: 'linux',
-          arch: 'x64',
+          architecture: 'x64',
           boost: -3,
           deadline: null,
           priority: null,
         });
         expect(jobs[1]!.job).toMatchObject({
-          estimate: 0.125,
+          estimateS: 0.125,
           benchmark: 250.5,
           deadline: T0 + 1000.123,
-          runTimeLimit: 60,
+          runTimeLimitS: 60,
         });
       });
 
@@ -135,11 +135,16 @@ export function describeStore(
         const args = ['', ' ', '"', "'", '\\', '{a,b}', 'NULL', 'null', 'a\nb\tc', 'Ω ☃ 𝕏', '$1', '\\"'];
         const env = { A: '"\\{}', B: '', "Ω'": '\n' };
         const [id] = await dispatched(world, user, site, [
-          newJob({ command: '/a "b" \\c', args, env, workingDirectory: '/x y' }),
+          newJob({ command: '/a "b" \\c', arguments: args, environment: env, workingDirectory: '/x y' }),
         ]);
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 })], null, context());
         const { assignments } = await store.assignments(site, null, 10);
-        expect(assignments[0]).toMatchObject({ command: '/a "b" \\c', args, env, workingDirectory: '/x y' });
+        expect(assignments[0]).toMatchObject({
+          command: '/a "b" \\c',
+          arguments: args,
+          environment: env,
+          workingDirectory: '/x y',
+        });
       });
 
       it('answers a repeated key with the same jobs, and refuses it with another payload', async () => {
@@ -1043,11 +1048,11 @@ export function describeStore(
       it('of a job: what it reads, from where it comes, what it declares; and its group', async () => {
         const set = await world.addDataset('set', 5, [site]);
         const inputs = [{ datasetId: set }, { sizeMb: 1.5, siteId: other }];
-        const data = { inputs, originSiteId: other, computationShare: 0.25, inputMb: 2, outputMb: 3 };
+        const data = { inputs, originSiteId: other, computationShare: 0.25, sandboxMb: 2, outputMb: 3 };
         const [a, b, c] = await submit(world, user, [
           newJob({ application: 'sim', ...data }),
           newJob({ originSiteId: site }),
-          newJob({ inputMb: 7 }),
+          newJob({ sandboxMb: 7 }),
         ]);
         const [d] = await submit(world, user, [newJob()]);
         const { jobs } = await store.loadGrid(0);
@@ -1078,7 +1083,7 @@ export function describeStore(
           await world.addDataset('a', 1, [other, site]),
           await world.addDataset('b', 2, []),
         ];
-        const link = { fromSiteId: site, toSiteId: other, bandwidthMbS: 20, rttS: 0.01, loss: 0.125 };
+        const link = { fromSiteId: site, toSiteId: other, bandwidthMbPerS: 20, rttS: 0.01, loss: 0.125 };
         const back = { ...link, fromSiteId: other, toSiteId: site };
         await world.setLink(link);
         await world.setLink(back);
@@ -1191,14 +1196,14 @@ export function describeStore(
       it('keeps kinds as the core names them', async () => {
         const odd = 'a"b\\c\n\u0001é☃𝕏,';
         const pools = [await world.addLicense(odd, 9, null), await world.addLicense('cad', 9, null)];
-        const job = newJob({ licenses: ['cad', odd], os: odd, arch: 'x64' });
+        const job = newJob({ licenses: ['cad', odd], os: odd, architecture: 'x64' });
         const [id] = await dispatched(world, user, site, [job]);
         const byKind = [odd, 'cad'].sort().map((kind) => (kind === 'cad' ? pools[1]! : pools[0]!));
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 }, byKind)], null, context());
         await store.reportRuns(site, [report(id!, 1), ended(id!, 1)], MAX_ATTEMPTS);
         const { averages } = await store.loadGrid(0);
         expect(averages[0]!.kinds).toBe(
-          resourceKinds({ licenses: ['cad', odd].sort(), os: odd, arch: 'x64' }),
+          resourceKinds({ licenses: ['cad', odd].sort(), os: odd, architecture: 'x64' }),
         );
       });
 
@@ -1382,7 +1387,7 @@ export function describeStore(
           userId: user,
           idempotencyKey: 'once',
           payloadHash: 'h',
-          jobs: Array.from({ length: size }, (_, i) => newJob({ args: [String(i)] })),
+          jobs: Array.from({ length: size }, (_, i) => newJob({ arguments: [String(i)] })),
           group: { name: 'sweep', template: { command: 'true' } },
           now: T0,
         });

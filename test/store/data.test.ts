@@ -170,10 +170,10 @@ describe('datasets', () => {
 });
 
 describe('links', () => {
-  const link = (fromSiteId: number, toSiteId: number, bandwidthMbS = 10) => ({
+  const link = (fromSiteId: number, toSiteId: number, bandwidthMbPerS = 10) => ({
     fromSiteId,
     toSiteId,
-    bandwidthMbS,
+    bandwidthMbPerS,
     rttS: 0.25,
     loss: 0,
   });
@@ -184,18 +184,18 @@ describe('links', () => {
       {
         fromSiteId: there,
         toSiteId: here,
-        bandwidthMbS: 5,
+        bandwidthMbPerS: 5,
         rttS: 0.25,
         loss: 0,
         measuredAt: T0,
         source: 'ADMIN',
       },
-      { fromSiteId: here, toSiteId: there, bandwidthMbS: 6 },
+      { fromSiteId: here, toSiteId: there, bandwidthMbPerS: 6 },
     ]);
     await done(directory.setLinks([link(here, there, 7)], T0 + 1, actor));
     expect(await queries.links({}, null, 10)).toMatchObject([
-      { bandwidthMbS: 7, measuredAt: T0 + 1 },
-      { bandwidthMbS: 5 },
+      { bandwidthMbPerS: 7, measuredAt: T0 + 1 },
+      { bandwidthMbPerS: 5 },
     ]);
     expect(await queries.links({ toSiteId: here }, null, 10)).toMatchObject([{ fromSiteId: there }]);
     expect(await queries.links({}, { fromSiteId: here, toSiteId: there }, 10)).toMatchObject([
@@ -207,7 +207,7 @@ describe('links', () => {
       [there, here],
       [here, there],
     ]);
-    expect(await done(directory.removeLink(here, there, actor))).toMatchObject({ bandwidthMbS: 7 });
+    expect(await done(directory.removeLink(here, there, actor))).toMatchObject({ bandwidthMbPerS: 7 });
     expect(await refusal(directory.removeLink(here, there, actor))).toBe(
       `NOT_FOUND: there is no link from site ${here} to site ${there}`,
     );
@@ -229,17 +229,24 @@ describe('links', () => {
       done(
         directory.reportLinks(
           here,
-          [{ fromSiteId: there, bandwidthMbS: i, rttS: i / 1000, loss: 0.5 }],
+          [{ fromSiteId: there, bandwidthMbPerS: i, rttS: i / 1000, loss: 0.5 }],
           T0 + i,
         ),
       );
     expect(await measure(1)).toMatchObject([
-      { fromSiteId: there, toSiteId: here, bandwidthMbS: 1, loss: 0.5, source: 'AGENT', measuredAt: T0 + 1 },
+      {
+        fromSiteId: there,
+        toSiteId: here,
+        bandwidthMbPerS: 1,
+        loss: 0.5,
+        source: 'AGENT',
+        measuredAt: T0 + 1,
+      },
     ]);
-    expect(await measure(2)).toMatchObject([{ bandwidthMbS: 1.5 }]);
+    expect(await measure(2)).toMatchObject([{ bandwidthMbPerS: 1.5 }]);
     for (let i = 3; i <= MEASUREMENTS_KEPT + 7; i++) await measure(i);
     const [measured] = await queries.links({}, null, 10);
-    expect(measured!.bandwidthMbS).toBeCloseTo(105, 9);
+    expect(measured!.bandwidthMbPerS).toBeCloseTo(105, 9);
     expect(measured!.rttS).toBeCloseTo(0.105, 9);
     const history = await queries.linkHistory(there, here, 1_000);
     expect(history.map(({ at }) => at - T0)).toEqual(
@@ -249,7 +256,7 @@ describe('links', () => {
     expect(await audited()).not.toContain('reportLinks links');
     expect(
       await refusal(
-        directory.reportLinks(here, [{ fromSiteId: here, bandwidthMbS: 1, rttS: 0, loss: 0 }], T0),
+        directory.reportLinks(here, [{ fromSiteId: here, bandwidthMbPerS: 1, rttS: 0, loss: 0 }], T0),
       ),
     ).toMatch(/^CONFLICT/);
     await done(directory.removeLink(there, here, actor));

@@ -142,7 +142,7 @@ describe('machines', () => {
     memoryMb: 10,
     benchmark: 50,
     os: 'linux',
-    arch: 'arm64',
+    architecture: 'arm64',
     licenseIds: [],
     ...change,
   });
@@ -165,7 +165,7 @@ describe('machines', () => {
       silent: true,
       cpusUsed: 0,
       heartbeatAt: null,
-      arch: 'arm64',
+      architecture: 'arm64',
     });
     expect(await refusal(directory.registerMachines([spec('c'), spec('m1')], actor))).toBe(
       'CONFLICT: a machine of this name is in service at the site',

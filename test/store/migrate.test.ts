@@ -61,7 +61,7 @@ test('a database with jobs of an earlier release goes on working, and so does th
     INSERT INTO users (name) VALUES ('ann');
     INSERT INTO policies (version, document, reason) VALUES (1, '${JSON.stringify(DEFAULT_POLICY)}', 'test');
     INSERT INTO sites (name) VALUES ('here');
-    INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch) VALUES (1, 'm1', 9, 100, 100, 'linux', 'x64');
+    INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture) VALUES (1, 'm1', 9, 100, 100, 'linux', 'x64');
     INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
       SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 3);
     UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 3;

@@ -134,13 +134,13 @@ const directory = fc.oneof(
   ),
   operation(
     'link',
-    fc.record({ from: siteId, bandwidthMbS: fc.option(fc.constantFrom(1, 10.5)) }),
-    async (world, _, { from: fromSiteId, bandwidthMbS }) => {
+    fc.record({ from: siteId, bandwidthMbPerS: fc.option(fc.constantFrom(1, 10.5)) }),
+    async (world, _, { from: fromSiteId, bandwidthMbPerS }) => {
       const toSiteId = SITES + 1 - fromSiteId;
       const { links } = await world.store.loadGrid(0);
       const known = links.some((link) => link.fromSiteId === fromSiteId);
-      if (bandwidthMbS !== null)
-        await world.setLink({ fromSiteId, toSiteId, bandwidthMbS, rttS: 0.5, loss: 0 });
+      if (bandwidthMbPerS !== null)
+        await world.setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: 0.5, loss: 0 });
       else if (known) await world.removeLink(fromSiteId, toSiteId);
     },
   ),
@@ -442,7 +442,14 @@ async function picture(mirror: Mirror, store: Store) {
     ratios: ['x', 'y', 'never'].flatMap((application) =>
       [1, 2].map((userId) =>
         roundedAll(
-          grid.history.ratioOf({ application, userId, licenses: [], os: null, arch: null, data: null }),
+          grid.history.ratioOf({
+            application,
+            userId,
+            licenses: [],
+            os: null,
+            architecture: null,
+            data: null,
+          }),
         ),
       ),
     ),

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await world.store.heartbeat(site, [machine], T0);
   const { store } = world;
   ids = await assigned(world, ann, site, machine, [
-    newJob({ application: 'x', deadline: T0 + 500, args: ['1'], env: { A: 'b' } }),
+    newJob({ application: 'x', deadline: T0 + 500, arguments: ['1'], environment: { A: 'b' } }),
     newJob({ application: 'y', deadline: T0 + 400, groupName: 'g' }),
     newJob({ application: 'x', deadline: T0 + 300 }),
   ]);
@@ -176,8 +176,8 @@ describe('jobs', () => {
       },
       ...{
         command: 'true',
-        args: ['1'],
-        env: { A: 'b' },
+        arguments: ['1'],
+        environment: { A: 'b' },
         workingDirectory: null,
         tasks: 1,
         cpusPerTask: 1,
@@ -186,7 +186,7 @@ describe('jobs', () => {
       ...{
         licenses: [],
         os: null,
-        arch: null,
+        architecture: null,
         estimateS: 100,
         benchmark: 100,
         runTimeLimitS: null,
@@ -194,7 +194,7 @@ describe('jobs', () => {
       },
       ...{
         deadlineMissed: false,
-        inputMb: 0,
+        sandboxMb: 0,
         outputMb: 0,
         inputs: [],
         originSiteId: null,

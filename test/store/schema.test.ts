@@ -47,7 +47,7 @@ describe('the database refuses', () => {
       INSERT INTO users (name) VALUES ('ann');
       INSERT INTO policies (version, document, reason) VALUES (1, '{}', 'test');
       INSERT INTO sites (name) VALUES ('here');
-      INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch) VALUES (1, 'm1', 2, 100, 100, 'linux', 'x64');
+      INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture) VALUES (1, 'm1', 2, 100, 100, 'linux', 'x64');
       INSERT INTO licenses (kind, copies) VALUES ('cad', 1);
       INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
         SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 4);
@@ -200,7 +200,7 @@ describe('the database refuses', () => {
 
   it('no tasks that there are places for, and counts them until their runs end', async () => {
     const wide = { cpus_per_task: '2' };
-    const statements = `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, arch, max_tasks)
+    const statements = `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, max_tasks)
         VALUES (1, 'shared', 2, 100, 100, 'linux', 'x64', 2);
       UPDATE sites SET max_running_jobs = 3;
       ${run(1, 1, { ...wide, machine_ids: `'{2}'` })}; ${run(2, 1, { ...wide, machine_ids: `'{2}'` })};

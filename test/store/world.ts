@@ -61,20 +61,20 @@ export function newJob(change: Partial<NewJob> = {}): NewJob {
     groupName: null,
     arrayIndex: null,
     command: 'true',
-    args: [],
-    env: {},
+    arguments: [],
+    environment: {},
     workingDirectory: null,
     tasks: 1,
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     licenses: [],
     os: null,
-    arch: null,
+    architecture: null,
     estimateS: 100,
     benchmark: 100,
     runTimeLimitS: null,
     deadline: null,
-    inputMb: 0,
+    sandboxMb: 0,
     outputMb: 0,
     inputs: [],
     originSiteId: null,
@@ -215,7 +215,15 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
     addMachine: async (siteId, name, cpus, memoryMb = 1000, licenses = [], maxTasks = null) => {
-      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenses, maxTasks };
+      const shape = {
+        cpus,
+        memoryMb,
+        benchmark: 100,
+        os: 'linux',
+        architecture: 'x64',
+        licenseIds: licenses,
+        maxTasks,
+      };
       return store.addMachine({ siteId, name, ...shape });
     },
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
@@ -303,7 +311,15 @@ export async function postgresWorld(
     },
     setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
     addMachine: async (siteId, name, cpus, memoryMb = 1000, licenseIds = [], maxTasks = null) => {
-      const shape = { cpus, memoryMb, benchmark: 100, os: 'linux', arch: 'x64', licenseIds, maxTasks };
+      const shape = {
+        cpus,
+        memoryMb,
+        benchmark: 100,
+        os: 'linux',
+        architecture: 'x64',
+        licenseIds,
+        maxTasks,
+      };
       const machine = { siteId, name, ...shape };
       return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;
     },

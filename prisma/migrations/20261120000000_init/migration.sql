@@ -73,7 +73,7 @@ CREATE TABLE machines (
   memory_mb integer NOT NULL CHECK (memory_mb >= 0),
   benchmark double precision NOT NULL CHECK (benchmark > 0),
   os text NOT NULL,
-  arch text NOT NULL,
+  architecture text NOT NULL,
   license_ids integer[] NOT NULL DEFAULT '{}',
   heartbeat_at timestamptz(3),
   -- Until its first heartbeat nobody vouches for a machine: nothing is put on it.
@@ -143,20 +143,20 @@ CREATE TABLE jobs (
   group_name text,
   array_index integer,
   command text NOT NULL CHECK (command <> ''),
-  args text[] NOT NULL DEFAULT '{}',
-  env jsonb NOT NULL DEFAULT '{}',
+  arguments text[] NOT NULL DEFAULT '{}',
+  environment jsonb NOT NULL DEFAULT '{}',
   working_directory text,
   tasks integer NOT NULL DEFAULT 1 CHECK (tasks > 0),
   cpus_per_task integer NOT NULL DEFAULT 1 CHECK (cpus_per_task > 0),
   memory_mb_per_task integer NOT NULL DEFAULT 0 CHECK (memory_mb_per_task >= 0),
   licenses text[] NOT NULL DEFAULT '{}',
   os text,
-  arch text,
+  architecture text,
   estimate_s double precision NOT NULL CHECK (estimate_s > 0),
   benchmark double precision NOT NULL CHECK (benchmark > 0),
   run_time_limit_s double precision CHECK (run_time_limit_s > 0),
   deadline timestamptz(3),
-  input_mb double precision NOT NULL DEFAULT 0 CHECK (input_mb >= 0),
+  sandbox_mb double precision NOT NULL DEFAULT 0 CHECK (sandbox_mb >= 0),
   output_mb double precision NOT NULL DEFAULT 0 CHECK (output_mb >= 0),
   restartable boolean NOT NULL DEFAULT true,
   simulated_run_s double precision CHECK (simulated_run_s > 0),
@@ -430,7 +430,7 @@ CREATE TRIGGER licenses_inserted AFTER INSERT ON licenses FOR EACH ROW EXECUTE F
 CREATE TRIGGER machines_inserted AFTER INSERT ON machines FOR EACH ROW EXECUTE FUNCTION directory_changed('MACHINE', '');
 -- The counters of these two change with every run: the columns are named so that those updates do not even call the function.
 CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_at ON licenses FOR EACH ROW EXECUTE FUNCTION directory_changed('LICENSE', 'in_use');
-CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, arch, license_ids, removed_at ON machines
+CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, architecture, license_ids, removed_at ON machines
   FOR EACH ROW EXECUTE FUNCTION directory_changed('MACHINE', 'heartbeat_at,cpus_used,memory_used_mb');
 
 CREATE FUNCTION policies_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -28,7 +28,7 @@ CREATE INDEX dataset_replicas_site ON dataset_replicas (site_id);
 CREATE TABLE links (
   from_site_id integer NOT NULL REFERENCES sites (id),
   to_site_id integer NOT NULL REFERENCES sites (id),
-  bandwidth_mb_s double precision NOT NULL CHECK (bandwidth_mb_s > 0 AND bandwidth_mb_s < 'infinity'),
+  bandwidth_mb_per_s double precision NOT NULL CHECK (bandwidth_mb_per_s > 0 AND bandwidth_mb_per_s < 'infinity'),
   rtt_s double precision NOT NULL CHECK (rtt_s >= 0 AND rtt_s < 'infinity'),
   loss double precision NOT NULL CHECK (loss >= 0 AND loss < 1),
   measured_at timestamptz(3) NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE link_measurements (
   from_site_id integer NOT NULL,
   to_site_id integer NOT NULL,
   at timestamptz(3) NOT NULL,
-  bandwidth_mb_s double precision NOT NULL CHECK (bandwidth_mb_s > 0 AND bandwidth_mb_s < 'infinity'),
+  bandwidth_mb_per_s double precision NOT NULL CHECK (bandwidth_mb_per_s > 0 AND bandwidth_mb_per_s < 'infinity'),
   rtt_s double precision NOT NULL CHECK (rtt_s >= 0 AND rtt_s < 'infinity'),
   loss double precision NOT NULL CHECK (loss >= 0 AND loss < 1)
 );
@@ -92,7 +92,7 @@ CREATE FUNCTION links_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO events (at, kind, entity_id, site_id)
     SELECT clock_timestamp(), 'DATA', from_site_id, to_site_id FROM new_rows n JOIN old_rows o USING (from_site_id, to_site_id)
-     WHERE (n.bandwidth_mb_s, n.rtt_s, n.loss) IS DISTINCT FROM (o.bandwidth_mb_s, o.rtt_s, o.loss) ORDER BY from_site_id, to_site_id;
+     WHERE (n.bandwidth_mb_per_s, n.rtt_s, n.loss) IS DISTINCT FROM (o.bandwidth_mb_per_s, o.rtt_s, o.loss) ORDER BY from_site_id, to_site_id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER links_updated AFTER UPDATE ON links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
@@ -235,7 +235,7 @@ BEGIN
     SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
            least(r.wall_s, greatest(0, coalesce(r.io_wait_s, r.wall_s - r.cpu_s / (j.tasks * j.cpus_per_task), 0))) AS io_s,
-           '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.arch)::text, 'null')
+           '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
                || CASE WHEN j.licenses = '{}' THEN ''
                        ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place) FROM unnest(j.licenses) WITH ORDINALITY AS l (kind, place)) END
                || ']' AS kinds

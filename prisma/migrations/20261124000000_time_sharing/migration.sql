@@ -11,7 +11,7 @@ ALTER TABLE machines
 ALTER TABLE sites ADD COLUMN max_running_jobs integer CHECK (max_running_jobs > 0);
 
 DROP TRIGGER machines_changed ON machines;
-CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, arch, license_ids, max_tasks, removed_at ON machines
+CREATE TRIGGER machines_changed AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, architecture, license_ids, max_tasks, removed_at ON machines
   FOR EACH ROW EXECUTE FUNCTION directory_changed('MACHINE', 'heartbeat_at,cpus_used,memory_used_mb,tasks_used');
 
 -- Runs take and give back what they hold of machines and licenses; the locks are taken in the order of ids. A site with a limit of

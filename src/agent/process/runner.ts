@@ -305,7 +305,7 @@ export class ProcessRunner implements Runner {
   private finish(run: LiveProcessRun, end: EndRecord): void {
     const { slot } = run;
     // A clock tick is 10 ms, and what was rounded away before is added later: never below 0.
-    const cpuSeconds = Math.max(0, end.childrenCpuS - run.cpuBeforeS);
+    const cpuS = Math.max(0, end.childrenCpuS - run.cpuBeforeS);
     slot.childrenCpuS = end.childrenCpuS;
     const signalName = end.code > 128 ? (SIGNAL_NAMES.get(end.code - 128) ?? null) : null;
     let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
@@ -317,14 +317,8 @@ export class ProcessRunner implements Runner {
       exitCode = null;
       message = problem;
     } else if (run.stop && end.code !== 0) cause = run.stop.cause;
-    const ioWaitSeconds = run.ioWaitS
-      ? [...run.ioWaitS.values()].reduce((sum, value) => sum + value, 0)
-      : null;
-    this.finishWith(
-      run,
-      { cause, message, exitCode, signal: signalName, cpuSeconds, ioWaitSeconds },
-      end.atMs,
-    );
+    const ioWaitS = run.ioWaitS ? [...run.ioWaitS.values()].reduce((sum, value) => sum + value, 0) : null;
+    this.finishWith(run, { cause, message, exitCode, signal: signalName, cpuS, ioWaitS }, end.atMs);
   }
 
   private finishWith(run: LiveProcessRun, end: End, atMs = Date.now()): void {
@@ -449,7 +443,7 @@ export class ProcessRunner implements Runner {
   }
 
   private reportEnd(jobId: string, epoch: number, end: End, atMs = Date.now()): void {
-    const nothing = { exitCode: null, signal: null, message: null, cpuSeconds: null, ioWaitSeconds: null };
+    const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
     this.known.reported(jobId, epoch);
     this.report({ phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end });
   }

@@ -41,7 +41,7 @@ export type ErrorCode =
   | 'LIMIT_EXCEEDED'
   /** The query is too deep or would cost too much. */
   | 'QUERY_TOO_COMPLEX'
-  /** Too many requests with this key; `extensions.retryAfterSeconds` says when to try again. */
+  /** Too many requests with this key; `extensions.retryAfterS` says when to try again. */
   | 'RATE_LIMITED'
   /** The service cannot answer now (database away, shutting down); try again. */
   | 'UNAVAILABLE'
@@ -236,9 +236,9 @@ export type Link = {
   /** To this one. */
   to: Site;
   /** Bandwidth, MB/s. */
-  bandwidthMbPerSecond: Scalars['Float']['output'];
+  bandwidthMbPerS: Scalars['Float']['output'];
   /** Round-trip time, seconds. */
-  rttSeconds: Scalars['Float']['output'];
+  rttS: Scalars['Float']['output'];
   /** Share of packets lost, 0 to below 1. */
   loss: Scalars['Float']['output'];
   /** When it was last set or measured. */
@@ -261,9 +261,9 @@ export type LinkMeasurement = {
   /** When. */
   measuredAt: Scalars['DateTime']['output'];
   /** Bandwidth, MB/s. */
-  bandwidthMbPerSecond: Scalars['Float']['output'];
+  bandwidthMbPerS: Scalars['Float']['output'];
   /** Round-trip time, seconds. */
-  rttSeconds: Scalars['Float']['output'];
+  rttS: Scalars['Float']['output'];
   /** Share of packets lost, 0 to below 1. */
   loss: Scalars['Float']['output'];
 };
@@ -338,11 +338,11 @@ export type JobRatioHistoryArgs = {
 export type RunAverages = {
   __typename?: 'RunAverages';
   /** Turnaround (JTT), seconds. */
-  turnaroundSeconds: Scalars['Float']['output'];
+  turnaroundS: Scalars['Float']['output'];
   /** Execution (JET), turnaround less input and output, seconds. */
-  executionSeconds: Scalars['Float']['output'];
+  executionS: Scalars['Float']['output'];
   /** Input and output (JIOT), seconds. */
-  ioSeconds: Scalars['Float']['output'];
+  ioS: Scalars['Float']['output'];
 };
 
 /** What one run added to the history of its application. */
@@ -359,9 +359,9 @@ export type JobRatioPoint = {
   /** Where it ran. */
   site: Site;
   /** Turnaround of this run as measured (JTT), seconds. */
-  turnaroundSeconds: Scalars['Float']['output'];
+  turnaroundS: Scalars['Float']['output'];
   /** Time it waited for input and output as measured (JIOT), seconds. */
-  ioSeconds: Scalars['Float']['output'];
+  ioS: Scalars['Float']['output'];
   /** Runs in the history, this one included. */
   runs: Scalars['Int']['output'];
   /** Share of computation (CJR) after this run, 0 to 1. */
@@ -419,7 +419,7 @@ export type SubmissionQuota = {
   /** Jobs within the period. */
   limit: Scalars['Int']['output'];
   /** Length of the period. */
-  periodSeconds: Scalars['Int']['output'];
+  periodS: Scalars['Int']['output'];
   /** Jobs submitted within the period that ends now. */
   used: Scalars['Int']['output'];
 };
@@ -509,9 +509,9 @@ export type Job = Node & {
   /** The site that holds it; null: the root does. */
   site?: Maybe<Site>;
   /** Name shared by jobs that belong together. */
-  group?: Maybe<Scalars['String']['output']>;
+  groupName?: Maybe<Scalars['String']['output']>;
   /** The bulk group that it was submitted in (`submitJobGroup`). */
-  jobGroup?: Maybe<JobGroup>;
+  group?: Maybe<JobGroup>;
   /** Place in an array of jobs. */
   arrayIndex?: Maybe<Scalars['Int']['output']>;
   /** The program. */
@@ -534,24 +534,24 @@ export type Job = Node & {
   os?: Maybe<Scalars['String']['output']>;
   /** Required architecture. */
   architecture?: Maybe<Scalars['String']['output']>;
-  /** Estimated run time on a machine of `referenceBenchmark`. */
-  estimateSeconds: Scalars['Float']['output'];
+  /** Estimated run time on a machine of `benchmark`. */
+  estimateS: Scalars['Float']['output'];
   /** Power of the machine that the estimate is for. */
-  referenceBenchmark: Scalars['Float']['output'];
+  benchmark: Scalars['Float']['output'];
   /** It is stopped after so long. */
-  runTimeLimitSeconds?: Maybe<Scalars['Float']['output']>;
+  runTimeLimitS?: Maybe<Scalars['Float']['output']>;
   /** It should end by then. */
   deadline?: Maybe<Scalars['DateTime']['output']>;
   /** The deadline passed before it ended. */
   deadlineMissed: Scalars['Boolean']['output'];
   /** What travels with it from the submitting site, its sandbox, MB. */
-  inputMb: Scalars['Float']['output'];
+  sandboxMb: Scalars['Float']['output'];
   /** What it reads. */
   inputs: Array<InputData>;
   /** Expected output, which goes back to the submitting site, MB. */
   outputMb: Scalars['Float']['output'];
   /** The site it was submitted from; null: none of the grid's. */
-  submittingSite?: Maybe<Site>;
+  originSite?: Maybe<Site>;
   /** Share of computation in its run time as its owner declares it, 0 to 1; it counts while nothing has been learned. */
   computationShare?: Maybe<Scalars['Float']['output']>;
   /** Whether it may be started again when its run is lost. */
@@ -671,7 +671,7 @@ export type Run = {
   /** When machines and licenses were taken. */
   assignedAt: Scalars['DateTime']['output'];
   /** Run time planned on these machines. */
-  plannedSeconds: Scalars['Float']['output'];
+  plannedS: Scalars['Float']['output'];
   /** When its processes started. */
   startedAt?: Maybe<Scalars['DateTime']['output']>;
   /** When it ended. */
@@ -685,9 +685,9 @@ export type Run = {
   /** More on how it ended. */
   message?: Maybe<Scalars['String']['output']>;
   /** CPU time of all its processes, where the machine tells. */
-  cpuSeconds?: Maybe<Scalars['Float']['output']>;
+  cpuS?: Maybe<Scalars['Float']['output']>;
   /** Time its processes waited for block input and output, where the machine tells. */
-  ioWaitSeconds?: Maybe<Scalars['Float']['output']>;
+  ioWaitS?: Maybe<Scalars['Float']['output']>;
 };
 
 /** Standard output or standard error. */
@@ -1285,9 +1285,9 @@ export type JobFilter = {
   /** Of this application. */
   application?: InputMaybe<Scalars['String']['input']>;
   /** Of this group. */
-  group?: InputMaybe<Scalars['String']['input']>;
+  groupName?: InputMaybe<Scalars['String']['input']>;
   /** Of this bulk group. */
-  jobGroup?: InputMaybe<Scalars['ID']['input']>;
+  group?: InputMaybe<Scalars['ID']['input']>;
   /** Submitted at or after. */
   submittedAfter?: InputMaybe<Scalars['DateTime']['input']>;
   /** Submitted before. */
@@ -1564,7 +1564,7 @@ export type JobInput = {
   /** By default the command's last path component. */
   application?: InputMaybe<Scalars['String']['input']>;
   /** Name shared by jobs that belong together. */
-  group?: InputMaybe<Scalars['String']['input']>;
+  groupName?: InputMaybe<Scalars['String']['input']>;
   /** Place in an array of jobs; the run sees it as SWITCHYARD_ARRAY_INDEX. */
   arrayIndex?: InputMaybe<Scalars['Int']['input']>;
   /** The program: a path, or a name looked up in the agent's PATH. No shell is involved. */
@@ -1587,22 +1587,22 @@ export type JobInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** Run time on a machine of `referenceBenchmark`, above 0. */
-  estimateSeconds: Scalars['Float']['input'];
+  /** Run time on a machine of `benchmark`, above 0. */
+  estimateS: Scalars['Float']['input'];
   /** Power of the machine that the estimate is for, above 0. */
-  referenceBenchmark: Scalars['Float']['input'];
+  benchmark: Scalars['Float']['input'];
   /** Stop it after so long. */
-  runTimeLimitSeconds?: InputMaybe<Scalars['Float']['input']>;
+  runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
   /** It should end by then. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** What travels with it from the submitting site, its sandbox, MB. */
-  inputMb: Scalars['Float']['input'];
+  sandboxMb: Scalars['Float']['input'];
   /** What it reads, up to 100 of them: schedulers that look at data prefer sites near it. */
   inputs: Array<InputDataInput>;
   /** Expected output, which goes back to the submitting site, MB. */
   outputMb: Scalars['Float']['input'];
   /** The site it is submitted from; absent: none of the grid's, and what travels with it costs the same everywhere. */
-  submittingSite?: InputMaybe<Scalars['ID']['input']>;
+  originSite?: InputMaybe<Scalars['ID']['input']>;
   /** Share of computation in its run time, 0 to 1, for while nothing has been learned of its application. */
   computationShare?: InputMaybe<Scalars['Float']['input']>;
   /** Whether it may be started again when its run is lost. */
@@ -1611,10 +1611,10 @@ export type JobInput = {
   boost: Scalars['Int']['input'];
   /** Begin HELD. */
   held: Scalars['Boolean']['input'];
-  /** What a simulated agent takes as its run time on a machine of `referenceBenchmark`; by default the estimate. */
-  simulatedRunSeconds?: InputMaybe<Scalars['Float']['input']>;
+  /** What a simulated agent takes as its run time on a machine of `benchmark`; by default the estimate. */
+  simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
   /** What a simulated agent reports as the run's time of waiting for input and output; by default none. */
-  simulatedIoSeconds?: InputMaybe<Scalars['Float']['input']>;
+  simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
 };
 
 /** A submission: all of it is accepted, or nothing. */
@@ -1699,7 +1699,7 @@ export type CancelJobGroupPayload = {
 export type JobSelection = {
   /** These. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Those that match by `states`, `site`, `user`, `application`, `group` and `jobGroup`, and have not ended. */
+  /** Those that match by `states`, `site`, `user`, `application`, `groupName` and `group`, and have not ended. */
   filter?: InputMaybe<JobFilter>;
 };
 
@@ -1870,9 +1870,9 @@ export type LinkInput = {
   /** To this one. */
   to: Scalars['ID']['input'];
   /** MB/s, above 0, up to 10^9. */
-  bandwidthMbPerSecond: Scalars['Float']['input'];
+  bandwidthMbPerS: Scalars['Float']['input'];
   /** Seconds, 0 to 3600. */
-  rttSeconds: Scalars['Float']['input'];
+  rttS: Scalars['Float']['input'];
   /** Share of packets lost, 0 to 0.999. */
   loss: Scalars['Float']['input'];
 };
@@ -1882,9 +1882,9 @@ export type LinkMeasurementInput = {
   /** Name of the site that data flow from; each once in a report. */
   from: Scalars['String']['input'];
   /** MB/s, above 0, up to 10^9. */
-  bandwidthMbPerSecond: Scalars['Float']['input'];
+  bandwidthMbPerS: Scalars['Float']['input'];
   /** Seconds, 0 to 3600. */
-  rttSeconds: Scalars['Float']['input'];
+  rttS: Scalars['Float']['input'];
   /** Share of packets lost, 0 to 0.999. */
   loss: Scalars['Float']['input'];
 };
@@ -1922,7 +1922,7 @@ export type SetQuotaInput = {
   /** Jobs within the period; explicit null: no limit. */
   submissionLimit?: InputMaybe<Scalars['Int']['input']>;
   /** Length of the rolling period; required with a limit. */
-  submissionPeriodSeconds?: InputMaybe<Scalars['Int']['input']>;
+  submissionPeriodS?: InputMaybe<Scalars['Int']['input']>;
   /** Why, for the audit log. */
   reason: Scalars['String']['input'];
 };
@@ -2004,9 +2004,9 @@ export type RunReportInput = {
   /** More on how it ended. */
   message?: InputMaybe<Scalars['String']['input']>;
   /** CPU time of all its processes. */
-  cpuSeconds?: InputMaybe<Scalars['Float']['input']>;
+  cpuS?: InputMaybe<Scalars['Float']['input']>;
   /** Time waited for block input and output. */
-  ioWaitSeconds?: InputMaybe<Scalars['Float']['input']>;
+  ioWaitS?: InputMaybe<Scalars['Float']['input']>;
   /** What it wrote to standard output. */
   stdout?: InputMaybe<OutputInput>;
   /** What it wrote to standard error. */
@@ -2462,7 +2462,7 @@ export type Assignment = {
   /** Kinds of licenses it holds. */
   licenses: Array<Scalars['String']['output']>;
   /** Stop it after so long. */
-  runTimeLimitSeconds?: Maybe<Scalars['Float']['output']>;
+  runTimeLimitS?: Maybe<Scalars['Float']['output']>;
   /** Place in an array of jobs. */
   arrayIndex?: Maybe<Scalars['Int']['output']>;
   /** The application. */
@@ -2470,11 +2470,11 @@ export type Assignment = {
   /** Where its tasks go. */
   machines: Array<AssignedMachine>;
   /** Run time planned on these machines. */
-  plannedSeconds: Scalars['Float']['output'];
+  plannedS: Scalars['Float']['output'];
   /** Run time on these machines for a simulated agent, where the submission gave one. */
-  simulatedSeconds?: Maybe<Scalars['Float']['output']>;
+  simulatedS?: Maybe<Scalars['Float']['output']>;
   /** Time of waiting for input and output that a simulated agent reports, where the submission gave one, seconds. */
-  simulatedIoSeconds?: Maybe<Scalars['Float']['output']>;
+  simulatedIoS?: Maybe<Scalars['Float']['output']>;
 };
 
 /** Tasks of an assignment on a machine. */
@@ -2984,8 +2984,8 @@ export type DatasetResolvers<ContextType = Context, ParentType extends Resolvers
 export type LinkResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Link'] = ResolversParentTypes['Link']> = {
   from?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
   to?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
-  bandwidthMbPerSecond?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  rttSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  bandwidthMbPerS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  rttS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   loss?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   measuredAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   source?: Resolver<ResolversTypes['LinkSource'], ParentType, ContextType>;
@@ -2994,8 +2994,8 @@ export type LinkResolvers<ContextType = Context, ParentType extends ResolversPar
 
 export type LinkMeasurementResolvers<ContextType = Context, ParentType extends ResolversParentTypes['LinkMeasurement'] = ResolversParentTypes['LinkMeasurement']> = {
   measuredAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
-  bandwidthMbPerSecond?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  rttSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  bandwidthMbPerS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  rttS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   loss?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
@@ -3017,9 +3017,9 @@ export type JobRatioResolvers<ContextType = Context, ParentType extends Resolver
 };
 
 export type RunAveragesResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RunAverages'] = ResolversParentTypes['RunAverages']> = {
-  turnaroundSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  executionSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  ioSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  turnaroundS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  executionS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  ioS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type JobRatioPointResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobRatioPoint'] = ResolversParentTypes['JobRatioPoint']> = {
@@ -3028,8 +3028,8 @@ export type JobRatioPointResolvers<ContextType = Context, ParentType extends Res
   at?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   job?: Resolver<Maybe<ResolversTypes['Job']>, ParentType, ContextType>;
   site?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
-  turnaroundSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  ioSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  turnaroundS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  ioS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   runs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   computation?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   dataIntensive?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
@@ -3050,7 +3050,7 @@ export type UserResolvers<ContextType = Context, ParentType extends ResolversPar
 
 export type SubmissionQuotaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SubmissionQuota'] = ResolversParentTypes['SubmissionQuota']> = {
   limit?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
-  periodSeconds?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  periodS?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   used?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
@@ -3073,8 +3073,8 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   application?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   user?: Resolver<ResolversTypes['User'], ParentType, ContextType>;
   site?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
-  group?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  jobGroup?: Resolver<Maybe<ResolversTypes['JobGroup']>, ParentType, ContextType>;
+  groupName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  group?: Resolver<Maybe<ResolversTypes['JobGroup']>, ParentType, ContextType>;
   arrayIndex?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   command?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   arguments?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
@@ -3086,15 +3086,15 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   os?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  estimateSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  referenceBenchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  runTimeLimitSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  estimateS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  runTimeLimitS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   deadline?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   deadlineMissed?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
-  inputMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  sandboxMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   inputs?: Resolver<Array<ResolversTypes['InputData']>, ParentType, ContextType>;
   outputMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  submittingSite?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
+  originSite?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   computationShare?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   restartable?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   priority?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
@@ -3138,15 +3138,15 @@ export type RunResolvers<ContextType = Context, ParentType extends ResolversPare
   licenses?: Resolver<Array<ResolversTypes['License']>, ParentType, ContextType>;
   policyVersion?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   assignedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
-  plannedSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  plannedS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   startedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   endedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   exitCode?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   signal?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   cause?: Resolver<Maybe<ResolversTypes['EndCause']>, ParentType, ContextType>;
   message?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
-  cpuSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
-  ioWaitSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  cpuS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  ioWaitS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
 };
 
 export type OutputResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Output'] = ResolversParentTypes['Output']> = {
@@ -3601,13 +3601,13 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   cpusPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
-  runTimeLimitSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  runTimeLimitS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   arrayIndex?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   application?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   machines?: Resolver<Array<ResolversTypes['AssignedMachine']>, ParentType, ContextType>;
-  plannedSeconds?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  simulatedSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
-  simulatedIoSeconds?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  plannedS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  simulatedS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  simulatedIoS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
 };
 
 export type AssignedMachineResolvers<ContextType = Context, ParentType extends ResolversParentTypes['AssignedMachine'] = ResolversParentTypes['AssignedMachine']> = {

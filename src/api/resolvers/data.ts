@@ -18,15 +18,15 @@ export const Dataset: DatasetResolvers = {
 export const Link: LinkResolvers = {
   from: (link, _, { loaders }) => loaders.site(link.fromSiteId),
   to: (link, _, { loaders }) => loaders.site(link.toSiteId),
-  bandwidthMbPerSecond: (link) => link.bandwidthMbS,
-  rttSeconds: (link) => link.rttS,
+  bandwidthMbPerS: (link) => link.bandwidthMbPerS,
+  rttS: (link) => link.rttS,
   history: (link, { first }, { services }) => services.data.historyOf(link, first),
 };
 
 export const LinkMeasurement: LinkMeasurementResolvers = {
   measuredAt: (measured) => ('at' in measured ? measured.at : measured.measuredAt),
-  bandwidthMbPerSecond: (measured) => measured.bandwidthMbS,
-  rttSeconds: (measured) => measured.rttS,
+  bandwidthMbPerS: (measured) => measured.bandwidthMbPerS,
+  rttS: (measured) => measured.rttS,
 };
 
 export const InputData: InputDataResolvers = {

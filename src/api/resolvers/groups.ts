@@ -22,7 +22,7 @@ export const JobGroup: JobGroupResolvers = {
   counts: (group, _, { loaders }) => loaders.groupCounts(group.id),
   progress: async (group, _, { loaders }) => 1 - live(await loaders.groupCounts(group.id)) / group.size,
   jobs: (group, page, context, info) =>
-    jobsPage({ ...page, filter: { jobGroup: globalId('group', group.id) } }, context, info),
+    jobsPage({ ...page, filter: { group: globalId('group', group.id) } }, context, info),
   submittedAt: (group) => group.createdAt,
 };
 

@@ -22,7 +22,7 @@ export const User: UserResolvers = {
 };
 
 export const SubmissionQuota: SubmissionQuotaResolvers = {
-  periodSeconds: (quota) => quota.periodS,
+  periodS: (quota) => quota.periodS,
   used: (quota, _, { loaders }) => loaders.quotaUsed(quota),
 };
 

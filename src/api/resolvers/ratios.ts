@@ -12,9 +12,9 @@ export const JobRatio: JobRatioResolvers = {
 };
 
 export const RunAverages: RunAveragesResolvers = {
-  turnaroundSeconds: (averages) => averages.turnaroundS,
-  executionSeconds: (averages) => averages.executionS,
-  ioSeconds: (averages) => averages.ioS,
+  turnaroundS: (averages) => averages.turnaroundS,
+  executionS: (averages) => averages.executionS,
+  ioS: (averages) => averages.ioS,
 };
 
 export const JobRatioPoint: JobRatioPointResolvers = {
@@ -24,8 +24,8 @@ export const JobRatioPoint: JobRatioPointResolvers = {
     return job && maySeeJob(viewer, job) ? job : null;
   },
   site: (point, _, { loaders }) => loaders.site(point.siteId),
-  turnaroundSeconds: (point) => point.turnaroundS,
-  ioSeconds: (point) => point.ioS,
+  turnaroundS: (point) => point.turnaroundS,
+  ioS: (point) => point.ioS,
   dataIntensive: (point) => 1 - point.computation,
 };
 

@@ -75,7 +75,7 @@ function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
 
 function runReport(input: RunReportInput, index: number): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
-  const seconds = (name: 'cpuSeconds' | 'ioWaitSeconds'): number | null => {
+  const seconds = (name: 'cpuS' | 'ioWaitS'): number | null => {
     const value = input[name] ?? null;
     if (value !== null && !(value >= 0 && value <= SECONDS_MAX))
       throw badInput(field(name), value, `0 to ${SECONDS_MAX}`);
@@ -97,8 +97,8 @@ function runReport(input: RunReportInput, index: number): RunReport {
     cause: ended ? (input.cause ?? null) : null,
     // Cut rather than refused: the end of a run must not be lost over the length of its message.
     message: input.message?.slice(0, MESSAGE_CHARS_MAX) ?? null,
-    cpuS: seconds('cpuSeconds'),
-    ioWaitS: seconds('ioWaitSeconds'),
+    cpuS: seconds('cpuS'),
+    ioWaitS: seconds('ioWaitS'),
     stdout: output(input.stdout, field('stdout.bytes')),
     stderr: output(input.stderr, field('stderr.bytes')),
   };

@@ -83,15 +83,11 @@ export function createDataService(parts: ServiceParts) {
 
   /** The measured or set values of a link. Throws BAD_USER_INPUT naming the field. */
   const linkValues = (
-    {
-      bandwidthMbPerSecond,
-      rttSeconds,
-      loss,
-    }: Pick<LinkInput, 'bandwidthMbPerSecond' | 'rttSeconds' | 'loss'>,
+    { bandwidthMbPerS, rttS, loss }: Pick<LinkInput, 'bandwidthMbPerS' | 'rttS' | 'loss'>,
     field: (name: string) => string,
-  ): Pick<Link, 'bandwidthMbS' | 'rttS' | 'loss'> => ({
-    bandwidthMbS: positive(field('bandwidthMbPerSecond'), bandwidthMbPerSecond, BANDWIDTH_MB_S_MAX),
-    rttS: within(field('rttSeconds'), rttSeconds, 0, RTT_S_MAX),
+  ): Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'> => ({
+    bandwidthMbPerS: positive(field('bandwidthMbPerS'), bandwidthMbPerS, BANDWIDTH_MB_S_MAX),
+    rttS: within(field('rttS'), rttS, 0, RTT_S_MAX),
     loss: within(field('loss'), loss, 0, LOSS_MAX),
   });
 

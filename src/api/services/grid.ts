@@ -86,7 +86,7 @@ export function createGridService(parts: ServiceParts) {
         memoryMb: within(field('memoryMb'), input.memoryMb, 0, INT_MAX),
         benchmark: positive(field('benchmark'), input.benchmark, BENCHMARK_MAX),
         os: text(field('os'), input.os, PLATFORM_CHARS_MAX, 1),
-        arch: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
+        architecture: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
         licenseIds: licenseIds(field('licenses'), input.licenses),
         maxTasks: limitOf(field('maxTasks'), input.maxTasks),
       };
@@ -197,7 +197,7 @@ export function createGridService(parts: ServiceParts) {
         memoryMb: notNull('memoryMb', input.memoryMb),
         benchmark: notNull('benchmark', input.benchmark),
         os: notNull('os', input.os),
-        arch: notNull('architecture', input.architecture),
+        architecture: notNull('architecture', input.architecture),
         licenses: notNull('licenses', input.licenses),
       };
       const change = {
@@ -209,9 +209,9 @@ export function createGridService(parts: ServiceParts) {
           ? {}
           : { benchmark: positive('benchmark', given.benchmark, BENCHMARK_MAX) }),
         ...(given.os === undefined ? {} : { os: text('os', given.os, PLATFORM_CHARS_MAX, 1) }),
-        ...(given.arch === undefined
+        ...(given.architecture === undefined
           ? {}
-          : { arch: text('architecture', given.arch, PLATFORM_CHARS_MAX, 1) }),
+          : { architecture: text('architecture', given.architecture, PLATFORM_CHARS_MAX, 1) }),
         ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
         ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
       };

@@ -50,7 +50,7 @@ export interface Places {
  * may have been removed since it was accepted.
  */
 export async function placesOf(
-  jobs: Iterable<Pick<JobInput, 'inputs' | 'submittingSite'>>,
+  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite'>>,
   queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds'>,
   removedToo = false,
 ): Promise<Places> {
@@ -60,8 +60,8 @@ export async function placesOf(
     const parsed = id ? parseGlobalId(id) : null;
     if (parsed?.type === type) into.add(parsed.id);
   };
-  for (const { inputs, submittingSite } of jobs) {
-    note('site', submittingSite, sites);
+  for (const { inputs, originSite } of jobs) {
+    note('site', originSite, sites);
     for (const { dataset, site } of inputs) {
       note('dataset', dataset, datasets);
       note('site', site, sites);
@@ -199,36 +199,36 @@ export function newJob(
   if (input.arrayIndex !== null && input.arrayIndex !== undefined)
     whole('arrayIndex', input.arrayIndex, 0, INT_MAX);
 
-  const origin = input.submittingSite ?? null;
-  const limit = input.runTimeLimitSeconds ?? null;
-  const simulated = input.simulatedRunSeconds ?? null;
+  const origin = input.originSite ?? null;
+  const limit = input.runTimeLimitS ?? null;
+  const simulated = input.simulatedRunS ?? null;
   return {
     name: text('name', input.name, NAME_CHARS_MAX),
     application: text('application', input.application, NAME_CHARS_MAX) ?? programName(input.command),
-    groupName: text('group', input.group, NAME_CHARS_MAX),
+    groupName: text('groupName', input.groupName, NAME_CHARS_MAX),
     arrayIndex: input.arrayIndex ?? null,
     command: input.command,
-    args: input.arguments,
-    env,
+    arguments: input.arguments,
+    environment: env,
     workingDirectory,
     tasks: whole('tasks', input.tasks, 1, COUNT_MAX),
     cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, COUNT_MAX),
     memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, INT_MAX),
     licenses,
     os: text('os', input.os, NAME_CHARS_MAX),
-    arch: text('architecture', input.architecture, NAME_CHARS_MAX),
-    estimateS: above0('estimateSeconds', input.estimateSeconds, SECONDS_MAX),
-    benchmark: above0('referenceBenchmark', input.referenceBenchmark, BENCHMARK_MAX),
-    runTimeLimitS: limit === null ? null : above0('runTimeLimitSeconds', limit, SECONDS_MAX),
+    architecture: text('architecture', input.architecture, NAME_CHARS_MAX),
+    estimateS: above0('estimateS', input.estimateS, SECONDS_MAX),
+    benchmark: above0('benchmark', input.benchmark, BENCHMARK_MAX),
+    runTimeLimitS: limit === null ? null : above0('runTimeLimitS', limit, SECONDS_MAX),
     deadline: input.deadline ? input.deadline.getTime() / 1000 : null,
-    inputMb: size('inputMb', input.inputMb),
+    sandboxMb: size('sandboxMb', input.sandboxMb),
     outputMb: size('outputMb', input.outputMb),
     inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
-    originSiteId: origin === null ? null : place('submittingSite', 'site', origin),
+    originSiteId: origin === null ? null : place('originSite', 'site', origin),
     computationShare: amount('computationShare', input.computationShare, 1),
     restartable: input.restartable,
-    simulatedRunS: simulated === null ? null : above0('simulatedRunSeconds', simulated, SECONDS_MAX),
-    simulatedIoS: amount('simulatedIoSeconds', input.simulatedIoSeconds, SECONDS_MAX),
+    simulatedRunS: simulated === null ? null : above0('simulatedRunS', simulated, SECONDS_MAX),
+    simulatedIoS: amount('simulatedIoS', input.simulatedIoS, SECONDS_MAX),
     boost: input.boost,
     held: input.held,
   };

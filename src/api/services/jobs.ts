@@ -179,10 +179,10 @@ export function createJobsService(parts: ServiceParts) {
       ...(typeof filter?.application === 'string'
         ? { application: text('filter.application', filter.application, NAME_CHARS_MAX) }
         : {}),
-      ...(typeof filter?.group === 'string'
-        ? { groupName: text('filter.group', filter.group, NAME_CHARS_MAX) }
+      ...(typeof filter?.groupName === 'string'
+        ? { groupName: text('filter.groupName', filter.groupName, NAME_CHARS_MAX) }
         : {}),
-      ...(filter?.jobGroup ? { groupId: localId('group', filter.jobGroup, 'filter.jobGroup') } : {}),
+      ...(filter?.group ? { groupId: localId('group', filter.group, 'filter.group') } : {}),
       ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
       ...(filter?.submittedBefore ? { submittedBefore: seconds(filter.submittedBefore) } : {}),
       ...(filter?.endedAfter ? { endedFrom: seconds(filter.endedAfter) } : {}),
@@ -303,7 +303,7 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'states, site, user, application, group and jobGroup; or `ids` beside the filter',
+        'states, site, user, application, groupName and group; or `ids` beside the filter',
       );
     }
   }
@@ -314,7 +314,9 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
     ...(filter.application
       ? { application: text('selection.filter.application', filter.application, NAME_CHARS_MAX) }
       : {}),
-    ...(filter.group ? { groupName: text('selection.filter.group', filter.group, NAME_CHARS_MAX) } : {}),
-    ...(filter.jobGroup ? { groupId: localId('group', filter.jobGroup, 'selection.filter.jobGroup') } : {}),
+    ...(filter.groupName
+      ? { groupName: text('selection.filter.groupName', filter.groupName, NAME_CHARS_MAX) }
+      : {}),
+    ...(filter.group ? { groupId: localId('group', filter.group, 'selection.filter.group') } : {}),
   };
 }

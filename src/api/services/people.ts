@@ -134,14 +134,14 @@ export function createPeopleService(parts: ServiceParts) {
 
 /** Absent: as it is; null: no limit. */
 function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number } | null | undefined {
-  const { submissionLimit: limit, submissionPeriodSeconds: periodS } = input;
+  const { submissionLimit: limit, submissionPeriodS: periodS } = input;
   if (limit === undefined && (periodS ?? null) === null) return undefined;
   if (limit === null) return null;
   if (limit === undefined) throw badInput('submissionLimit', limit, 'a limit, with a period');
   if (periodS === null || periodS === undefined)
-    throw badInput('submissionPeriodSeconds', periodS, 'a period, with a limit');
+    throw badInput('submissionPeriodS', periodS, 'a period, with a limit');
   return {
     limit: within('submissionLimit', limit, 0, INT_MAX),
-    periodS: within('submissionPeriodSeconds', periodS, 1, PERIOD_SECONDS_MAX),
+    periodS: within('submissionPeriodS', periodS, 1, PERIOD_SECONDS_MAX),
   };
 }

@@ -37,7 +37,7 @@ export function createRatiosService(parts: ServiceParts) {
   /** The ratio that a job of the viewer's would get which needs nothing in particular. */
   async function ofSimilar(viewer: Viewer, application: string): Promise<JobRatio> {
     await mirror.sync();
-    const nothing = { licenses: [], os: null, arch: null, data: null };
+    const nothing = { licenses: [], os: null, architecture: null, data: null };
     return mirror.grid.history.ratioOf({ application, userId: viewer.userId, ...nothing });
   }
 

@@ -48,7 +48,7 @@ export async function submitted(
       throw new ApiError(
         'QUOTA_EXCEEDED',
         `${asked} jobs asked for, ${used} of ${limit} used within ${periodS} s; ${when ? `admitted from ${when}` : 'never admitted at once'}`,
-        { limit, periodSeconds: periodS, used, asked, freesAt: when },
+        { limit, periodS: periodS, used, asked, freesAt: when },
       );
     }
   }

@@ -219,9 +219,9 @@ function matcher(filter: JobFilter | null, owner: number | null): Matcher {
   const userId = given.user ? localId('user', given.user, 'filter.user') : null;
   const application = given.application ?? null;
   if (application !== null) text('filter.application', application, NAME_CHARS_MAX);
-  const group = given.group ?? null;
-  if (group !== null) text('filter.group', group, NAME_CHARS_MAX);
-  const jobGroup = given.jobGroup ? localId('group', given.jobGroup, 'filter.jobGroup') : null;
+  const groupName = given.groupName ?? null;
+  if (groupName !== null) text('filter.groupName', groupName, NAME_CHARS_MAX);
+  const groupId = given.group ? localId('group', given.group, 'filter.group') : null;
   const submitted = range(given.submittedAfter, given.submittedBefore);
   const ended = range(given.endedAfter, given.endedBefore);
   return {
@@ -234,8 +234,8 @@ function matcher(filter: JobFilter | null, owner: number | null): Matcher {
       (states === null || states.has(event.toState ?? job.state)) &&
       (siteId === null || (event.siteId ?? job.siteId) === siteId) &&
       (application === null || job.application === application) &&
-      (group === null || job.groupName === group) &&
-      (jobGroup === null || job.groupId === jobGroup) &&
+      (groupName === null || job.groupName === groupName) &&
+      (groupId === null || job.groupId === groupId) &&
       (submitted === null || submitted(job.submittedAt)) &&
       (ended === null || (job.endedAt !== null && ended(job.endedAt))),
   };
@@ -264,14 +264,14 @@ function assignment(run: StoredAssignment): Assignment {
     epoch: run.epoch,
     action: ACTIONS[run.state],
     command: run.command,
-    arguments: run.args,
-    environment: run.env,
+    arguments: run.arguments,
+    environment: run.environment,
     workingDirectory: run.workingDirectory,
     tasks: run.tasks,
     cpusPerTask: run.cpusPerTask,
     memoryMbPerTask: run.memoryMbPerTask,
     licenses: run.licenses,
-    runTimeLimitSeconds: run.runTimeLimitS,
+    runTimeLimitS: run.runTimeLimitS,
     arrayIndex: run.arrayIndex,
     application: run.application,
     machines: run.machines.map(({ machineId, name, tasks }) => ({
@@ -279,8 +279,8 @@ function assignment(run: StoredAssignment): Assignment {
       name,
       tasks,
     })),
-    plannedSeconds: run.plannedS,
-    simulatedSeconds: run.simulatedS,
-    simulatedIoSeconds: run.simulatedIoS,
+    plannedS: run.plannedS,
+    simulatedS: run.simulatedS,
+    simulatedIoS: run.simulatedIoS,
   };
 }

@@ -15,8 +15,8 @@ interface Dataset extends Named {
 }
 
 interface LinkValues {
-  bandwidthMbPerSecond: number;
-  rttSeconds: number;
+  bandwidthMbPerS: number;
+  rttS: number;
   loss: number;
   measuredAt: string;
 }
@@ -152,8 +152,8 @@ function addLinks(program: Command): void {
   set.action(async (from: string, to: string, options: { bandwidth: string; rtt: string; loss: string }) => {
     const client = connect();
     const values = {
-      bandwidthMbPerSecond: parseNumber('--bandwidth', options.bandwidth, { min: 0 }),
-      rttSeconds: parseNumber('--rtt', options.rtt, { min: 0 }),
+      bandwidthMbPerS: parseNumber('--bandwidth', options.bandwidth, { min: 0 }),
+      rttS: parseNumber('--rtt', options.rtt, { min: 0 }),
       loss: parseNumber('--loss', options.loss, { min: 0, max: 1 }),
     };
     const links = [{ ...(await ends(client, from, to)), ...values }];
@@ -164,7 +164,7 @@ function addLinks(program: Command): void {
   const load = addCommand(
     list,
     'import <file>',
-    'set many links: a JSON list of { from, to, bandwidthMbPerSecond, rttSeconds, loss }, - for standard input (OPERATOR)',
+    'set many links: a JSON list of { from, to, bandwidthMbPerS, rttS, loss }, - for standard input (OPERATOR)',
   );
   load.action(async (file: string) => {
     const client = connect();
@@ -237,8 +237,8 @@ const datasetTable = (datasets: readonly Dataset[]): string =>
   );
 
 const VALUES = ['MB/S', 'RTT S', 'LOSS'];
-const valuesOf = ({ bandwidthMbPerSecond, rttSeconds, loss }: LinkValues): number[] =>
-  [bandwidthMbPerSecond, rttSeconds, loss].map((value) => Number(value.toPrecision(4)));
+const valuesOf = ({ bandwidthMbPerS, rttS, loss }: LinkValues): number[] =>
+  [bandwidthMbPerS, rttS, loss].map((value) => Number(value.toPrecision(4)));
 
 const linkTable = (links: readonly Link[]): string =>
   table(

@@ -209,7 +209,7 @@ export function secondsBetween(from: string, to: string | null): number {
 
 interface FullJob extends JobLine {
   user: { name: string };
-  group: string | null;
+  groupName: string | null;
   arrayIndex: number | null;
   workingDirectory: string | null;
   tasks: number;
@@ -218,9 +218,9 @@ interface FullJob extends JobLine {
   licenses: string[];
   os: string | null;
   architecture: string | null;
-  estimateSeconds: number;
-  referenceBenchmark: number;
-  runTimeLimitSeconds: number | null;
+  estimateS: number;
+  benchmark: number;
+  runTimeLimitS: number | null;
   deadline: string | null;
   deadlineMissed: boolean;
   priority: number | null;
@@ -238,9 +238,9 @@ interface FullJob extends JobLine {
     exitCode: number | null;
     signal: string | null;
     cause: string | null;
-    cpuSeconds: number | null;
-    ioWaitSeconds: number | null;
-    plannedSeconds: number;
+    cpuS: number | null;
+    ioWaitS: number | null;
+    plannedS: number;
   }[];
 }
 
@@ -254,12 +254,12 @@ function describeJob(job: FullJob): string {
     ['command', [job.command, ...job.arguments].join(' ')],
     ['user', job.user.name],
     ['site', job.site?.name],
-    ['group', job.group],
+    ['group', job.groupName],
     ['array index', job.arrayIndex],
     ['directory', job.workingDirectory],
     ['needs', needs(job)],
-    ['estimate', `${duration(job.estimateSeconds)} on power ${job.referenceBenchmark}`],
-    ['limit', job.runTimeLimitSeconds && duration(job.runTimeLimitSeconds)],
+    ['estimate', `${duration(job.estimateS)} on power ${job.benchmark}`],
+    ['limit', job.runTimeLimitS && duration(job.runTimeLimitS)],
     ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
     [
       'priority',
@@ -281,11 +281,11 @@ function describeJob(job: FullJob): string {
       run.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' '),
       time(run.startedAt),
       run.startedAt ? duration(secondsBetween(run.startedAt, run.endedAt)) : null,
-      duration(run.plannedSeconds),
+      duration(run.plannedS),
       run.cause,
       run.signal ?? run.exitCode,
-      duration(run.cpuSeconds),
-      duration(run.ioWaitSeconds),
+      duration(run.cpuS),
+      duration(run.ioWaitS),
     ]);
     text.push(
       '',

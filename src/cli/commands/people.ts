@@ -15,7 +15,7 @@ interface User {
   role: string;
   quotaShare: number;
   active: boolean;
-  submissionQuota: { limit: number; periodSeconds: number; used: number } | null;
+  submissionQuota: { limit: number; periodS: number; used: number } | null;
 }
 
 interface ApiKey {
@@ -169,7 +169,7 @@ function quotaChanges({ share, limit, period }: QuotaOptions): object {
       submissionLimit: limit === 'none' ? null : parseNumber('--limit', limit, { min: 0, integer: true }),
     }),
     ...(limit !== 'none' &&
-      period !== undefined && { submissionPeriodSeconds: Math.ceil(parseDuration('--period', period)) }),
+      period !== undefined && { submissionPeriodS: Math.ceil(parseDuration('--period', period)) }),
   };
 }
 
@@ -182,7 +182,7 @@ function userTable(users: readonly User[]): string {
       user.role,
       user.class,
       user.quotaShare,
-      quota && `${quota.used} of ${quota.limit} in ${duration(quota.periodSeconds)}`,
+      quota && `${quota.used} of ${quota.limit} in ${duration(quota.periodS)}`,
       user.active ? 'yes' : 'no',
     ]),
   );

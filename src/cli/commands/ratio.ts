@@ -13,8 +13,8 @@ interface Point {
   at: string;
   job: { id: string } | null;
   site: Named;
-  turnaroundSeconds: number;
-  ioSeconds: number;
+  turnaroundS: number;
+  ioS: number;
   runs: number;
   computation: number;
 }
@@ -153,12 +153,12 @@ function describe({ application, computation, source, runs, history }: Ratio): s
 }
 
 const rowsOf = (points: readonly Point[]): unknown[][] =>
-  points.map(({ at, job, site, turnaroundSeconds, ioSeconds, runs, computation }) => [
+  points.map(({ at, job, site, turnaroundS, ioS, runs, computation }) => [
     time(at),
     job?.id ?? '-',
     site.name,
-    duration(turnaroundSeconds),
-    duration(ioSeconds),
+    duration(turnaroundS),
+    duration(ioS),
     runs,
     Number((100 * computation).toFixed(1)),
   ]);

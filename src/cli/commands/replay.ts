@@ -151,7 +151,11 @@ async function replay(
 
     const signal = interruption();
     const beganMs = Date.now();
-    const toInput = (job: SimJob): JobInput => ({ ...inputOf(job, name, speed), group, ...place?.platform });
+    const toInput = (job: SimJob): JobInput => ({
+      ...inputOf(job, name, speed),
+      groupName: group,
+      ...place?.platform,
+    });
     const submitted = await submitInTime(client, jobs, speed, toInput, signal);
     const ended =
       options.wait && !signal.aborted ? await waitForEnds(client, group, submitted, signal) : null;
@@ -173,12 +177,12 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
   return {
     name: `${trace} ${sourceId}`,
     application: trace,
-    // What a process agent runs; a simulated one goes by simulatedRunSeconds.
+    // What a process agent runs; a simulated one goes by simulatedRunS.
     command: 'sleep',
     arguments: [seconds.toFixed(3)],
     tasks: job.cpusPerTask,
-    estimateSeconds: job.estimate / speed,
-    simulatedRunSeconds: seconds,
+    estimateS: job.estimateS / speed,
+    simulatedRunS: seconds,
   };
 }
 
@@ -233,9 +237,9 @@ async function submitInTime(
   toInput: (job: SimJob) => JobInput,
   signal: AbortSignal,
 ): Promise<number> {
-  const origin = jobs[0]!.job.submit;
+  const origin = jobs[0]!.job.submittedAt;
   const beganMs = Date.now();
-  const dueMs = (job: SimJob): number => beganMs + ((job.job.submit - origin) / speed) * 1000;
+  const dueMs = (job: SimJob): number => beganMs + ((job.job.submittedAt - origin) / speed) * 1000;
   const bar = progress('submitted', jobs.length);
   let next = 0;
   try {
@@ -284,7 +288,8 @@ async function waitForEnds(
   signal: AbortSignal,
 ): Promise<Ended> {
   const countOf = async (states: readonly string[]): Promise<number> =>
-    (await client.request<{ jobCount: number }>(JOB_COUNT, { filter: { group, states } })).jobCount;
+    (await client.request<{ jobCount: number }>(JOB_COUNT, { filter: { groupName: group, states } }))
+      .jobCount;
   const live = jobStates.filter((state) => !isTerminal(state));
   const bar = progress('ended', submitted);
   try {

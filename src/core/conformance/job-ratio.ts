@@ -65,7 +65,7 @@ export const jobRatioRules: Rules = {
 function accessS(transfers: RankInput['sites'][number]['transfers']): number {
   const catalog = new DataCatalog();
   const inputs = transfers.map(({ sizeMb, bandwidthMbPerS }, i) => {
-    const link = { fromSiteId: i + 1, toSiteId: 0, bandwidthMbS: bandwidthMbPerS, rttS: 0, loss: 0 };
+    const link = { fromSiteId: i + 1, toSiteId: 0, bandwidthMbPerS: bandwidthMbPerS, rttS: 0, loss: 0 };
     catalog.setLink(link);
     return { sizeMb, siteId: i + 1 };
   });

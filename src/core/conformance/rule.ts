@@ -5,4 +5,4 @@ import { plainJob } from '../model.js';
 export type Rules = Record<string, (input: never) => unknown>;
 
 /** What the vectors leave out because the rule does not look at it. */
-export const anyJob = plainJob({ id: 0, userId: 0, submit: 0, estimate: 1 });
+export const anyJob = plainJob({ id: 0, userId: 0, submittedAt: 0, estimateS: 1 });

@@ -11,8 +11,8 @@ import { anyJob, type Rules } from './rule.js';
 
 export const twoLevelRules: Rules = {
   ms_priority: (input: MsInput) => {
-    const { deadline, estimate, submit, userClass, licenses } = input.job;
-    const job = { deadline, estimate, submit, userClass, licenses: licenses };
+    const { deadline, estimate: estimateS, submit: submittedAt, userClass, licenses } = input.job;
+    const job = { deadline, estimateS, submittedAt, userClass, licenses };
     const policy = {
       maxDelta: input.max,
       weights: input.weights,
@@ -48,10 +48,13 @@ export const twoLevelRules: Rules = {
     const requirements = new Requirements();
     const queue = new JobQueue();
     const requests = new Map<string, number>();
-    const slots = input.queue.map(({ licenses, ...given }, id) => {
+    const slots = input.queue.map(({ licenses, submit, estimate, benchmark, deadline }, id) => {
       const job: Job = {
         ...anyJob,
-        ...given,
+        submittedAt: submit,
+        estimateS: estimate,
+        benchmark,
+        deadline,
         id,
         licenses: [...licenses].sort(),
       };

@@ -6,16 +6,16 @@
 import type { Dataset, Job, JobInput, Link } from '../model.js';
 
 /** What a way through the network is like. */
-export type LinkQuality = Pick<Link, 'bandwidthMbS' | 'rttS' | 'loss'>;
+export type LinkQuality = Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'>;
 
 /** Between two sites of which nothing is known. */
-export const UNKNOWN_LINK: LinkQuality = { bandwidthMbS: 10, rttS: 0.1, loss: 0 };
+export const UNKNOWN_LINK: LinkQuality = { bandwidthMbPerS: 10, rttS: 0.1, loss: 0 };
 /** Within a site nothing is moved. */
-const LOCAL: LinkQuality = { bandwidthMbS: Infinity, rttS: 0, loss: 0 };
+const LOCAL: LinkQuality = { bandwidthMbPerS: Infinity, rttS: 0, loss: 0 };
 
 /** Seconds to send so much: round trip and transfer, longer by what is lost and sent again (diana.md, network cost). */
-export const sendS = ({ rttS, bandwidthMbS, loss }: LinkQuality, sizeMb: number): number =>
-  (rttS + sizeMb / bandwidthMbS) / (1 - loss);
+export const sendS = ({ rttS, bandwidthMbPerS, loss }: LinkQuality, sizeMb: number): number =>
+  (rttS + sizeMb / bandwidthMbPerS) / (1 - loss);
 
 export class DataCatalog {
   /** Changes whenever a dataset or a link does: what was worked out before may no longer hold. */
@@ -39,9 +39,9 @@ export class DataCatalog {
 
   /** Adds a link or replaces what is known of it. Throws on a bandwidth, time or loss that cannot be. */
   setLink(link: Link): void {
-    const { bandwidthMbS, rttS, loss } = link;
-    if (!(bandwidthMbS > 0))
-      throw new Error(`link.bandwidthMbS is ${bandwidthMbS}; accepted is a number above 0`);
+    const { bandwidthMbPerS, rttS, loss } = link;
+    if (!(bandwidthMbPerS > 0))
+      throw new Error(`link.bandwidthMbPerS is ${bandwidthMbPerS}; accepted is a number above 0`);
     if (!(rttS >= 0)) throw new Error(`link.rttS is ${rttS}; accepted is a number from 0`);
     if (!(loss >= 0 && loss < 1))
       throw new Error(`link.loss is ${loss}; accepted is a number from 0, below 1`);
@@ -89,17 +89,17 @@ export class DataCatalog {
   /** Seconds that it takes to bring the job's output from the site to where it was submitted. */
   returnS({ data }: Pick<Job, 'data'>, siteId: number): number {
     if (data === null || data.originSiteId === null || data.outputMb === 0) return 0;
-    return data.outputMb / this.link(siteId, data.originSiteId).bandwidthMbS;
+    return data.outputMb / this.link(siteId, data.originSiteId).bandwidthMbPerS;
   }
 
   /** Seconds that it takes to bring one input to the site. */
   inputS(input: JobInput, siteId: number): number {
-    if ('siteId' in input) return input.sizeMb / this.link(input.siteId, siteId).bandwidthMbS;
+    if ('siteId' in input) return input.sizeMb / this.link(input.siteId, siteId).bandwidthMbPerS;
     const dataset = this.datasets.get(input.datasetId);
     // Without a replica nobody can say from where: it costs the same everywhere.
     if (dataset === undefined || dataset.siteIds.length === 0) return 0;
     let best = 0;
-    for (const from of dataset.siteIds) best = Math.max(best, this.link(from, siteId).bandwidthMbS);
+    for (const from of dataset.siteIds) best = Math.max(best, this.link(from, siteId).bandwidthMbPerS);
     return dataset.sizeMb / best;
   }
 }

@@ -15,8 +15,11 @@ export interface JobRatio {
 }
 
 /** The kinds of resource that a job needs, as a key: jobs that need the same are similar. */
-export const resourceKinds = ({ licenses, os, arch }: Pick<Job, 'licenses' | 'os' | 'arch'>): string =>
-  JSON.stringify([os, arch, ...licenses]);
+export const resourceKinds = ({
+  licenses,
+  os,
+  architecture,
+}: Pick<Job, 'licenses' | 'os' | 'architecture'>): string => JSON.stringify([os, architecture, ...licenses]);
 
 /** One run as it enters the averages. */
 export interface ObservedRun {
@@ -138,7 +141,7 @@ export class JobHistory {
    * The ratio of a job's application; of one that never ran, that of the same user's runs that needed the same kinds of
    * resource, failing these everybody's, failing these what the submission declares, failing that one half.
    */
-  ratioOf(job: Pick<Job, 'application' | 'userId' | 'licenses' | 'os' | 'arch' | 'data'>): JobRatio {
+  ratioOf(job: Pick<Job, 'application' | 'userId' | 'licenses' | 'os' | 'architecture' | 'data'>): JobRatio {
     const own = this.applications.get(job.application);
     if (own !== undefined) return own.ratio;
     const kinds = resourceKinds(job);

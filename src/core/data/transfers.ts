@@ -43,7 +43,7 @@ export class Transfers {
       if ('siteId' in input) {
         const links = this.linksFrom(input.siteId);
         for (let i = 0; i < links.length; i++)
-          (this.access[i] as number) += input.sizeMb / (links[i] as LinkQuality).bandwidthMbS;
+          (this.access[i] as number) += input.sizeMb / (links[i] as LinkQuality).bandwidthMbPerS;
       } else {
         const seconds = this.datasetS(input.datasetId);
         for (let i = 0; i < seconds.length; i++) (this.access[i] as number) += seconds[i] as number;
@@ -57,7 +57,7 @@ export class Transfers {
     if (data === null || data.originSiteId === null || data.outputMb === 0) return this.nothing;
     const links = this.linksTo(data.originSiteId);
     for (let i = 0; i < links.length; i++)
-      this.output[i] = data.outputMb / (links[i] as LinkQuality).bandwidthMbS;
+      this.output[i] = data.outputMb / (links[i] as LinkQuality).bandwidthMbPerS;
     return this.output;
   }
 

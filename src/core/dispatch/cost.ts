@@ -59,7 +59,7 @@ export class SiteCosts {
   ): CostTerms {
     const weights = weightsFor(computation, this.rules);
     const { total: power, benchmark } = this.powers.of(requirement.signature);
-    const work = job.estimate * job.benchmark;
+    const work = job.estimateS * job.benchmark;
     const { length } = indices;
     const total: number[] = new Array(length);
     const compute: number[] = new Array(length);

@@ -117,7 +117,7 @@ export class DianaDispatch implements DispatchPass {
         else strays.push({ job, requirement, eligibility, from });
       }
     });
-    return strays.sort((a, b) => a.job.submit - b.job.submit || a.job.id - b.job.id);
+    return strays.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
   }
 
   /** From each meta-queue the next jobs, as long as the local queue has room. */

@@ -143,4 +143,4 @@ export class MetaQueue {
   }
 }
 
-const byArrival = (a: Job, b: Job): number => a.submit - b.submit || a.id - b.id;
+const byArrival = (a: Job, b: Job): number => a.submittedAt - b.submittedAt || a.id - b.id;

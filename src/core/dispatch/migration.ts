@@ -156,7 +156,7 @@ export class Migration {
   ): void {
     const there = this.bundles[to] as Map<number, Bundle>;
     this.migrating.add(groupId);
-    items.sort((a, b) => a.job.submit - b.job.submit || a.job.id - b.job.id);
+    items.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
     for (const bundled of items) {
       const { job, standing } = bundled;
       if (plan.full) {

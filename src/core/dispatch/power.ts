@@ -7,7 +7,7 @@ import type { Signature } from '../resources/requirements.js';
 import type { Able, MachineState, SiteResources } from '../resources/site-resources.js';
 
 /** Work of a job over all its processors, in units of power·seconds: divided by a site's power it is seconds. */
-export const workOf = ({ estimate, benchmark, tasks, cpusPerTask }: Job): number =>
+export const workOf = ({ estimateS: estimate, benchmark, tasks, cpusPerTask }: Job): number =>
   estimate * benchmark * tasks * cpusPerTask;
 
 /** Processors that a job takes while it runs. */

@@ -241,8 +241,8 @@ export class QueuesDispatch implements DispatchPass {
         level: null,
         priorityTerms: {
           tasks: job.tasks,
-          work: job.estimate * job.benchmark,
-          waited: this.now - job.submit,
+          work: job.estimateS * job.benchmark,
+          waited: this.now - job.submittedAt,
         },
       },
     };
@@ -273,7 +273,7 @@ export class QueuesDispatch implements DispatchPass {
     const placement = placeNow(requirement, able);
     if (placement === null) return null;
     const { now } = this;
-    const plannedEnd = now + (job.estimate * job.benchmark) / placement.benchmark;
+    const plannedEnd = now + (job.estimateS * job.benchmark) / placement.benchmark;
     const pools =
       able.pools.length === 0
         ? []

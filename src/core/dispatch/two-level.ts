@@ -80,7 +80,7 @@ export class TwoLevelDispatch implements DispatchPass {
       priority: choice.priority,
       boost: job.boost,
     });
-    const work = job.estimate * job.benchmark;
+    const work = job.estimateS * job.benchmark;
     choice.site.load.add(priority, work);
     this.moves.push({ site: choice.site, priority, work });
     const margin = marginOf(job);

@@ -141,7 +141,7 @@ export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number
   const requirement = grid.requirementOf(job);
   const able = entry.resources.able(requirement.signature);
   if (whyNeverFits(requirement, able) !== null) return null;
-  const work = job.estimate * job.benchmark;
+  const work = job.estimateS * job.benchmark;
   const claims = new Claims(grid, entry.site.id, now);
   if (!entry.resources.foreseeable) return startsNow(entry, requirement, able, work, now, claims);
   const view = {

@@ -113,7 +113,7 @@ export function claimOf(grid: Grid, reservation: Reservation, now: number): Clai
     siteId,
     madeAt,
     at,
-    end: at + (job.estimate * job.benchmark) / benchmark,
+    end: at + (job.estimateS * job.benchmark) / benchmark,
     licenseIds,
   };
 }

@@ -139,7 +139,7 @@ export function promisedStart(view: View, job: Job): Opening | null {
   takeInOrder(ids, promised, places, now);
   const own = promised[ids.indexOf(job.id)];
   const able = entry.resources.able(requirement.signature);
-  return own ?? places.profile.earliest(requirement, able, job.estimate * job.benchmark);
+  return own ?? places.profile.earliest(requirement, able, job.estimateS * job.benchmark);
 }
 
 type View = Pick<SitePass, 'grid' | 'entry' | 'claims' | 'now'>;

@@ -60,9 +60,9 @@ export class JobQueue {
     this.jobs[slot] = job;
     this.requirements[slot] = requirement;
     this.ids[slot] = job.id;
-    this.submits[slot] = job.submit;
-    this.works[slot] = job.estimate * job.benchmark;
-    this.estimates[slot] = job.estimate;
+    this.submits[slot] = job.submittedAt;
+    this.works[slot] = job.estimateS * job.benchmark;
+    this.estimates[slot] = job.estimateS;
     this.deadlines[slot] = job.deadline ?? Infinity;
     this.boosts[slot] = job.boost;
     this.priorities[slot] = priority;

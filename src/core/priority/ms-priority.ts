@@ -9,11 +9,11 @@ export interface MsPriority extends MsTerms {
   priority: number;
 }
 
-type MsJob = Pick<Job, 'submit' | 'estimate' | 'deadline' | 'userClass' | 'licenses'>;
+type MsJob = Pick<Job, 'submittedAt' | 'estimateS' | 'deadline' | 'userClass' | 'licenses'>;
 
 /** Seconds by which the job can start late and still meet its deadline; null when it has none. */
-export function marginOf(job: Pick<Job, 'submit' | 'estimate' | 'deadline'>): number | null {
-  return job.deadline === null ? null : job.deadline - job.estimate - job.submit;
+export function marginOf(job: Pick<Job, 'submittedAt' | 'estimateS' | 'deadline'>): number | null {
+  return job.deadline === null ? null : job.deadline - job.estimateS - job.submittedAt;
 }
 
 /**
@@ -29,7 +29,7 @@ export function msPriority(
 ): MsPriority {
   const max = policy.maxDelta;
   const margin = marginOf(job);
-  const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimate, max);
+  const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimateS, max);
   const licenses = licensesDelta(job.licenses.length, licenseKinds, max);
   const user = userDelta(job.userClass, policy);
   const { weights } = policy;

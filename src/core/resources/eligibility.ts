@@ -100,7 +100,7 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
   const platform = {
     ...signature,
     licenses: [],
-    key: JSON.stringify([signature.os, signature.arch]),
+    key: JSON.stringify([signature.os, signature.architecture]),
   };
   const met = { platform: false, licenses: false, cpus: false, memory: false };
   for (const { resources } of sites) {

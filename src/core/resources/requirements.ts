@@ -9,7 +9,7 @@ import type { Eligibility } from './eligibility.js';
 export interface Signature {
   readonly key: string;
   readonly os: string | null;
-  readonly arch: string | null;
+  readonly architecture: string | null;
   /** Kinds, sorted. */
   readonly licenses: readonly string[];
 }
@@ -59,15 +59,15 @@ export class Requirements {
   }
 
   private find(job: Job): Requirement {
-    const plain = job.licenses.length === 0 && job.os === null && job.arch === null;
-    const key = plain ? PLAIN : JSON.stringify([job.os, job.arch, ...job.licenses]);
+    const plain = job.licenses.length === 0 && job.os === null && job.architecture === null;
+    const key = plain ? PLAIN : JSON.stringify([job.os, job.architecture, ...job.licenses]);
     let group = this.bySignature.get(key);
     if (group === undefined) {
       group = {
         signature: {
           key,
           os: job.os,
-          arch: job.arch,
+          architecture: job.architecture,
           licenses: [...job.licenses],
         },
         byShape: new Map(),

@@ -192,8 +192,8 @@ export class SiteResources {
       ({ machine }) =>
         accept(machine) &&
         (signature.os === null || signature.os === machine.os) &&
-        (signature.arch === null || signature.arch === machine.arch) &&
-        pools.every((kindPools) => kindPools.some((pool) => machine.licenses.includes(pool.license.id))),
+        (signature.architecture === null || signature.architecture === machine.architecture) &&
+        pools.every((kindPools) => kindPools.some((pool) => machine.licenseIds.includes(pool.license.id))),
     );
     return {
       shared: this.shared,

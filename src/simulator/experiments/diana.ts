@@ -210,7 +210,7 @@ class UsersSink implements Sink {
   private readonly jobs: number[] = [];
   private readonly sumS: number[] = [];
 
-  ended({ job: { userId, submit } }: SimJob, _index: number, _run: Run, at: number): void {
+  ended({ job: { userId, submittedAt: submit } }: SimJob, _index: number, _run: Run, at: number): void {
     this.jobs[userId - 1] = (this.jobs[userId - 1] ?? 0) + 1;
     this.sumS[userId - 1] = (this.sumS[userId - 1] ?? 0) + at - submit;
   }
@@ -232,7 +232,7 @@ function sitesOf(random: RandomStream, sites: number, cpusPerNode: number): Worl
 }
 
 const anyLink = (random: RandomStream) => (): Omit<Link, 'fromSiteId' | 'toSiteId'> => ({
-  bandwidthMbS: MBIT * logUniform(random, 10, 1000),
+  bandwidthMbPerS: MBIT * logUniform(random, 10, 1000),
   rttS: random.uniform(0.01, 0.2),
   loss: random.uniform(0, 0.02),
 });
@@ -296,7 +296,7 @@ export function dataWorkload(seed: number, run: number, count: number, bandwidth
   const grid = new RandomStream(seed, `diana-grid-${run}`);
   const draws = new RandomStream(seed, `diana-data-${run}`);
   const from = origins(new RandomStream(seed, `diana-origins-${run}`), count, SITES);
-  const link = { bandwidthMbS: MBIT * bandwidthMbits, rttS: 0.1, loss: 0.01 };
+  const link = { bandwidthMbPerS: MBIT * bandwidthMbits, rttS: 0.1, loss: 0.01 };
   const world = {
     ...sitesOf(grid, SITES, 1),
     links: linksBetween(SITES, () => link),

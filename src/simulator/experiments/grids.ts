@@ -38,8 +38,8 @@ export function gridOf(shapes: readonly SiteShape[]): World {
         memoryMb: 0,
         benchmark: power,
         os: '',
-        arch: '',
-        licenses: [],
+        architecture: '',
+        licenseIds: [],
         available: true,
       })),
     ),
@@ -70,8 +70,8 @@ export function rootJob(
   return {
     job: plainJob({
       id,
-      submit: 0,
-      estimate: runS + ioS,
+      submittedAt: 0,
+      estimateS: runS + ioS,
       groupId: 1,
       ...given,
     }),
@@ -114,7 +114,7 @@ export class TimesSink implements Sink {
 
   ended({ job }: SimJob, _index: number, { start }: Run, at: number): void {
     this.ran++;
-    this.queueS += start - job.submit;
+    this.queueS += start - job.submittedAt;
     this.executionS += at - start;
     this.lastEnd = at;
   }
@@ -125,7 +125,7 @@ export class TimesSink implements Sink {
     if (ran < jobs.length) throw new Error(`${jobs.length - ran} of ${jobs.length} jobs did not run`);
     const queueS = this.queueS / ran;
     const executionS = this.executionS / ran;
-    const makespanS = this.lastEnd - (jobs[0] as SimJob).job.submit;
+    const makespanS = this.lastEnd - (jobs[0] as SimJob).job.submittedAt;
     return { queueS, executionS, turnaroundS: queueS + executionS, makespanS };
   }
 }

@@ -58,8 +58,8 @@ const LOAD = 0.5;
 export const TYPES = ['computing', 'reading'] as const;
 type Type = (typeof TYPES)[number];
 const SHAPES = {
-  computing: { leastS: 300, mostS: 900, inputMb: 100 },
-  reading: { leastS: 30, mostS: 90, inputMb: 10_000 },
+  computing: { leastS: 300, mostS: 900, sandboxMb: 100 },
+  reading: { leastS: 30, mostS: 90, sandboxMb: 10_000 },
 } as const;
 
 /** The paper's Table 1: for each job the sites, best first. */
@@ -116,7 +116,7 @@ export function settingOf(seed: number, run: number): Setting {
     (): SiteShape => ({ nodes: random.integer(4, 8), cpusPerNode: 1, power: random.uniform(1, 4) }),
   );
   const links = linksBetween(SITES, () => ({
-    bandwidthMbS: MBIT * logUniform(random, 10, 1000),
+    bandwidthMbPerS: MBIT * logUniform(random, 10, 1000),
     rttS: 0.05,
     loss: 0,
   }));
@@ -125,7 +125,7 @@ export function settingOf(seed: number, run: number): Setting {
       const siteIds = new Set([random.integer(1, SITES), random.integer(1, SITES)]);
       const dataset = {
         id: t * APPLICATIONS_OF_A_TYPE + i + 1,
-        sizeMb: SHAPES[type].inputMb,
+        sizeMb: SHAPES[type].sandboxMb,
         siteIds: [...siteIds].sort((a, b) => a - b),
       };
       return { name: `${type}-${i + 1}`, type, dataset };
@@ -163,7 +163,7 @@ export function jobsOf(
   let submit = 0;
   return drawn.map((job, i) => {
     if (interArrival > 0) submit += arrivals.exponential(interArrival);
-    return rootJob(i + 1, { ...job, submit });
+    return rootJob(i + 1, { ...job, submittedAt: submit });
   });
 }
 

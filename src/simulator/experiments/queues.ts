@@ -74,8 +74,8 @@ export function queueJobs(seed: number, run: number, servers: number, count: num
     return {
       job: plainJob({
         id: i + 1,
-        submit,
-        estimate: runS,
+        submittedAt: submit,
+        estimateS: runS,
       }),
       sourceId: i + 1,
       runS,
@@ -97,7 +97,7 @@ function meanResponse(servers: number, jobs: readonly SimJob[]): number {
   const ends = simulatedEnds(servers, jobs);
   const first = Math.floor(jobs.length * WARM_UP);
   let sum = 0;
-  for (let i = first; i < jobs.length; i++) sum += (ends[i] as number) - (jobs[i] as SimJob).job.submit;
+  for (let i = first; i < jobs.length; i++) sum += (ends[i] as number) - (jobs[i] as SimJob).job.submittedAt;
   return sum / (jobs.length - first);
 }
 

@@ -137,7 +137,7 @@ export function meanResponse(policy: HierarchyPolicy, jobs: readonly SimJob[]): 
   let count = 0;
   let sum = 0;
   const ended = (job: SimJob, _index: number, _run: unknown, at: number): void => {
-    if (++count > WARM_UP) sum += at - job.job.submit;
+    if (++count > WARM_UP) sum += at - job.job.submittedAt;
   };
   const options = {
     policy: policyDocument(policy),
@@ -178,7 +178,7 @@ const santosoWorld: World = {
   }),
   machines: Array.from({ length: SITES * MACHINES_PER_SITE }, (_, i): Machine => {
     const siteId = 1 + Math.floor(i / MACHINES_PER_SITE);
-    const plain = { memoryMb: 0, benchmark: 1, os: '', arch: '', licenses: [], available: true };
+    const plain = { memoryMb: 0, benchmark: 1, os: '', architecture: '', licenseIds: [], available: true };
     return { ...plain, id: i + 1, siteId, cpus: 1, maxTasks: TASKS_PER_MACHINE };
   }),
   licenses: [],
@@ -204,8 +204,8 @@ export function santosoJobs(seed: number, run: number, interArrival: number): Si
     return {
       job: plainJob({
         id: i + 1,
-        submit,
-        estimate: runS,
+        submittedAt: submit,
+        estimateS: runS,
         tasks,
       }),
       sourceId: i + 1,

@@ -100,14 +100,14 @@ export function paperWorld(seed: number): World {
         memoryMb: 0,
         benchmark: random.integer(100, 500),
         os: '',
-        arch: '',
-        licenses: able.map(({ id }) => id),
+        architecture: '',
+        licenseIds: able.map(({ id }) => id),
         available: true,
       };
     }),
   );
   for (const license of licenses) {
-    const able = machines.filter((machine) => machine.licenses.includes(license.id)).length;
+    const able = machines.filter((machine) => machine.licenseIds.includes(license.id)).length;
     license.copies = Math.round(able * random.uniform(0.5, 0.7));
   }
   return { sites, machines, licenses, changes: [] };
@@ -129,8 +129,8 @@ export function paperJobs(seed: number, run: number, interArrival: number, count
       job: plainJob({
         id: i + 1,
         userClass: CLASSES[draws.integer(0, 2)] as UserClass,
-        submit,
-        estimate,
+        submittedAt: submit,
+        estimateS: estimate,
         benchmark: draws.integer(100, 500),
         deadline: hasDeadline ? submit + estimate + margin : null,
         cpusPerTask: draws.integer(CPUS.least, CPUS.most),
@@ -168,7 +168,7 @@ export function simulateMode(world: World, jobs: readonly SimJob[], mode: Mode, 
   const { waiting } = runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [sink]);
   if (waiting > 0) throw new Error(`${waiting} jobs could not run`);
   const work = (which: readonly number[]): number =>
-    which.reduce((sum, i) => sum + (jobs[i] as SimJob).job.estimate * (jobs[i] as SimJob).job.benchmark, 0);
+    which.reduce((sum, i) => sum + (jobs[i] as SimJob).job.estimateS * (jobs[i] as SimJob).job.benchmark, 0);
   const everyone = jobs.map((_, i) => i);
   const bySite = world.sites.map(({ id }) => everyone.filter((i) => siteOf[i] === id));
   const missed = (which: readonly number[]): number => {
@@ -182,7 +182,7 @@ export function simulateMode(world: World, jobs: readonly SimJob[], mode: Mode, 
     const undated = which.filter((i) => (jobs[i] as SimJob).job.deadline === null);
     const sum = undated.reduce((total, i) => {
       const run = (end[i] as number) - (start[i] as number);
-      return total + ((end[i] as number) - (jobs[i] as SimJob).job.submit) / run;
+      return total + ((end[i] as number) - (jobs[i] as SimJob).job.submittedAt) / run;
     }, 0);
     return ratio(sum, undated.length);
   };
@@ -190,7 +190,7 @@ export function simulateMode(world: World, jobs: readonly SimJob[], mode: Mode, 
     const which = bySite[site] as number[];
     return usageOver(
       which.map((i) => ({
-        submit: (jobs[i] as SimJob).job.submit,
+        submit: (jobs[i] as SimJob).job.submittedAt,
         start: start[i] as number,
         end: end[i] as number,
         needs: needs(i),
@@ -327,7 +327,7 @@ function explanation(seed: number, cells: readonly Cell[]): string {
   const jobs = paperJobs(seed, 0, 0);
   const power = machines.reduce((sum, { cpus, benchmark }) => sum + cpus * benchmark, 0);
   const work =
-    jobs.reduce((sum, { job }) => sum + job.cpusPerTask * job.estimate * job.benchmark, 0) / jobs.length;
+    jobs.reduce((sum, { job }) => sum + job.cpusPerTask * job.estimateS * job.benchmark, 0) / jobs.length;
   const secondsPerJob = work / power;
   return [
     'Where the shares come nearest to those of the machines depends on how fast the machines are: of the rates in the first',

@@ -86,7 +86,7 @@ export function plotRecord(
 
 function waitSteps(jobs: readonly SimJob[], { starts, ends }: MemorySink): WaitStep[] {
   const waits = starts
-    .map((start, i) => start - (jobs[i] as SimJob).job.submit)
+    .map((start, i) => start - (jobs[i] as SimJob).job.submittedAt)
     .filter((_, i) => ended(ends, i));
   waits.sort();
   const steps: WaitStep[] = [];
@@ -109,7 +109,7 @@ function usageOf(
   processors: number,
   timeShared: boolean,
 ): Usage {
-  const fromS = jobs[0]?.job.submit ?? 0;
+  const fromS = jobs[0]?.job.submittedAt ?? 0;
   const toS = ends.reduce((last, end) => (end > last ? end : last), fromS);
   const binS =
     BIN_WIDTHS_S.find((width) => toS - fromS <= MAX_BINS * width) ??
@@ -123,8 +123,8 @@ function usageOf(
     const { job } = simJob;
     const cpus = job.tasks * job.cpusPerTask;
     const startS = ended(ends, i) ? (starts[i] as number) : toS;
-    queuedJobs.add(job.submit, startS, 1);
-    queuedCpus.add(job.submit, startS, cpus);
+    queuedJobs.add(job.submittedAt, startS, 1);
+    queuedCpus.add(job.submittedAt, startS, cpus);
     if (!ended(ends, i)) return;
     const endS = ends[i] as number;
     used.add(startS, endS, timeShared ? (cpus * computingS(simJob)) / (endS - startS) : cpus);
@@ -200,7 +200,7 @@ interface Open {
 }
 
 function defaultFromS(jobs: readonly SimJob[]): number {
-  const submitted = (index: number): number => jobs[index]?.job.submit ?? 0;
+  const submitted = (index: number): number => jobs[index]?.job.submittedAt ?? 0;
   const whole = submitted(jobs.length - 1) - submitted(0) <= DEFAULT_WINDOW_S;
   return submitted(whole ? 0 : Math.floor(jobs.length / 2));
 }

@@ -2,7 +2,7 @@
  * Live runs of a site as its agent must know them. simulatedS: on the slowest of the run's machines, which all of its tasks wait for.
  * Needs runs as r, jobs as j, and `slowest` as s.
  */
-const assignment = `json_build_object('jobId', j.id, 'epoch', r.epoch, 'state', j.state, 'command', j.command, 'args', j.args, 'env', j.env,
+const assignment = `json_build_object('jobId', j.id, 'epoch', r.epoch, 'state', j.state, 'command', j.command, 'arguments', j.arguments, 'environment', j.environment,
     'workingDirectory', j.working_directory, 'tasks', j.tasks, 'cpusPerTask', j.cpus_per_task, 'memoryMbPerTask', j.memory_mb_per_task,
     'licenses', j.licenses, 'runTimeLimitS', j.run_time_limit_s, 'arrayIndex', j.array_index, 'application', j.application,
     'plannedS', r.planned_s, 'simulatedS', j.simulated_run_s * j.benchmark / s.power,

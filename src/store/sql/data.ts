@@ -3,7 +3,7 @@
 /** What schedulers know of a dataset and of a link; alias v. */
 export const dataset = `json_build_object('id', v.id, 'sizeMb', v.size_mb,
   'siteIds', (SELECT coalesce(json_agg(site_id ORDER BY site_id), '[]') FROM dataset_replicas WHERE dataset_id = v.id))`;
-export const link = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id, 'bandwidthMbS', v.bandwidth_mb_s,
+export const link = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id, 'bandwidthMbPerS', v.bandwidth_mb_per_s,
   'rttS', v.rtt_s, 'loss', v.loss)`;
 
 /** $1: sites. Answers ids of those that are in service, which stay it until the end of the transaction. */
@@ -56,11 +56,11 @@ export const removeSiteMeasurements =
 export const putLinks = (row: string): string => `
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::integer[], $2::integer[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
-    AS t (from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, place)
+    AS t (from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, place)
 ), put AS (
-  INSERT INTO links (from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, measured_at, source)
-    SELECT from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, to_timestamp($6::float8), 'ADMIN' FROM given ORDER BY 1, 2
-    ON CONFLICT (from_site_id, to_site_id) DO UPDATE SET bandwidth_mb_s = excluded.bandwidth_mb_s, rtt_s = excluded.rtt_s,
+  INSERT INTO links (from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, measured_at, source)
+    SELECT from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, to_timestamp($6::float8), 'ADMIN' FROM given ORDER BY 1, 2
+    ON CONFLICT (from_site_id, to_site_id) DO UPDATE SET bandwidth_mb_per_s = excluded.bandwidth_mb_per_s, rtt_s = excluded.rtt_s,
       loss = excluded.loss, measured_at = excluded.measured_at, source = excluded.source
   RETURNING *
 )
@@ -75,10 +75,10 @@ export const removeMeasurements = 'DELETE FROM link_measurements WHERE from_site
 
 /** $1: from; $2: to; $3: bandwidths; $4: round-trip times; $5: losses; $6: now. Distinct links. */
 export const insertMeasurements = `
-INSERT INTO link_measurements (from_site_id, to_site_id, at, bandwidth_mb_s, rtt_s, loss)
-  SELECT from_site_id, to_site_id, to_timestamp($6::float8), bandwidth_mb_s, rtt_s, loss
+INSERT INTO link_measurements (from_site_id, to_site_id, at, bandwidth_mb_per_s, rtt_s, loss)
+  SELECT from_site_id, to_site_id, to_timestamp($6::float8), bandwidth_mb_per_s, rtt_s, loss
     FROM unnest($1::integer[], $2::integer[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
-      AS t (from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, place) ORDER BY place`;
+      AS t (from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, place) ORDER BY place`;
 
 /**
  * Links as the mean of their last measurements, and no more measurements than are kept.
@@ -88,7 +88,7 @@ export const measuredLinks = (row: string): string => `
 WITH given AS MATERIALIZED (
   SELECT * FROM unnest($1::integer[], $2::integer[]) WITH ORDINALITY AS t (from_site_id, to_site_id, place)
 ), mean AS MATERIALIZED (
-  SELECT g.from_site_id, g.to_site_id, avg(m.bandwidth_mb_s) AS bandwidth_mb_s, avg(m.rtt_s) AS rtt_s, avg(m.loss) AS loss
+  SELECT g.from_site_id, g.to_site_id, avg(m.bandwidth_mb_per_s) AS bandwidth_mb_per_s, avg(m.rtt_s) AS rtt_s, avg(m.loss) AS loss
     FROM given g, LATERAL (SELECT * FROM link_measurements m WHERE m.from_site_id = g.from_site_id AND m.to_site_id = g.to_site_id
                             ORDER BY m.id DESC LIMIT $4::integer) m
    GROUP BY 1, 2
@@ -97,9 +97,9 @@ WITH given AS MATERIALIZED (
     SELECT m.id FROM given g, LATERAL (SELECT id FROM link_measurements m WHERE m.from_site_id = g.from_site_id AND m.to_site_id = g.to_site_id
                                         ORDER BY id DESC OFFSET $5::integer) m)
 ), put AS (
-  INSERT INTO links (from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, measured_at, source)
-    SELECT from_site_id, to_site_id, bandwidth_mb_s, rtt_s, loss, to_timestamp($3::float8), 'AGENT' FROM mean ORDER BY 1, 2
-    ON CONFLICT (from_site_id, to_site_id) DO UPDATE SET bandwidth_mb_s = excluded.bandwidth_mb_s, rtt_s = excluded.rtt_s,
+  INSERT INTO links (from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, measured_at, source)
+    SELECT from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, to_timestamp($3::float8), 'AGENT' FROM mean ORDER BY 1, 2
+    ON CONFLICT (from_site_id, to_site_id) DO UPDATE SET bandwidth_mb_per_s = excluded.bandwidth_mb_per_s, rtt_s = excluded.rtt_s,
       loss = excluded.loss, measured_at = excluded.measured_at, source = excluded.source
   RETURNING *
 )

@@ -8,10 +8,10 @@ import { averages } from './ratios.js';
 
 /** A job as `core/model.Job`, as an array in the order that `jobFromArray` expects; needs jobs as j and users as u. */
 export const jobArray = `json_build_array(j.id, j.user_id, u.class, extract(epoch FROM j.submitted_at)::float8, j.estimate_s,
-  j.benchmark, extract(epoch FROM j.deadline)::float8, j.tasks, j.cpus_per_task, j.memory_mb_per_task, j.licenses, j.os, j.arch,
+  j.benchmark, extract(epoch FROM j.deadline)::float8, j.tasks, j.cpus_per_task, j.memory_mb_per_task, j.licenses, j.os, j.architecture,
   j.boost, j.priority, j.run_time_limit_s, j.application, j.group_id, extract(epoch FROM j.migrated_at)::float8,
   CASE WHEN j.inputs IS NOT NULL OR j.origin_site_id IS NOT NULL OR j.computation_share IS NOT NULL
-    THEN json_build_array(j.origin_site_id, j.input_mb, j.inputs, j.output_mb, j.computation_share) END)`;
+    THEN json_build_array(j.origin_site_id, j.sandbox_mb, j.inputs, j.output_mb, j.computation_share) END)`;
 
 /** A run as `core/model.Run`, as an array in the order that `runFromArray` expects; needs runs as r. */
 export const runArray = `json_build_array(r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids,
@@ -24,7 +24,7 @@ export const directoryWhere = (available: string): string => `json_build_array(
             'maxRunningJobs', max_running_jobs) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb, 'benchmark', benchmark,
-            'os', os, 'arch', arch, 'licenses', license_ids, 'available', ${available}, 'maxTasks', max_tasks) ORDER BY id), '[]')
+            'os', os, 'architecture', architecture, 'licenseIds', license_ids, 'available', ${available}, 'maxTasks', max_tasks) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
      FROM licenses WHERE removed_at IS NULL))`;

@@ -16,21 +16,21 @@ export const jobColumns = {
   groupName: 'j.group_name',
   arrayIndex: 'j.array_index',
   command: 'j.command',
-  args: 'j.args',
-  env: 'j.env',
+  arguments: 'j.arguments',
+  environment: 'j.environment',
   workingDirectory: 'j.working_directory',
   tasks: 'j.tasks',
   cpusPerTask: 'j.cpus_per_task',
   memoryMbPerTask: 'j.memory_mb_per_task',
   licenses: 'j.licenses',
   os: 'j.os',
-  arch: 'j.arch',
+  architecture: 'j.architecture',
   estimateS: 'j.estimate_s',
   benchmark: 'j.benchmark',
   runTimeLimitS: 'j.run_time_limit_s',
   deadline: at('j.deadline'),
   deadlineMissed: 'j.deadline_missed',
-  inputMb: 'j.input_mb',
+  sandboxMb: 'j.sandbox_mb',
   outputMb: 'j.output_mb',
   inputs: `coalesce(j.inputs, '[]')`,
   originSiteId: 'j.origin_site_id',
@@ -60,7 +60,7 @@ export const siteRow = `json_build_object('id', v.id, 'name', v.name, 'state', v
   'localPolicy', v.local_policy, 'maxRunningJobs', v.max_running_jobs, 'agentSeenAt', ${at('v.agent_seen_at')}, 'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
 
 export const machineRow = `json_build_object('id', v.id, 'siteId', v.site_id, 'name', v.name, 'state', v.state, 'cpus', v.cpus,
-  'memoryMb', v.memory_mb, 'benchmark', v.benchmark, 'os', v.os, 'arch', v.arch, 'licenseIds', v.license_ids,
+  'memoryMb', v.memory_mb, 'benchmark', v.benchmark, 'os', v.os, 'architecture', v.architecture, 'licenseIds', v.license_ids,
   'heartbeatAt', ${at('v.heartbeat_at')}, 'silent', v.silent, 'cpusUsed', v.cpus_used, 'memoryUsedMb', v.memory_used_mb,
   'maxTasks', v.max_tasks, 'tasksUsed', v.tasks_used,
   'removedAt', ${at('v.removed_at')})`;
@@ -103,11 +103,11 @@ export const datasetRow = `json_build_object('id', v.id, 'name', v.name, 'sizeMb
   'siteIds', (SELECT coalesce(json_agg(site_id ORDER BY site_id), '[]') FROM dataset_replicas WHERE dataset_id = v.id),
   'createdAt', ${at('v.created_at')}, 'removedAt', ${at('v.removed_at')})`;
 
-export const linkRow = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id, 'bandwidthMbS', v.bandwidth_mb_s,
+export const linkRow = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id, 'bandwidthMbPerS', v.bandwidth_mb_per_s,
   'rttS', v.rtt_s, 'loss', v.loss, 'measuredAt', ${at('v.measured_at')}, 'source', v.source)`;
 
 export const linkMeasurementRow = `json_build_object('id', v.id, 'at', ${at('v.at')}, 'fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id,
-  'bandwidthMbS', v.bandwidth_mb_s, 'rttS', v.rtt_s, 'loss', v.loss)`;
+  'bandwidthMbPerS', v.bandwidth_mb_per_s, 'rttS', v.rtt_s, 'loss', v.loss)`;
 
 export const ratioPointRow = `json_build_object('id', v.id, 'application', v.application, 'at', ${at('v.at')}, 'jobId', v.job_id,
   'epoch', v.epoch, 'siteId', v.site_id, 'turnaroundS', v.turnaround_s, 'ioS', v.io_s, 'sitePower', v.site_power, 'runs', v.runs,

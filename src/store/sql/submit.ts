@@ -26,20 +26,20 @@ const columns = {
   group_name: 'text',
   array_index: 'integer',
   command: 'text',
-  args: 'text',
-  env: 'text',
+  arguments: 'text',
+  environment: 'text',
   working_directory: 'text',
   tasks: 'integer',
   cpus_per_task: 'integer',
   memory_mb_per_task: 'integer',
   licenses: 'text',
   os: 'text',
-  arch: 'text',
+  architecture: 'text',
   estimate_s: 'float8',
   benchmark: 'float8',
   run_time_limit_s: 'float8',
   deadline: 'float8',
-  input_mb: 'float8',
+  sandbox_mb: 'float8',
   output_mb: 'float8',
   restartable: 'boolean',
   simulated_run_s: 'float8',
@@ -61,12 +61,12 @@ const insertFrom = (jobs: string): string => `
 WITH submission AS MATERIALIZED (
   SELECT nextval(pg_get_serial_sequence('submissions', 'id')) AS id
 ), inserted AS (
-  INSERT INTO jobs (user_id, name, application, group_name, array_index, command, args, env, working_directory, tasks,
-      cpus_per_task, memory_mb_per_task, licenses, os, arch, estimate_s, benchmark, run_time_limit_s, deadline, input_mb,
+  INSERT INTO jobs (user_id, name, application, group_name, array_index, command, arguments, environment, working_directory, tasks,
+      cpus_per_task, memory_mb_per_task, licenses, os, architecture, estimate_s, benchmark, run_time_limit_s, deadline, sandbox_mb,
       output_mb, restartable, simulated_run_s, boost, state, submitted_at, group_id, inputs, origin_site_id, computation_share, simulated_io_s)
-    SELECT $1::integer, name, application, group_name, array_index, command, args::text[], env::jsonb, working_directory, tasks,
-           cpus_per_task, memory_mb_per_task, licenses::text[], os, arch, estimate_s, benchmark, run_time_limit_s,
-           to_timestamp(deadline), input_mb, output_mb, restartable, simulated_run_s, boost,
+    SELECT $1::integer, name, application, group_name, array_index, command, arguments::text[], environment::jsonb, working_directory, tasks,
+           cpus_per_task, memory_mb_per_task, licenses::text[], os, architecture, estimate_s, benchmark, run_time_limit_s,
+           to_timestamp(deadline), sandbox_mb, output_mb, restartable, simulated_run_s, boost,
            CASE WHEN held THEN 'HELD' ELSE 'QUEUED' END::job_state, to_timestamp($2::float8), CASE WHEN $3::boolean THEN (SELECT id FROM submission) END,
            inputs::jsonb, origin_site_id, computation_share, simulated_io_s
       FROM ${jobs}

@@ -47,7 +47,7 @@ const anyBulk = fc.record({
   kind: fc.constant('submit' as const),
   userId: fc.integer({ min: 1, max: 4 }),
   sizes: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 8 }),
-  estimate: fc.integer({ min: 1, max: 500 }),
+  estimateS: fc.integer({ min: 1, max: 500 }),
   os: fc.constantFrom(null, null, 'linux'),
   boost: fc.constantFrom(0, 0, 0, 300, -300),
   at: fc.option(site),
@@ -116,13 +116,13 @@ export class DianaWorld {
     if (event.kind !== 'cycle') this.disturbances.push(this.moved.length);
     switch (event.kind) {
       case 'submit': {
-        const { userId, sizes, estimate, os, boost, at, sizeMb } = event;
+        const { userId, sizes, estimateS, os, boost, at, sizeMb } = event;
         const groupId = this.lastId + 1;
         const data = at === null ? null : jobData({ originSiteId: at, inputs: [{ siteId: at, sizeMb }] });
         for (const cpusPerTask of sizes) {
           const id = ++this.lastId;
-          const shape = { userId, cpusPerTask, estimate, os, boost, groupId, data };
-          this.put({ job: anyJob({ ...shape, id, submit: this.now }), at: 'ROOT', siteId: null });
+          const shape = { userId, cpusPerTask, estimateS, os, boost, groupId, data };
+          this.put({ job: anyJob({ ...shape, id, submittedAt: this.now }), at: 'ROOT', siteId: null });
         }
         return;
       }

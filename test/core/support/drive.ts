@@ -12,8 +12,8 @@ import type { TraceJob } from './trace.js';
 
 export const job = (given: Partial<Job> & { id: number }): Job =>
   plainJob({
-    submit: 0,
-    estimate: 100,
+    submittedAt: 0,
+    estimateS: 100,
     ...given,
   });
 
@@ -33,8 +33,8 @@ export function driveOneMachine(
     memoryMb: 0,
     benchmark: 1,
     os: '',
-    arch: '',
-    licenses: [],
+    architecture: '',
+    licenseIds: [],
     available: true,
   });
   const starts = new Map<number, number>();
@@ -51,7 +51,7 @@ export function driveOneMachine(
     for (; next < order.length && (trace[order[next] as number] as TraceJob).submit === now; next++) {
       const id = order[next] as number;
       const { submit, requested, cpus: cpusPerTask } = trace[id] as TraceJob;
-      grid.placeAtSite(job({ id, submit, estimate: requested, cpusPerTask }), 1);
+      grid.placeAtSite(job({ id, submittedAt: submit, estimateS: requested, cpusPerTask }), 1);
     }
     const plan = siteCycle(grid, 1, {
       now,

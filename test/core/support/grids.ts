@@ -16,8 +16,8 @@ export const machine = (given: Partial<Machine> & { id: number }): Machine => ({
   memoryMb: 1000,
   benchmark: 1,
   os: 'linux',
-  arch: 'x86_64',
-  licenses: [],
+  architecture: 'x86_64',
+  licenseIds: [],
   available: true,
   ...given,
 });

@@ -102,7 +102,7 @@ export const anySites = fc.array(
 );
 
 export const anyJobShape = fc.record({
-  estimate: fc.integer({ min: 1, max: 30 }),
+  estimateS: fc.integer({ min: 1, max: 30 }),
   benchmark: fc.constantFrom(1, 2, 3),
   slack: fc.option(fc.integer({ min: -5, max: 60 })),
   tasks: fc.constantFrom(1, 1, 1, 2, 3),
@@ -169,14 +169,14 @@ export class World {
       for (const { able, maxTasks, ...machine } of machines) {
         const id = this.machines.length + 1;
         const sharing = shared ? { maxTasks } : {};
-        const here = { siteId, arch: 'x', licenses: able as never, available: true };
+        const here = { siteId, architecture: 'x', licenseIds: able as never, available: true };
         this.machines.push({ ...machine, ...sharing, ...here, id });
       }
     });
     this.machines.forEach((machine, i) => {
-      const kinds = machine.licenses as unknown as string[];
+      const kinds = machine.licenseIds as unknown as string[];
       const licenses = this.licenses.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
-      this.machines[i] = { ...machine, licenses };
+      this.machines[i] = { ...machine, licenseIds: licenses };
     });
     for (const site of this.sites) this.grid.setSite(site);
     for (const license of this.licenses) this.grid.setLicense(license);
@@ -188,11 +188,11 @@ export class World {
       case 'submit': {
         const { slack, ...shape } = event.shape;
         const id = ++this.lastJob;
-        const deadline = slack === null ? null : this.now + shape.estimate + slack;
+        const deadline = slack === null ? null : this.now + shape.estimateS + slack;
         const job = anyJob({
           ...shape,
           id,
-          submit: this.now,
+          submittedAt: this.now,
           deadline,
           licenses: [...shape.licenses].sort(),
         });
@@ -265,7 +265,7 @@ export class World {
       const job: Job = { ...(this.atRoot.get(jobId) as Job), priority };
       this.atRoot.delete(jobId);
       this.atSite.set(jobId, { job, siteId: to });
-      if (job.deadline !== null) this.margins.push(job.deadline - job.estimate - job.submit);
+      if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
       this.grid.placeAtSite(job, to);
     }
   }

@@ -8,7 +8,7 @@ export function simJobs(
   given: (Partial<Job> & { runS: number; limitS?: number | null; siteId?: number | null })[],
 ): SimJob[] {
   return given.map(({ runS, limitS = null, siteId = 1, ...job }, i) => ({
-    job: anyJob({ id: i + 1, estimate: runS, ...job }),
+    job: anyJob({ id: i + 1, estimateS: runS, ...job }),
     sourceId: i + 1,
     runS,
     limitS,
