@@ -8,10 +8,11 @@ import { buildProgram } from './program.js';
 const LINGER_MS = 200;
 
 async function main(): Promise<void> {
-  // `switchyard jobs | head`: the reader has gone, and that is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // `switchyard jobs | head`: the reader has gone, and that is no error.
     if (error.code === 'EPIPE') process.exit(ExitCode.OK);
-    throw error;
+    // The terminal was closed: its HUP ends the process in order.
+    if (error.code !== 'EIO') throw error;
   });
   try {
     // The options before the command take no values.
