@@ -75,7 +75,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
     cursor
     complete
     assignments {
-      job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
+      jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
       runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
     }
   }
@@ -86,29 +86,10 @@ interface Page {
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
 }
 
-interface WireAssignment {
-  job: string;
-  epoch: number;
-  action: 'START' | 'CONTINUE' | 'STOP';
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  runTimeLimitS: number | null;
-  arrayIndex: number | null;
-  machines: { name: string; tasks: number }[];
-  plannedS: number;
-  simulatedS: number | null;
-  simulatedIoS: number | null;
-}
-
 interface Batch {
   cursor: string;
   complete: boolean;
-  assignments: WireAssignment[];
+  assignments: (Assignment & { action: 'START' | 'CONTINUE' | 'STOP' })[];
 }
 
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
@@ -203,13 +184,13 @@ export class Agent {
 
   private take(batch: Batch): void {
     const { runner } = this;
-    for (const wire of batch.assignments) {
-      if (wire.action === 'START') runner.start(assignmentOf(wire));
-      else if (wire.action === 'CONTINUE') runner.resume(assignmentOf(wire));
-      else runner.cancel(wire.job, wire.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
+    for (const { action, ...assignment } of batch.assignments) {
+      if (action === 'START') runner.start(assignment);
+      else if (action === 'CONTINUE') runner.resume(assignment);
+      else runner.cancel(assignment.jobId, assignment.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
     }
     if (!batch.complete) return;
-    const live = new Set(batch.assignments.map(({ job, epoch }) => runKey(job, epoch)));
+    const live = new Set(batch.assignments.map(({ jobId, epoch }) => runKey(jobId, epoch)));
     for (const { jobId, epoch } of runner.runs()) {
       if (live.has(runKey(jobId, epoch))) continue;
       this.options.log.warn({ job: jobId, epoch }, 'the service has given this run up: stopping it');
@@ -302,7 +283,7 @@ export class Agent {
       for (const { from, url } of linkProbes) {
         try {
           const { bandwidthMbPerS, rttS, loss } = await measureLink(url, signal);
-          measured.push({ from, bandwidthMbPerS: bandwidthMbPerS, rttS: rttS, loss });
+          measured.push({ from, bandwidthMbPerS, rttS, loss });
         } catch (error) {
           if (!signal.aborted)
             log.warn({ from, error: (error as Error).message }, 'agent: cannot measure a link');
@@ -367,26 +348,6 @@ function nextBatch(reports: RunReport[]): RunReport[] {
   });
   // The first goes, however large it is.
   return end < 0 ? reports : reports.slice(0, Math.max(1, end));
-}
-
-function assignmentOf(wire: WireAssignment): Assignment {
-  return {
-    jobId: wire.job,
-    epoch: wire.epoch,
-    command: wire.command,
-    args: wire.arguments,
-    env: wire.environment ?? {},
-    workingDirectory: wire.workingDirectory,
-    tasks: wire.tasks,
-    cpusPerTask: wire.cpusPerTask,
-    memoryMbPerTask: wire.memoryMbPerTask,
-    runTimeLimitS: wire.runTimeLimitS,
-    arrayIndex: wire.arrayIndex,
-    machines: wire.machines,
-    plannedS: wire.plannedS,
-    simulatedS: wire.simulatedS,
-    simulatedIoS: wire.simulatedIoS,
-  };
 }
 
 function reportInput(report: RunReport): object {

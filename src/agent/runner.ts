@@ -24,9 +24,9 @@ export interface Assignment {
   epoch: number;
   /** A path, or a name to be looked up in PATH. */
   command: string;
-  args: readonly string[];
+  arguments: readonly string[];
   /** Added to the agent's clean base environment. */
-  env: Readonly<Record<string, string>>;
+  environment: Readonly<Record<string, string>>;
   /** null: a directory of the run's own, empty at the start and removed after its end. */
   workingDirectory: string | null;
   tasks: number;

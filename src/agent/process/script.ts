@@ -64,12 +64,12 @@ export function runScript(
 ): string {
   const plain: string[] = [];
   const odd: string[] = [];
-  for (const [name, value] of Object.entries(run.env)) {
+  for (const [name, value] of Object.entries(run.environment)) {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !SHELL_VARIABLES.has(name))
       plain.push(`${name}=${quote(value)}`);
     else odd.push(quote(`${name}=${value}`));
   }
-  const words = [quote(program), ...run.args.map(quote)];
+  const words = [quote(program), ...run.arguments.map(quote)];
   if (odd.length > 0) {
     // Names that a shell cannot assign go through env(1), which takes a word with "=" for an assignment.
     if (program.includes('=')) {
@@ -87,15 +87,15 @@ export function runScript(
 }
 
 export interface RunCommand {
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
+  arguments: readonly string[];
+  environment: Readonly<Record<string, string>>;
   directory: string;
 }
 
 /** @throws LaunchError where a string cannot be passed to a process */
 export function checkStrings(assignment: Assignment): void {
-  const texts = [assignment.command, assignment.workingDirectory ?? '', ...assignment.args];
-  for (const [name, value] of Object.entries(assignment.env)) {
+  const texts = [assignment.command, assignment.workingDirectory ?? '', ...assignment.arguments];
+  for (const [name, value] of Object.entries(assignment.environment)) {
     if (name === '' || name.includes('='))
       throw new LaunchError(`environment: "${name}" is no name of a variable`);
     texts.push(name, value);
