@@ -16,8 +16,9 @@ const arrows: Record<string, readonly string[]> = {
   engine: ['store', 'core', 'platform'],
   api: ['store', 'core', 'platform'],
   simulator: ['store', 'core', 'platform'],
-  agent: ['platform'],
-  cli: ['core', 'store', 'engine', 'api', 'simulator', 'agent', 'platform'],
+  client: ['platform'],
+  agent: ['client', 'platform'],
+  cli: ['core', 'store', 'engine', 'api', 'simulator', 'agent', 'client', 'platform'],
 };
 
 /** Packages that only one room may import. */

@@ -1,5 +1,5 @@
 /**
- * The seam between the agent's conversation with the service (client.ts) and what carries out its assignments: real
+ * The seam between the agent's conversation with the service (agent.ts) and what carries out its assignments: real
  * processes (process/runner.ts) or a simulation of them (simulated.ts).
  *
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*

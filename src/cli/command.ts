@@ -1,6 +1,6 @@
 /** What all commands share: `--json`, the client, printing, and names for ids. */
 import type { Command } from 'commander';
-import type { Client } from './client.js';
+import type { Client } from '../client/index.js';
 import { DATASETS, MACHINES, SITES, USERS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
 

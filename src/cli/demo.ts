@@ -2,11 +2,12 @@
  * The demo: the grid and the jobs of Pasquali et al., section 5, live. 225 machines at four sites, each run by a simulated
  * agent, and a stream of jobs by three users, one of each class. Times of the paper are divided by the speed.
  */
+
+import { Client, sleep } from '../client/index.js';
 import { RandomStream } from '../core/random.js';
 import { isTerminal, jobStates } from '../core/states.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
-import { Client, sleep } from './client.js';
 import type { Named } from './command.js';
 import { submit } from './commands/submit.js';
 import * as documents from './documents.js';

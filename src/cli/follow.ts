@@ -1,6 +1,7 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
+
+import type { Client } from '../client/index.js';
 import { isTerminal, type JobState } from '../core/states.js';
-import type { Client } from './client.js';
 import { note } from './command.js';
 import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
@@ -37,7 +38,7 @@ export function jobUpdates(
   filter: object | null,
   { after, signal, full = false }: { after: string; signal: AbortSignal; full?: boolean },
 ): AsyncGenerator<JobUpdate> {
-  return client.subscribe<JobUpdate>(
+  return client.updates<JobUpdate>(
     full ? JOB_UPDATED_FULL : JOB_UPDATED,
     'jobUpdated',
     { filter },

@@ -1,7 +1,7 @@
 /** Options of the command line that describe a job (`JobInput`), and those that select jobs (`JobFilter`). */
 import type { Command } from 'commander';
+import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
-import type { Client } from './client.js';
 import { collect, collectWhole, findDataset, findSite, findUser } from './command.js';
 import { CliError, ExitCode } from './errors.js';
 import {

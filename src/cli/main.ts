@@ -1,6 +1,8 @@
 /** The `switchyard` command. */
 import { CommanderError } from 'commander';
+import { ServiceError } from '../client/index.js';
 import { ConfigError } from '../platform/config.js';
+import { explained } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
 import { buildProgram } from './program.js';
 
@@ -32,6 +34,10 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
   if (error instanceof CliError) {
     process.stderr.write(`error: ${error.message}\n`);
+    return error.exitCode;
+  }
+  if (error instanceof ServiceError) {
+    process.stderr.write(`error: ${explained(error)}\n`);
     return error.exitCode;
   }
   process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);

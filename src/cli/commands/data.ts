@@ -1,6 +1,6 @@
 /** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand, collect, findDataset, findSite, type Named } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';

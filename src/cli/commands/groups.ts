@@ -1,6 +1,6 @@
 /** `switchyard groups`: many jobs from one template. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand, type Named, note } from '../command.js';
 import { connect } from '../connect.js';
 import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';

@@ -1,7 +1,7 @@
 /** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import { isTerminal } from '../../core/states.js';
-import type { Client } from '../client.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {

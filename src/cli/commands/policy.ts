@@ -1,6 +1,6 @@
 /** `switchyard weights` and `policy`: the rules in force, and how they came to be. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';

@@ -64,7 +64,7 @@ export function addRatio(program: Command): void {
     const json = wantsJson(ratio);
     if (options.after === undefined && !json) print(describe(jobRatio));
     const signal = interruption();
-    const updates = client.subscribe<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
+    const updates = client.updates<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
       RATIO_UPDATED,
       'jobRatioUpdated',
       { application },

@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import pRetry, { AbortError } from 'p-retry';
+import { type Client, ServiceError, sleep, untilDone } from '../../client/index.js';
 import { isTerminal, jobStates } from '../../core/states.js';
 import { readSwf, type SwfTrace } from '../../simulator/swf.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
-import { ApiError, type Client, sleep } from '../client.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JOB_COUNT, MACHINES } from '../documents.js';
@@ -35,6 +34,8 @@ const BATCH = 1000;
 /** Jobs due within so long go into one request. */
 const TICK_MS = 100;
 const POLL_MS = 1000;
+/** Of one submission, while the service is away. */
+const RETRIES = 10;
 
 export function addReplay(program: Command): void {
   const command = addCommand(
@@ -252,7 +253,7 @@ async function submitInTime(
       }
       let end = next + 1;
       while (end < jobs.length && end - next < BATCH && dueMs(jobs[end]!) <= nowMs) end++;
-      await submitSurely(client, jobs.slice(next, end).map(toInput), signal);
+      if (!(await submitSurely(client, jobs.slice(next, end).map(toInput), signal))) break;
       next = end;
       bar.update(next);
     }
@@ -262,22 +263,20 @@ async function submitInTime(
   return next;
 }
 
-/** Submits through interruptions of the service: the idempotency key makes a repeated request harmless. */
-async function submitSurely(client: Client, jobs: JobInput[], signal: AbortSignal): Promise<void> {
+/**
+ * Submits through interruptions of the service: the idempotency key makes a repeated request harmless. False: `signal` was
+ * aborted before it was certain.
+ */
+async function submitSurely(client: Client, jobs: JobInput[], signal: AbortSignal): Promise<boolean> {
   const key = `replay-${randomUUID()}`;
-  await pRetry(
-    async () => {
-      try {
-        await submit(client, jobs, key);
-      } catch (error) {
-        const limited = error instanceof ApiError && error.code === 'RATE_LIMITED';
-        if (limited) await sleep((error.retryAfterS ?? 1) * 1000, signal);
-        const passing = limited || (error instanceof CliError && error.exitCode === ExitCode.UNREACHABLE);
-        throw passing ? error : new AbortError(error as Error);
-      }
+  const submitted = await untilDone(
+    () => submit(client, jobs, key),
+    signal,
+    (error, failures) => {
+      if (failures > RETRIES || !(error instanceof ServiceError && error.mayPass)) throw error;
     },
-    { retries: 10, minTimeout: 200, maxTimeout: 5000, signal },
   );
+  return submitted !== undefined;
 }
 
 /** Waits until no job of the group is left and counts how they ended. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';

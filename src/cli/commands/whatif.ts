@@ -1,7 +1,7 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import type { Comparison, Figures, WhatIfResult } from '../../simulator/what-if.js';
-import type { Client } from '../client.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
@@ -76,7 +76,7 @@ async function awaitEnd(client: Client, asked: Simulation, after: string): Promi
   const bar = progress('simulated %', 100);
   let latest = asked;
   try {
-    const updates = client.subscribe<{
+    const updates = client.updates<{
       cursor: string;
       resyncRequired: boolean;
       simulation: Simulation | null;

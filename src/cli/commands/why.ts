@@ -1,6 +1,6 @@
 /** `switchyard why` and `placement`: what the schedulers decided, or would decide, and on what numbers. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { PLACEMENT, WHY } from '../documents.js';

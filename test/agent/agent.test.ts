@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GraphQLError } from 'graphql';
 import { expect, it, onTestFinished } from 'vitest';
-import { Agent, type AgentOptions } from '../../src/agent/client.js';
+import { Agent, type AgentOptions } from '../../src/agent/agent.js';
 import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
 import { startService, type TestService, type WireRun } from './service.js';

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, ServiceError, untilDone } from '../client/index.js';
 import { type LinkProbe, measureLink } from './links.js';
 import {
   type Assignment,
@@ -8,7 +9,6 @@ import {
   type RunReport,
   runKey,
 } from './runner.js';
-import { ServiceError, Transport } from './transport.js';
 
 /** A log such as pino's. */
 export interface AgentLog {
@@ -43,21 +43,16 @@ const BATCH_REPORTS = 1000;
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
 const MACHINES_REFRESH_BEATS = 6;
-const MACHINES_PAGE = 1000;
-const BACKOFF_FIRST_MS = 100;
-const BACKOFF_LAST_MS = 5000;
+const REQUEST_TIMEOUT_MS = 30_000;
 
-/** What a batch of reports is refused with because of what is in it, or of its size: the same batch would be refused again. */
-const REFUSED = new Set([
-  'BAD_USER_INPUT',
-  'LIMIT_EXCEEDED',
-  'QUERY_TOO_COMPLEX',
-  'HTTP_413',
-  'PAYLOAD_TOO_LARGE',
-]);
+/**
+ * What a batch of reports is refused with because of what is in it, or of its size (413 by a proxy): the same batch would be
+ * refused again.
+ */
+const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX', 'HTTP_413']);
 
-const SITES = `query Sites($after: String) {
-  sites(first: 100, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+const SITES = `query Sites($first: Int!, $after: String) {
+  sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
 }`;
 const MACHINES = `query Machines($site: ID!, $first: Int!, $after: String) {
   machines(site: $site, first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
@@ -81,9 +76,9 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
   }
 }`;
 
-interface Page {
-  nodes: { id: string; name: string }[];
-  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+interface Named {
+  id: string;
+  name: string;
 }
 
 interface Batch {
@@ -103,14 +98,14 @@ type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
  * runs is short, and comparing it with what runs here heals whatever went wrong in between.
  */
 export class Agent {
-  private readonly transport: Transport;
+  private readonly client: Client;
   private readonly stopping = new AbortController();
   private readonly runner: Runner;
   private news: (() => void) | null = null;
   private done: Promise<unknown> | null = null;
 
   constructor(private readonly options: AgentOptions) {
-    this.transport = new Transport(options.url, options.key);
+    this.client = new Client({ url: options.url, key: options.key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
     this.runner = options.runner;
   }
 
@@ -127,7 +122,6 @@ export class Agent {
     this.news?.();
     this.runner.onReports = null;
     await this.done;
-    await this.transport.close();
   }
 
   private async serve(): Promise<void> {
@@ -143,43 +137,28 @@ export class Agent {
   }
 
   private async findSite(): Promise<string> {
-    const site = await this.pages(SITES, {}, 'sites', ({ name }) => name === this.options.site);
-    if (site[0]) return site[0].id;
+    const sites = await this.client.all<Named>(SITES, 'sites', {}, this.stopping.signal);
+    const site = sites.find(({ name }) => name === this.options.site);
+    if (site) return site.id;
     throw new ServiceError(`site "${this.options.site}": there is none that the key may serve`, 'NOT_FOUND');
-  }
-
-  /** All objects of a list that match. */
-  private async pages(
-    query: string,
-    variables: object,
-    field: string,
-    match: (node: { id: string; name: string }) => boolean,
-  ): Promise<{ id: string; name: string }[]> {
-    const found: { id: string; name: string }[] = [];
-    for (let after: string | null = null; ; ) {
-      const data: Record<string, Page> = await this.request(query, { ...variables, after });
-      const page: Page = data[field]!;
-      found.push(...page.nodes.filter(match));
-      if (!page.pageInfo.hasNextPage) return found;
-      after = page.pageInfo.endCursor;
-    }
   }
 
   // --- Assignments
 
   private async followAssignments(site: string): Promise<void> {
-    while (!this.stopping.signal.aborted) {
-      await this.untilDone('follow assignments', async (succeeded) => {
-        const next = (data: { assignments: Batch }): void => {
-          succeeded();
-          this.take(data.assignments);
-        };
-        await this.transport.follow(ASSIGNMENTS, { site }, next, this.stopping.signal);
-        // Completed by the service: it is going down, or the key has expired.
-        if (!this.stopping.signal.aborted)
-          throw new ServiceError('the service ended the subscription', 'NETWORK');
-      });
-    }
+    const { signal } = this.stopping;
+    await this.untilDone('follow assignments', async (progress) => {
+      for await (const { assignments } of this.client.subscribe<{ assignments: Batch }>(
+        ASSIGNMENTS,
+        { site },
+        signal,
+      )) {
+        progress();
+        this.take(assignments);
+      }
+      // Completed by the service: it is going down, or the key has expired.
+      if (!signal.aborted) throw new ServiceError('the service ended the subscription', 'NETWORK');
+    });
   }
 
   private take(batch: Batch): void {
@@ -262,14 +241,8 @@ export class Agent {
 
   private async findMachines(site: string): Promise<string[]> {
     const wanted = this.options.machines && new Set(this.options.machines);
-    const variables = { site, first: MACHINES_PAGE };
-    const machines = await this.pages(
-      MACHINES,
-      variables,
-      'machines',
-      ({ name }) => wanted?.has(name) ?? true,
-    );
-    return machines.map(({ id }) => id);
+    const machines = await this.client.all<Named>(MACHINES, 'machines', { site }, this.stopping.signal);
+    return machines.filter(({ name }) => wanted?.has(name) ?? true).map(({ id }) => id);
   }
 
   // --- Links
@@ -300,41 +273,16 @@ export class Agent {
   // --- Trying again
 
   private request<T>(query: string, variables: object): Promise<T> {
-    return this.transport.request<T>(query, variables, this.stopping.signal);
+    return this.client.request<T>(query, variables, this.stopping.signal);
   }
 
-  /**
-   * Does something, again and again until it succeeds, with growing pauses (half of each is random, so that many agents do
-   * not come back at once).
-   *
-   * @returns undefined when the agent stops
-   */
-  private async untilDone<T>(
-    what: string,
-    action: (succeeded: () => void) => Promise<T>,
-  ): Promise<T | undefined> {
-    const { signal } = this.stopping;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        return await action(() => {
-          failures = 0;
-        });
-      } catch (error) {
-        if (signal.aborted) return undefined;
-        const pauseMs =
-          Math.min(BACKOFF_LAST_MS, BACKOFF_FIRST_MS * 2 ** failures++) * (0.5 + Math.random() / 2);
-        const waitMs = Math.max(pauseMs, (error as ServiceError).retryAfterMs ?? 0);
-        const fields = {
-          error: (error as Error).message,
-          code: (error as ServiceError).code,
-          waitMs: Math.round(waitMs),
-        };
-        this.options.log.warn(fields, `agent: cannot ${what}`);
-        await sleep(waitMs, undefined, { signal }).catch(() => {});
-      }
-    }
-    return undefined;
+  /** Does something until it succeeds or the agent stops. */
+  private untilDone<T>(what: string, action: (progress: () => void) => Promise<T>): Promise<T | undefined> {
+    return untilDone(action, this.stopping.signal, (error, _failures, waitMs) => {
+      const { message, code } = error as ServiceError;
+      const fields = { error: message, code, waitMs: Math.round(waitMs) };
+      this.options.log.warn(fields, `agent: cannot ${what}`);
+    });
   }
 }
 
