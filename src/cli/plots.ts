@@ -1,9 +1,9 @@
 /** `--plots` of `switchyard simulate` and `compare`: what is drawn, checked before the simulation, and the drawing after it. */
 import { mkdirSync } from 'node:fs';
 import type { Command } from 'commander';
-import { MAX_SERIES } from '../simulator/plots/chart.js';
-import { PLOT_FORMATS, type PlotFormat, writePlots } from '../simulator/plots/pictures.js';
-import type { GanttWindow, PlotRecord } from '../simulator/plots/record.js';
+import { drawingLibraries, MAX_SERIES } from '../plots/chart.js';
+import { PLOT_FORMATS, type PlotFormat, writePlots } from '../plots/pictures.js';
+import type { GanttWindow, PlotRecord } from '../simulator/record.js';
 import type { Recorded } from '../simulator/simulate.js';
 import { usage } from './errors.js';
 import { count } from './format.js';
@@ -38,13 +38,13 @@ export interface PlotRequest {
 }
 
 /**
- * What the options ask to draw of these policies; null: nothing. Makes the folder, so that a long simulation does not fail
- * at its end. Throws a usage error that names the option.
+ * What the options ask to draw of these policies; null: nothing. Makes the folder and loads what draws, so that a long
+ * simulation does not fail at its end. Throws a usage error that names the option.
  */
-export function plotsOf(
+export async function plotsOf(
   { plots, plotFormat, ganttFrom, ganttTo }: PlotFlags,
   policies: readonly string[],
-): PlotRequest | null {
+): Promise<PlotRequest | null> {
   const format = PLOT_FORMATS.find((one) => one === plotFormat);
   if (format === undefined) throw usage('--plot-format', plotFormat, PLOT_FORMATS.join(', '));
   const fromS = traceTime('--gantt-from', ganttFrom);
@@ -60,6 +60,7 @@ export function plotsOf(
   if (twice !== undefined) throw usage('--policy', twice, 'each policy once with --plots');
   if (policies.length > MAX_SERIES)
     throw usage('--policy', policies.join(','), `at most ${MAX_SERIES} policies with --plots`);
+  await drawingLibraries();
   try {
     mkdirSync(plots, { recursive: true });
   } catch (error) {

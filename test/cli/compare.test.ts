@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { box, marks } from '../simulator/support/svg.js';
+import { box, marks } from '../plots/svg.js';
 import { run } from './service.js';
 
 let folder: string;

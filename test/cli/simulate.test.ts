@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
-import { marks, texts } from '../simulator/support/svg.js';
+import { marks, texts } from '../plots/svg.js';
 import { run } from './service.js';
 
 let folder: string;

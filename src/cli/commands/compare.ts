@@ -19,7 +19,7 @@ export function addCompare(program: Command): void {
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
     const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
     const runs = await Promise.all(policies.map((policy) => workloadOf(flags, policy)));
-    const plots = plotsOf(flags, policies);
+    const plots = await plotsOf(flags, policies);
     let bar: Progress | undefined;
     let recorded: Recorded[];
     try {

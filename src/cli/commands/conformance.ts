@@ -1,9 +1,8 @@
 /** `switchyard conformance`: runs cases `{rule, input, expected}` through the core. */
 import type { Command } from 'commander';
 import { runVectors } from '../../core/conformance.js';
-import { addCommand, print, printJson, wantsJson } from '../command.js';
+import { addCommand, print, printJson, readJson, wantsJson } from '../command.js';
 import { CliError, ExitCode } from '../errors.js';
-import { readJson } from './grid.js';
 
 export function addConformance(program: Command): void {
   const command = addCommand(

@@ -1,13 +1,12 @@
 /** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { addCommand, collect, findDataset, findSite, type Named } from '../command.js';
+import { addCommand, collect, findDataset, findSite, type Named, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
-import { readJson, show } from './grid.js';
 
 interface Dataset extends Named {
   sizeMb: number;

@@ -1,10 +1,9 @@
 /** `switchyard sites`, `machines`, `licenses`, `drain`, `undrain`: what there is to run on. */
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { addCommand, collect, findMachine, findSite, print, printJson, wantsJson } from '../command.js';
+import { addCommand, collect, findMachine, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
-import { CliError, ExitCode, usage } from '../errors.js';
+import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { parseId, parseNumber, parseWord } from '../parse.js';
 
@@ -138,15 +137,6 @@ async function siteFields(options: SiteOptions): Promise<object> {
           : await readJson('--local-policy', options.localPolicy),
     maxRunningJobs: optional(options.maxRunningJobs, limit('--max-running-jobs')),
   };
-}
-
-/** The JSON value of a file, or of standard input for `-`. */
-export async function readJson(field: string, path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path === '-' ? '/dev/stdin' : path, 'utf8'));
-  } catch (error) {
-    throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
-  }
 }
 
 function addMachines(program: Command): void {
@@ -325,12 +315,6 @@ const stillUsed = ({ maxTasks, cpusUsed, tasksUsed }: Machine): string =>
 function isMachine(target: string): boolean {
   if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
   return target.includes('/') || target.startsWith('machine_');
-}
-
-/** Prints a result as JSON or as text. */
-export function show<T>(command: Command, value: T, describe: (value: T) => string): void {
-  if (wantsJson(command)) printJson(value);
-  else print(describe(value));
 }
 
 function siteTable(sites: readonly Site[]): string {

@@ -1,14 +1,13 @@
 /** `switchyard groups`: many jobs from one template. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { addCommand, type Named, note } from '../command.js';
+import { addCommand, type Named, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId, parseNumber } from '../parse.js';
-import { readJson, show } from './grid.js';
 
 interface Group {
   id: string;

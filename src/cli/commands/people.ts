@@ -1,12 +1,11 @@
 /** `switchyard users`, `keys`, `quota`: who may do what, and how much. */
 import type { Command } from 'commander';
-import { addCommand, findSite, findUser, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, findSite, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { duration, table, time } from '../format.js';
 import { parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
-import { show } from './grid.js';
 
 interface User {
   id: string;

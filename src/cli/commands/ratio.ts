@@ -1,12 +1,11 @@
 /** `switchyard ratio`, `peers`, `standings`: what schedulers that look at data and at users' shares go by. */
 import type { Command } from 'commander';
-import { addCommand, interruption, type Named, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, interruption, type Named, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { PEERS, RATIO, RATIO_UPDATED, STANDINGS } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration, table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
-import { show } from './grid.js';
 
 interface Point {
   application: string;

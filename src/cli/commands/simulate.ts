@@ -9,13 +9,12 @@ import type { Recorded, Simulated } from '../../simulator/simulate.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { readSwf } from '../../simulator/swf.js';
 import { traceInfo } from '../../simulator/trace-info.js';
-import { addCommand, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { count, duration, short, table } from '../format.js';
 import { parseDuration, parseNumber } from '../parse.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
-import { readJson } from './grid.js';
 import { documentIn } from './whatif.js';
 
 export interface WorkloadFlags extends PlotFlags {
@@ -138,7 +137,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
 
 async function run(flags: SimulateFlags): Promise<Simulated> {
   const workload = await workloadOf(flags, flags.policy);
-  const plots = plotsOf(flags, [flags.policy]);
+  const plots = await plotsOf(flags, [flags.policy]);
   let bar: Progress | undefined;
   try {
     const { out = null, events = null, summary = null } = flags;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import type { Comparison, Figures, WhatIfResult } from '../../simulator/what-if.js';
-import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
@@ -10,7 +10,6 @@ import { latestCursor } from '../follow.js';
 import { count, duration, table } from '../format.js';
 import { parseTime } from '../parse.js';
 import { progress } from '../progress.js';
-import { readJson } from './grid.js';
 
 interface Simulation {
   id: string;

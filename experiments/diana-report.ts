@@ -195,7 +195,7 @@ export function dianaReport(result: DianaResult): Report {
     'mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
     'The paper shows its results as figures without numbers in the text, so what is compared is what it says of them. It tells',
-    'neither how strong its nodes are nor what its networks do; the head of `src/simulator/experiments/diana.ts` says what is',
+    'neither how strong its nodes are nor what its networks do; the head of `experiments/diana.ts` says what is',
     "drawn here. Limits, thresholds and penalties are the default policy's; none was changed after looking.",
     '',
     '## Compute jobs, all at once (figures 5 and 6)',

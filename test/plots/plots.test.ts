@@ -1,11 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { packagePath } from '../../src/platform/paths.js';
+import { PALETTE } from '../../src/plots/chart.js';
+import { pictures } from '../../src/plots/pictures.js';
 import { runSimulation } from '../../src/simulator/engine.js';
-import { PALETTE } from '../../src/simulator/plots/chart.js';
-import { pictures } from '../../src/simulator/plots/pictures.js';
+import { policyNamed } from '../../src/simulator/policies.js';
 import {
   DEFAULT_WINDOW_S,
   GanttSink,
@@ -13,14 +11,13 @@ import {
   MAX_BARS,
   type PlotRecord,
   plotRecord,
-} from '../../src/simulator/plots/record.js';
-import { policyNamed } from '../../src/simulator/policies.js';
+} from '../../src/simulator/record.js';
 import { MemorySink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { summarize } from '../../src/simulator/statistics.js';
 import type { SimJob } from '../../src/simulator/workload.js';
-import { simJobs } from './support/jobs.js';
-import { box, corners, marks, parseSvg, texts } from './support/svg.js';
+import { simJobs } from '../simulator/support/jobs.js';
+import { box, corners, marks, parseSvg, texts } from './svg.js';
 
 const WHOLE: GanttWindow = { fromS: null, toS: null };
 
@@ -291,15 +288,5 @@ describe('pictures', () => {
     const all = await svgs([{ label: 'easy', record: simulated([], [4]).record }]);
     for (const svg of all.values()) expect(parseSvg(svg).name).toBe('svg');
     expect(texts(all.get('gantt')!)).toContain('No job ran in this window.');
-  });
-
-  it('do not load their library before the first is drawn', () => {
-    const sources = readdirSync(packagePath('src'), { recursive: true, encoding: 'utf8' });
-    const eager = sources
-      .filter((name) => name.endsWith('.ts'))
-      .filter((name) =>
-        /^import (?!type )[^;]*'vega(-lite)?'/m.test(readFileSync(join(packagePath('src'), name), 'utf8')),
-      );
-    expect(eager).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLess } from '../../src/simulator/experiments/grids.js';
+import { isLess } from '../../experiments/grids.js';
 import {
   batchesOfTable1,
   type JobRatioResult,
@@ -10,8 +10,8 @@ import {
   TABLE_2,
   TYPES,
   WORKLOADS,
-} from '../../src/simulator/experiments/job-ratio.js';
-import { claims, comparisons, jobRatioReport } from '../../src/simulator/experiments/job-ratio-report.js';
+} from '../../experiments/job-ratio.js';
+import { claims, comparisons, jobRatioReport } from '../../experiments/job-ratio-report.js';
 
 describe("the paper's tables", () => {
   it('make Table 2 of Table 1', () => {

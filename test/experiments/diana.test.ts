@@ -9,8 +9,8 @@ import {
   primeS,
   primeWorkload,
   scaleWorkload,
-} from '../../src/simulator/experiments/diana.js';
-import { claims, dianaReport } from '../../src/simulator/experiments/diana-report.js';
+} from '../../experiments/diana.js';
+import { claims, dianaReport } from '../../experiments/diana-report.js';
 
 describe('the draws', () => {
   const nodes = (siteId: number, { machines }: ReturnType<typeof computeWorkload>['world']): number =>

@@ -87,9 +87,22 @@ export async function chartSvg(chart: Chart): Promise<string> {
   return specificationSvg(specification(chart));
 }
 
+/** The libraries that draw: nothing but pictures needs them, so they are loaded for these, and may be absent. */
+export async function drawingLibraries() {
+  try {
+    const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
+    return { vega, compile };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Error(
+      'the packages vega and vega-lite, which draw the plots, are not installed: run `npm ci` without --omit=dev, or `npm install --no-save vega@6 vega-lite@6`',
+    );
+  }
+}
+
 /** Draws a specification of Vega-Lite in the style of all our pictures. */
 export async function specificationSvg(spec: TopLevelSpec): Promise<string> {
-  const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
+  const { vega, compile } = await drawingLibraries();
   // Ids are counted for the whole process, and would depend on what was drawn before.
   vega.resetSVGDefIds();
   const view = new vega.View(vega.parse(compile({ ...spec, config: STYLE }).spec), { renderer: 'none' });

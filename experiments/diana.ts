@@ -21,10 +21,10 @@ import {
   type Policy,
   RandomStream,
   type Run,
-} from '../../core/index.js';
-import { runSimulation, type World } from '../engine.js';
-import type { Sink } from '../sink.js';
-import type { SimJob } from '../workload.js';
+} from '../src/core/index.js';
+import { runSimulation, type World } from '../src/simulator/engine.js';
+import type { Sink } from '../src/simulator/sink.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import {
   documentWith,
   gridOf,

@@ -9,7 +9,7 @@ import {
   twoLevel,
   twoLevelReport,
   usageOver,
-} from '../../src/simulator/experiments/two-level.js';
+} from '../../experiments/two-level.js';
 
 describe("the two-level paper's draws", () => {
   it('are in the ranges of section 5', () => {

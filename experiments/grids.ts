@@ -9,10 +9,10 @@ import {
   plainJob,
   type RandomStream,
   type Run,
-} from '../../core/index.js';
-import type { World } from '../engine.js';
-import type { Sink } from '../sink.js';
-import type { SimJob } from '../workload.js';
+} from '../src/core/index.js';
+import type { World } from '../src/simulator/engine.js';
+import type { Sink } from '../src/simulator/sink.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import { meanAndError } from './santoso.js';
 
 /** Megabytes a second in a megabit a second. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { RandomStream } from '../../src/core/index.js';
 import {
   matching,
   meanAndError,
@@ -9,7 +8,8 @@ import {
   santosoJobs,
   santosoReport,
   TABLE_2,
-} from '../../src/simulator/experiments/santoso.js';
+} from '../../experiments/santoso.js';
+import { RandomStream } from '../../src/core/index.js';
 import { hyperExponential } from '../../src/simulator/random.js';
 
 describe('hyper-exponential draws', () => {

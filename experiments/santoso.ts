@@ -11,10 +11,10 @@ import {
   type QueuesPolicy,
   RandomStream,
   type Site,
-} from '../../core/index.js';
-import { runSimulation, type World } from '../engine.js';
-import { hyperExponential } from '../random.js';
-import type { SimJob } from '../workload.js';
+} from '../src/core/index.js';
+import { runSimulation, type World } from '../src/simulator/engine.js';
+import { hyperExponential } from '../src/simulator/random.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import { markdownTable, type Plot, plotLink, type Report } from './report.js';
 
 const SITES = 4;

@@ -7,10 +7,10 @@
  * first machine of the first site is the largest and runs everything, so that every job can run somewhere. Weights are
  * the default policy's, but for aging: jobs wait for days here, and at 0.01 a second nothing else would count.
  */
-import { DEFAULT_POLICY, type Policy, plainJob, RandomStream, type UserClass } from '../../core/index.js';
-import { runSimulation, type World } from '../engine.js';
-import type { Sink } from '../sink.js';
-import type { SimJob } from '../workload.js';
+import { DEFAULT_POLICY, type Policy, plainJob, RandomStream, type UserClass } from '../src/core/index.js';
+import { runSimulation, type World } from '../src/simulator/engine.js';
+import type { Sink } from '../src/simulator/sink.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import { markdownTable, type Plot, plotLink, type Report } from './report.js';
 import { meanAndError } from './santoso.js';
 

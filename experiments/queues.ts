@@ -2,12 +2,12 @@
  * M/M/1, M/M/2 and M/M/4 against theory (Santoso et al., section 3.3): the simulator and the core's FCFS on a machine of one,
  * two and four CPUs, with exponential times between arrivals and of service, at a load of 0.9.
  */
-import { plainJob, RandomStream } from '../../core/index.js';
-import { runSimulation } from '../engine.js';
-import { policyNamed } from '../policies.js';
-import { MemorySink } from '../sink.js';
-import { countedWorld } from '../sites.js';
-import type { SimJob } from '../workload.js';
+import { plainJob, RandomStream } from '../src/core/index.js';
+import { runSimulation } from '../src/simulator/engine.js';
+import { policyNamed } from '../src/simulator/policies.js';
+import { MemorySink } from '../src/simulator/sink.js';
+import { countedWorld } from '../src/simulator/sites.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import { markdownTable, type Plot, plotLink, type Report } from './report.js';
 import { meanAndError } from './santoso.js';
 

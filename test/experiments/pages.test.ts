@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type QueueRow, queuesReport } from '../../experiments/queues.js';
+import { type Report, writeReport } from '../../experiments/report.js';
+import { type SantosoRow, santosoReport } from '../../experiments/santoso.js';
+import { type Cell, SITES, twoLevelReport } from '../../experiments/two-level.js';
 import { packagePath } from '../../src/platform/paths.js';
-import { type QueueRow, queuesReport } from '../../src/simulator/experiments/queues.js';
-import { type Report, writeReport } from '../../src/simulator/experiments/report.js';
-import { type SantosoRow, santosoReport } from '../../src/simulator/experiments/santoso.js';
-import { type Cell, SITES, twoLevelReport } from '../../src/simulator/experiments/two-level.js';
-import { box, marks } from './support/svg.js';
+import { box, marks } from '../plots/svg.js';
 
 const published = (file: string): string => readFileSync(packagePath(`docs/experiments/${file}`), 'utf8');
 

@@ -2,12 +2,12 @@
  * What the pictures of a simulation show, small whatever the trace is: the distribution of the waits, means over bins of
  * time, and the rectangles of a window. Plain values, so that a thread can hand it over.
  */
-import type { Run } from '../../core/index.js';
-import type { World } from '../engine.js';
-import { type Interval, join, Processors } from '../processors.js';
-import type { MemorySink, Sink } from '../sink.js';
-import { computingS } from '../statistics.js';
-import type { SimJob } from '../workload.js';
+import type { Run } from '../core/index.js';
+import type { World } from './engine.js';
+import { type Interval, join, Processors } from './processors.js';
+import type { MemorySink, Sink } from './sink.js';
+import { computingS } from './statistics.js';
+import type { SimJob } from './workload.js';
 
 export interface PlotRecord {
   waits: WaitStep[];

@@ -1,7 +1,7 @@
 /** What an experiment leaves: a page for readers and the numbers for programs. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Chart, chartSvg } from '../plots/chart.js';
+import { type Chart, chartSvg } from '../src/plots/chart.js';
 
 export interface Report {
   name: string;

@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TopLevelSpec } from 'vega-lite';
+import type { Gantt, PlotRecord, Usage } from '../simulator/record.js';
 import { type Axis, type Chart, chartSvg, PALETTE, type Point, specificationSvg } from './chart.js';
-import type { Gantt, PlotRecord, Usage } from './record.js';
 
 export const PLOT_FORMATS = ['svg', 'html'] as const;
 export type PlotFormat = (typeof PLOT_FORMATS)[number];

@@ -10,11 +10,11 @@
  * 100 MB/s. All jobs come at once, or over time, at half the rate that the sites could serve if each job ran where its data
  * is. Sites run first come, first served.
  */
-import { Batcher } from '../../core/dispatch/batches.js';
-import { type Dataset, jobData, type Policy, RandomStream, type RunAverages } from '../../core/index.js';
-import { runSimulation, type World } from '../engine.js';
-import type { Sink } from '../sink.js';
-import type { SimJob } from '../workload.js';
+import { Batcher } from '../src/core/dispatch/batches.js';
+import { type Dataset, jobData, type Policy, RandomStream, type RunAverages } from '../src/core/index.js';
+import { runSimulation, type World } from '../src/simulator/engine.js';
+import type { Sink } from '../src/simulator/sink.js';
+import type { SimJob } from '../src/simulator/workload.js';
 import {
   documentWith,
   gridOf,

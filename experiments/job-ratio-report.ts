@@ -156,7 +156,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
     'where the mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
     'The paper gives no measurements, only its two tables and the claim that the job ratio shortens turnaround. The grids and',
-    'the jobs are ours; the head of `src/simulator/experiments/job-ratio.ts` says how they are drawn.',
+    'the jobs are ours; the head of `experiments/job-ratio.ts` says how they are drawn.',
     '',
     '## Tables 1 and 2',
     '',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { type Chart, chartSvg, MAX_SERIES, PALETTE } from '../../src/simulator/plots/chart.js';
-import { box, corners, type Element, marks, parseSvg, texts } from './support/svg.js';
+import { type Chart, chartSvg, MAX_SERIES, PALETTE } from '../../src/plots/chart.js';
+import { box, corners, type Element, marks, parseSvg, texts } from './svg.js';
 
 const chart = (changes: Partial<Chart> = {}): Chart => ({
   title: 'Mean wait <by> load',
@@ -111,7 +111,7 @@ describe('chartSvg', () => {
     await chartSvg(categories());
     expect(await chartSvg(chart())).toBe(first);
     const program = `
-      const { chartSvg } = await import(${JSON.stringify(new URL('../../dist/simulator/plots/chart.js', import.meta.url).href)});
+      const { chartSvg } = await import(${JSON.stringify(new URL('../../dist/plots/chart.js', import.meta.url).href)});
       process.stdout.write(await chartSvg(${JSON.stringify(chart())}));`;
     const second = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
       encoding: 'utf8',

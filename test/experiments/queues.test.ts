@@ -5,7 +5,7 @@ import {
   queuesReport,
   simulatedEnds,
   theoreticalResponse,
-} from '../../src/simulator/experiments/queues.js';
+} from '../../experiments/queues.js';
 
 describe('M/M/c', () => {
   it('has the theoretical values of the paper', () => {
