@@ -1,8 +1,12 @@
 /** The published pages are what the reports make of the published numbers, and the plots show these. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { DianaResult } from '../../experiments/diana.js';
+import { dianaReport } from '../../experiments/diana-report.js';
+import type { JobRatioResult } from '../../experiments/job-ratio.js';
+import { jobRatioReport } from '../../experiments/job-ratio-report.js';
 import { type QueueRow, queuesReport } from '../../experiments/queues.js';
 import { type Report, writeReport } from '../../experiments/report.js';
 import { type SantosoRow, santosoReport } from '../../experiments/santoso.js';
@@ -26,7 +30,7 @@ async function plotsOf(report: Report): Promise<Map<string, string>> {
   expect(JSON.parse(read(`${report.name}.json`))).toEqual(JSON.parse(published(`${report.name}.json`)));
   const linked = [...report.text.matchAll(/!\[.*\]\((.*)\.svg\)/g)].map(([, name]) => name as string);
   expect(linked).toEqual(report.plots?.map(({ name }) => name));
-  for (const name of linked) expect(existsSync(packagePath(`docs/experiments/${name}.svg`)), name).toBe(true);
+  for (const name of linked) expect(read(`${name}.svg`) === published(`${name}.svg`), name).toBe(true);
   return new Map(linked.map((name) => [name, read(`${name}.svg`)]));
 }
 
@@ -68,4 +72,11 @@ it('two-level: shares by rate in a panel a mode, the other figures as columns by
   missed.forEach((value, i) => {
     expect((heights[i] as number) / (heights[0] as number)).toBeCloseTo(value / (missed[0] as number), 6);
   });
+});
+
+it('diana and job-ratio: as published', async () => {
+  const diana = JSON.parse(published('diana.json')) as DianaResult;
+  expect((await plotsOf(dianaReport(diana))).size).toBe(5);
+  const jobRatio = JSON.parse(published('job-ratio.json')) as JobRatioResult;
+  expect((await plotsOf(jobRatioReport(jobRatio))).size).toBe(2);
 });
