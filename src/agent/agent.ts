@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, ServiceError, untilDone } from '../client/index.js';
+import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { type LinkProbe, measureLink } from './links.js';
 import {
   type Assignment,
@@ -38,8 +39,6 @@ export interface AgentOptions {
   graceMs?: number;
 }
 
-/** As many reports in a request as the service takes unless configured otherwise. */
-const BATCH_REPORTS = 1000;
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
 const MACHINES_REFRESH_BEATS = 6;
@@ -181,7 +180,7 @@ export class Agent {
 
   private async sendReports(site: string): Promise<void> {
     while (!this.stopping.signal.aborted) {
-      const batch = nextBatch(this.runner.reports(BATCH_REPORTS));
+      const batch = nextBatch(this.runner.reports(DEFAULT_LIMITS.reportsMax));
       if (batch.length === 0) {
         await new Promise<void>((resolve) => {
           this.news = resolve;

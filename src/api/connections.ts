@@ -1,5 +1,5 @@
 /** Pages in the Relay style. A cursor is opaque to clients; inside it is what the order compares, in base64url JSON. */
-import type { ApiLimits } from './config.js';
+import type { Limits } from '../platform/limits.js';
 import { ApiError, badInput } from './errors.js';
 import type { PageInfo } from './generated/resolvers-types.js';
 
@@ -22,11 +22,7 @@ export interface ForwardArguments {
 export const PAGE_DEFAULT = 100;
 
 /** How many objects a page is to have. Throws BAD_USER_INPUT, or LIMIT_EXCEEDED beyond the cap. */
-export function pageSize(
-  field: 'first' | 'last',
-  value: number | null | undefined,
-  limits: ApiLimits,
-): number {
+export function pageSize(field: 'first' | 'last', value: number | null | undefined, limits: Limits): number {
   const size = value ?? PAGE_DEFAULT;
   if (size < 0) throw badInput(field, size, `0 to ${limits.pageMax}`);
   if (size > limits.pageMax) {

@@ -17,10 +17,10 @@ import express, {
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { Authenticator, Viewer } from './auth.js';
+import { measure, tooComplex } from './complexity.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { ApiError, refusedRequest } from './errors.js';
-import { measure, tooComplex } from './limits.js';
 import type { ApiMetrics } from './metrics.js';
 
 declare module 'express-serve-static-core' {

@@ -2,6 +2,7 @@
 
 import type { Client } from '../client/index.js';
 import { isTerminal, type JobState } from '../core/states.js';
+import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
 import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
@@ -28,9 +29,6 @@ export interface JobUpdate {
   event: { at: string; kind: string; fromState: JobState | null; toState: JobState | null } | null;
   job: JobLine | null;
 }
-
-/** The most ids that a filter takes. */
-const IDS_IN_FILTER = 1000;
 
 /** News of the jobs that match, behind a cursor. */
 export function jobUpdates(
@@ -62,8 +60,8 @@ export function noSuchJob(id: string): CliError {
 /** Jobs by id, in no particular order; unknown ids are left out. */
 export async function jobsById(client: Client, ids: readonly string[]): Promise<JobLine[]> {
   const jobs: JobLine[] = [];
-  for (let i = 0; i < ids.length; i += IDS_IN_FILTER) {
-    const filter = { ids: ids.slice(i, i + IDS_IN_FILTER) };
+  for (let i = 0; i < ids.length; i += MAX.filterIds) {
+    const filter = { ids: ids.slice(i, i + MAX.filterIds) };
     jobs.push(...(await client.all<JobLine>(JOB_LINES, 'jobs', { filter })));
   }
   return jobs;
@@ -101,7 +99,7 @@ export async function awaitEnds(
   await look();
   if (pending.size === 0) return ended;
   // More ids than a filter takes: all news that the key may see, and the others are passed over.
-  const filter = ids.length <= IDS_IN_FILTER ? { ids: [...pending] } : null;
+  const filter = ids.length <= MAX.filterIds ? { ids: [...pending] } : null;
   for await (const update of jobUpdates(client, filter, { after, signal })) {
     if (update.resyncRequired) await look();
     else if (update.job && pending.has(update.job.id)) take(update.job, update);

@@ -3,78 +3,8 @@
  * documentation and docker/compose.yaml are compared with it by tests.
  */
 import { resolve } from 'node:path';
-import { z } from 'zod';
-
-/** One variable of the table. `V` is what the code gets. */
-export interface Variable<V> {
-  name: string;
-  /** As it would be written in the environment; null: no value. */
-  default: string | null;
-  meaning: string;
-  /** What may be written, in words. */
-  accepted: string;
-  /** Never shown in errors and logs. */
-  secret: boolean;
-  schema: z.ZodType<V>;
-}
-
-function whole(name: string, byDefault: number, min: number, max: number, meaning: string): Variable<number> {
-  const schema = z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-  return {
-    name,
-    default: String(byDefault),
-    meaning,
-    accepted: `a whole number from ${min} to ${max}`,
-    secret: false,
-    schema,
-  };
-}
-
-function flag(name: string, byDefault: boolean, meaning: string): Variable<boolean> {
-  const schema = z.enum(['true', 'false']).transform((text) => text === 'true');
-  return { name, default: String(byDefault), meaning, accepted: 'true or false', secret: false, schema };
-}
-
-function choice<const T extends string>(
-  name: string,
-  values: readonly [T, ...T[]],
-  byDefault: T,
-  meaning: string,
-): Variable<T> {
-  const schema = z.enum(values) as unknown as z.ZodType<T>;
-  return {
-    name,
-    default: byDefault,
-    meaning,
-    accepted: `one of ${values.join(', ')}`,
-    secret: false,
-    schema,
-  };
-}
-
-function text(
-  name: string,
-  byDefault: string,
-  accepted: string,
-  pattern: RegExp,
-  meaning: string,
-): Variable<string> {
-  return { name, default: byDefault, meaning, accepted, secret: false, schema: z.string().regex(pattern) };
-}
-
-function optional(
-  name: string,
-  accepted: string,
-  pattern: RegExp,
-  secret: boolean,
-  meaning: string,
-): Variable<string | null> {
-  return { name, default: null, meaning, accepted, secret, schema: z.string().regex(pattern).nullable() };
-}
+import { LIMIT_VARIABLES, type Limits } from './limits.js';
+import { choice, flag, optional, type Table, text, type Values, whole } from './variables.js';
 
 const MIB = 1024 * 1024;
 
@@ -215,106 +145,9 @@ export const VARIABLES = {
   agentLinksS: whole('AGENT_LINKS_S', 300, 10, 86_400, 'Between two measurements of the links, seconds.'),
 } as const;
 
-/** What a client may ask for at most. Every one is finite: nothing that a client sends may grow without bound. */
-export const LIMIT_VARIABLES = {
-  bodyBytesMax: whole(
-    'LIMIT_BODY_BYTES',
-    32 * MIB,
-    1_024,
-    1_024 * MIB,
-    'Body of a request, and message of a WebSocket, bytes.',
-  ),
-  pageMax: whole('LIMIT_PAGE', 5_000, 1, 100_000, 'Objects in a page.'),
-  jobsMax: whole('LIMIT_JOBS', 10_000, 1, 100_000, 'Jobs in one submission, or touched by one action.'),
-  groupJobsMax: whole('LIMIT_GROUP_JOBS', 100_000, 1, 100_000, 'Jobs of one bulk group.'),
-  groupCharsMax: whole(
-    'LIMIT_GROUP_CHARACTERS',
-    64 * MIB,
-    1_024,
-    1_024 * MIB,
-    'Characters of all names, arguments, environments and working directories that a bulk group makes of its template.',
-  ),
-  reportsMax: whole('LIMIT_REPORTS', 1_000, 1, 10_000, 'Reports of an agent in one request.'),
-  machinesMax: whole('LIMIT_MACHINES', 1_000, 1, 10_000, 'Machines in one registration.'),
-  costMax: whole('LIMIT_QUERY_COST', 50_000, 1, 10_000_000, 'Objects that a query may ask for in all.'),
-  depthMax: whole('LIMIT_QUERY_DEPTH', 12, 1, 100, 'Levels of fields within fields.'),
-  aliasesMax: whole('LIMIT_QUERY_ALIASES', 100, 0, 10_000, 'Aliases in a query.'),
-  tokensMax: whole('LIMIT_QUERY_TOKENS', 20_000, 100, 1_000_000, "Words and signs of a query's text."),
-  requestsPerSecond: whole(
-    'LIMIT_REQUESTS_PER_SECOND',
-    200,
-    1,
-    1_000_000,
-    'Requests of one API key within a second.',
-  ),
-  requestsBurst: whole(
-    'LIMIT_REQUESTS_BURST',
-    2_000,
-    1,
-    1_000_000,
-    'Requests that one API key may save up for a burst.',
-  ),
-  strangersPerMinute: whole(
-    'LIMIT_STRANGERS_PER_MINUTE',
-    120,
-    1,
-    1_000_000,
-    'Requests without a good key from one address in a minute.',
-  ),
-  subscriptionsPerKey: whole(
-    'LIMIT_SUBSCRIPTIONS',
-    2_000,
-    1,
-    100_000,
-    'Subscriptions of one API key at once.',
-  ),
-  connectionsMax: whole(
-    'LIMIT_CONNECTIONS',
-    5_000,
-    1,
-    100_000,
-    'WebSocket connections of one process at once.',
-  ),
-  subscriberBuffer: whole(
-    'LIMIT_SUBSCRIBER_BUFFER',
-    20_000,
-    1,
-    1_000_000,
-    'Updates kept for a slow subscriber before it must resync.',
-  ),
-  requestTimeoutMs: whole(
-    'LIMIT_REQUEST_MS',
-    60_000,
-    100,
-    3_600_000,
-    'Longest arrival of a request, milliseconds.',
-  ),
-  keepAliveMs: whole(
-    'LIMIT_KEEP_ALIVE_MS',
-    65_000,
-    0,
-    3_600_000,
-    'Idle HTTP connections are kept this long, milliseconds.',
-  ),
-  answerTimeoutMs: whole(
-    'LIMIT_ANSWER_MS',
-    60_000,
-    100,
-    3_600_000,
-    'Longest work on an answer, milliseconds.',
-  ),
-} as const;
-
 /** Every variable there is, in the order of the documentation. */
-export const ALL_VARIABLES: readonly Variable<unknown>[] = [
-  ...Object.values(VARIABLES),
-  ...Object.values(LIMIT_VARIABLES),
-];
+export const ALL_VARIABLES = [...Object.values(VARIABLES), ...Object.values(LIMIT_VARIABLES)];
 
-type Table = Record<string, Variable<unknown>>;
-type Values<T extends Table> = { -readonly [K in keyof T]: T[K] extends Variable<infer V> ? V : never };
-
-export type Limits = Values<typeof LIMIT_VARIABLES>;
 export type Config = Omit<Values<typeof VARIABLES>, 'url' | 'agentStateDir'> & {
   /** Absolute. */
   home: string;

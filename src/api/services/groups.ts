@@ -1,6 +1,8 @@
 /** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
+
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import { MAX } from '../../platform/limits.js';
 import type { GroupRow } from '../../store/rows.js';
 import type { NewJob } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
@@ -20,11 +22,9 @@ import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
+import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
 
-const NAME_CHARS_MAX = 200;
-const VALUE_CHARS_MAX = 128 * 1024;
 /** The job's place in its group; no parameter may be called so. */
 const INDEX = 'index';
 /** Jobs that are made before others get their turn. */
@@ -38,13 +38,13 @@ export function createGroupsService(parts: ServiceParts) {
     input: SubmitJobGroupInput,
   ): Promise<SubmitJobGroupPayloadModel> {
     const name =
-      input.name === null || input.name === undefined ? null : text('name', input.name, NAME_CHARS_MAX, 1);
+      input.name === null || input.name === undefined ? null : text('name', input.name, MAX.nameChars, 1);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const size = sizeOf(input, limits.groupJobsMax);
 
     const errors: SubmitJobGroupPayloadModel['errors'][number][] = [];
     const refuse = (index: number, field: string, value: unknown, accepted: string): void => {
-      if (errors.length === FAULTS_MAX) return;
+      if (errors.length === MAX.faults) return;
       const message = `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`;
       errors.push({ index, field, code: 'BAD_USER_INPUT', message });
     };
@@ -75,7 +75,7 @@ export function createGroupsService(parts: ServiceParts) {
         );
       }
       jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) => {
-        if (errors.length === FAULTS_MAX) return;
+        if (errors.length === MAX.faults) return;
         const { code, field, message } = fault;
         errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
       });
@@ -174,7 +174,9 @@ function checkParameters(
   for (const name of names) {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     const wrong =
-      typeof value === 'string' ? textFault(value, VALUE_CHARS_MAX) : `a text for {${name}} of the template`;
+      typeof value === 'string'
+        ? textFault(value, MAX.argumentChars)
+        : `a text for {${name}} of the template`;
     if (wrong) refuse(index, `${place}.${name}`, value, wrong);
   }
   for (const name of Object.keys(values)) {

@@ -1,5 +1,7 @@
 /** Jobs: submitting them, acting on them, reading them. Users see and touch their own only. */
+
 import { createHash } from 'node:crypto';
+import { MAX } from '../../platform/limits.js';
 import type { JobPage, JobFilter as StoredFilter } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
@@ -26,25 +28,14 @@ import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { type Fault, newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
-
-const BOOST_MAX = 1_000;
-/** Ids in a filter. */
-const FILTER_IDS_MAX = 1_000;
-const COUNT_MAX = 100_000;
-const NAME_CHARS_MAX = 200;
+import { checkedKey, isKnown, submitted } from './submissions.js';
 
 export function createJobsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
 
   async function submitJobs(viewer: Viewer, input: SubmitJobsInput): Promise<SubmitJobsPayloadModel> {
     if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
-    if (input.jobs.length > limits.jobsMax) {
-      throw new ApiError(
-        'LIMIT_EXCEEDED',
-        `jobs: ${input.jobs.length} given; accepted: up to ${limits.jobsMax}`,
-      );
-    }
+    atMost('jobs', input.jobs, limits.jobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries, isRetry) };
@@ -52,7 +43,7 @@ export function createJobsService(parts: ServiceParts) {
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;
     const fault = (one: Fault): void => {
-      if (errors.length < FAULTS_MAX) errors.push({ index, ...one });
+      if (errors.length < MAX.faults) errors.push({ index, ...one });
     };
     for (const job of input.jobs) {
       jobs[index] = newJob(job, context, fault);
@@ -77,12 +68,7 @@ export function createJobsService(parts: ServiceParts) {
     if ((ids ?? null) !== null && (filter ?? null) !== null)
       throw badInput('selection', 'ids and filter', 'one of the two');
     if (ids) {
-      if (ids.length > limits.jobsMax) {
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `selection.ids: ${ids.length} given; accepted: up to ${limits.jobsMax}`,
-        );
-      }
+      atMost('selection.ids', ids, limits.jobsMax);
       return { ...base, ids: [...new Set(ids.map((id) => localId('job', id, 'selection.ids')))] };
     }
     if (!filter) throw badInput('selection', 'neither ids nor filter', 'one of the two');
@@ -169,7 +155,7 @@ export function createJobsService(parts: ServiceParts) {
       ...(userId === null ? {} : { userId }),
       ...(filter?.ids
         ? {
-            ids: atMost('filter.ids', filter.ids, FILTER_IDS_MAX).map((id) =>
+            ids: atMost('filter.ids', filter.ids, MAX.filterIds).map((id) =>
               localId('job', id, 'filter.ids'),
             ),
           }
@@ -177,10 +163,10 @@ export function createJobsService(parts: ServiceParts) {
       ...(filter?.states ? { states: [...new Set(filter.states)] } : {}),
       ...(filter?.site ? { siteId: localId('site', filter.site, 'filter.site') } : {}),
       ...(typeof filter?.application === 'string'
-        ? { application: text('filter.application', filter.application, NAME_CHARS_MAX) }
+        ? { application: text('filter.application', filter.application, MAX.nameChars) }
         : {}),
       ...(typeof filter?.groupName === 'string'
-        ? { groupName: text('filter.groupName', filter.groupName, NAME_CHARS_MAX) }
+        ? { groupName: text('filter.groupName', filter.groupName, MAX.nameChars) }
         : {}),
       ...(filter?.group ? { groupId: localId('group', filter.group, 'filter.group') } : {}),
       ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
@@ -221,9 +207,9 @@ export function createJobsService(parts: ServiceParts) {
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('releaseJobs', viewer, requestId, selection, (selected) => store.release(selected)),
       reprioritizeJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
-        within('boost', boost, -BOOST_MAX, BOOST_MAX);
+        within('boost', boost, -MAX.boost, MAX.boost);
         if (boost > 0 && !handlesAll(viewer)) {
-          throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${BOOST_MAX} to 0`);
+          throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${MAX.boost} to 0`);
         }
         return act('reprioritizeJobs', viewer, requestId, selection, (selected) =>
           store.reprioritize(selected, boost),
@@ -233,7 +219,7 @@ export function createJobsService(parts: ServiceParts) {
       jobs,
       async jobCount(viewer: Viewer, filter: JobFilter | null): Promise<number> {
         const stored = storedFilter(viewer, filter);
-        return stored === null ? 0 : queries.jobCount(stored, COUNT_MAX);
+        return stored === null ? 0 : queries.jobCount(stored, MAX.jobCount);
       },
       async job(viewer: Viewer, id: string): Promise<JobRow | null> {
         const [found] = await queries.jobsByIds([localId('job', id, 'id')]);
@@ -312,10 +298,10 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
     ...(filter.site ? { siteId: localId('site', filter.site, 'selection.filter.site') } : {}),
     ...(filter.user ? { userId: localId('user', filter.user, 'selection.filter.user') } : {}),
     ...(filter.application
-      ? { application: text('selection.filter.application', filter.application, NAME_CHARS_MAX) }
+      ? { application: text('selection.filter.application', filter.application, MAX.nameChars) }
       : {}),
     ...(filter.groupName
-      ? { groupName: text('selection.filter.groupName', filter.groupName, NAME_CHARS_MAX) }
+      ? { groupName: text('selection.filter.groupName', filter.groupName, MAX.nameChars) }
       : {}),
     ...(filter.group ? { groupId: localId('group', filter.group, 'selection.filter.group') } : {}),
   };

@@ -1,11 +1,12 @@
 /** What services are made of, and what they share. */
+
+import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { EventFeed } from '../../store/feed.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
-import type { ApiLimits } from '../config.js';
 import { ApiError } from '../errors.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
@@ -19,7 +20,7 @@ export interface ServiceParts {
   /** For dry runs and explanations only: keeping it in step costs work. */
   mirror: Mirror;
   wake: Wake;
-  limits: ApiLimits;
+  limits: Limits;
   /** Epoch seconds. */
   now(): number;
   /** Keys may have lost their power: ask again before trusting one. */

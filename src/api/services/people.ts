@@ -1,7 +1,8 @@
 /** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
+import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { INT_MAX, notNull, plainName, positive, reason, text, within } from '../check.js';
+import { notNull, plainName, positive, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -20,10 +21,6 @@ import type {
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts } from './parts.js';
-
-const KEY_NAME_CHARS_MAX = 200;
-const SHARE_MAX = 1e6;
-const PERIOD_SECONDS_MAX = 366 * 86_400;
 
 export function createPeopleService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
@@ -61,7 +58,7 @@ export function createPeopleService(parts: ServiceParts) {
           name: plainName('name', input.name),
           class: input.class,
           role: input.role,
-          quotaShare: positive('quotaShare', input.quotaShare, SHARE_MAX),
+          quotaShare: positive('quotaShare', input.quotaShare, MAX.quotaShare),
         };
         return done(await directory.registerUser(made, actor(viewer, requestId)));
       },
@@ -87,7 +84,7 @@ export function createPeopleService(parts: ServiceParts) {
         const share = notNull('quotaShare', input.quotaShare);
         const submission = submissionQuota(input);
         const quota = {
-          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, SHARE_MAX) }),
+          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, MAX.quotaShare) }),
           ...(submission === undefined ? {} : { submission }),
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
@@ -110,7 +107,7 @@ export function createPeopleService(parts: ServiceParts) {
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
         if (expiresAt !== null && expiresAt <= now())
           throw badInput('expiresAt', input.expiresAt, 'a time to come');
-        const key = { userId, name: text('name', input.name, KEY_NAME_CHARS_MAX, 1), siteId, expiresAt };
+        const key = { userId, name: text('name', input.name, MAX.nameChars, 1), siteId, expiresAt };
         return done(await directory.createApiKey(key, actor(viewer, requestId)));
       },
 
@@ -141,7 +138,7 @@ function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number
   if (periodS === null || periodS === undefined)
     throw badInput('submissionPeriodS', periodS, 'a period, with a limit');
   return {
-    limit: within('submissionLimit', limit, 0, INT_MAX),
-    periodS: within('submissionPeriodS', periodS, 1, PERIOD_SECONDS_MAX),
+    limit: within('submissionLimit', limit, 0, MAX.integer),
+    periodS: within('submissionPeriodS', periodS, 1, MAX.quotaPeriodS),
   };
 }

@@ -1,8 +1,10 @@
 /** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
+
 import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
+import { MAX } from '../../platform/limits.js';
 import type { PolicyRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { INT_MAX, reason, within } from '../check.js';
+import { reason, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -43,7 +45,7 @@ export function createPolicyService(parts: ServiceParts) {
   ): Promise<PolicyRow> {
     const policy = {
       document: checked(document),
-      expectedVersion: within('expectedVersion', expectedVersion, 1, INT_MAX),
+      expectedVersion: within('expectedVersion', expectedVersion, 1, MAX.integer),
       reason: reason(why),
       revertsTo,
     };
@@ -69,7 +71,7 @@ export function createPolicyService(parts: ServiceParts) {
       if (!input.dispatch && !input.local)
         throw badInput('dispatch', null, 'weights for `dispatch`, for `local`, or for both');
       // Of the version that the weights are meant for; if it is not in force any more, adding the new one says so.
-      const { document } = await version(within('expectedVersion', input.expectedVersion, 1, INT_MAX));
+      const { document } = await version(within('expectedVersion', input.expectedVersion, 1, MAX.integer));
       const changed = withWeights(withWeights(document, 'dispatch', input.dispatch), 'local', input.local);
       return put(viewer, 'setWeights', changed, input, requestId);
     },
@@ -78,7 +80,7 @@ export function createPolicyService(parts: ServiceParts) {
       put(viewer, 'updatePolicy', input.document, input, requestId),
 
     async revertPolicy(viewer: Viewer, input: RevertInput, requestId: string): Promise<PolicyRow> {
-      const earlier = await version(within('version', input.version, 1, INT_MAX));
+      const earlier = await version(within('version', input.version, 1, MAX.integer));
       return put(viewer, 'revertPolicy', earlier.document, input, requestId, earlier.version);
     },
   });

@@ -5,7 +5,9 @@
  * kept for a subscriber: the event feed says when runs have ended, and what is behind its cursor is looked up then. Who is slow finds more at
  * once.
  */
+
 import type { JobRatio } from '../../core/index.js';
+import { MAX } from '../../platform/limits.js';
 import type { RatioPointRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
@@ -18,8 +20,6 @@ import { type Behind, POINTS_MAX, RecentPoints } from '../subscriptions/recent-p
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
-
-const NAME_CHARS_MAX = 200;
 
 /** What a look behind a cursor finds. */
 interface Look extends Behind {
@@ -42,7 +42,7 @@ export function createRatiosService(parts: ServiceParts) {
   }
 
   async function jobRatio(viewer: Viewer, application: string): Promise<JobRatioModel> {
-    text('application', application, NAME_CHARS_MAX, 1);
+    text('application', application, MAX.nameChars, 1);
     const { cursor, ratio } = await queries.ratio(application);
     if (ratio === null) {
       return {
@@ -97,7 +97,7 @@ export function createRatiosService(parts: ServiceParts) {
       jobRatio,
 
       async jobRatioUpdated(viewer: Viewer, application: string | null, after: string | null) {
-        if (application !== null) text('application', application, NAME_CHARS_MAX, 1);
+        if (application !== null) text('application', application, MAX.nameChars, 1);
         // Of all applications, users hear of their own runs only.
         const owner = application === null ? ownerOnly(viewer) : null;
         const stop = new AbortController();

@@ -1,16 +1,13 @@
 /** What submissions have in common, be it of jobs one by one or of a bulk group. */
+import { MAX } from '../../platform/limits.js';
 import type { Submission, SubmitResult } from '../../store/store.js';
 import { text } from '../check.js';
 import { ApiError } from '../errors.js';
 import type { ServiceParts } from './parts.js';
 
-/** Faults of a submission that are reported; the first ones say what is wrong. */
-export const FAULTS_MAX = 1_000;
-const KEY_CHARS_MAX = 200;
-
 /** An idempotency key as a client gave it. Throws BAD_USER_INPUT. */
 export function checkedKey(key: string | null | undefined): string | null {
-  return key === null || key === undefined ? null : text('idempotencyKey', key, KEY_CHARS_MAX, 1);
+  return key === null || key === undefined ? null : text('idempotencyKey', key, MAX.nameChars, 1);
 }
 
 /** Whether a submission with this key was accepted before: this one is a retry, or refused for what it differs in. */

@@ -3,6 +3,7 @@
  * all; nothing is kept for a slow one. Who was up to date and then falls too far behind is told to query again and goes on
  * from now; so is who comes with a cursor that retention has passed.
  */
+import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import type { EventRow, JobRow } from '../../store/rows.js';
 import type { Assignment as StoredAssignment } from '../../store/store.js';
@@ -22,11 +23,6 @@ import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import type { ServiceParts } from './parts.js';
-
-const FILTER_IDS_MAX = 1_000;
-const NAME_CHARS_MAX = 200;
-/** Assignments of one message behind a cursor. */
-const ASSIGNMENTS_MAX = 2_000;
 
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
@@ -175,7 +171,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
         async () => {
           for (;;) {
             if (!looked) {
-              const batch = await store.assignments(siteId, cursor, ASSIGNMENTS_MAX);
+              const batch = await store.assignments(siteId, cursor, MAX.assignments);
               // A window that was cut short answers with a cursor before the end: the next look goes on from there.
               looked = batch.complete || batch.cursor === cursor;
               cursor = batch.cursor;
@@ -212,15 +208,15 @@ interface Matcher {
 function matcher(filter: JobFilter | null, owner: number | null): Matcher {
   const given = filter ?? {};
   const ids = given.ids
-    ? new Set(atMost('filter.ids', given.ids, FILTER_IDS_MAX).map((id) => localId('job', id, 'filter.ids')))
+    ? new Set(atMost('filter.ids', given.ids, MAX.filterIds).map((id) => localId('job', id, 'filter.ids')))
     : null;
   const states = given.states ? new Set<string>(given.states) : null;
   const siteId = given.site ? localId('site', given.site, 'filter.site') : null;
   const userId = given.user ? localId('user', given.user, 'filter.user') : null;
   const application = given.application ?? null;
-  if (application !== null) text('filter.application', application, NAME_CHARS_MAX);
+  if (application !== null) text('filter.application', application, MAX.nameChars);
   const groupName = given.groupName ?? null;
-  if (groupName !== null) text('filter.groupName', groupName, NAME_CHARS_MAX);
+  if (groupName !== null) text('filter.groupName', groupName, MAX.nameChars);
   const groupId = given.group ? localId('group', given.group, 'filter.group') : null;
   const submitted = range(given.submittedAfter, given.submittedBefore);
   const ended = range(given.endedAfter, given.endedBefore);

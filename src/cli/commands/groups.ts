@@ -1,6 +1,7 @@
 /** `switchyard groups`: many jobs from one template. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { DEFAULT_LIMITS } from '../../platform/limits.js';
 import { addCommand, type Named, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';
@@ -28,9 +29,6 @@ interface SubmitOptions extends JobOptions {
   idempotencyKey?: string;
 }
 
-/** Jobs in a group at most. */
-const GROUP_MAX = 100_000;
-
 export function addGroups(program: Command): void {
   const list = addCommand(
     program,
@@ -47,7 +45,7 @@ export function addGroups(program: Command): void {
     addCommand(
       list,
       'submit [command] [arguments...]',
-      `submit up to ${GROUP_MAX} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
+      `submit up to ${DEFAULT_LIMITS.groupJobsMax} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
     ),
   )
     .option('--group-name <text>', "the group's name for people")
@@ -124,7 +122,7 @@ async function inputOf(client: Client, options: SubmitOptions, commandLine: stri
     count:
       options.count === undefined
         ? undefined
-        : parseNumber('--count', options.count, { min: 1, max: GROUP_MAX, integer: true }),
+        : parseNumber('--count', options.count, { min: 1, max: DEFAULT_LIMITS.groupJobsMax, integer: true }),
     idempotencyKey: options.idempotencyKey,
   };
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { DEFAULT_LIMITS } from '../../platform/limits.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';
@@ -17,7 +18,6 @@ import {
   jobFromOptions,
   placesFromOptions,
 } from '../job-options.js';
-import { MAX_BATCH } from '../parse.js';
 import { printOutput } from './jobs.js';
 
 interface SubmitOptions extends JobOptions {
@@ -94,8 +94,11 @@ async function jobsToSubmit(
     );
   }
   const all = jobs.flatMap((job) => expandArray(job, options.array));
-  if (all.length > MAX_BATCH) {
-    throw new CliError(`${all.length} jobs: a submission takes up to ${MAX_BATCH}`, ExitCode.USAGE);
+  if (all.length > DEFAULT_LIMITS.jobsMax) {
+    throw new CliError(
+      `${all.length} jobs: a submission takes up to ${DEFAULT_LIMITS.jobsMax}`,
+      ExitCode.USAGE,
+    );
   }
   return all;
 }

@@ -26,7 +26,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql';
-import type { ApiLimits } from './config.js';
+import type { Limits } from '../platform/limits.js';
 import { type ApiError, refusedRequest } from './errors.js';
 
 /** What a list of objects without `first` is taken to hold. */
@@ -155,7 +155,7 @@ export function measure(
 }
 
 /** The error for an operation that asks for too much; null: it may be run. */
-export function tooComplex(measured: Measure, limits: ApiLimits): ApiError | null {
+export function tooComplex(measured: Measure, limits: Limits): ApiError | null {
   const over = (
     [
       ['depth', measured.depth, limits.depthMax],
