@@ -1,6 +1,7 @@
 /** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
 
 import { parsePolicy } from '../../core/policy.js';
+import { ROOT, schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { OutputPiece, RunReport } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
@@ -36,7 +37,7 @@ export function createAgentsService(parts: ServiceParts) {
       atMost('machines', machines, MAX.heartbeatMachines);
       const ids = machines.map((machine) => localId('machine', machine, 'machines'));
       const back = await store.heartbeat(siteId, ids, now());
-      if (back.length > 0) parts.wake(['root', siteId]);
+      if (back.length > 0) parts.wake([ROOT, siteId]);
       return true;
     },
 
@@ -50,7 +51,7 @@ export function createAgentsService(parts: ServiceParts) {
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts());
-      if (outcome.touched.length > 0) parts.wake(outcome.touched.map((touched) => touched ?? 'root'));
+      if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       return outcome.results.map((result) => RESULTS[result]);
     },
   });

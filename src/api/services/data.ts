@@ -1,6 +1,7 @@
 /** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
 
 import type { Link } from '../../core/model.js';
+import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { NewDataset } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
@@ -26,7 +27,7 @@ export function createDataService(parts: ServiceParts) {
 
   /** After a change to what schedulers reckon with. */
   function changed<T>(value: T): T {
-    parts.wake(['root']);
+    parts.wake([ROOT]);
     return value;
   }
 

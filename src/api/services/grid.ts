@@ -1,6 +1,7 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
 
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
+import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -32,7 +33,7 @@ export function createGridService(parts: ServiceParts) {
   /** Wakes whoever may have something new to do after a change at a site; null: a pool of the whole grid. */
   async function wake(siteId: number | null): Promise<void> {
     if (siteId === null) await wakeAll(parts);
-    else parts.wake(['root', siteId]);
+    else parts.wake([ROOT, siteId]);
   }
 
   async function changeSite(
@@ -87,7 +88,7 @@ export function createGridService(parts: ServiceParts) {
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
-    parts.wake(['root', ...new Set(made.map((machine) => machine.siteId))]);
+    parts.wake([ROOT, ...new Set(made.map((machine) => machine.siteId))]);
     return made;
   }
 

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { GroupRow } from '../../store/rows.js';
 import type { NewJob } from '../../store/store.js';
@@ -110,7 +111,7 @@ export function createGroupsService(parts: ServiceParts) {
       const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
       const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
       const { changed, touched } = await store.cancel(selection, now(), cause);
-      if (touched.length > 0) parts.wake(touched.map((site) => site ?? 'root'));
+      if (touched.length > 0) parts.wake(touched.map(schedulerOf));
       if (changed.length > 0 && handlesAll(viewer)) {
         await parts.directory.audit(
           actor(viewer, requestId),

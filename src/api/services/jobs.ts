@@ -1,12 +1,13 @@
 /** Jobs: submitting them, acting on them, reading them. Users see and touch their own only. */
 
 import { createHash } from 'node:crypto';
+import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { JobPage, JobFilter as StoredFilter } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
-import { atMost, text, within } from '../check.js';
+import { atMost, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -26,6 +27,7 @@ import type {
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { jobFilter } from './job-filter.js';
 import { type Fault, newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
@@ -90,7 +92,7 @@ export function createJobsService(parts: ServiceParts) {
         `selection.filter: more jobs match than one action may touch; accepted: up to ${limits.jobsMax}; nothing was done`,
       );
     }
-    if (outcome.touched.length > 0) parts.wake(outcome.touched.map((site) => site ?? 'root'));
+    if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
     const ids = outcome.changed;
     if (ids.length > 0 && handlesAll(viewer)) {
       const target = ids.length === 1 ? globalId('job', ids[0] as number) : 'jobs';
@@ -148,32 +150,9 @@ export function createJobsService(parts: ServiceParts) {
   /** Null: nothing can match. Cursors and ids of others' jobs are harmless: the owner is always a condition too. */
   function storedFilter(viewer: Viewer, filter: JobFilter | null): StoredFilter | null {
     const owner = ownerOnly(viewer);
-    const user = filter?.user ? localId('user', filter.user, 'filter.user') : null;
-    if (owner !== null && user !== null && user !== owner) return null;
-    const userId = owner ?? user;
-    return {
-      ...(userId === null ? {} : { userId }),
-      ...(filter?.ids
-        ? {
-            ids: atMost('filter.ids', filter.ids, MAX.filterIds).map((id) =>
-              localId('job', id, 'filter.ids'),
-            ),
-          }
-        : {}),
-      ...(filter?.states ? { states: [...new Set(filter.states)] } : {}),
-      ...(filter?.site ? { siteId: localId('site', filter.site, 'filter.site') } : {}),
-      ...(typeof filter?.application === 'string'
-        ? { application: text('filter.application', filter.application, MAX.nameChars) }
-        : {}),
-      ...(typeof filter?.groupName === 'string'
-        ? { groupName: text('filter.groupName', filter.groupName, MAX.nameChars) }
-        : {}),
-      ...(filter?.group ? { groupId: localId('group', filter.group, 'filter.group') } : {}),
-      ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
-      ...(filter?.submittedBefore ? { submittedBefore: seconds(filter.submittedBefore) } : {}),
-      ...(filter?.endedAfter ? { endedFrom: seconds(filter.endedAfter) } : {}),
-      ...(filter?.endedBefore ? { endedBefore: seconds(filter.endedBefore) } : {}),
-    };
+    const stored = jobFilter('filter', filter);
+    if (owner === null) return stored;
+    return stored.userId !== undefined && stored.userId !== owner ? null : { ...stored, userId: owner };
   }
 
   /** A job that the viewer may see. Throws NOT_FOUND. */
@@ -269,7 +248,6 @@ const ORDERS = { SUBMITTED_AT: 'SUBMITTED', ENDED_AT: 'ENDED', DEADLINE: 'DEADLI
 /** What each order compares beside the id. */
 const KEYS = { SUBMITTED: 'id', ENDED: 'endedAt', DEADLINE: 'deadline' } as const;
 
-const seconds = (date: Date): number => date.getTime() / 1000;
 const decisionCursor = (decision: DecisionRow): string => encodeCursor('decision', [decision.id]);
 
 /** What authorization, the cursor and the resolvers' shortcuts need is always read. */
@@ -293,16 +271,5 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       );
     }
   }
-  return {
-    ...(filter.states ? { states: [...filter.states] } : {}),
-    ...(filter.site ? { siteId: localId('site', filter.site, 'selection.filter.site') } : {}),
-    ...(filter.user ? { userId: localId('user', filter.user, 'selection.filter.user') } : {}),
-    ...(filter.application
-      ? { application: text('selection.filter.application', filter.application, MAX.nameChars) }
-      : {}),
-    ...(filter.groupName
-      ? { groupName: text('selection.filter.groupName', filter.groupName, MAX.nameChars) }
-      : {}),
-    ...(filter.group ? { groupId: localId('group', filter.group, 'selection.filter.group') } : {}),
-  };
+  return jobFilter('selection.filter', filter) as NonNullable<StoreSelection['filter']>;
 }

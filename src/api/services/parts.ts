@@ -1,5 +1,6 @@
 /** What services are made of, and what they share. */
 
+import { ROOT, type Scheduler } from '../../core/scheduler.js';
 import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { EventFeed } from '../../store/feed.js';
@@ -10,7 +11,7 @@ import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
-export type Wake = (schedulers: readonly ('root' | number)[]) => void;
+export type Wake = (schedulers: readonly Scheduler[]) => void;
 
 export interface ServiceParts {
   store: Store;
@@ -30,7 +31,7 @@ export interface ServiceParts {
 /** Wakes the root and every site: something changed for all. */
 export async function wakeAll(parts: Pick<ServiceParts, 'queries' | 'wake'>): Promise<void> {
   const sites = await parts.queries.sites('', SITES_MAX);
-  parts.wake(['root', ...sites.map((site) => site.id)]);
+  parts.wake([ROOT, ...sites.map((site) => site.id)]);
 }
 
 /** More sites than anybody has; the slow timer wakes the rest. */

@@ -1,4 +1,5 @@
 /** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
+import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -75,7 +76,7 @@ export function createPeopleService(parts: ServiceParts) {
         };
         const changed = done(await directory.updateUser(userId, change, actor(viewer, requestId)));
         parts.keysChanged();
-        parts.wake(['root']);
+        parts.wake([ROOT]);
         return changed;
       },
 
@@ -89,7 +90,7 @@ export function createPeopleService(parts: ServiceParts) {
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
         const changed = done(await directory.setQuota(userId, quota, by));
-        parts.wake(['root']);
+        parts.wake([ROOT]);
         return changed;
       },
 

@@ -1,4 +1,5 @@
 /** What submissions have in common, be it of jobs one by one or of a bulk group. */
+import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { Submission, SubmitResult } from '../../store/store.js';
 import { text } from '../check.js';
@@ -27,7 +28,7 @@ export async function submitted(
   const result = await store.submit(submission);
   switch (result.kind) {
     case 'accepted':
-      if (!result.repeated) wake(['root']);
+      if (!result.repeated) wake([ROOT]);
       return result;
     case 'key-reused':
       throw new ApiError(

@@ -1,7 +1,9 @@
 /** `switchyard simulate` and `trace`: the schedulers over recorded workloads, without a service. */
+
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../core/index.js';
+import { ROOT } from '../../core/scheduler.js';
 import { type RunOptions, simulateAll } from '../../simulator/compare.js';
 import { fetchTrace } from '../../simulator/fetch.js';
 import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../../simulator/policies.js';
@@ -113,7 +115,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
     throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
   }
   const { policy, ofRoot } = await policyOf(name, seed);
-  const enter = flags.enter ?? (ofRoot ? 'root' : 'partition');
+  const enter = flags.enter ?? (ofRoot ? ROOT : 'partition');
   return {
     trace: flags.trace,
     processors:
@@ -127,7 +129,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
-    enter: word('--enter', enter, ['partition', 'root'] as const) === 'root' ? 'ROOT' : 'PARTITION',
+    enter: word('--enter', enter, ['partition', ROOT] as const) === ROOT ? 'ROOT' : 'PARTITION',
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     out: null,
     events: null,
