@@ -161,7 +161,7 @@ async function submitStream(
       const user = users[random.integer(0, users.length - 1)]!;
       if (room >= jobs.length && jobs.length > 0) await submit(user, jobs, null);
     } catch (error) {
-      log.warn({ error: (error as Error).message }, 'the demo could not submit, trying again');
+      log.warn({ error: (error as Error).message }, 'the demo could not submit jobs; trying again');
     }
     await sleep(TICK_MS, signal);
   }

@@ -40,7 +40,7 @@ export function jobUpdates(
     full ? JOB_UPDATED_FULL : JOB_UPDATED,
     'jobUpdated',
     { filter },
-    { after, signal, onRetry: (why) => note(`connection lost (${why}), trying again`) },
+    { after, signal, onRetry: (why) => note(`connection lost (${why}); trying again`) },
   );
 }
 
@@ -51,10 +51,7 @@ export async function latestCursor(client: Client): Promise<string> {
 
 /** The error for a job that is not there. */
 export function noSuchJob(id: string): CliError {
-  return new CliError(
-    `there is no job ${id}, or not one that this key may see (NOT_FOUND)`,
-    ExitCode.NOT_FOUND,
-  );
+  return new CliError(`there is no job ${id}, or this key may not see it (NOT_FOUND)`, ExitCode.NOT_FOUND);
 }
 
 /** Jobs by id, in no particular order; unknown ids are left out. */

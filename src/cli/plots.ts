@@ -18,17 +18,13 @@ export interface PlotFlags {
 
 export function plotOptions(command: Command): Command {
   return command
-    .option('--plots <folder>', 'draw waits, utilization, queue and who runs where (Gantt) into that folder')
-    .option(
-      '--plot-format <format>',
-      `a file for each picture, or one page: ${PLOT_FORMATS.join(' or ')}`,
-      'svg',
-    )
+    .option('--plots <folder>', 'draw waiting times, utilization, queue and a Gantt chart into this folder')
+    .option('--plot-format <format>', `a file per picture, or one page: ${PLOT_FORMATS.join(' or ')}`, 'svg')
     .option(
       '--gantt-from <time>',
-      "beginning of the Gantt chart, in the trace's time, such as 0, 36h or 20d (default: the job in the middle)",
+      'start of the Gantt chart, in time of the trace, such as 0, 36h or 20d (default: the job in the middle)',
     )
-    .option('--gantt-to <time>', 'its end (default: a day after its beginning)');
+    .option('--gantt-to <time>', 'end of the Gantt chart (default: a day after its start)');
 }
 
 export interface PlotRequest {

@@ -70,7 +70,7 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
       async stop() {
         const failures = (await service?.stop('serve stops')) ?? [];
         if (failures.length > 0)
-          throw new Error(`${failures.map(({ part }) => part).join(', ')} did not stop well`);
+          throw new Error(`${failures.map(({ part }) => part).join(', ')} did not stop properly`);
       },
     },
     processAgent(config, log, () => ({

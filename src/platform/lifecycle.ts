@@ -75,7 +75,7 @@ export class Lifecycle {
     this.#running.push(part);
   }
 
-  /** Stops everything; a second call waits for the first. @returns the parts that did not stop well */
+  /** Stops everything; a second call waits for the first. @returns the parts that did not stop properly */
   stop(reason: string): Promise<PartFailure[]> {
     this.#stopped ??= this.#stop(reason);
     return this.#stopped;
@@ -93,7 +93,7 @@ export class Lifecycle {
       } catch (cause) {
         const error = cause instanceof Error ? cause : new Error(String(cause));
         failures.push({ part: part.name, error });
-        this.log?.error({ part: part.name, error: error.message }, 'did not stop well');
+        this.log?.error({ part: part.name, error: error.message }, 'did not stop properly');
       }
     }
     this.#phase = { is: 'stopped', reason, failures };

@@ -8,7 +8,7 @@ export function addConformance(program: Command): void {
   const command = addCommand(
     program,
     'conformance <file>',
-    'run a JSON file of cases {rule, input, expected} through the core',
+    'check the schedulers against a JSON file of cases {rule, input, expected}',
   );
   command.action(async (file: string) => {
     const vectors = await readJson('conformance', file);

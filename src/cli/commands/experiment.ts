@@ -42,13 +42,10 @@ export function addExperiment(program: Command): void {
   const command = addCommand(
     program,
     'experiment [name]',
-    'repeat an experiment of a paper and print our results beside theirs; without a name: list the experiments',
+    'repeat an experiment of a paper and print our results beside the published ones; without a name: list the experiments',
   )
-    .option('--seed <n>', 'seed of every draw', '1')
-    .option(
-      '--runs <n>',
-      'how many times to repeat everything with other draws (default: what its page says)',
-    )
+    .option('--seed <n>', 'random seed', '1')
+    .option('--runs <n>', 'number of runs with different random numbers (default: as on the published page)')
     .option('--out <folder>', 'also write the page, its numbers as JSON and its plots there');
   command.addHelpText(
     'after',

@@ -41,30 +41,30 @@ export function addReplay(program: Command): void {
   const command = addCommand(
     program,
     'replay <trace>',
-    'submit the jobs of a trace (Standard Workload Format, gzipped or not) as they once came',
+    'submit the jobs of a trace (Standard Workload Format, gzipped or not) at their original times',
   )
     .option(
       '--speed <factor>',
-      'so many times as fast: times of submission, run times and estimates are divided by it',
+      'how many times faster: submission times, run times and estimates are divided by it',
       '1',
     )
-    .option('--site <site>', "only on this site's kind of machines")
+    .option('--site <site>', 'run them on machines like those of this site only')
     .option(
       '--simulate',
-      'make the site, if there is none, with --processors CPUs, and run its simulated agent here (ADMIN)',
+      'create the site if there is none, with --processors CPUs, and run a simulated agent for it here (ADMIN)',
     )
     .option(
       '--processors <n>',
-      "processors of the machine: wider jobs are left out (default: the site's, or those of the trace)",
+      'number of processors; wider jobs are left out (default: those of the site, or of the trace)',
     )
-    .option('--limit <n>', 'only the first so many jobs')
+    .option('--limit <n>', 'submit only this many jobs, from the start of the trace')
     .option(
       '--missing-estimate <what>',
-      'drop jobs without a requested time, or take their run time: drop or run',
+      'what to do with jobs without a requested time: drop them, or use their run time (run)',
       'drop',
     )
-    .option('--group <name>', 'group of the jobs (default: one made from the name of the trace)')
-    .option('--no-wait', 'end when all are submitted, not when all have ended');
+    .option('--group <name>', 'group name of the jobs (default: from the name of the trace)')
+    .option('--no-wait', 'exit when all are submitted, without waiting for them to end');
   command.addHelpText(
     'after',
     '\nExample: switchyard replay KTH-SP2.swf.gz --speed 20000 --limit 5000 --site kth --simulate --processors 100',
@@ -148,7 +148,7 @@ async function replay(
       overrun: 'kill',
     });
     const jobs = cleaned.jobs.slice(0, limit);
-    if (jobs.length === 0) throw new CliError(`${path}: no job is left to replay`);
+    if (jobs.length === 0) throw new CliError(`${path}: no jobs left to replay`);
 
     const signal = interruption();
     const beganMs = Date.now();
@@ -188,10 +188,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
 }
 
 function noProcessors(): never {
-  throw new CliError(
-    'the trace does not say how many processors it is for: give --processors',
-    ExitCode.USAGE,
-  );
+  throw new CliError('the trace does not say its number of processors; give --processors', ExitCode.USAGE);
 }
 
 /** One machine with all processors of the trace, of a platform that no other site has. */
@@ -218,11 +215,13 @@ async function placeOf(
   const same = (machine: Machine): boolean =>
     machine.os === first.os && machine.architecture === first.architecture;
   if (!others.every(same))
-    throw new CliError(`the machines of site ${site.name} are not all of one platform: leave --site out`);
+    throw new CliError(
+      `the machines of site ${site.name} differ in operating system or architecture; leave out --site`,
+    );
   const elsewhere = machines.find((machine) => machine.site.id !== site.id && same(machine));
   if (elsewhere)
     note(
-      `machines of ${elsewhere.site.name} are ${first.os}/${first.architecture} too: jobs may go there as well`,
+      `site ${elsewhere.site.name} also has ${first.os}/${first.architecture} machines, so jobs may run there too`,
     );
   return {
     cpus: [first, ...others].reduce((sum, machine) => sum + machine.cpus, 0),
@@ -306,7 +305,7 @@ async function waitForEnds(
 }
 
 const DROPPED: Readonly<Record<keyof Dropped, string>> = {
-  tooWide: 'wider than the machine',
+  tooWide: 'wider than the number of processors',
   noWidth: 'of unknown width',
   noRunTime: 'without run time',
   noEstimate: 'without requested time',

@@ -45,10 +45,10 @@ export const POLICY_HELP = `of the sites: ${policyNames.join(', ')}; of the root
 
 export function addSimulate(program: Command): void {
   const command = workloadOptions(
-    addCommand(program, 'simulate', 'run a trace through a scheduling policy, without a service'),
+    addCommand(program, 'simulate', 'simulate a scheduling policy on a trace, without a service'),
   )
     .option('--policy <name>', POLICY_HELP, 'easy')
-    .option('--out <file>', "write a row for each job, in the columns of Batsim's jobs.csv")
+    .option('--out <file>', "write one row per job, with the columns of Batsim's jobs.csv")
     .option('--events <file>', 'write starts and ends as JSON lines')
     .option('--summary <file>', 'write the summary as JSON');
   command.addHelpText(
@@ -69,42 +69,38 @@ export function workloadOptions(command: Command): Command {
     .requiredOption('--trace <file>', 'trace in the Standard Workload Format, gzipped or not')
     .option(
       '--processors <n>',
-      'processors of the machine; wider jobs are left out (default: MaxProcs of the trace)',
+      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
     )
     .option(
       '--sites <file>',
-      'CSV with columns site and capacity, and if wanted name, machines, maxTasks (on a machine, shared in time) and maxRunningJobs',
+      'CSV file with the columns site and capacity, and optionally name, machines, maxTasks (tasks per machine, time-shared) and maxRunningJobs',
     )
     .option(
       '--enter <where>',
-      'submit jobs to the site of their partition’s number, or to the root: partition or root (default: root under a policy of the root)',
+      'where to submit jobs: to the site with the number of their partition (partition), or to the global queue (root) (default: root if the policy has a dispatch policy)',
     )
     .option(
       '--section <duration>',
-      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: at the end only)',
+      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: only at the end)',
     )
     .option(
       '--estimate <what>',
-      'what the scheduler believes: requested, actual or predicted by the last runs of the user',
+      'run times that the scheduler assumes: requested, actual, or predicted from the last runs of the user',
       'requested',
     )
     .option(
       '--missing-estimate <what>',
-      'drop jobs without a requested time, or take their run time: drop or run',
+      'what to do with jobs without a requested time: drop them, or use their run time (run)',
       'drop',
     )
-    .option(
-      '--overrun <what>',
-      'at its requested time a job is killed, or may continue: kill or continue',
-      'kill',
-    )
+    .option('--overrun <what>', 'what happens to a job at its requested time: kill or continue', 'kill')
     .option(
       '--event-order <order>',
-      'at one instant: all events, then one cycle (batch), or a cycle each (per-event)',
+      'for events at the same time: run one cycle after all (batch), or one after each (per-event)',
       'batch',
     )
-    .option('--load <part>', 'stretch the times between submissions to this offered load, such as 0.8')
-    .option('--seed <n>', 'seed of every draw', '1');
+    .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
+    .option('--seed <n>', 'random seed', '1');
   return plotOptions(command);
 }
 
@@ -222,8 +218,8 @@ function cells({ mean, median, p95, max }: Distribution, plain: boolean): string
 }
 
 function addTrace(program: Command): void {
-  const trace = program.command('trace').description('look at a trace, or fetch one');
-  const info = addCommand(trace, 'info <file>', 'what a trace in the Standard Workload Format contains');
+  const trace = program.command('trace').description('show what a trace contains, or download one');
+  const info = addCommand(trace, 'info <file>', 'show what a trace in the Standard Workload Format contains');
   info.action(async (file: string) => {
     const read = await readSwf(file).catch((error: unknown) => {
       throw failure(error);
@@ -252,8 +248,8 @@ function addTrace(program: Command): void {
   const fetch = addCommand(
     trace,
     'fetch <name>',
-    'fetch a trace from the Parallel Workloads Archive (needs internet access)',
-  ).option('--dir <folder>', 'where to put it', '.');
+    'download a trace from the Parallel Workloads Archive (needs internet access)',
+  ).option('--dir <folder>', 'folder to put it in', '.');
   fetch.action(async (name: string, { dir }: { dir: string }) => {
     const path = await fetchTrace(name, dir).catch((error: unknown) => {
       throw failure(error);

@@ -31,16 +31,16 @@ export function addWhatIf(program: Command): void {
   const command = addCommand(
     program,
     'whatif',
-    'try a policy on jobs of the past and compare it with the one in force (OPERATOR)',
+    'simulate a policy on past jobs and compare it with the one in force (OPERATOR)',
   )
     .requiredOption(
       '--candidate <file>',
       'the policy: a JSON file as `policy --json` shows, - for standard input',
     )
-    .requiredOption('--from <time>', 'jobs submitted from then on, ISO 8601')
-    .option('--to <time>', 'jobs submitted before then (default: now)')
-    .option('--reason <text>', 'why, for the audit log')
-    .addHelpText('after', '\nCtrl-C ends the waiting, not the simulation.');
+    .requiredOption('--from <time>', 'jobs submitted at this time or later: ISO 8601')
+    .option('--to <time>', 'jobs submitted before this time (default: now)')
+    .option('--reason <text>', 'reason for the audit log')
+    .addHelpText('after', '\nCtrl-C stops waiting; the simulation goes on.');
   command.action(async (options: WhatIfOptions) => {
     const nowMs = Date.now();
     const input = {
