@@ -531,3 +531,34 @@ describe('DIANA', () => {
     });
   });
 });
+
+test('decisions say in a sentence what was done and why', async () => {
+  await put(DEFAULT_POLICY.dispatch);
+  const ids = await submit(Array.from({ length: 3 }, () => ({ command: 'x', cpusPerTask: 4 })));
+  await schedule(api.parts);
+  const { jobs } = await api.must<{
+    jobs: { nodes: { id: string; state: string; site: { id: string; name: string } }[] };
+  }>('query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { id state site { id name } } } }', { ids });
+  const waiting = jobs.nodes.find(({ state }) => state === 'DISPATCHED')!;
+  const started = jobs.nodes.find(({ state }) => state === 'ASSIGNED')!;
+  const { id: siteId, name } = waiting.site;
+  await api.must('mutation ($siteId: ID!) { drainSite(site: $siteId) { id } }', { siteId });
+  const context = { policyVersion: await version(), cycle: 'test', now: Date.now() / 1000 };
+  await api.parts.store.takeBack(numberOf(siteId), context, 10);
+  const messagesOf = async (job: string): Promise<string[]> => {
+    const query = 'query ($job: ID!) { job(id: $job) { decisions { nodes { message } } } }';
+    const found = await api.must<{ job: { decisions: { nodes: { message: string }[] } } }>(query, { job });
+    return found.job.decisions.nodes.map(({ message }) => message);
+  };
+  expect(await messagesOf(waiting.id)).toEqual([
+    expect.stringMatching(`^Dispatched to ${name}: [a-z].*[a-z]$`),
+    `Returned to the global queue: ${name} is draining`,
+  ]);
+  expect(await messagesOf(started.id)).toEqual([
+    `Dispatched to ${started.site.name}: nothing of equal or higher priority is queued there`,
+    'Started: head of the queue, resources free',
+  ]);
+  await api.must('mutation ($siteId: ID!) { updateSite(input: { site: $siteId, state: UP }) { id } }', {
+    siteId,
+  });
+});

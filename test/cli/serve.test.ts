@@ -209,9 +209,11 @@ describe('a fresh service', () => {
   });
 
   it('a dry run says where a job would go, and what stands in its way', async () => {
-    expect((await service.cli('placement', '--', 'x')).stdout).toContain('would be dispatched to local; would start');
+    expect((await service.cli('placement', '--', 'x')).stdout).toContain(
+      'would be dispatched to local; would start',
+    );
     expect((await service.cli('placement', '--cpus', '100000', '--', 'x')).stdout).toContain(
-      'no site can take it: NEVER_FITS_CPUS',
+      'no site can run it now: NEVER_FITS_CPUS',
     );
     const [waiting] = await service.json<Job[]>('submit', '--os', 'plan9', '--', 'x');
     await until(
