@@ -16,5 +16,5 @@ export class CliError extends Error {
 
 /** A value on the command line that is not acceptable. */
 export function usage(field: string, value: string, accepted: string): CliError {
-  return new CliError(`${field}: "${value}" is not accepted: ${accepted}`, ExitCode.USAGE);
+  return new CliError(`${field}: "${value}" is not accepted; accepted: ${accepted}`, ExitCode.USAGE);
 }

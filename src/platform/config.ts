@@ -191,7 +191,7 @@ function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: 
     if (parsed.success) values[field] = parsed.data;
     else {
       const shown = variable.secret ? '(not shown: it is a secret)' : JSON.stringify(written);
-      problems.push(`${variable.name} is ${shown}; accepted is ${variable.accepted}`);
+      problems.push(`${variable.name}: ${shown} is not accepted; accepted: ${variable.accepted}`);
     }
   }
   return values as Values<T>;

@@ -154,9 +154,9 @@ function specification(chart: Chart): TopLevelSpec {
   const { title, subtitle, series, width = WIDTH, height = HEIGHT, columns = COLUMNS } = chart;
   const names = [...new Set(series.map(({ name }) => name))];
   if (names.length > MAX_SERIES)
-    throw new Error(`series: ${names.length} are too many; accepted are at most ${MAX_SERIES}`);
+    throw new Error(`series: ${names.length} are too many; accepted: at most ${MAX_SERIES}`);
   if (chart.kind === 'column' && chart.y.scale === 'log')
-    throw new Error('y.scale: "log" is not accepted for columns, which begin at 0: use points');
+    throw new Error('y.scale: "log" is not accepted for columns, which begin at 0; use points');
   const values = series.flatMap((one) => one.points.map((point) => value(chart, one, point)));
   const panels = [...new Set(series.map(({ panel }) => panel ?? ''))];
   const layers = {
@@ -192,7 +192,7 @@ function value(
   { x, y, error }: Point,
 ): Value {
   const refuse = (what: string, accepted: string): never => {
-    throw new Error(`${what} of series "${name}" at x = ${x} is not accepted: ${accepted}`);
+    throw new Error(`${what} of series "${name}" at x = ${x} is not accepted; accepted: ${accepted}`);
   };
   const categories = kind === 'column' || kind === 'point';
   if (typeof x !== (categories ? 'string' : 'number') || (typeof x === 'number' && !Number.isFinite(x)))

@@ -45,7 +45,7 @@ describe('values on the command line', () => {
     'the duration "%s" is refused',
     (text) => {
       expect(refusal(() => parseDuration('--estimate', text))).toContain(
-        `--estimate: "${text}" is not accepted: seconds or a duration`,
+        `--estimate: "${text}" is not accepted; accepted: seconds or a duration`,
       );
     },
   );
@@ -60,7 +60,7 @@ describe('values on the command line', () => {
   it('numbers have bounds', () => {
     expect(parseNumber('--cpus', '4', { min: 1, integer: true })).toBe(4);
     expect(refusal(() => parseNumber('--cpus', '0', { min: 1, integer: true }))).toBe(
-      '--cpus: "0" is not accepted: a whole number from 1',
+      '--cpus: "0" is not accepted; accepted: a whole number from 1',
     );
     for (const text of ['', 'NaN', '1.5', '2000'])
       refusal(() => parseNumber('boost', text, { min: -1000, max: 1000, integer: true }));

@@ -342,7 +342,11 @@ describe('a fresh service', () => {
 
 describe('errors are one clear line and an exit code', () => {
   it.each([
-    [2, ['submit', '--cpus', '0', '--', 'true'], '--cpus: "0" is not accepted: a whole number from 1'],
+    [
+      2,
+      ['submit', '--cpus', '0', '--', 'true'],
+      '--cpus: "0" is not accepted; accepted: a whole number from 1',
+    ],
     [2, ['submit'], 'no command given'],
     [2, ['submit', '--dir', 'relative', '--', 'true'], 'workingDirectory'],
     [2, ['cancel'], 'no jobs given'],

@@ -569,7 +569,7 @@ describe('policy document', () => {
     [
       'dispatch.maxDelta',
       { dispatch: { ...DEFAULT_POLICY.dispatch, maxDelta: 0 } },
-      /^dispatch\.maxDelta: 0 is not accepted: .*1/,
+      /^dispatch\.maxDelta: 0 is not accepted; accepted: .*1/,
     ],
     [
       'dispatch.weights',
@@ -579,7 +579,7 @@ describe('policy document', () => {
     [
       'dispatch.kind',
       { dispatch: { kind: 'magic' } },
-      /^dispatch\.kind: "magic" is not accepted: .*two-level/,
+      /^dispatch\.kind: "magic" is not accepted; accepted: .*two-level/,
     ],
     [
       'local.weights.deadlineMin',
@@ -589,9 +589,9 @@ describe('policy document', () => {
           weights: { ...(DEFAULT_POLICY.local as never as { weights: object }).weights, deadlineMin: 9 },
         },
       },
-      /^local\.weights\.deadlineMin: 9 is not accepted: must not be above deadlineMax/,
+      /^local\.weights\.deadlineMin: 9 is not accepted; accepted: must not be above deadlineMax/,
     ],
-    ['seed', { seed: -1 }, /^seed: -1 is not accepted: .*0/],
+    ['seed', { seed: -1 }, /^seed: -1 is not accepted; accepted: .*0/],
     ['unknown', { unknown: 1 }, /unknown/],
   ])('names path, value and what is accepted: %s', (_, change, message) => {
     expect(() => parsePolicy({ ...DEFAULT_POLICY, ...change })).toThrow(message);

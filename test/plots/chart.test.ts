@@ -103,7 +103,7 @@ describe('chartSvg', () => {
     );
     expect(new Set(looks).size).toBe(MAX_SERIES);
     const more = [...series, { name: 'more', points: [] }];
-    await expect(chartSvg(chart({ series: more }))).rejects.toThrow(`accepted are at most ${MAX_SERIES}`);
+    await expect(chartSvg(chart({ series: more }))).rejects.toThrow(`accepted: at most ${MAX_SERIES}`);
   });
 
   it('gives the same bytes in any order of drawing and in another process', async () => {
@@ -126,8 +126,12 @@ describe('chartSvg', () => {
   });
 
   it.each([
-    ['y', { x: 1, y: Number.NaN }, 'y = NaN of series "a" at x = 1 is not accepted: a finite number'],
-    ['x', { x: 'one', y: 1 }, 'x of series "a" at x = one is not accepted: a finite number'],
+    [
+      'y',
+      { x: 1, y: Number.NaN },
+      'y = NaN of series "a" at x = 1 is not accepted; accepted: a finite number',
+    ],
+    ['x', { x: 'one', y: 1 }, 'x of series "a" at x = one is not accepted; accepted: a finite number'],
     ['error', { x: 1, y: 1, error: -1 }, 'error = -1 of series "a" at x = 1 is not accepted'],
   ])('refuses a bad %s and says where', async (_, point, message) => {
     await expect(chartSvg(chart({ series: [{ name: 'a', points: [point] }] }))).rejects.toThrow(message);
