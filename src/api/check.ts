@@ -49,7 +49,7 @@ export function atMost<T>(field: string, list: readonly T[], max: number): reado
 
 /** Refuses an explicit null where a field may be absent, but not emptied. */
 export function notNull<T>(field: string, value: T | null | undefined): T | undefined {
-  if (value === null) throw badInput(field, null, 'a value, or nothing at all');
+  if (value === null) throw badInput(field, null, 'a value; leave the field out to keep the current one');
   return value ?? undefined;
 }
 

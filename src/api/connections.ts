@@ -28,7 +28,7 @@ export function pageSize(field: 'first' | 'last', value: number | null | undefin
   if (size > limits.pageMax) {
     throw new ApiError(
       'LIMIT_EXCEEDED',
-      `${field}: ${size} is more than a page may have; accepted: up to ${limits.pageMax}`,
+      `${field}: ${size} objects are too many for a page; accepted: up to ${limits.pageMax}`,
       { field },
     );
   }
@@ -85,7 +85,7 @@ export function decodeCursor(
   kind: string,
   types: readonly ('string' | 'number')[],
 ): (string | number)[] {
-  const refused = badInput(field, cursor, 'a cursor of this very list and order');
+  const refused = badInput(field, cursor, 'a cursor from the same list in the same order');
   if (cursor.length > CURSOR_CHARS_MAX) throw refused;
   let values: unknown;
   try {
@@ -104,6 +104,6 @@ export function decodeCursor(
 export function eventCursor(field: string, cursor: string | null | undefined): string | null {
   if (cursor === null || cursor === undefined) return null;
   if (!/^(0|[1-9][0-9]{0,17})$/.test(cursor))
-    throw badInput(field, cursor, 'a cursor of an event, update or batch');
+    throw badInput(field, cursor, 'a cursor from an event, an update or `latestCursor`');
   return cursor;
 }

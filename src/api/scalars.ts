@@ -9,7 +9,7 @@ const ACCEPTED =
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** graphql-js puts the variable and the path in front. */
-const notAccepted = (value: unknown, accepted: string): GraphQLError =>
+const refused = (value: unknown, accepted: string): GraphQLError =>
   new GraphQLError(`${quote(value)} is not accepted; accepted: ${accepted}`, {
     extensions: { code: 'BAD_USER_INPUT' },
   });
@@ -21,7 +21,7 @@ function parseTime(value: unknown): Date {
     // The day is compared as well: Date takes 31 February for 3 March.
     if (ms >= 0 && ms <= LATEST_MS && realDay(value)) return date;
   }
-  throw notAccepted(value, ACCEPTED);
+  throw refused(value, ACCEPTED);
 }
 
 function realDay(text: string): boolean {
@@ -42,7 +42,7 @@ export const DateTime = new GraphQLScalarType<Date, string>({
 
 function parseJson(value: unknown): unknown {
   if (depthOf(value, MAX.jsonDepth + 1) > MAX.jsonDepth) {
-    throw notAccepted(value, `values nested up to ${MAX.jsonDepth} levels`);
+    throw refused(value, `values nested up to ${MAX.jsonDepth} levels`);
   }
   return value;
 }

@@ -166,7 +166,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         const context = args.contextValue as Context;
         const { keyId } = context.viewer;
         if ((subscriptionsOfKey.get(keyId) ?? 0) >= limits.subscriptionsPerKey) {
-          const message = `this key has ${limits.subscriptionsPerKey} subscriptions already, as many as are accepted`;
+          const message = `this key already has ${limits.subscriptionsPerKey} subscriptions, which is the limit`;
           return { errors: [new ApiError('LIMIT_EXCEEDED', message)] };
         }
         const started = process.hrtime.bigint();
@@ -229,7 +229,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
             if (viewer && sameViewer(viewer, connection.viewer)) continue;
             connection.socket.close(
               CloseCode.Unauthorized,
-              'UNAUTHENTICATED: the API key has expired or was revoked',
+              'UNAUTHENTICATED: the API key has expired or has been revoked',
             );
           }
         },

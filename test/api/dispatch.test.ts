@@ -211,7 +211,7 @@ describe('policy documents', () => {
       [{ both: 1 }, /dispatch\.weights\.both/],
       [{ network: 1 }, /dispatch\.weights/],
       [{ both: { network: -1 } }, /dispatch\.weights\.both\.network: -1/],
-      [7, /^dispatch: 7 .*an object of weights by name/],
+      [7, /^dispatch: 7 .*an object with numbers by weight name/],
       [[1], /^dispatch: /],
     ] as const)
       expect(await refused(SET, await set(weights))).toMatchObject({
@@ -223,7 +223,7 @@ describe('policy documents', () => {
       expect(await refused(SET, await set({ network: 1 }))).toMatchObject({
         code: 'BAD_USER_INPUT',
         field: 'dispatch',
-        message: expect.stringContaining(`"${kind}", has no weights`),
+        message: expect.stringContaining(`("${kind}") has none`),
       });
     }
   });
@@ -294,8 +294,7 @@ describe('where a job with data would go', () => {
       await refused(PLACEMENT, { spec: { command: 'x', inputs: [{ dataset: 'dataset_999' }] } }),
     ).toMatchObject({
       code: 'BAD_USER_INPUT',
-      message:
-        'spec.inputs[0].dataset: "dataset_999" is not accepted; accepted: the id of a dataset that is there',
+      message: 'spec.inputs[0].dataset: "dataset_999" is not accepted; accepted: the id of a dataset',
     });
   });
 });

@@ -83,7 +83,7 @@ function runReport(input: RunReportInput, index: number): RunReport {
   };
   if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
   const ended = input.phase === 'ENDED';
-  if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, when the phase is ENDED');
+  if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, because the phase is ENDED');
   const signal = input.signal ?? null;
   if (signal !== null && !SIGNAL.test(signal))
     throw badInput(field('signal'), signal, 'the name of a signal such as SIGTERM');

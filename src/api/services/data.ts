@@ -8,7 +8,7 @@ import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.j
 import type { Viewer } from '../auth.js';
 import { atMost, notNull, positive, text, textFault, within } from '../check.js';
 import { type Connection, connection, decodeCursor, encodeCursor, pageSize } from '../connections.js';
-import { badInput, quote } from '../errors.js';
+import { badInput, notAccepted } from '../errors.js';
 import type {
   DatasetInput,
   LinkInput,
@@ -41,11 +41,7 @@ export function createDataService(parts: ServiceParts) {
     datasets.forEach(({ name, sizeMb, replicas }, index) => {
       const refuse = (field: string, value: unknown, accepted: string): void => {
         if (errors.length === MAX.faults) return;
-        errors.push({
-          index,
-          field,
-          message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`,
-        });
+        errors.push({ index, field, message: notAccepted(field, value, accepted) });
       };
       const wrong = textFault(name, MAX.nameChars, 1);
       if (wrong) refuse('name', name, wrong);
@@ -55,8 +51,7 @@ export function createDataService(parts: ServiceParts) {
       if (replicas.length > MAX.replicas) refuse('replicas', replicas.length, `up to ${MAX.replicas} sites`);
       for (const site of replicas) {
         const parsed = parseGlobalId(site);
-        if (parsed?.type !== 'site' || !sites.has(parsed.id))
-          refuse('replicas', site, 'the id of a site in service');
+        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('replicas', site, 'the id of a site');
       }
     });
     return errors;
@@ -181,11 +176,11 @@ export function createDataService(parts: ServiceParts) {
           const field = (name: string): string => `links[${index}].${name}`;
           const end = (name: 'from' | 'to'): number => {
             const id = localId('site', input[name], field(name));
-            if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site in service');
+            if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site');
             return id;
           };
           const [fromSiteId, toSiteId] = [end('from'), end('to')];
-          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'another site than `from`');
+          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'a site other than `from`');
           const way = `${fromSiteId} ${toSiteId}`;
           if (seen.has(way))
             throw badInput(`links[${index}]`, { from: input.from, to: input.to }, 'each link once');

@@ -16,7 +16,7 @@ import {
   type ForwardArguments,
   pageSize,
 } from '../connections.js';
-import { ApiError, badInput, notFound, quote } from '../errors.js';
+import { ApiError, badInput, notAccepted, notFound } from '../errors.js';
 import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../models.js';
@@ -46,17 +46,23 @@ export function createGroupsService(parts: ServiceParts) {
     const errors: SubmitJobGroupPayloadModel['errors'][number][] = [];
     const refuse = (index: number, field: string, value: unknown, accepted: string): void => {
       if (errors.length === MAX.faults) return;
-      const message = `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`;
-      errors.push({ index, field, code: 'BAD_USER_INPUT', message });
+      errors.push({ index, field, code: 'BAD_USER_INPUT', message: notAccepted(field, value, accepted) });
     };
     const refused = () => ({ groupId: null, ids: [], repeated: false, errors });
 
     if ((input.template.arrayIndex ?? null) !== null)
-      refuse(0, 'template.arrayIndex', input.template.arrayIndex, 'nothing: it is the place in the group');
+      refuse(
+        0,
+        'template.arrayIndex',
+        input.template.arrayIndex,
+        'no value, because it is set to the index in the group',
+      );
     const maker = makerOf(input.template);
     if (input.parameters) {
       for (const [i, row] of input.parameters.entries()) checkParameters(row, i, maker.names, refuse);
-    } else for (const other of maker.names) refuse(0, 'template', `{${other}}`, 'only {index}, with `count`');
+    } else
+      for (const other of maker.names)
+        refuse(0, 'template', `{${other}}`, 'only {index}, because `count` is given');
     if (errors.length > 0) return refused();
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
@@ -71,7 +77,7 @@ export function createGroupsService(parts: ServiceParts) {
       if (chars > limits.groupCharsMax) {
         throw new ApiError(
           'LIMIT_EXCEEDED',
-          `template: with the parameters of ${index + 1} jobs its texts are longer than all jobs' together may be; accepted: up to ${limits.groupCharsMax} characters`,
+          `template: its jobs would have too many characters in all; accepted: up to ${limits.groupCharsMax} characters`,
           { field: 'template' },
         );
       }
@@ -145,14 +151,14 @@ function sizeOf({ parameters, count }: SubmitJobGroupInput, max: number): number
     throw badInput(
       'parameters',
       parameters ? 'parameters and count' : 'neither parameters nor count',
-      'one of the two',
+      'exactly one of the two',
     );
   const [field, size] = parameters
     ? (['parameters', parameters.length] as const)
     : (['count', count as number] as const);
   if (size < 1) throw badInput(field, size, `1 to ${max} jobs`);
   if (size > max) {
-    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${size} jobs asked for; accepted: up to ${max}`, {
+    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${size} jobs given; accepted: up to ${max}`, {
       field,
     });
   }
@@ -168,7 +174,7 @@ function checkParameters(
 ): void {
   const place = `parameters[${index}]`;
   if (row === null || typeof row !== 'object' || Array.isArray(row)) {
-    refuse(index, place, row, 'an object of texts by name');
+    refuse(index, place, row, 'an object with texts as values');
     return;
   }
   const values = row as Readonly<Record<string, unknown>>;
@@ -177,7 +183,7 @@ function checkParameters(
     const wrong =
       typeof value === 'string'
         ? textFault(value, MAX.argumentChars)
-        : `a text for {${name}} of the template`;
+        : `a text, because the template uses {${name}}`;
     if (wrong) refuse(index, `${place}.${name}`, value, wrong);
   }
   for (const name of Object.keys(values)) {
@@ -188,8 +194,8 @@ function checkParameters(
       `${place}.${name}`,
       values[name],
       name === INDEX
-        ? 'no `index`: it is the place in the group'
-        : `what the template uses: ${used || 'nothing'}`,
+        ? 'no value for `index`, which is the index in the group'
+        : `only parameters that the template uses: ${used || 'none'}`,
     );
   }
 }

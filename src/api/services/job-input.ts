@@ -8,7 +8,7 @@ import { MAX } from '../../platform/limits.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
-import { quote } from '../errors.js';
+import { notAccepted } from '../errors.js';
 import type { ErrorCode, InputDataInput, JobInput } from '../generated/resolvers-types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 
@@ -80,7 +80,7 @@ export function newJob(
   fault: (fault: Fault) => void,
 ): NewJob {
   const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
-    fault({ field, code, message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}` });
+    fault({ field, code, message: notAccepted(field, value, accepted) });
   const text = (
     field: string,
     value: string | null | undefined,
@@ -114,11 +114,7 @@ export function newJob(
     const parsed = parseGlobalId(id);
     const known = type === 'dataset' ? places.datasets : places.sites;
     if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
-    refuse(
-      field,
-      id,
-      type === 'dataset' ? 'the id of a dataset that is there' : 'the id of a site in service',
-    );
+    refuse(field, id, type === 'dataset' ? 'the id of a dataset' : 'the id of a site');
     return 0;
   };
   const data = ({ dataset, sizeMb, site }: InputDataInput, field: string): CoreInput => {
@@ -131,7 +127,7 @@ export function newJob(
             siteId: place(`${field}.site`, 'site', site as string),
           };
     }
-    refuse(field, { dataset, sizeMb, site }, '`dataset`, or `sizeMb` and `site`');
+    refuse(field, { dataset, sizeMb, site }, 'either `dataset`, or `sizeMb` and `site`');
     return { datasetId: 0 };
   };
 
@@ -153,14 +149,14 @@ export function newJob(
     for (const { name, value } of input.environment) {
       words += name.length + value.length;
       if (!VARIABLE_NAME.test(name))
-        refuse('environment.name', name, 'letters, digits and `_`, not beginning with a digit');
+        refuse('environment.name', name, 'letters, digits and `_`, not starting with a digit');
       if (name in env) refuse('environment.name', name, 'each name once');
       text('environment.value', value, MAX.argumentChars, 0);
       env[name] = value;
     }
   }
   if (words > MAX.wordsChars) {
-    refuse('arguments', words, `up to ${MAX.wordsChars} characters of arguments and environment together`);
+    refuse('arguments', words, `up to ${MAX.wordsChars} characters in arguments and environment together`);
   }
 
   const workingDirectory = text('workingDirectory', input.workingDirectory, MAX.pathChars);
@@ -182,7 +178,7 @@ export function newJob(
 
   whole('boost', input.boost, -MAX.boost, MAX.boost);
   if (input.boost > 0 && !mayRaise)
-    refuse('boost', input.boost, `-${MAX.boost} to 0; above 0 needs an operator`, 'FORBIDDEN');
+    refuse('boost', input.boost, `-${MAX.boost} to 0; above 0 only by operators`, 'FORBIDDEN');
   if (input.arrayIndex !== null && input.arrayIndex !== undefined)
     whole('arrayIndex', input.arrayIndex, 0, MAX.integer);
 

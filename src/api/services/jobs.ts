@@ -68,12 +68,12 @@ export function createJobsService(parts: ServiceParts) {
   function select(viewer: Viewer, { ids, filter }: JobSelection): StoreSelection {
     const base = { ownedBy: ownerOnly(viewer), limit: limits.jobsMax };
     if ((ids ?? null) !== null && (filter ?? null) !== null)
-      throw badInput('selection', 'ids and filter', 'one of the two');
+      throw badInput('selection', 'ids and filter', 'exactly one of the two');
     if (ids) {
       atMost('selection.ids', ids, limits.jobsMax);
       return { ...base, ids: [...new Set(ids.map((id) => localId('job', id, 'selection.ids')))] };
     }
-    if (!filter) throw badInput('selection', 'neither ids nor filter', 'one of the two');
+    if (!filter) throw badInput('selection', 'neither ids nor filter', 'exactly one of the two');
     return { ...base, filter: selectionFilter(filter) };
   }
 
@@ -89,7 +89,7 @@ export function createJobsService(parts: ServiceParts) {
     if (outcome.tooMany) {
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `selection.filter: more jobs match than one action may touch; accepted: up to ${limits.jobsMax}; nothing was done`,
+        `selection.filter: too many jobs match; accepted: up to ${limits.jobsMax}; no job was changed`,
       );
     }
     if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
@@ -120,7 +120,7 @@ export function createJobsService(parts: ServiceParts) {
   ): Promise<Connection<JobRow>> {
     const backward = (last ?? null) !== null || (before ?? null) !== null;
     if (backward && ((first ?? null) !== null || (after ?? null) !== null)) {
-      throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+      throw badInput('last', last ?? before, 'either `first` with `after`, or `last` with `before`');
     }
     const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
     const order = ORDERS[orderBy?.field ?? 'SUBMITTED_AT'];
@@ -188,7 +188,10 @@ export function createJobsService(parts: ServiceParts) {
       reprioritizeJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
         within('boost', boost, -MAX.boost, MAX.boost);
         if (boost > 0 && !handlesAll(viewer)) {
-          throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${MAX.boost} to 0`);
+          throw new ApiError(
+            'FORBIDDEN',
+            `boost: only operators can set ${boost}; accepted: -${MAX.boost} to 0`,
+          );
         }
         return act('reprioritizeJobs', viewer, requestId, selection, (selected) =>
           store.reprioritize(selected, boost),
@@ -213,7 +216,7 @@ export function createJobsService(parts: ServiceParts) {
         if (!handlesAll(viewer))
           throw new ApiError(
             'FORBIDDEN',
-            'decisions: name one of your own jobs; all of them need an operator',
+            'decisions: give one of your own jobs; only operators can list decisions about all jobs',
           );
         const size = pageSize('first', page.first, limits);
         const before = page.after
@@ -238,8 +241,8 @@ export function createJobsService(parts: ServiceParts) {
 
 /** Why jobs that were named stayed as they were. */
 const CANNOT = {
-  cancelJobs: 'it has ended, or is being cancelled already',
-  holdJobs: 'only jobs that wait can be held',
+  cancelJobs: 'it has ended or is already being cancelled',
+  holdJobs: 'only pending jobs can be held',
   releaseJobs: 'only held jobs can be released',
   reprioritizeJobs: 'it has ended',
 } as const;
@@ -267,7 +270,7 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'states, site, user, application, groupName and group; or `ids` beside the filter',
+        'only states, site, user, application, groupName and group; or `ids` instead of the filter',
       );
     }
   }

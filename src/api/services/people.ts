@@ -97,17 +97,17 @@ export function createPeopleService(parts: ServiceParts) {
       async createApiKey(viewer: Viewer, input: CreateApiKeyInput, requestId: string) {
         const userId = input.user ? localId('user', input.user, 'user') : viewer.userId;
         if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
-          throw new ApiError('FORBIDDEN', "createApiKey: another user's key needs an ADMIN");
+          throw new ApiError('FORBIDDEN', 'createApiKey: only an ADMIN can create keys for other users');
         }
         const owner = await user(userId, input.user ?? 'viewer');
         const siteId = input.site ? localId('site', input.site, 'site') : null;
         if (owner.role === 'AGENT' && siteId === null)
-          throw badInput('site', null, "an AGENT's key is for one site: name it");
+          throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
-          throw badInput('site', input.site, 'nothing: only keys of AGENTs are for one site');
+          throw badInput('site', input.site, 'no site, because the user is not an AGENT');
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
         if (expiresAt !== null && expiresAt <= now())
-          throw badInput('expiresAt', input.expiresAt, 'a time to come');
+          throw badInput('expiresAt', input.expiresAt, 'a time in the future');
         const key = { userId, name: text('name', input.name, MAX.nameChars, 1), siteId, expiresAt };
         return done(await directory.createApiKey(key, actor(viewer, requestId)));
       },
@@ -125,7 +125,7 @@ export function createPeopleService(parts: ServiceParts) {
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
     checkKeysOf(viewer: Viewer, userId: number): void {
       if (userId === viewer.userId || viewer.role === 'ADMIN') return;
-      throw new ApiError('FORBIDDEN', "another user's keys need an ADMIN");
+      throw new ApiError('FORBIDDEN', 'only an ADMIN can see or change the keys of other users');
     },
   };
 }
@@ -135,9 +135,10 @@ function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number
   const { submissionLimit: limit, submissionPeriodS: periodS } = input;
   if (limit === undefined && (periodS ?? null) === null) return undefined;
   if (limit === null) return null;
-  if (limit === undefined) throw badInput('submissionLimit', limit, 'a limit, with a period');
+  if (limit === undefined)
+    throw badInput('submissionLimit', limit, 'a number of jobs, because `submissionPeriodS` is given');
   if (periodS === null || periodS === undefined)
-    throw badInput('submissionPeriodS', periodS, 'a period, with a limit');
+    throw badInput('submissionPeriodS', periodS, 'a number of seconds, because `submissionLimit` is given');
   return {
     limit: within('submissionLimit', limit, 0, MAX.integer),
     periodS: within('submissionPeriodS', periodS, 1, MAX.quotaPeriodS),

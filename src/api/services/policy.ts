@@ -109,10 +109,10 @@ function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unk
     throw badInput(
       part,
       weights,
-      `nothing: the ${part} policy in force, ${JSON.stringify(whole[part]?.kind)}, has no weights`,
+      `no weights, because the ${part} policy in force (${JSON.stringify(whole[part]?.kind)}) has none`,
     );
   }
-  if (!isObject(weights)) throw badInput(part, weights, 'an object of weights by name');
+  if (!isObject(weights)) throw badInput(part, weights, 'an object with numbers by weight name');
   return { ...whole, [part]: { ...whole[part], weights: merged(known, weights) } };
 }
 

@@ -89,7 +89,8 @@ export function createRatiosService(parts: ServiceParts) {
     const latest = await queries.latestRatioPoint();
     const cursor = eventCursor('after', after);
     if (cursor === null) return latest;
-    if (Number(cursor) > latest) throw badInput('after', cursor, 'a cursor of a job ratio, point or update');
+    if (Number(cursor) > latest)
+      throw badInput('after', cursor, 'a cursor from `jobRatio`, its history or `jobRatioUpdated`');
     return Number(cursor);
   }
 
@@ -133,7 +134,7 @@ export function createRatiosService(parts: ServiceParts) {
     ): Promise<Connection<RatioPointRow>> {
       const backward = (last ?? null) !== null || (before ?? null) !== null;
       if (backward && ((first ?? null) !== null || (after ?? null) !== null))
-        throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+        throw badInput('last', last ?? before, 'either `first` with `after`, or `last` with `before`');
       const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
       const cursor = backward ? eventCursor('before', before) : eventCursor('after', after);
       const from = cursor === null ? null : Number(cursor);

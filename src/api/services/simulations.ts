@@ -45,11 +45,11 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
       // Said at once; the worker counts again.
       const window = { submittedFrom: from, submittedBefore: to };
       const jobs = await queries.jobCount(window, MAX.simulatedJobs + 1);
-      if (jobs === 0) throw badInput('from', input.from, 'a window in which jobs were submitted');
+      if (jobs === 0) throw badInput('from', input.from, 'a time window with submitted jobs');
       if (jobs > MAX.simulatedJobs) {
         throw new ApiError(
           'LIMIT_EXCEEDED',
-          `from, to: more than ${MAX.simulatedJobs} jobs were submitted then; accepted: a shorter window`,
+          `from, to: more than ${MAX.simulatedJobs} jobs were submitted in this time window; accepted: a shorter one`,
           { field: 'to' },
         );
       }

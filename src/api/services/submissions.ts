@@ -33,19 +33,19 @@ export async function submitted(
     case 'key-reused':
       throw new ApiError(
         'IDEMPOTENCY_KEY_REUSED',
-        `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} was used before with other jobs`,
+        `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
       );
     case 'full':
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `the service holds ${result.live} jobs; accepted: up to ${result.limit}`,
+        `the service already has ${result.live} jobs that have not ended; accepted: up to ${result.limit}`,
       );
     case 'quota': {
       const { limit, periodS, used, asked, freesAt } = result;
       const when = freesAt === null ? null : new Date(freesAt * 1000).toISOString();
       throw new ApiError(
         'QUOTA_EXCEEDED',
-        `${asked} jobs asked for, ${used} of ${limit} used within ${periodS} s; ${when ? `admitted from ${when}` : 'never admitted at once'}`,
+        `submission quota exceeded: ${asked} jobs submitted, ${used} of ${limit} already used within ${periodS} s; ${when ? `they will be accepted from ${when}` : 'split them into smaller submissions'}`,
         { limit, periodS: periodS, used, asked, freesAt: when },
       );
     }

@@ -41,7 +41,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
     if (cursor === null) return feed.cursor;
     // The feed may be a moment behind what the client has seen; beyond what the database has there is nothing to wait for.
     if (Number(cursor) > Number(feed.cursor) && Number(cursor) > Number(await queries.latestCursor())) {
-      throw badInput('after', cursor, 'a cursor that this service gave out');
+      throw badInput('after', cursor, 'a cursor from this service');
     }
     return cursor;
   }
@@ -72,7 +72,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const asked = site === null ? null : localId('site', site, 'site');
       const only = viewer.role === 'AGENT' ? viewer.siteId : asked;
       if (viewer.role === 'AGENT' && (only === null || (asked !== null && asked !== only))) {
-        throw new ApiError('FORBIDDEN', 'this key is for another site, or for none');
+        throw new ApiError('FORBIDDEN', 'this key is for another site');
       }
       return subscription<SiteUpdateModel>(feed, limits.subscriberBuffer, {
         from: await begin(after),
