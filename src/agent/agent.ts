@@ -126,7 +126,7 @@ export class Agent {
   private async serve(): Promise<void> {
     const site = await this.untilDone('find the site', () => this.findSite());
     if (site === undefined) return;
-    this.options.log.info({ site: this.options.site, id: site }, 'agent serves');
+    this.options.log.info({ site: this.options.site, id: site }, 'agent is running');
     await Promise.all([
       this.followAssignments(site),
       this.sendReports(site),
@@ -171,7 +171,7 @@ export class Agent {
     const live = new Set(batch.assignments.map(({ jobId, epoch }) => runKey(jobId, epoch)));
     for (const { jobId, epoch } of runner.runs()) {
       if (live.has(runKey(jobId, epoch))) continue;
-      this.options.log.warn({ job: jobId, epoch }, 'the service has given this run up: stopping it');
+      this.options.log.warn({ job: jobId, epoch }, 'the service has given up this run; stopping it');
       runner.forget(jobId, epoch);
     }
   }
@@ -186,7 +186,7 @@ export class Agent {
           this.news = resolve;
         });
         this.news = null;
-      } else await this.untilDone('report', () => this.send(site, batch));
+      } else await this.untilDone('send reports', () => this.send(site, batch));
     }
   }
 
@@ -214,12 +214,12 @@ export class Agent {
       if (report?.phase === 'ENDED' && (report.stdout || report.stderr)) {
         this.options.log.warn(
           { job: report.jobId, error: error.message },
-          'report refused: trying without output',
+          'report refused; trying without its output',
         );
         await this.send(site, [{ ...report, stdout: null, stderr: null }]);
         return;
       }
-      this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused: dropped');
+      this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused; dropped');
     }
     this.runner.acknowledge(reports.at(-1)!.seq);
   }
@@ -230,7 +230,7 @@ export class Agent {
     let machines: string[] = [];
     const { signal } = this.stopping;
     for (let beat = 0; !signal.aborted; beat++) {
-      await this.untilDone('heartbeat', async () => {
+      await this.untilDone('send a heartbeat', async () => {
         if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
         await this.request(HEARTBEAT, { site, machines });
       });

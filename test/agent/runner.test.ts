@@ -164,7 +164,7 @@ describe('a run that cannot be started', () => {
         { ...script('job_3', ''), workingDirectory: '/no/such' },
         /\/no\/such: no such directory/,
       ],
-      ['not executable', assignment('job_4', join(dir, 'plain')), /plain: may not be executed/],
+      ['not executable', assignment('job_4', join(dir, 'plain')), /plain: not executable/],
       ['a directory', assignment('job_5', dir), /no such file/],
       [
         'no interpreter',
@@ -172,7 +172,11 @@ describe('a run that cannot be started', () => {
         /orphan.*(not found|bad interpreter|no such file)/i,
       ],
       ['NUL', assignment('job_7', 'echo', 'a\0b'), /NUL/],
-      ['bad name', { ...script('job_8', ''), environment: { 'A=B': 'c' } }, /"A=B" is no name/],
+      [
+        'bad name',
+        { ...script('job_8', ''), environment: { 'A=B': 'c' } },
+        /"A=B" is not a valid variable name/,
+      ],
       ['empty', assignment('job_9', ''), /empty/],
       ['too long', assignment('job_10', 'echo', 'x'.repeat(3_000_000)), /too long/i],
     ];

@@ -74,7 +74,7 @@ export function runScript(
     // Names that a shell cannot assign go through env(1), which takes a word with "=" for an assignment.
     if (program.includes('=')) {
       throw new LaunchError(
-        `${program}: "=" in the path does not go with a variable named other than [A-Za-z_]…`,
+        `${program}: a path with "=" cannot be used together with variable names other than [A-Za-z0-9_]`,
       );
     }
     words.unshift('env', ...odd);
@@ -97,7 +97,7 @@ export function checkStrings(assignment: Assignment): void {
   const texts = [assignment.command, assignment.workingDirectory ?? '', ...assignment.arguments];
   for (const [name, value] of Object.entries(assignment.environment)) {
     if (name === '' || name.includes('='))
-      throw new LaunchError(`environment: "${name}" is no name of a variable`);
+      throw new LaunchError(`environment: "${name}" is not a valid variable name`);
     texts.push(name, value);
   }
   if (texts.some((text) => text.includes('\0'))) {
@@ -117,7 +117,7 @@ export class ProgramFinder {
     if (command.includes('/')) {
       const program = resolve(directory, command);
       if (!isFile(program)) throw new LaunchError(`${command}: no such file`);
-      if (!isExecutable(program)) throw new LaunchError(`${command}: may not be executed`);
+      if (!isExecutable(program)) throw new LaunchError(`${command}: not executable`);
       return program;
     }
     const key = `${path}\n${command}`;
