@@ -54,13 +54,16 @@ it('simulates; for plots it names the packages that it lacks, before it begins',
   expect(existsSync(plots)).toBe(false);
 });
 
-it('has no experiments, and says where they are', async () => {
-  expect(await switchyard('experiment', 'queues')).toEqual({
+it('has no experiments, and says where they are; nor has a checkout without the packages for development', async () => {
+  const refused = {
     code: 1,
     stdout: '',
     stderr:
       'error: the experiments are not part of an installed Switchyard: run `npm ci` and then this command in a checkout of its repository\n',
-  });
+  };
+  expect(await switchyard('experiment', 'queues')).toEqual(refused);
+  mkdirSync(join(installed, 'experiments'));
+  expect(await switchyard('experiment')).toEqual(refused);
 });
 
 it('serves', async () => {

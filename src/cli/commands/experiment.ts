@@ -88,7 +88,8 @@ export function addExperiment(program: Command): void {
 
 /** Builds the experiments where their sources are newer, and loads them. */
 async function load(): Promise<Experiments> {
-  if (!existsSync(packagePath('experiments')) || !existsSync(packagePath('node_modules', 'typescript'))) {
+  // Of the packages for development, one that they need: others may be installed for other reasons.
+  if (!existsSync(packagePath('experiments')) || !existsSync(packagePath('node_modules', 'vega'))) {
     throw new CliError(
       'the experiments are not part of an installed Switchyard: run `npm ci` and then this command in a checkout of its repository',
     );
