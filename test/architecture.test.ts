@@ -5,7 +5,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import lock from '../package-lock.json' with { type: 'json' };
 
 const source = fileURLToPath(new URL('../src/', import.meta.url));
 
@@ -139,7 +138,8 @@ describe('arrows between rooms', () => {
         .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
         .map((name) => ({ ...file, name: /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] as string })),
     );
-    const installed = lock.packages as Record<string, { dev?: boolean }>;
+    const lock = readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8');
+    const installed = JSON.parse(lock).packages as Record<string, { dev?: boolean }>;
     const missing = packages.filter(({ name }) => {
       const found = installed[`node_modules/${name}`];
       return found === undefined || found.dev === true;

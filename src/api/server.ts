@@ -1,5 +1,4 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
-
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -2,7 +2,6 @@
  * The demo: the grid and the jobs of Pasquali et al., section 5, live. 225 machines at four sites, each run by a simulated
  * agent, and a stream of jobs by three users, one of each class. Times of the paper are divided by the speed.
  */
-
 import { Client, sleep } from '../client/index.js';
 import { RandomStream } from '../core/random.js';
 import { isTerminal, jobStates } from '../core/states.js';

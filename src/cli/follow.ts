@@ -1,5 +1,4 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
-
 import type { Client } from '../client/index.js';
 import { isTerminal, type JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';

@@ -1,5 +1,4 @@
 /** A site with simulated machines, made through the API, and its agent in this process. */
-
 import type { Client } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger, type Logger } from '../platform/log.js';

@@ -1,5 +1,4 @@
 /** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
-
 import { parsePolicy } from '../../core/policy.js';
 import { ROOT, schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';

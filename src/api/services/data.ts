@@ -1,5 +1,4 @@
 /** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
-
 import type { Link } from '../../core/model.js';
 import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';

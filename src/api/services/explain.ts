@@ -1,5 +1,4 @@
 /** Dry runs and explanations: what the schedulers would do, asked of the same functions that do it. */
-
 import {
   type Job as CoreJob,
   type ExplainContext,

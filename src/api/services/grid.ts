@@ -1,5 +1,4 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
-
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
 import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';

@@ -2,7 +2,6 @@
  * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
-
 import type { JobInput as CoreInput } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { Queries } from '../../store/queries.js';

@@ -1,5 +1,4 @@
 /** Jobs: submitting them, acting on them, reading them. Users see and touch their own only. */
-
 import { createHash } from 'node:crypto';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';

@@ -1,5 +1,4 @@
 /** What services are made of, and what they share. */
-
 import { ROOT, type Scheduler } from '../../core/scheduler.js';
 import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';

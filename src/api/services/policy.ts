@@ -1,5 +1,4 @@
 /** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
-
 import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
 import { MAX } from '../../platform/limits.js';
 import type { PolicyRow } from '../../store/rows.js';

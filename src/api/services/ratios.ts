@@ -5,7 +5,6 @@
  * kept for a subscriber: the event feed says when runs have ended, and what is behind its cursor is looked up then. Who is slow finds more at
  * once.
  */
-
 import type { JobRatio } from '../../core/index.js';
 import { MAX } from '../../platform/limits.js';
 import type { RatioPointRow } from '../../store/rows.js';

@@ -34,8 +34,8 @@ const BATCH = 1000;
 /** Jobs due within so long go into one request. */
 const TICK_MS = 100;
 const POLL_MS = 1000;
-/** Of one submission, while the service is away. */
-const RETRIES = 10;
+/** Of one submission while the service is away: half a minute at the least. */
+const RETRIES = 18;
 
 export function addReplay(program: Command): void {
   const command = addCommand(

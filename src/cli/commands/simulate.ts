@@ -1,5 +1,4 @@
 /** `switchyard simulate` and `trace`: the schedulers over recorded workloads, without a service. */
-
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../core/index.js';

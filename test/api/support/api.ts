@@ -1,5 +1,4 @@
 /** A whole API over a database of the test file's own: real HTTP, real WebSockets, real Postgres. */
-
 import { type Client, createClient } from 'graphql-ws';
 import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
