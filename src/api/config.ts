@@ -9,5 +9,7 @@ export interface ApiConfig {
   introspection: boolean;
   /** Whether a browser that opens the endpoint gets a page to write queries on. */
   landingPage: boolean;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
   limits: Limits;
 }

@@ -1,8 +1,8 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
 import express, { type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
@@ -13,6 +13,7 @@ import type { EventFeed } from '../store/feed.js';
 import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
+import { type Addresses, createAddresses } from './addresses.js';
 import { createAuthenticator, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
@@ -21,12 +22,15 @@ import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createPrepare } from './operations.js';
-import { createRateLimits } from './rate-limit.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { createServices } from './services/index.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
+import type { Budget } from './work/budget.js';
+import { createMeasure } from './work/cost.js';
+import { type Lag, watchLag } from './work/lag.js';
+import { createShares } from './work/shares.js';
 
 export const GRAPHQL_PATH = '/graphql';
 
@@ -59,7 +63,7 @@ export interface Api {
 
 type Phase =
   | { is: 'new' }
-  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets }
+  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets; lag: Lag }
   | { is: 'closing' }
   | { is: 'closed' };
 
@@ -76,12 +80,18 @@ export function createApi(parts: ApiParts): Api {
   const now = (): number => Date.now() / 1000;
   let phase: Phase = { is: 'new' };
 
-  const authenticator = createAuthenticator((secret) => parts.directory.findKey(secret, now()));
-  const rates = createRateLimits(limits);
+  const shares = createShares(limits);
+  const addresses = createAddresses(config.trustedProxies);
+  const authenticator = createAuthenticator(
+    (secret) => parts.directory.findKey(secret, now()),
+    shares.strangers,
+  );
   const schema = createSchema(resolvers);
+  const measure = createMeasure(schema, limits);
   const services = createServices({
     ...parts,
     limits,
+    shares,
     now,
     keysChanged: () => authenticator.forget(),
     wake(schedulers) {
@@ -103,12 +113,13 @@ export function createApi(parts: ApiParts): Api {
       .catch((error: unknown) => log.warn({ err: error }, 'could not say that the API is there'));
   let presence: NodeJS.Timeout | null = null;
 
-  const createContext = (viewer: Viewer, requestId: string): Context => ({
+  const createContext = (viewer: Viewer, requestId: string, budget: Budget): Context => ({
     viewer,
     requestId,
     log: log.child({ requestId, keyId: viewer.keyId }),
     services,
-    loaders: createLoaders(queries, now),
+    budget,
+    loaders: createLoaders(queries, now, budget),
   });
 
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
@@ -130,6 +141,7 @@ export function createApi(parts: ApiParts): Api {
     app,
   );
   server.maxConnections = limits.connectionsMax * 2;
+  limitAddresses(server, addresses, limits.addressConnections);
 
   app.use(identifyRequest);
   app.get('/healthz', (_req, res) => {
@@ -169,6 +181,10 @@ export function createApi(parts: ApiParts): Api {
   return {
     async listen() {
       if (phase.is !== 'new') throw new Error(`the API is ${phase.is}; accepted is one listen`);
+      const lag = watchLag(limits.lagMs, (tooMuch, delayMs) => {
+        if (tooMuch) log.warn({ delayMs }, 'the event loop lags: new requests of people are refused');
+        else log.warn('the event loop has caught up');
+      });
       const shared = {
         server,
         path: GRAPHQL_PATH,
@@ -176,14 +192,20 @@ export function createApi(parts: ApiParts): Api {
         config,
         authenticator,
         metrics,
-        consume: rates.consume,
-        consumeStranger: rates.consumeStranger,
+        addresses,
+        shares,
+        lag,
+        measure,
         createContext,
         toClient,
       };
       const apollo = await mountGraphql({ ...shared, app });
-      const sockets = createWebSockets({ ...shared, prepare: createPrepare(schema, config), newRequestId });
-      phase = { is: 'listening', apollo, sockets };
+      const sockets = createWebSockets({
+        ...shared,
+        prepare: createPrepare(schema, config, measure),
+        newRequestId,
+      });
+      phase = { is: 'listening', apollo, sockets, lag };
       server.listen(config.port, config.host);
       await once(server, 'listening');
       await sayPresent();
@@ -195,7 +217,8 @@ export function createApi(parts: ApiParts): Api {
     },
     async close() {
       if (phase.is !== 'listening') return;
-      const { apollo, sockets } = phase;
+      const { apollo, sockets, lag } = phase;
+      lag.close();
       phase = { is: 'closing' };
       if (presence) clearInterval(presence);
       await sockets.close();
@@ -204,6 +227,23 @@ export function createApi(parts: ApiParts): Api {
       phase = { is: 'closed' };
     },
   };
+}
+
+/** Nobody takes all connections there are. Proxies stand for many: behind them WebSockets are counted by whom they are for. */
+function limitAddresses(server: Server, addresses: Addresses, max: number): void {
+  const open = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress: address } = socket;
+    if (address === undefined || addresses.isProxy(address)) return;
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > max) return void socket.destroy();
+    open.set(address, count);
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 0) - 1;
+      if (left > 0) open.set(address, left);
+      else open.delete(address);
+    });
+  });
 }
 
 const newRequestId = (): string => randomBytes(9).toString('base64url');

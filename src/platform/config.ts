@@ -2,9 +2,10 @@
  * Configuration: the only reader of `process.env`. One table names every variable, its default and its meaning; the
  * documentation and docker/compose.yaml are compared with it by tests.
  */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { LIMIT_VARIABLES, type Limits } from './limits.js';
-import { choice, flag, optional, type Table, text, type Values, whole } from './variables.js';
+import { choice, flag, list, optional, type Table, text, type Values, whole } from './variables.js';
 
 const MIB = 1024 * 1024;
 
@@ -58,6 +59,20 @@ export const VARIABLES = {
     ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     'info',
     'Lowest level that is logged.',
+  ),
+  trustedProxies: list(
+    'TRUSTED_PROXIES',
+    'addresses or networks such as 10.0.0.0/8',
+    (one) => {
+      const [address, bits, ...rest] = one.split('/') as [string, ...string[]];
+      const most = isIP(address) === 6 ? 128 : 32;
+      return (
+        isIP(address) !== 0 &&
+        rest.length === 0 &&
+        (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most))
+      );
+    },
+    'Proxies in front of the API, which tell the addresses of clients in X-Forwarded-For.',
   ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may query the GraphQL schema (introspection).'),
   landingPage: flag('LANDING_PAGE', true, 'Whether the endpoint shows browsers a page to try queries.'),

@@ -32,7 +32,14 @@ export const LIMIT_VARIABLES = {
     32 * MIB,
     1_024,
     1_024 * MIB,
-    'Bytes in the body of a request, or in one message over a WebSocket.',
+    'Bytes in the body of a request. Beyond 1 MiB it has to say its length (Content-Length).',
+  ),
+  messageBytesMax: settable(
+    'LIMIT_MESSAGE_BYTES',
+    4 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Bytes in one message over a WebSocket.',
   ),
   pageMax: settable(
     'LIMIT_PAGE',
@@ -85,7 +92,20 @@ export const LIMIT_VARIABLES = {
     'Machines registered in one request.',
     'Mutation.registerMachines.inputs',
   ),
-  costMax: settable('LIMIT_QUERY_COST', 50_000, 1, 10_000_000, 'Objects that one query may ask for.'),
+  costMax: settable(
+    'LIMIT_QUERY_COST',
+    50_000,
+    1,
+    10_000_000,
+    'Cost of one query: the objects of its answer, and more for fields that compute or read much.',
+  ),
+  answerCharsMax: settable(
+    'LIMIT_ANSWER_CHARACTERS',
+    32 * MIB,
+    1_024,
+    512 * MIB,
+    'Characters in all texts of an answer together.',
+  ),
   depthMax: settable('LIMIT_QUERY_DEPTH', 12, 1, 100, 'Levels of nested fields in a query.'),
   aliasesMax: settable('LIMIT_QUERY_ALIASES', 100, 0, 10_000, 'Aliases in a query.'),
   tokensMax: settable(
@@ -100,14 +120,28 @@ export const LIMIT_VARIABLES = {
     200,
     1,
     1_000_000,
-    'Requests per second with one API key.',
+    'Requests per second of one user, or with one key of an AGENT.',
   ),
   requestsBurst: settable(
     'LIMIT_REQUESTS_BURST',
     2_000,
     1,
     1_000_000,
-    'Unused requests that one API key may save up for a burst.',
+    'Unused requests that a user may save up for a burst.',
+  ),
+  requestsOpen: settable(
+    'LIMIT_OPEN_REQUESTS',
+    100,
+    1,
+    100_000,
+    'Requests of one user that may be in progress at the same time.',
+  ),
+  costPerMinute: settable(
+    'LIMIT_COST_PER_MINUTE',
+    10_000_000,
+    1,
+    1_000_000_000,
+    'Cost per minute of all queries of one user together. A millisecond of explaining costs 400.',
   ),
   strangersPerMinute: settable(
     'LIMIT_STRANGERS_PER_MINUTE',
@@ -116,12 +150,26 @@ export const LIMIT_VARIABLES = {
     1_000_000,
     'Requests per minute from one address without a valid API key.',
   ),
-  subscriptionsPerKey: settable(
+  subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
     2_000,
     1,
     100_000,
-    'Open subscriptions of one API key.',
+    'Open subscriptions of one user, or with one key of an AGENT.',
+  ),
+  socketsOpen: settable(
+    'LIMIT_USER_CONNECTIONS',
+    2_000,
+    1,
+    100_000,
+    'Open WebSocket connections of one user, or with one key of an AGENT.',
+  ),
+  addressConnections: settable(
+    'LIMIT_ADDRESS_CONNECTIONS',
+    2_000,
+    1,
+    100_000,
+    'Open connections from one address, HTTP and WebSocket.',
   ),
   connectionsMax: settable(
     'LIMIT_CONNECTIONS',
@@ -157,6 +205,13 @@ export const LIMIT_VARIABLES = {
     100,
     3_600_000,
     'Time to answer a request, milliseconds.',
+  ),
+  lagMs: settable(
+    'LIMIT_LAG_MS',
+    1_000,
+    10,
+    60_000,
+    'Delay of the event loop, milliseconds, from which an API process refuses new requests of people (UNAVAILABLE).',
   ),
 } as const;
 

@@ -39,11 +39,14 @@ export type ErrorCode =
   | 'QUOTA_EXCEEDED'
   /** The request has more objects than allowed, or asks for a larger page. */
   | 'LIMIT_EXCEEDED'
-  /** The query is nested too deep or too expensive. */
+  /** The query is nested too deep, or asks for more than one may: `extensions.cost` says what it would cost, or what it had come to when it was given up. */
   | 'QUERY_TOO_COMPLEX'
-  /** There are too many requests with this key; `extensions.retryAfterS` says when to try again. */
+  /** This user, or this address, asks for too much at a time; `extensions.retryAfterS` says when to try again. */
   | 'RATE_LIMITED'
-  /** The service cannot answer now (the database is unreachable, or the service is shutting down). Try again later. */
+  /**
+   * The service cannot answer now: it has more to do than it can, the database is unreachable, or it is shutting down. Try again later;
+   * `extensions.retryAfterS` may say when.
+   */
   | 'UNAVAILABLE'
   /** An unexpected error; `extensions.requestId` finds it in the log. */
   | 'INTERNAL_SERVER_ERROR';

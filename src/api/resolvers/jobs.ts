@@ -39,7 +39,7 @@ export const Job: JobResolvers = {
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
   output: (job, { stream, epoch }, { loaders }) =>
     job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
-  whyWaiting: (job, _, { services }) => services.explain.whyWaiting(job),
+  whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
 };
 
 export const Run: RunResolvers = {

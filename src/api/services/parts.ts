@@ -8,6 +8,7 @@ import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
+import type { Shares } from '../work/shares.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
@@ -21,6 +22,7 @@ export interface ServiceParts {
   mirror: Mirror;
   wake: Wake;
   limits: Limits;
+  shares: Shares;
   /** Epoch seconds. */
   now(): number;
   /** Keys may have lost their power: ask again before trusting one. */

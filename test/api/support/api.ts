@@ -94,6 +94,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         port: 0,
         introspection: true,
         landingPage: true,
+        trustedProxies: [],
         limits: {
           ...DEFAULT_LIMITS,
           requestsPerSecond: 100_000,
