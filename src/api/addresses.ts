@@ -7,7 +7,7 @@ import { BlockList, isIP } from 'node:net';
 
 export interface Addresses {
   /** The client's address, as shares are counted by it: of IPv6 the network that one client has (/64). */
-  of(request: IncomingMessage): string;
+  of(request: Pick<IncomingMessage, 'socket' | 'headers'>): string;
   /** Whether it is one of our proxies. */
   isProxy(address: string | undefined): boolean;
 }

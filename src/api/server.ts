@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scheduler } from '../core/scheduler.js';
@@ -17,20 +17,21 @@ import { type Addresses, createAddresses } from './addresses.js';
 import { createAuthenticator, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
-import { outward } from './errors.js';
+import { ApiError, outward } from './errors.js';
 import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createPrepare } from './operations.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
+import { handlesAll } from './services/access.js';
 import { createServices } from './services/index.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
 import type { Budget } from './work/budget.js';
 import { createMeasure } from './work/cost.js';
 import { type Lag, watchLag } from './work/lag.js';
-import { createShares } from './work/shares.js';
+import { Counter, createShares } from './work/shares.js';
 
 export const GRAPHQL_PATH = '/graphql';
 
@@ -57,6 +58,8 @@ export interface Api {
   listen(): Promise<string>;
   /** Where it listens; throws before `listen`. */
   readonly port: number;
+  /** What stands in the way of answering requests; null: nothing. */
+  whatIsMissing(): Promise<string | null>;
   /** Takes no more requests, finishes those in hand, closes subscriptions so that clients go on elsewhere. */
   close(): Promise<void>;
 }
@@ -148,19 +151,37 @@ export function createApi(parts: ApiParts): Api {
     res.type('text/plain').send('alive\n');
   });
   app.get('/readyz', async (_req, res) => {
-    const missing = await whatIsMissing();
+    // Whoever may know more asks at METRICS_PORT.
+    const isReady = (await whatIsMissing()) === null;
     res
-      .status(missing === null ? 200 : 503)
+      .status(isReady ? 200 : 503)
       .type('text/plain')
-      .send(`${missing ?? 'ready'}\n`);
+      .send(isReady ? 'ready\n' : 'not ready\n');
   });
-  app.get('/metrics', async (_req, res) => {
+  app.get('/metrics', async (req, res) => {
+    const asked = await metricsViewer(req);
+    if (typeof asked === 'number') {
+      if (asked === 401) res.setHeader('www-authenticate', 'Bearer');
+      return void res.status(asked).end();
+    }
     const { body, contentType } = await metrics.expose();
     res.setHeader('content-type', contentType);
     res.end(body);
   });
 
-  /** Null when requests can be answered; otherwise what stands in the way, in a word that tells strangers nothing. */
+  /** The operator or administrator who asks for metrics, or the status for anybody else. */
+  async function metricsViewer(req: Request): Promise<Viewer | number> {
+    try {
+      const viewer = await authenticator.authenticate(req.headers.authorization, addresses.of(req));
+      return handlesAll(viewer) ? viewer : 403;
+    } catch (error) {
+      if (error instanceof ApiError) return error.code === 'UNAUTHENTICATED' ? 401 : 429;
+      log.warn({ err: error }, 'a key could not be looked up');
+      return 503;
+    }
+  }
+
+  /** Null when requests can be answered; otherwise what stands in the way. */
   async function whatIsMissing(): Promise<string | null> {
     if (phase.is !== 'listening') return 'shutting down';
     const late = new Promise<never>((_, reject) => {
@@ -215,6 +236,7 @@ export function createApi(parts: ApiParts): Api {
     get port() {
       return portOf(server.address());
     },
+    whatIsMissing,
     async close() {
       if (phase.is !== 'listening') return;
       const { apollo, sockets, lag } = phase;
@@ -231,18 +253,13 @@ export function createApi(parts: ApiParts): Api {
 
 /** Nobody takes all connections there are. Proxies stand for many: behind them WebSockets are counted by whom they are for. */
 function limitAddresses(server: Server, addresses: Addresses, max: number): void {
-  const open = new Map<string, number>();
+  const open = new Counter();
   server.on('connection', (socket: Socket) => {
-    const { remoteAddress: address } = socket;
-    if (address === undefined || addresses.isProxy(address)) return;
-    const count = (open.get(address) ?? 0) + 1;
-    if (count > max) return void socket.destroy();
-    open.set(address, count);
-    socket.once('close', () => {
-      const left = (open.get(address) ?? 0) - 1;
-      if (left > 0) open.set(address, left);
-      else open.delete(address);
-    });
+    if (addresses.isProxy(socket.remoteAddress)) return;
+    const address = addresses.of({ socket, headers: {} });
+    if (open.of(address) >= max) return void socket.destroy();
+    open.change(address, 1);
+    socket.once('close', () => open.change(address, -1));
   });
 }
 

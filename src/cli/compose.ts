@@ -125,6 +125,7 @@ export function serviceParts(
   const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
   return [
     ...parts,
+    ...(config.metricsPort > 0 ? [healthPart(context, () => api.whatIsMissing())] : []),
     {
       name: 'events',
       async start() {

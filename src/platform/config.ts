@@ -99,7 +99,13 @@ export const VARIABLES = {
     64,
     'Scheduling cycles that one worker process runs at the same time.',
   ),
-  metricsPort: whole('METRICS_PORT', 0, 0, 65_535, 'Port for /healthz and /metrics of a worker; 0: none.'),
+  metricsPort: whole(
+    'METRICS_PORT',
+    0,
+    0,
+    65_535,
+    'Port for /healthz, /readyz and /metrics of this process, without a key; 0: none.',
+  ),
   shutdownTimeoutS: whole(
     'SHUTDOWN_TIMEOUT_S',
     20,

@@ -71,7 +71,10 @@ function separateProcesses(environment: () => Record<string, string>): void {
     expect((await two!.cli('job', '--stdout', jobs[6]!.id)).stdout).toBe('7\n');
     const metrics = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).then((answer) => answer.text());
     expect(metrics).toContain('switchyard_cycle_seconds_bucket');
-    const read = await fetch(new URL('/metrics', one!.url)).then((answer) => answer.text());
+    const authorization = `Bearer ${readFileSync(keyFile, 'utf8').trim()}`;
+    const read = await fetch(new URL('/metrics', one!.url), { headers: { authorization } }).then((answer) =>
+      answer.text(),
+    );
     expect(read).toMatch(/^switchyard_events_total [1-9]/m);
   });
 

@@ -198,7 +198,7 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
       let size: number | null = null;
       for (const argument of sizes) {
         const given = node.arguments?.find((a) => a.name.value === argument.name)?.value;
-        const number = given && valueOf(given);
+        const number = given && sizedValue(given);
         if (typeof number === 'number') size = Math.max(size ?? 0, number);
       }
       // A negative one is refused by the service.
@@ -218,17 +218,17 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
           }
         }
       };
-      for (const argument of node.arguments ?? []) look(valueOf(argument.value), 1);
+      for (const argument of node.arguments ?? []) look(sizedValue(argument.value), 1);
       return longest;
     }
 
     /** A value as far as its size goes: numbers, and objects and lists of whatever. */
-    function valueOf(node: ValueNode, levels = 2): unknown {
+    function sizedValue(node: ValueNode, levels = 2): unknown {
       switch (node.kind) {
         case Kind.VARIABLE: {
           const name = node.name.value;
           const fallback = defaults.get(name);
-          return name in variables ? variables[name] : fallback && valueOf(fallback, levels);
+          return name in variables ? variables[name] : fallback && sizedValue(fallback, levels);
         }
         case Kind.INT:
           return Number(node.value);
@@ -236,7 +236,7 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
           return node.values;
         case Kind.OBJECT:
           return levels > 0
-            ? Object.fromEntries(node.fields.map((f) => [f.name.value, valueOf(f.value, levels - 1)]))
+            ? Object.fromEntries(node.fields.map((f) => [f.name.value, sizedValue(f.value, levels - 1)]))
             : null;
         default:
           return null;

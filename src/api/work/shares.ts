@@ -172,7 +172,7 @@ export function createShares(limits: Limits): Shares {
 }
 
 /** How many of something each has. */
-class Counter {
+export class Counter {
   private readonly counts = new Map<string, number>();
   of(holder: string): number {
     return this.counts.get(holder) ?? 0;
