@@ -75,6 +75,9 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
   }
 }`;
 
+/** All that an agent asks for. */
+export const DOCUMENTS = [SITES, MACHINES, HEARTBEAT, REPORT, REPORT_LINKS, ASSIGNMENTS];
+
 interface Named {
   id: string;
   name: string;

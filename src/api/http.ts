@@ -8,6 +8,7 @@ import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/dis
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default';
 import { expressMiddleware } from '@as-integrations/express5';
+import cors from 'cors';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -20,7 +21,8 @@ import type { Addresses } from './addresses.js';
 import type { Authenticator, Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
-import { refusedRequest } from './errors.js';
+import { documentOf, type GivenDocument } from './documents.js';
+import { ApiError, notAccepted, refusedRequest } from './errors.js';
 import type { ApiMetrics } from './metrics.js';
 import { type Budget, busy, givenUp } from './work/budget.js';
 import { type MeasureOperation, tooComplex } from './work/cost.js';
@@ -126,12 +128,13 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     return req.admitted;
   };
 
+  if (config.corsOrigins.length > 0) app.use(parts.path, crossOrigin(config));
   app.use(
     parts.path,
     answerInTime(parts),
     identify,
     readBody(config),
-    withBody,
+    withDocument(config),
     expressMiddleware(apollo, {
       async context({ req, res }) {
         try {
@@ -152,6 +155,15 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
 const wrapped = (error: unknown): GraphQLError =>
   new GraphQLError('', { originalError: error instanceof Error ? error : new Error(String(error)) });
 
+/** Answers browsers that ask whether pages of other sites may use the API. Keys come in a header, never in a cookie. */
+const crossOrigin = ({ corsOrigins }: ApiConfig): RequestHandler =>
+  cors({
+    origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
+    methods: ['GET', 'POST'],
+    exposedHeaders: ['x-request-id', 'retry-after'],
+    maxAge: 600,
+  });
+
 /** The bytes of a body, at the most; compressed it says nothing of how long it will be. */
 function bodyBytes({ headers, method }: Request, { limits }: ApiConfig): number {
   if (method === 'GET' || method === 'HEAD') return 0;
@@ -168,11 +180,40 @@ function readBody({ limits }: ApiConfig): RequestHandler {
   return (req, res, next) => (req.headers['content-length'] === undefined ? untold : told)(req, res, next);
 }
 
-/** Express 5 leaves the body of a GET undefined, which the integration takes for a missing parser. */
-const withBody: RequestHandler = (req, _res, next) => {
-  req.body ??= {};
-  next();
-};
+/** Puts the text of the query where Apollo looks for it, whichever way the request names it. Express 5 leaves the body of a GET undefined. */
+function withDocument({ trustedDocuments }: ApiConfig): RequestHandler {
+  return (req, _res, next) => {
+    req.body ??= {};
+    const given = req.method === 'GET' ? queryOf(req) : (req.body as unknown);
+    if (given === null || typeof given !== 'object' || Array.isArray(given)) return next();
+    const { documentId: _, extensions, ...rest } = given as GivenDocument;
+    const query = documentOf(given, trustedDocuments);
+    // Apollo would answer an id itself.
+    const { persistedQuery: __, ...others } = (extensions ?? {}) as Record<string, unknown>;
+    const named = { ...rest, ...(query === undefined ? {} : { query }) };
+    if (req.method === 'GET') {
+      const search = new URLSearchParams(named as Record<string, string>);
+      if (extensions !== undefined) search.set('extensions', JSON.stringify(others));
+      req.url = `${req.path}?${search}`;
+    } else req.body = extensions === undefined ? named : { ...named, extensions: others };
+    next();
+  };
+}
+
+/** What a GET asks for; null: for nothing, as a browser that opens the address does. */
+function queryOf(req: Request): GivenDocument | null {
+  const { searchParams } = new URL(req.url, 'http://here');
+  if (!['query', 'documentId', 'extensions'].some((name) => searchParams.has(name))) return null;
+  const given: Record<string, unknown> = Object.fromEntries(searchParams);
+  if (typeof given.extensions === 'string') {
+    try {
+      given.extensions = JSON.parse(given.extensions);
+    } catch {
+      throw new ApiError('BAD_USER_INPUT', notAccepted('extensions', given.extensions, 'a JSON object'));
+    }
+  }
+  return given;
+}
 
 /** Gives up an answer that takes too long. What it waits for is bounded too, by the database's statement timeout. */
 function answerInTime(parts: HttpParts): RequestHandler {

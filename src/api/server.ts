@@ -1,7 +1,7 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
 import express, { type Request, type RequestHandler } from 'express';
@@ -26,6 +26,7 @@ import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
 import { createServices } from './services/index.js';
+import { createHttpServer } from './tls.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
 import type { Budget } from './work/budget.js';
@@ -135,14 +136,20 @@ export function createApi(parts: ApiParts): Api {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  const server = createServer(
+  const listening = createHttpServer(
     {
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: Math.min(limits.requestTimeoutMs, 30_000),
       keepAliveTimeout: limits.keepAliveMs,
     },
     app,
+    config.tls,
+    (error) => {
+      if (error === null) log.info('the certificate has been read again');
+      else log.warn({ err: error }, 'a new certificate cannot be read; the one before stays in force');
+    },
   );
+  const { server } = listening;
   server.maxConnections = limits.connectionsMax * 2;
   limitAddresses(server, addresses, limits.addressConnections);
 
@@ -231,7 +238,7 @@ export function createApi(parts: ApiParts): Api {
       await once(server, 'listening');
       await sayPresent();
       presence = setInterval(sayPresent, PRESENCE_MS);
-      return `http://${hostInUrl(config.host)}:${portOf(server.address())}${GRAPHQL_PATH}`;
+      return `${config.tls ? 'https' : 'http'}://${hostInUrl(config.host)}:${portOf(server.address())}${GRAPHQL_PATH}`;
     },
     get port() {
       return portOf(server.address());
@@ -241,6 +248,7 @@ export function createApi(parts: ApiParts): Api {
       if (phase.is !== 'listening') return;
       const { apollo, sockets, lag } = phase;
       lag.close();
+      listening.close();
       phase = { is: 'closing' };
       if (presence) clearInterval(presence);
       await sockets.close();

@@ -26,6 +26,7 @@ import type { Addresses } from './addresses.js';
 import { type Authenticator, sameViewer, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
+import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, type outward, refusedRequest } from './errors.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
@@ -298,7 +299,8 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         const { viewer } = connection;
         await shares.request(viewer);
         if (lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');
-        const prepared = prepare(payload.query, payload.operationName, payload.variables ?? {});
+        const query = documentOf(payload as GivenDocument, config.trustedDocuments);
+        const prepared = prepare(String(query ?? ''), payload.operationName, payload.variables ?? {});
         if (!('document' in prepared)) return prepared;
         const budget = shares.update();
         budget.cost.estimated = prepared.cost;

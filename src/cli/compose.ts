@@ -14,6 +14,7 @@ import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
+import { apiConfig } from './api-config.js';
 import { healthPart } from './health.js';
 
 /** What every process has. */
@@ -122,7 +123,18 @@ export function serviceParts(
     if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
   };
   const { wake } = (engine ?? waker)!;
-  const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
+  const api = createApi({
+    store,
+    directory,
+    queries,
+    feed,
+    mirror,
+    wake,
+    config: apiConfig(config),
+    log,
+    metrics,
+    ready,
+  });
   return [
     ...parts,
     ...(config.metricsPort > 0 ? [healthPart(context, () => api.whatIsMissing())] : []),

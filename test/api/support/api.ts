@@ -95,6 +95,10 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         introspection: true,
         landingPage: true,
         trustedProxies: [],
+        tls: null,
+        corsOrigins: [],
+        trustedDocuments: null,
+        oidc: null,
         limits: {
           ...DEFAULT_LIMITS,
           requestsPerSecond: 100_000,
