@@ -42,7 +42,8 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
   whyWaiting { code message numbers wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
-  job(id: $id) { id state output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
   whyWaiting { code message numbers wouldChange }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail

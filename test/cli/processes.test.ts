@@ -78,6 +78,17 @@ function separateProcesses(environment: () => Record<string, string>): void {
     expect(read).toMatch(/^switchyard_events_total [1-9]/m);
   });
 
+  it('an agent whose key is refused ends with 4', async () => {
+    const outcome = await run(['agent', '--site', 'here'], {
+      SWITCHYARD_HOME: join(home, 'stranger'),
+      SWITCHYARD_URL: services[0]!.url,
+      SWITCHYARD_KEY: 'swy_unknown',
+      LOG_LEVEL: 'silent',
+    });
+    expect(outcome).toMatchObject({ code: 4, stdout: '' });
+    expect(outcome.stderr).toMatch(/^error: .*UNAUTHENTICATED/);
+  });
+
   it('a replay onto a simulated site ends with every job accounted for', async () => {
     const line = (id: number): string =>
       [id, id * 20, -1, 100 + id, (id % 10) + 1, -1, -1, -1, 300, -1, 1, 1, 1, -1, 1, 1, -1, -1].join(' ');
