@@ -21,6 +21,7 @@ import type {
 } from '../core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
 import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
+import { jobPredicate } from './job-filter.js';
 import type { EventKind, EventRow, OutputRow, RatioPointRow } from './rows.js';
 import {
   admitStart,
@@ -706,21 +707,14 @@ export class MemoryStore implements Store {
     change: (job: MemoryJob) => void,
   ): SelectionOutcome {
     const { ids, filter = {}, ownedBy, limit } = selection;
+    const matches = jobPredicate(filter);
+    const { groupId } = filter;
+    const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
     const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
     const selected =
       ids !== undefined
         ? mine.filter((job) => ids.includes(job.id))
-        : mine.filter(
-            (job) =>
-              job.endedAt === null &&
-              (filter.states?.includes(job.state) ?? true) &&
-              (filter.siteId ?? job.siteId) === job.siteId &&
-              (filter.userId ?? job.userId) === job.userId &&
-              (filter.application ?? job.application) === job.application &&
-              (filter.groupName ?? job.groupName) === job.groupName &&
-              (filter.groupId === undefined ||
-                (job.groupId === filter.groupId && this.groups.has(filter.groupId))),
-          );
+        : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
     const changed = selected.filter((job) => possible(job.state));

@@ -44,7 +44,7 @@ import * as reportsSql from './sql/reports.js';
 import * as startsSql from './sql/starts.js';
 import * as submitSql from './sql/submit.js';
 import * as sweepSql from './sql/sweep.js';
-import { read, write } from './statement.js';
+import { read, readSql, write } from './statement.js';
 import {
   type Applied,
   type Assignment,
@@ -699,17 +699,9 @@ export class PostgresStore implements Store {
                 plainColumn(ids),
                 ownedBy,
               )
-            : await read<[number, JobState, number | null][]>(
+            : await readSql<[number, JobState, number | null][]>(
                 tx,
-                controlSql.lockByFilter,
-                filter?.states ? plainColumn(filter.states) : null,
-                filter?.siteId ?? null,
-                filter?.userId ?? null,
-                filter?.application ?? null,
-                filter?.groupName ?? null,
-                ownedBy,
-                limit + 1,
-                filter?.groupId ?? null,
+                controlSql.lockByFilter(filter ?? {}, ownedBy, limit + 1),
               );
         if (found.length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
         const changed = found.filter(([, state]) => possible(state));

@@ -2,6 +2,7 @@
 import type { JobState } from '../core/states.js';
 import { plainColumn } from './columns.js';
 import type { PrismaClient } from './generated/client.js';
+import type { JobFilter } from './job-filter.js';
 import type {
   ApiKeyRow,
   AuditRow,
@@ -26,28 +27,14 @@ import type {
   UserRow,
 } from './rows.js';
 import { latestCursor } from './sql/grid.js';
-import { type Built, countJobs, listJobs } from './sql/jobs.js';
+import { countJobs, listJobs } from './sql/jobs.js';
 import * as ratiosSql from './sql/ratios.js';
 import * as rows from './sql/rows.js';
+import type { Sql } from './sql.js';
 import { read } from './statement.js';
 import type { Cursor } from './store.js';
 
-/** Which jobs: all that is given must hold. Times are epoch seconds, "from" included, "before" not. */
-export interface JobFilter {
-  ids?: readonly number[];
-  states?: readonly JobState[];
-  /** Held by (its queue or its meta-queue), or ended at. */
-  siteId?: number;
-  userId?: number;
-  application?: string;
-  groupName?: string;
-  /** Of a group made from a template. */
-  groupId?: number;
-  submittedFrom?: number;
-  submittedBefore?: number;
-  endedFrom?: number;
-  endedBefore?: number;
-}
+export type { JobFilter };
 
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
@@ -500,8 +487,8 @@ export class Queries {
     return read(this.prisma, text);
   }
 
-  private run<T>({ text, parameters }: Built): Promise<T> {
-    return read(this.prisma, text, ...parameters);
+  private run<T>({ text, values }: Sql): Promise<T> {
+    return read(this.prisma, text, ...values);
   }
 
   private list<T>(row: string, query: string, ...parameters: unknown[]): Promise<T[]> {

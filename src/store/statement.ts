@@ -1,5 +1,6 @@
 /** Running the statements of `sql/` through Prisma's raw interface, in or out of a transaction. */
 import type { Prisma, PrismaClient } from './generated/client.js';
+import type { Sql } from './sql.js';
 
 export type Connection = PrismaClient | Prisma.TransactionClient;
 
@@ -16,6 +17,10 @@ export async function read<T>(
   const text = rows[0]?.v ?? null;
   return (text === null ? null : JSON.parse(text)) as T;
 }
+
+/** The same of a statement with its parameters. */
+export const readSql = <T>(connection: Connection, { text, values }: Sql): Promise<T> =>
+  read(connection, text, ...values);
 
 /** Runs a statement that answers nothing; tells how many rows it touched. */
 export function write(connection: Connection, statement: string, ...parameters: unknown[]): Promise<number> {

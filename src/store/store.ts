@@ -27,6 +27,7 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
+import type { JobFilter } from './job-filter.js';
 
 export type Cursor = string;
 
@@ -288,14 +289,7 @@ export type ReportResult = 'accepted' | 'repeated' | 'stale-epoch' | 'unknown-ru
 /** Which jobs: by id, or by a filter; only jobs that have not ended are meant. `userId` limits both to that user's. */
 export interface JobSelection {
   ids?: number[];
-  filter?: {
-    states?: JobState[];
-    siteId?: number;
-    userId?: number;
-    application?: string;
-    groupName?: string;
-    groupId?: number;
-  };
+  filter?: JobFilter;
   ownedBy: number | null;
   /** At most so many; more selected is an error of the caller's to report. */
   limit: number;

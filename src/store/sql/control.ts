@@ -1,3 +1,6 @@
+import { type JobFilter, jobConditions } from '../job-filter.js';
+import { and, type Sql, sql } from '../sql.js';
+
 /**
  * Finds and locks the jobs that an action is meant for, in the order of ids.
  * By ids: $1: the ids; $2: only this user's, or null. Ended jobs are among the answers.
@@ -10,24 +13,12 @@ WITH job AS MATERIALIZED (
 )
 SELECT coalesce(json_agg(json_build_array(id, state, site_id)), '[]')::text AS v FROM job`;
 
-/**
- * By filter: $1: states or null; $2: site; $3: user; $4: application; $5: name of the group; $6: only this user's; $7: one more than
- * allowed; $8: group made from a template. Only jobs that have not ended.
- */
-export const lockByFilter = `
+/** By filter; only this user's, or null; one more than allowed. Only jobs that have not ended. Answers the same. */
+export const lockByFilter = (filter: JobFilter, ownedBy: number | null, limit: number): Sql => sql`
 WITH job AS MATERIALIZED (
-  SELECT id, state, site_id FROM jobs
-   WHERE ended_at IS NULL
-     AND ($1::text[] IS NULL OR state = ANY ($1::text[]::job_state[]))
-     AND ($2::integer IS NULL OR site_id = $2)
-     AND ($3::integer IS NULL OR user_id = $3)
-     AND ($4::text IS NULL OR application = $4)
-     AND ($5::text IS NULL OR group_name = $5)
-     AND ($6::integer IS NULL OR user_id = $6)
-     AND ($8::bigint IS NULL OR group_id = $8)
-     AND id >= coalesce((SELECT first_job_id FROM job_groups WHERE id = $8), 0)
-     AND id <= coalesce((SELECT last_job_id FROM job_groups WHERE id = $8), CASE WHEN $8 IS NULL THEN 9223372036854775807 ELSE 0 END)
-   ORDER BY id LIMIT $7 FOR NO KEY UPDATE
+  SELECT id, state, site_id FROM jobs j
+   WHERE ended_at IS NULL AND ${and(jobConditions(filter))} AND user_id = coalesce(${ownedBy}::integer, user_id)
+   ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE
 )
 SELECT coalesce(json_agg(json_build_array(id, state, site_id)), '[]')::text AS v FROM job`;
 

@@ -1,0 +1,13 @@
+/**
+ * SQL as values: sql`SELECT … WHERE id = ${id}` is a text with $1 and its parameters, and one such value may stand within another.
+ * So a value is written where it is used, and nobody counts parameters.
+ */
+import { Prisma } from './generated/client.js';
+
+export type Sql = Prisma.Sql;
+/** `raw`: text as it is, never of anything that comes from outside. `join`: several with a separator between them. */
+export const { sql, raw, join, empty } = Prisma;
+
+/** All of these; true where there are none. */
+export const and = (conditions: readonly Sql[]): Sql =>
+  conditions.length === 0 ? sql`true` : join([...conditions], ' AND ');
