@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
 import { createLogger } from '../src/platform/log.js';
-import { Directory } from '../src/store/directory.js';
+import { openDirectory } from '../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { migrate } from '../src/store/migrate.js';
 import { Mirror } from '../src/store/mirror.js';
@@ -43,15 +43,15 @@ class Grid {
       statementTimeoutMs: 60_000,
       applicationName: 'bench',
     });
-    await new Directory(database.prisma).bootstrap();
-    await database.prisma.$executeRawUnsafe(
+    await openDirectory(database).bootstrap();
+    await database.pool.query(
       `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
     );
-    await database.prisma.$executeRawUnsafe(
+    await database.pool.query(
       `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, silent)
        SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false FROM sites s, generate_series(1, ${MACHINES}) i`,
     );
-    const store = new PostgresStore(database.prisma);
+    const store = new PostgresStore(database);
     const mirror = new Mirror(store);
     await mirror.sync();
     return new Grid(url, database, store, mirror);

@@ -3,7 +3,7 @@
  * A new way to filter is one member of `JobFilter` and its entry in `conditions`.
  */
 import { isLive, isTerminal, type JobState } from '../core/states.js';
-import { plainColumn } from './columns.js';
+import { list } from './columns.js';
 import type { EventRow, JobRow } from './rows.js';
 import { type Sql, sql } from './sql.js';
 
@@ -44,12 +44,12 @@ interface Condition<T> {
 
 const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<JobFilter[K]>> } = {
   ids: {
-    sql: (ids) => sql`j.id = ANY (${plainColumn(ids)}::bigint[])`,
+    sql: (ids) => sql`j.id = ANY (${list('bigint', ids)})`,
     job: (ids) => oneOf(ids, (job) => job.id),
     event: (ids) => oneOf(ids, (event) => event.entityId),
   },
   states: {
-    sql: (states) => sql`j.state = ANY (${plainColumn(states)}::text[]::job_state[])${implied(states)}`,
+    sql: (states) => sql`j.state = ANY (${list('job_state', states)})${implied(states)}`,
     job(states) {
       const wanted = new Set(states);
       return (job, event) => wanted.has(event?.toState ?? job.state);

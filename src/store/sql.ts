@@ -11,3 +11,6 @@ export const { sql, raw, join, empty } = Prisma;
 /** All of these; true where there are none. */
 export const and = (conditions: readonly Sql[]): Sql =>
   conditions.length === 0 ? sql`true` : join([...conditions], ' AND ');
+
+/** Labels of enums, or other words of ours, as a list: `state IN ${labels(liveStates)}`. */
+export const labels = (words: readonly string[]): Sql => raw(`('${words.join("', '")}')`);

@@ -27,7 +27,7 @@ let jobs: JobRow[];
 beforeAll(async () => {
   database = openTestDatabase(test.url);
   world = await postgresWorld(database, test.pool);
-  queries = new Queries(database.prisma);
+  queries = new Queries(database);
   const { store } = world;
   const users = [await world.addUser('ann'), await world.addUser('ben')];
   const sites = [await world.addSite('one'), await world.addSite('two')];

@@ -2,8 +2,8 @@
  * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
-import { averagesWith, resourceKinds } from '../core/data/history.js';
-import { INTERVAL_S } from '../core/dispatch/traffic.js';
+import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { INTERVAL_S } from '../../src/core/dispatch/traffic.js';
 import type {
   Dataset,
   Job,
@@ -18,20 +18,21 @@ import type {
   SiteState,
   Start,
   UserClass,
-} from '../core/model.js';
-import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
-import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
-import { jobPredicate } from './job-filter.js';
-import type { EventKind, EventRow, OutputRow, RatioPointRow } from './rows.js';
+} from '../../src/core/model.js';
+import { DEFAULT_POLICY, type LocalPolicy } from '../../src/core/policy.js';
+import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../../src/core/states.js';
+import { jobPredicate } from '../../src/store/job-filter.js';
+import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
+  dataOf,
   type FreeResources,
   holderOf,
   judgeReport,
   observedRun,
   quotaFreesAt,
   schedulersJob,
-} from './rules.js';
+} from '../../src/store/rules.js';
 import {
   type Applied,
   type Assignment,
@@ -59,7 +60,7 @@ import {
   type SweepOutcome,
   type SweepRules,
   type TrafficCount,
-} from './store.js';
+} from '../../src/store/store.js';
 
 export interface MemoryUser {
   id: number;
@@ -980,9 +981,7 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    const { id, userId, submittedAt, priority, groupId, migratedAt } = job;
-    const known = schedulersJob(id, userId, this.user(userId).class, submittedAt, job, groupId);
-    return { ...known, priority, migratedAt };
+    return schedulersJob({ ...job, userClass: this.user(job.userId).class }, dataOf(job));
   }
 
   private coreRun(jobId: number, epoch: number): Run {
