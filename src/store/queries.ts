@@ -54,14 +54,12 @@ export interface JobPage {
 const allJobFields = Object.keys(shownFields) as (keyof JobRow)[];
 
 export class Queries {
-  constructor(private readonly database: Pick<Database, 'pool' | 'prisma'>) {}
+  private readonly pool: Database['pool'];
+  private readonly prisma: Database['prisma'];
 
-  private get pool() {
-    return this.database.pool;
-  }
-
-  private get prisma() {
-    return this.database.prisma;
+  constructor({ pool, prisma }: Pick<Database, 'pool' | 'prisma'>) {
+    this.pool = pool;
+    this.prisma = prisma;
   }
 
   // Jobs --------------------------------------------------------------------------------------------------------------
