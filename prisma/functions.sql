@@ -49,6 +49,13 @@ BEGIN
     USING ERRCODE = 'foreign_key_violation', CONSTRAINT = row_of || '_' || kind;
 END $$;
 
+-- The site, if there is one.
+CREATE FUNCTION triggers.known_site(site integer) RETURNS integer STABLE STRICT LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM triggers.missing('jobs', 'site', site) WHERE NOT EXISTS (SELECT FROM sites WHERE id = site);
+  RETURN site;
+END $$;
+
 CREATE FUNCTION triggers.never_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'rows of % are never deleted', TG_TABLE_NAME USING ERRCODE = 'check_violation';
@@ -84,39 +91,52 @@ BEGIN
 END $$;
 
 -- Every statement that changes a job counts its seq up by one; the trigger writes the event that belongs to it. A move between
--- meta-queues is a transition, though the state is the same.
+-- meta-queues is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
+-- that go to local queues. Old and new rows are joined once, and counts are made from the few kinds of change that there are among
+-- thousands of rows. The event lock is taken first: nothing else says which of these parts begins.
 CREATE FUNCTION triggers.jobs_updated() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
 DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
-  PERFORM triggers.missing('jobs', 'site', site_id)
-     FROM (SELECT DISTINCT site_id FROM new_rows WHERE site_id IS NOT NULL) n
-    WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
-  INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
-    SELECT instant,
-           CASE WHEN n.state = o.state AND (n.state <> 'QUEUED' OR n.site_id IS NOT DISTINCT FROM o.site_id) THEN 'JOB_CHANGED'
-                ELSE 'JOB_STATE' END::event_kind,
-           n.id, n.seq, o.state,
-           CASE WHEN n.seq = o.seq + 1 AND (n.state = o.state AND n.ended_at IS NULL OR triggers.legal(o.state, n.state)) THEN n.state
-                ELSE triggers.illegal(n.id, o.state, n.state, o.seq, n.seq) END,
-           n.site_id, CASE WHEN triggers.waiting(n.state) THEN o.site_id END, n.user_id, n.epoch, n.cause
-      FROM new_rows n JOIN old_rows o USING (id)
-      ORDER BY n.id;
-  INSERT INTO job_counts AS c (site_id, state, jobs)
-    SELECT site_id, state, sum(jobs) FROM (
-        SELECT coalesce(site_id, 0) AS site_id, state, -1 AS jobs FROM old_rows WHERE ended_at IS NULL
-        UNION ALL
-        SELECT coalesce(site_id, 0), state, 1 FROM new_rows WHERE ended_at IS NULL) d
-      GROUP BY site_id, state HAVING sum(jobs) <> 0
-    ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs;
-  INSERT INTO traffic AS t (site_id, at, arrivals, services)
-    SELECT n.site_id, floor(extract(epoch FROM instant) / triggers.traffic_interval_s())::bigint * triggers.traffic_interval_s(),
-           count(*) FILTER (WHERE n.ended_at IS NULL), count(*) FILTER (WHERE n.ended_at IS NOT NULL)
-      FROM new_rows n JOIN old_rows o USING (id)
-     WHERE n.site_id IS NOT NULL
-       AND (n.state IN ('QUEUED', 'DISPATCHED') AND o.site_id IS DISTINCT FROM n.site_id
-            OR n.ended_at IS NOT NULL AND triggers.live(o.state))
-     GROUP BY n.site_id
-    ON CONFLICT (site_id, at) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals, services = t.services + excluded.services;
+  PERFORM triggers.lock_events();
+  WITH change AS MATERIALIZED (
+    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at,
+           o.seq AS seq_was, o.state AS was, o.site_id AS was_at
+      FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
+  ), kind AS MATERIALIZED (
+    SELECT was, was_at, state, triggers.known_site(site_id) AS site_id, count(*) AS jobs FROM change
+     GROUP BY was, was_at, state, change.site_id
+  ), told AS (
+    INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
+      SELECT instant,
+             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at) THEN 'JOB_CHANGED'
+                  ELSE 'JOB_STATE' END::event_kind,
+             id, seq, was,
+             CASE WHEN seq = seq_was + 1 AND (state = was AND NOT triggers.ended(state) OR triggers.legal(was, state)) THEN state
+                  ELSE triggers.illegal(id, was, state, seq_was, seq) END,
+             site_id, CASE WHEN triggers.waiting(state) THEN was_at END, user_id, epoch, cause
+        FROM change
+  ), counted AS (
+    INSERT INTO job_counts AS c (site_id, state, jobs)
+      SELECT coalesce(site_id, 0), state, sum(jobs) FROM (
+          SELECT was_at AS site_id, was AS state, -jobs AS jobs FROM kind WHERE NOT triggers.ended(was)
+          UNION ALL
+          SELECT site_id, state, jobs FROM kind WHERE NOT triggers.ended(state)) d
+        GROUP BY 1, 2 HAVING sum(jobs) <> 0
+      ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs
+  ), moved AS (
+    INSERT INTO traffic AS t (site_id, at, arrivals, services)
+      SELECT site_id, floor(extract(epoch FROM instant) / triggers.traffic_interval_s())::bigint * triggers.traffic_interval_s(),
+             coalesce(sum(jobs) FILTER (WHERE NOT triggers.ended(state)), 0),
+             coalesce(sum(jobs) FILTER (WHERE triggers.ended(state)), 0)
+        FROM kind
+       WHERE site_id IS NOT NULL
+         AND (state IN ('QUEUED', 'DISPATCHED') AND was_at IS DISTINCT FROM site_id OR triggers.ended(state) AND triggers.live(was))
+       GROUP BY site_id
+      ON CONFLICT (site_id, at) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals, services = t.services + excluded.services
+  )
+  INSERT INTO margins (margin_s)
+    SELECT extract(epoch FROM deadline)::float8 - estimate_s - extract(epoch FROM submitted_at)::float8
+      FROM change WHERE was = 'QUEUED' AND state = 'DISPATCHED' AND deadline IS NOT NULL;
   RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_updated AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows

@@ -230,7 +230,7 @@ test('a statement that takes too long is ended', async () => {
 });
 
 test('waiting for a connection ends with an error', async () => {
-  const narrow = open({ poolSize: 1, connectTimeoutMs: 200 });
+  const narrow = open({ poolSize: 1, connectTimeoutMs: 1_000 });
   const holder = await narrow.pool.connect();
   await expect(narrow.prisma.$queryRaw`SELECT 1`).rejects.toThrow();
   holder.release();

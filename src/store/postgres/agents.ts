@@ -1,8 +1,12 @@
 /** What agents are told, and that they are there. */
+
 import { liveStates } from '../../core/states.js';
 import { list } from '../columns.js';
 import { latestCursor } from '../images.js';
+import { readField } from '../job-fields.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
+import { type Reading, rowsOf } from '../read-rows.js';
+import type { JobRow } from '../rows.js';
 import { labels, raw, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import { type Assignment, type AssignmentBatch, type Cursor, PRESENCE_GAP_S } from '../store.js';
@@ -12,20 +16,6 @@ const WINDOW = 10_000;
 
 // Assignments ---------------------------------------------------------------------------------------------------------------
 
-/**
- * A live run as its agent must know it; needs runs as r, jobs as j, and `slowest` as s. simulatedS: on the slowest of the run's
- * machines, which all of its tasks wait for.
- */
-const assignment = `json_build_object('jobId', j.id, 'epoch', r.epoch, 'state', j.state, 'command', j.command, 'arguments', j.arguments,
-    'environment', j.environment, 'workingDirectory', j.working_directory, 'tasks', j.tasks, 'cpusPerTask', j.cpus_per_task,
-    'memoryMbPerTask', j.memory_mb_per_task, 'licenses', j.licenses, 'runTimeLimitS', j.run_time_limit_s, 'arrayIndex', j.array_index,
-    'application', j.application, 'plannedS', r.planned_s, 'simulatedS', j.simulated_run_s * j.benchmark / s.power,
-    'simulatedIoS', j.simulated_io_s * j.benchmark / s.power,
-    'machines', (SELECT json_agg(json_build_object('machineId', m.id, 'name', m.name, 'tasks', u.tasks, 'benchmark', m.benchmark) ORDER BY u.place)
-       FROM unnest(r.machine_ids, r.machine_tasks) WITH ORDINALITY AS u (id, tasks, place) JOIN machines m ON m.id = u.id))`;
-const slowest =
-  'CROSS JOIN LATERAL (SELECT min(m.benchmark) AS power FROM machines m WHERE m.id = ANY (r.machine_ids)) s';
-
 export async function assignments(
   connection: Connection,
   siteId: number,
@@ -33,19 +23,77 @@ export async function assignments(
   limit: number,
 ): Promise<AssignmentBatch> {
   const news = after === null ? null : await newAssignments(connection, siteId, after, limit);
-  if (news !== null) return { cursor: news[0], complete: false, assignments: news[1] };
-  const [cursor, all] = await allAssignments(connection, siteId);
-  return { cursor, complete: true, assignments: all };
+  if (news !== null) return batch(news, false);
+  return batch(await allAssignments(connection, siteId), true);
+}
+
+/** What is read of a live run's job. */
+const jobFields = [
+  ...(['id', 'epoch', 'state', 'command', 'arguments', 'environment', 'workingDirectory', 'tasks'] as const),
+  ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS'] as const),
+];
+type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
+const jobReading = Object.fromEntries(
+  jobFields.map((field) => [field, readField(field)]),
+) as Reading<ReadJob>;
+
+type LiveRun = [job: unknown[], plannedS: number, machineIds: number[], machineTasks: number[]];
+type ReadMachine = [id: number, name: string, benchmark: number];
+type Live = [Cursor, LiveRun[], ReadMachine[]];
+
+/** A LiveRun; needs runs as r and jobs as j. */
+const liveRun = raw(
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks)`,
+);
+/** From `live`: its runs, and their machines, each once. */
+const runsAndMachines = sql`
+  (SELECT coalesce(json_agg(run ORDER BY place), '[]') FROM live),
+  (SELECT coalesce(json_agg(json_build_array(id, name, benchmark)), '[]') FROM machines
+    WHERE id IN (SELECT unnest(machine_ids) FROM live))`;
+
+function batch([cursor, runs, machines]: Live, complete: boolean): AssignmentBatch {
+  const known = new Map(machines.map((machine) => [machine[0], machine]));
+  const jobs = rowsOf(
+    jobReading,
+    runs.map(([job]) => job),
+  );
+  return { cursor, complete, assignments: runs.map((run, i) => assignment(jobs[i] as ReadJob, run, known)) };
+}
+
+function assignment(
+  { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
+  [, plannedS, machineIds, machineTasks]: LiveRun,
+  known: ReadonlyMap<number, ReadMachine>,
+): Assignment {
+  const machines = machineIds.map((machineId, i) => {
+    const [, name, power] = known.get(machineId) as ReadMachine;
+    return { machineId, name, tasks: machineTasks[i] as number, benchmark: power };
+  });
+  // On the slowest of the run's machines, which all of its tasks wait for.
+  const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+  const here = (seconds: number | null) => (seconds === null ? null : (seconds * benchmark) / slowest);
+  return {
+    ...told,
+    jobId,
+    state: state as Assignment['state'],
+    machines,
+    plannedS,
+    simulatedS: here(simulatedRunS),
+    simulatedIoS: here(simulatedIoS),
+  };
 }
 
 /** All live runs of a site, in the order of jobs. */
-function allAssignments(connection: Connection, siteId: number): Promise<[Cursor, Assignment[]]> {
+function allAssignments(connection: Connection, siteId: number): Promise<Live> {
   return value(
     connection,
     sql`
-SELECT json_build_array(${raw(latestCursor)}::text,
-  (SELECT coalesce(json_agg(${raw(assignment)} ORDER BY r.job_id), '[]')
-     FROM runs r JOIN jobs j ON j.id = r.job_id ${raw(slowest)} WHERE r.site_id = ${siteId} AND r.ended_at IS NULL)) AS v`,
+WITH live AS MATERIALIZED (
+  SELECT r.job_id AS place, r.machine_ids, ${liveRun} AS run
+    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} AND r.ended_at IS NULL
+)
+SELECT json_build_array(${raw(latestCursor)}::text, ${runsAndMachines}) AS v`,
   );
 }
 
@@ -58,7 +106,7 @@ function newAssignments(
   siteId: number,
   after: Cursor,
   limit: number,
-): Promise<[Cursor, Assignment[]] | null> {
+): Promise<Live | null> {
   return value(
     connection,
     sql`
@@ -66,15 +114,16 @@ WITH recent AS MATERIALIZED (
   SELECT id, entity_id, to_state, site_id FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
 ), news AS MATERIALIZED (
   SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT ${limit}
+), live AS MATERIALIZED (
+  SELECT n.place, r.machine_ids, ${liveRun} AS run
+    FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n
+    JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
+    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId}
 )
 SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
   coalesce(CASE WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
            ${after}::bigint)::text,
-  (SELECT coalesce(json_agg(${raw(assignment)} ORDER BY n.id), '[]')
-     FROM (SELECT entity_id, max(id) AS id FROM news GROUP BY entity_id) n
-     JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
-     JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId}
-     ${raw(slowest)})) END AS v`,
+  ${runsAndMachines}) END AS v`,
   );
 }
 

@@ -4,7 +4,7 @@ import type { JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
 import { sql } from '../sql.js';
-import { run, value } from '../statement.js';
+import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
@@ -29,10 +29,7 @@ export async function applyMoves(
         await insertDecisions(tx, 'DISPATCH', context, accepted.map(decision));
         const local = accepted.filter((move) => move.queue === 'LOCAL');
         const meta = accepted.filter((move) => move.queue === 'META');
-        if (local.length > 0) {
-          await insertMargins(tx, local);
-          await dispatch(tx, local, context.now);
-        }
+        if (local.length > 0) await dispatch(tx, local, context.now);
         if (meta.length > 0) await moveToMeta(tx, meta, context.now);
       }
       return { accepted: accepted.map((move) => move.jobId), refused };
@@ -102,18 +99,6 @@ function whereabouts(state: JobState | null, siteId: number | null): string {
 const decision = ({ jobId, from, to, reason, explanation }: Move) => {
   return { jobId, fromSiteId: from, siteId: to, reason, explanation };
 };
-
-/** Of jobs with a deadline that go to local queues, in the order of job ids, in which the events will tell of them. */
-function insertMargins(tx: Transaction, moves: readonly Move[]): Promise<number> {
-  const jobs = moves.map((move) => move.jobId);
-  return run(
-    tx,
-    sql`
-INSERT INTO margins (margin_s)
-  SELECT extract(epoch FROM deadline)::float8 - estimate_s - extract(epoch FROM submitted_at)::float8
-    FROM jobs WHERE id = ANY (${list('bigint', jobs)}) AND deadline IS NOT NULL ORDER BY id`,
-  );
-}
 
 function dispatch(tx: Transaction, moves: readonly Move[], now: number): Promise<number> {
   const items = table('t', moves, {

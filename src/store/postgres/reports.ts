@@ -1,10 +1,10 @@
 /** What agents, and the service in their place, report of runs. */
-import type { EndCause, JobState } from '../../core/states.js';
+import { isLive } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
 import { type JobEnd, judgeReport, type ReportedJob } from '../rules.js';
 import { sql } from '../sql.js';
-import { run, value } from '../statement.js';
+import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 
@@ -17,7 +17,7 @@ export async function reportRuns(
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const { jobs, siteOfRun } = await lockJobs(tx, reports);
+    const { jobs, siteOf } = await lockJobs(tx, reports);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
     /** By job: what changes of its live run. */
@@ -29,7 +29,7 @@ export async function reportRuns(
 
     for (const report of reports) {
       const job = jobs.get(report.jobId);
-      const site = siteOfRun.get(`${report.jobId}/${report.epoch}`);
+      const site = siteOf(report);
       if (job === undefined || site === undefined || (siteId !== null && site !== siteId)) {
         results.push('unknown-run');
         continue;
@@ -90,51 +90,47 @@ interface EndedJob {
 }
 
 /**
- * Locks the jobs of a batch of reports in the order of ids, and tells at which sites the runs reported were (by job/epoch). Whether a run
- * is live is told by its job's row (the latest epoch, and a state with a live run), never by the row of the run: that one is read
- * without a lock, as of the beginning of the statement, and may have ended while we waited.
+ * Locks the jobs of a batch of reports in the order of ids. Whether a run is live is told by its job's row (the latest epoch, and a
+ * state with a live run), never by the row of the run: that one is read without a lock, as of the beginning of the statement, and may
+ * have ended while we waited. A live run is at the site of its job; where others were is looked up.
  */
 async function lockJobs(
   tx: Transaction,
   reports: readonly RunReport[],
-): Promise<{ jobs: Map<number, ReportedJob>; siteOfRun: Map<string, number> }> {
-  type Answer = [
-    jobs: [
-      id: number,
-      state: JobState,
-      epoch: number,
-      cause: EndCause | null,
-      restartable: boolean,
-      stopCause: EndCause | null,
-      started: boolean,
-    ][],
-    runs: [jobId: number, epoch: number, siteId: number][],
-  ];
+): Promise<{ jobs: Map<number, ReportedJob>; siteOf(report: RunReport): number | undefined }> {
   const jobIds = [...new Set(reports.map((report) => report.jobId))];
+  const found = await rows<ReportedJob & { id: number; siteId: number | null }>(
+    tx,
+    sql`
+SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started
+  FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
+  );
+  const jobs = new Map(found.map((job) => [job.id, job]));
+  const key = ({ jobId, epoch }: Pick<RunReport, 'jobId' | 'epoch'>) => `${jobId}/${epoch}`;
+  const siteOfRun = new Map(
+    found
+      .filter(({ state }) => isLive(state))
+      .map(({ id, epoch, siteId }) => [key({ jobId: id, epoch }), siteId as number]),
+  );
+  const others = reports.filter((report) => jobs.has(report.jobId) && !siteOfRun.has(key(report)));
+  if (others.length > 0) {
+    for (const run of await sitesOfRuns(tx, others)) siteOfRun.set(key(run), run.siteId);
+  }
+  return { jobs, siteOf: (report) => siteOfRun.get(key(report)) };
+}
+
+function sitesOfRuns(
+  tx: Transaction,
+  reports: readonly RunReport[],
+): Promise<{ jobId: number; epoch: number; siteId: number }[]> {
   const pairs = table('t', reports, {
     job_id: ['bigint', (report) => report.jobId],
     epoch: ['integer', (report) => report.epoch],
   });
-  const [jobs, runs] = await value<Answer>(
+  return rows(
     tx,
-    sql`
-WITH job AS MATERIALIZED (
-  SELECT id, state, epoch, cause, restartable, stop_cause, started_at IS NOT NULL AS started
-    FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
-)
-SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, state, epoch, cause, restartable, stop_cause, started)), '[]') FROM job),
-  (SELECT coalesce(json_agg(json_build_array(r.job_id, r.epoch, r.site_id)), '[]') FROM ${pairs} JOIN runs r USING (job_id, epoch))) AS v`,
+    sql`SELECT job_id AS "jobId", epoch, site_id AS "siteId" FROM ${pairs} JOIN runs r USING (job_id, epoch)`,
   );
-  return {
-    jobs: new Map(
-      jobs.map(([id, state, epoch, cause, restartable, stopCause, started]) => [
-        id,
-        { state, epoch, cause, restartable, stopCause, started },
-      ]),
-    ),
-    siteOfRun: new Map(runs.map(([jobId, epoch, siteId]) => [`${jobId}/${epoch}`, siteId])),
-  };
 }
 
 /** One update for a run, also when its start and its end arrive together. The trigger gives machines and licenses back. */

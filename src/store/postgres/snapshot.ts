@@ -222,15 +222,14 @@ WITH news AS MATERIALIZED (
 SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
   coalesce((SELECT max(id) FROM news), ${cursor}::bigint)::text,
   (SELECT count(*) FROM news),
-  (SELECT json_agg(CASE WHEN f.to_state IN ${ended} THEN json_build_array(f.entity_id)
-      ELSE json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
-        extract(epoch FROM j.migrated_at)::float8,
-        CASE WHEN r.epoch IS NOT NULL THEN ${raw(runArray)} END,
-        CASE WHEN f.told THEN ${raw(jobArray)} END) END ORDER BY f.id)
-     FROM folded f
-     LEFT JOIN jobs j ON j.id = f.entity_id AND f.to_state NOT IN ${ended}
-     LEFT JOIN users u ON u.id = j.user_id AND f.told
-     LEFT JOIN runs r ON r.job_id = f.entity_id AND r.epoch = f.epoch AND f.to_state IN ${live}),
+  (SELECT json_agg(CASE WHEN f.to_state IN ${ended} THEN json_build_array(f.entity_id) ELSE (
+      SELECT json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
+          extract(epoch FROM j.migrated_at)::float8,
+          CASE WHEN f.to_state IN ${live} THEN
+            (SELECT ${raw(runArray)} FROM runs r WHERE r.job_id = f.entity_id AND r.epoch = f.epoch) END,
+          CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)
+        FROM jobs j WHERE j.id = f.entity_id) END)
+     FROM (SELECT * FROM folded ORDER BY id) f),
   (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM j.submitted_at)::float8 ORDER BY w.id)
      FROM news w JOIN jobs j ON j.id = w.entity_id
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),

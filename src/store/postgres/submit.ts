@@ -94,8 +94,8 @@ async function reserveIds(tx: Transaction, jobs: number): Promise<[submission: n
   return value(
     tx,
     sql`
-SELECT json_build_array(nextval(pg_get_serial_sequence('submissions', 'id')),
-  (SELECT json_agg(nextval(pg_get_serial_sequence('jobs', 'id'))) FROM generate_series(1, ${jobs}::integer))) AS v`,
+SELECT json_build_array(nextval('submissions_id_seq'),
+  (SELECT json_agg(nextval('jobs_id_seq')) FROM generate_series(1, ${jobs}::integer))) AS v`,
   );
 }
 
