@@ -15,6 +15,8 @@ import { currentFunctions, type Functions } from './functions.js';
 /** Held by whoever migrates. Any number that nobody else uses. */
 const MIGRATION_LOCK = 7_283_651_904;
 const CONNECT_MS = 10_000;
+/** The name under which they are told as applied, or missing. */
+const FUNCTIONS = 'functions.sql';
 
 /** Runs a statement without parameters and gives its rows. */
 export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
@@ -29,7 +31,7 @@ interface Migration {
  * behind; those before it stay. (One transaction for all would not do: PostgreSQL lets nobody use a new value of an enum in the
  * transaction that adds it.) Of several who do so at once, one works and the others wait for it.
  *
- * @returns names of the migrations applied now, in order; empty when there was nothing to do
+ * @returns names of what was applied now, in order; empty when there was nothing to do
  * @throws when a migration fails, or the database knows one that this release does not
  */
 export async function migrate(
@@ -54,8 +56,10 @@ export async function migrate(
     const missing = migrations.filter(({ name }) => !done.includes(name));
     if (missing.length > 0) await query(BOOKS);
     for (const migration of missing) await applyMigration(client, migration);
-    if (functions !== null && (await lacks(query, functions))) await makeFunctions(client, functions);
-    return missing.map(({ name }) => name);
+    const names = missing.map(({ name }) => name);
+    if (functions === null || !(await lacks(query, functions))) return names;
+    await makeFunctions(client, functions);
+    return [...names, FUNCTIONS];
   } catch (error) {
     throw new Error(`migrating the database failed: ${error instanceof Error ? error.message : error}`, {
       cause: error,
@@ -74,7 +78,7 @@ export async function pendingMigrations(
   const missing = readMigrations(directory)
     .map(({ name }) => name)
     .filter((name) => !done.includes(name));
-  return (await lacks(query, currentFunctions())) ? [...missing, 'functions.sql'] : missing;
+  return (await lacks(query, currentFunctions())) ? [...missing, FUNCTIONS] : missing;
 }
 
 /** The table as Prisma makes it. */
@@ -130,7 +134,7 @@ async function makeFunctions(client: pg.Client, { release, sql, checksum }: Func
     await client.query('DROP SCHEMA IF EXISTS triggers CASCADE');
     await client.query('CREATE SCHEMA triggers');
     await client.query(sql).catch((error: Error) => {
-      throw new Error(`functions.sql: ${error.message}`, { cause: error });
+      throw new Error(`${FUNCTIONS}: ${error.message}`, { cause: error });
     });
     await client.query(`COMMENT ON SCHEMA triggers IS '${release} ${checksum}'`);
   });
