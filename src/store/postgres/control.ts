@@ -2,13 +2,12 @@
 import { type JobAction, type JobState, possible } from '../../core/states.js';
 import { table } from '../columns.js';
 import { jobConditions } from '../job-filter.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { holderOf } from '../rules.js';
 import { and, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { JobSelection, SelectionOutcome } from '../store.js';
 import { changeJobs } from './change-jobs.js';
-import { LONG_MS } from './limits.js';
 
 type Db = Pick<Database, 'pool'>;
 

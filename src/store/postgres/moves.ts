@@ -2,13 +2,12 @@
 import type { Move } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { sql } from '../sql.js';
 import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
-import { LONG_MS } from './limits.js';
 
 type Db = Pick<Database, 'pool'>;
 

@@ -27,7 +27,7 @@ import {
   runArray,
   runFromArray,
 } from '../images.js';
-import { type Database, transaction } from '../pool.js';
+import { type Database, LONG_MS, transaction } from '../pool.js';
 import { labels, raw, sql } from '../sql.js';
 import { type Connection, row, value } from '../statement.js';
 import type {
@@ -39,7 +39,6 @@ import type {
   KeptPromises,
   TrafficCount,
 } from '../store.js';
-import { LONG_MS } from './limits.js';
 
 /** Jobs of a page when the grid is loaded: some 4 MB of JSON. */
 const LOAD_PAGE = 20_000;

@@ -3,12 +3,11 @@
 import { list } from '../columns.js';
 import type { CopyColumns, CopyType } from '../copy.js';
 import { type GivenJob, givenFields, jobColumn } from '../job-fields.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { quotaFreesAt } from '../rules.js';
 import { sql } from '../sql.js';
 import { copy, row, run, value } from '../statement.js';
 import type { NewJob, Submission, SubmitResult } from '../store.js';
-import { LONG_MS } from './limits.js';
 
 export function submit(
   database: Pick<Database, 'pool'>,
