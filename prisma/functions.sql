@@ -209,69 +209,60 @@ CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE A
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_learned();
 
 -- Runs ----------------------------------------------------------------------------------------------------------------
--- They take and give back what they hold of machines and licenses; the locks are taken in the order of ids. A site with a limit of
--- running jobs is locked first, by whoever starts jobs there: so the count is right.
 
-CREATE FUNCTION triggers.runs_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE site integer;
+-- Runs take machines and licenses when they are inserted and give them back when they end, once; after that nothing of them changes.
+-- Locks are taken in the order of ids. A site with a limit of running jobs is locked first, by whoever starts jobs there: so the
+-- count is right.
+CREATE FUNCTION triggers.runs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  beginning boolean := TG_OP = 'INSERT';
+  sign integer := CASE WHEN beginning THEN 1 ELSE -1 END;
+  site integer;
 BEGIN
-  PERFORM triggers.missing('runs', 'site', site_id) FROM (SELECT DISTINCT site_id FROM new_rows) n
-    WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
-  PERFORM triggers.missing('runs', 'policy', policy_version) FROM (SELECT DISTINCT policy_version FROM new_rows) n
-    WHERE NOT EXISTS (SELECT FROM policies WHERE version = n.policy_version OFFSET 0);
-  PERFORM triggers.missing('runs', 'job', job_id) FROM new_rows n WHERE NOT EXISTS (SELECT FROM jobs WHERE id = n.job_id OFFSET 0);
-  PERFORM 1 FROM sites WHERE id IN (SELECT site_id FROM new_rows) AND max_running_jobs IS NOT NULL ORDER BY id FOR NO KEY UPDATE;
-  SELECT id INTO site FROM sites s WHERE id IN (SELECT site_id FROM new_rows WHERE ended_at IS NULL)
-     AND max_running_jobs < (SELECT count(*) FROM runs r WHERE r.site_id = s.id AND r.ended_at IS NULL) LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'site % runs more jobs than it may', site USING ERRCODE = 'check_violation', CONSTRAINT = 'sites_running_jobs_limited';
+  IF beginning THEN
+    PERFORM triggers.missing('runs', 'site', site_id) FROM (SELECT DISTINCT site_id FROM new_rows) n
+      WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
+    PERFORM triggers.missing('runs', 'policy', policy_version) FROM (SELECT DISTINCT policy_version FROM new_rows) n
+      WHERE NOT EXISTS (SELECT FROM policies WHERE version = n.policy_version OFFSET 0);
+    PERFORM triggers.missing('runs', 'job', job_id) FROM new_rows n WHERE NOT EXISTS (SELECT FROM jobs WHERE id = n.job_id OFFSET 0);
+    PERFORM 1 FROM sites WHERE id IN (SELECT site_id FROM new_rows) AND max_running_jobs IS NOT NULL ORDER BY id FOR NO KEY UPDATE;
+    SELECT id INTO site FROM sites s WHERE id IN (SELECT site_id FROM new_rows WHERE ended_at IS NULL)
+       AND max_running_jobs < (SELECT count(*) FROM runs r WHERE r.site_id = s.id AND r.ended_at IS NULL) LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'site % runs more jobs than it may', site
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'sites_running_jobs_limited';
+    END IF;
+  ELSE
+    IF EXISTS (SELECT FROM old_rows WHERE ended_at IS NOT NULL) THEN
+      RAISE EXCEPTION 'an ended run may not change' USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_end_once';
+    END IF;
+    IF NOT EXISTS (SELECT FROM new_rows WHERE ended_at IS NOT NULL) THEN
+      RETURN NULL;
+    END IF;
   END IF;
-  PERFORM 1 FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE machines m SET cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN t.cpus ELSE 0 END,
-      tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE t.tasks END, memory_used_mb = m.memory_used_mb + t.memory_mb
+  PERFORM 1 FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
+    ORDER BY id FOR NO KEY UPDATE;
+  UPDATE machines m SET
+      cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN sign * t.cpus ELSE 0 END,
+      tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE sign * t.tasks END,
+      memory_used_mb = m.memory_used_mb + sign * t.memory_mb
     FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
                  sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
-           WHERE r.ended_at IS NULL GROUP BY 1) t
+           WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
-  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows) ORDER BY id FOR NO KEY UPDATE;
-  UPDATE licenses l SET in_use = l.in_use + t.n
-    FROM (SELECT u.license_id, count(*) AS n FROM new_rows r, unnest(r.license_ids) AS u (license_id)
-           WHERE r.ended_at IS NULL GROUP BY 1) t
+  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
+    ORDER BY id FOR NO KEY UPDATE;
+  UPDATE licenses l SET in_use = l.in_use + sign * t.copies
+    FROM (SELECT u.license_id, count(*) AS copies FROM new_rows r, unnest(r.license_ids) AS u (license_id)
+           WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE l.id = t.license_id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER runs_inserted AFTER INSERT ON runs REFERENCING NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_inserted();
-
--- A run ends once; after that nothing of it changes.
-CREATE FUNCTION triggers.runs_updated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF EXISTS (SELECT 1 FROM old_rows WHERE ended_at IS NOT NULL) THEN
-    RAISE EXCEPTION 'an ended run may not change' USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_end_once';
-  END IF;
-  IF NOT EXISTS (SELECT 1 FROM new_rows WHERE ended_at IS NOT NULL) THEN
-    RETURN NULL;
-  END IF;
-  PERFORM 1 FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE ended_at IS NOT NULL)
-    ORDER BY id FOR NO KEY UPDATE;
-  UPDATE machines m SET cpus_used = m.cpus_used - CASE WHEN m.max_tasks IS NULL THEN t.cpus ELSE 0 END,
-      tasks_used = m.tasks_used - CASE WHEN m.max_tasks IS NULL THEN 0 ELSE t.tasks END, memory_used_mb = m.memory_used_mb - t.memory_mb
-    FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
-                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
-            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
-           WHERE r.ended_at IS NOT NULL GROUP BY 1) t
-    WHERE m.id = t.machine_id;
-  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE ended_at IS NOT NULL)
-    ORDER BY id FOR NO KEY UPDATE;
-  UPDATE licenses l SET in_use = l.in_use - t.n
-    FROM (SELECT u.license_id, count(*) AS n FROM new_rows r, unnest(r.license_ids) AS u (license_id)
-           WHERE r.ended_at IS NOT NULL GROUP BY 1) t
-    WHERE l.id = t.license_id;
-  RETURN NULL;
-END $$;
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_changed();
 CREATE TRIGGER runs_updated AFTER UPDATE ON runs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_updated();
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_changed();
 
 -- Directory -----------------------------------------------------------------------------------------------------------
 
