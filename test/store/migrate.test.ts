@@ -72,12 +72,10 @@ test('of several migrators at once exactly one applies, and bodies with semicolo
 
 test('the books are those of `prisma migrate`', async () => {
   const { url, query } = await blankDatabase();
-  await migrate(url);
-  const name = '20261120000000_init';
-  const script = readFileSync(packagePath('prisma', 'migrations', name, 'migration.sql'));
-  const entries = await query('SELECT * FROM _prisma_migrations');
-  expect(entries).toEqual([
-    {
+  const names = (await migrate(url)).slice(0, -1);
+  const wanted = names.map((name) => {
+    const script = readFileSync(packagePath('prisma', 'migrations', name, 'migration.sql'));
+    return {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       checksum: createHash('sha256').update(script).digest('hex'),
       migration_name: name,
@@ -86,11 +84,12 @@ test('the books are those of `prisma migrate`', async () => {
       applied_steps_count: 1,
       logs: null,
       rolled_back_at: null,
-    },
-  ]);
+    };
+  });
+  expect(await query('SELECT * FROM _prisma_migrations ORDER BY migration_name')).toEqual(wanted);
   // One that Prisma has begun and not finished is not passed over.
   await query('UPDATE _prisma_migrations SET finished_at = NULL');
-  await expect(migrate(url)).rejects.toThrow(/20261120000000_init.*prisma migrate resolve/);
+  await expect(migrate(url)).rejects.toThrow(new RegExp(`${names[0]}.*prisma migrate resolve`));
 });
 
 test('a failing migration leaves nothing of itself behind and says why; mended, it applies', async () => {

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
+import { givenFields } from '../../src/store/job-fields.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
@@ -52,39 +53,31 @@ export const T0 = 1_700_000_000;
 
 export const context = (now = T0): PlanContext => ({ policyVersion: 1, cycle: 'cycle-1', now });
 
-export function newJob(change: Partial<NewJob> = {}): NewJob {
-  return {
-    name: null,
-    application: 'app',
-    groupName: null,
-    arrayIndex: null,
-    command: 'true',
-    arguments: [],
-    environment: {},
-    workingDirectory: null,
-    tasks: 1,
-    cpusPerTask: 1,
-    memoryMbPerTask: 0,
-    licenses: [],
-    os: null,
-    architecture: null,
-    estimateS: 100,
-    benchmark: 100,
-    runTimeLimitS: null,
-    deadline: null,
-    sandboxMb: 0,
-    outputMb: 0,
-    inputs: [],
-    originSiteId: null,
-    computationShare: null,
-    restartable: true,
-    simulatedRunS: null,
-    simulatedIoS: null,
-    boost: 0,
-    held: false,
-    ...change,
-  };
-}
+/** One that says nothing, in the fields that there are. */
+const silent = Object.fromEntries(
+  Object.keys(givenFields).map((field) => [field, null]),
+) as unknown as NewJob;
+
+export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
+  ...silent,
+  application: 'app',
+  command: 'true',
+  arguments: [],
+  environment: {},
+  tasks: 1,
+  cpusPerTask: 1,
+  memoryMbPerTask: 0,
+  licenses: [],
+  estimateS: 100,
+  benchmark: 100,
+  sandboxMb: 0,
+  outputMb: 0,
+  inputs: [],
+  restartable: true,
+  boost: 0,
+  held: false,
+  ...change,
+});
 
 export function report(jobId: number, epoch: number, change: Partial<RunReport> = {}): RunReport {
   const empty = {
