@@ -1,7 +1,6 @@
 /**
- * The life of a job: THE list of what may be done to it, in which states, and what that changes. Everything that depends on it is
- * made from it: which states are live or ended, here and in SQL; what the database lets pass; which fields a statement writes; the
- * table in docs/glossary.md.
+ * The state machine of jobs: the one list of actions and transitions. Everything else is derived from it: which states are live or
+ * ended, here and in SQL; which transitions the database allows; which fields a statement writes; the table in docs/glossary.md.
  *
  *   QUEUED      held by the root, or in the meta-queue of a site, from which it can still go elsewhere (diana.md)
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
@@ -42,25 +41,25 @@ export const endCauses = [
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
-/** Who does something to a job: whoever submits it, the schedulers, a site's agent, people, or the service as time passes. */
+/** Who performs an action: whoever submits the job, a scheduler, a site's agent, a person, or the service as time passes. */
 export type Actor = 'SUBMITTER' | 'SCHEDULER' | 'AGENT' | 'PERSON' | 'SERVICE';
 
 interface Action {
   readonly by: readonly Actor[];
-  /** Fields of the job that it gives a value to, beside its state. Of a submission: what the job does not say itself. */
+  /** Fields of the job that it sets, besides the state. For `submit`: those that are not part of the job as submitted. */
   readonly sets?: readonly string[];
-  /** Fields that it empties. */
+  /** Fields that it sets to null. */
   readonly clears?: readonly string[];
-  /** What becomes of the job's live run. */
+  /** Whether a run begins or ends with it. */
   readonly run?: 'BEGINS' | 'ENDS';
-  /** States that it leaves as they are. */
+  /** States in which it is possible and that it does not change. */
   readonly keeps?: readonly JobState[];
 }
 
 const notEnded = ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
-/** What is done to jobs. The states that each leads from and to are in `transitions`. */
+/** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
   submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
@@ -83,7 +82,7 @@ export const jobActions = {
 } as const satisfies Record<string, Action>;
 export type JobAction = keyof typeof jobActions;
 
-/** From a state (null: not submitted yet) to another, by an action; `when`, for people. */
+/** From a state (null: not submitted yet) to another, by an action. `when`: in words, for the glossary. */
 export interface Transition {
   from: JobState | null;
   to: JobState;
@@ -161,7 +160,7 @@ const reached = new Map(
   ]),
 );
 
-/** Those that a run begins in, and all that others lead to without ending it. */
+/** The states in which a run begins, and those reached from them before it ends. */
 function statesWithRun(): ReadonlySet<JobState> {
   const found = new Set<JobState>();
   for (let size = -1; size < found.size; ) {
@@ -178,9 +177,9 @@ const ended: ReadonlySet<JobState> = new Set(jobStates.filter((state) => next.ge
 
 /** The job has a live run: it occupies machines and licenses. */
 export const liveStates: readonly JobState[] = jobStates.filter((state) => live.has(state));
-/** The job has ended: nothing leads on. */
+/** The job has ended: no transition leads on. */
 export const endedStates: readonly JobState[] = jobStates.filter((state) => ended.has(state));
-/** It waits: neither live nor ended. */
+/** The job waits: neither live nor ended. */
 export const waitingStates: readonly JobState[] = jobStates.filter(
   (state) => !live.has(state) && !ended.has(state),
 );
@@ -190,11 +189,11 @@ export const isTerminal = (state: JobState): boolean => ended.has(state);
 /** The job has a live run: it occupies machines and licenses. */
 export const isLive = (state: JobState): boolean => live.has(state);
 
-/** Whether the action can be done to a job in this state. */
+/** Whether the action is possible in this state. */
 export const possible = (action: JobAction, state: JobState): boolean =>
   (reached.get(action) as { from: ReadonlySet<JobState | null> }).from.has(state);
 
-/** The state that the action leads to, where it leads to one. */
+/** The state to which the action leads, if it is always the same. */
 export function stateAfter(action: JobAction): JobState | null {
   const states = new Set((reached.get(action) as { to: JobState[] }).to);
   return states.size === 1 ? ([...states][0] as JobState) : null;

@@ -1,7 +1,4 @@
-/**
- * Rows in the binary format of PostgreSQL's COPY: a length and a value for each column. The server takes them in without parsing
- * text, and quotes and escapes nothing.
- */
+/** Rows in the binary format of PostgreSQL's COPY, a length and a value for each column: nothing to quote here, or to parse there. */
 import { storable } from './columns.js';
 
 /** Types of columns, as SQL names them; those with labels (enums) and json as text. */
@@ -32,7 +29,7 @@ const NULL = -1;
 const EPOCH_2000_S = 946_684_800;
 const OID_OF_ELEMENT = { 'text[]': 25, 'integer[]': 23 } as const;
 
-/** The items as chunks of bytes. Between two chunks others may work. */
+/** The items as chunks of bytes; between two chunks the process can do other work. */
 export function* encoded<T>(columns: CopyColumns<T>, items: Iterable<T>): Generator<Buffer> {
   const writer = new Writer();
   writer.raw(HEADER);

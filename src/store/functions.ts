@@ -1,6 +1,6 @@
 /**
- * The database's functions and triggers: prisma/functions.sql, behind the few that are made here from the constants and the list of
- * transitions that TypeScript has too. All are in one schema, so that making them anew is dropping it.
+ * The database's functions and triggers: a few that are made here from constants and from the list of transitions, then
+ * prisma/functions.sql. All are in one schema, which is dropped to replace them.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -28,9 +28,9 @@ ${jobStates
   ELSE false END;
 `;
 
-/** All of them, in the order in which they can be made. */
+/** All of them, as one script. */
 export interface Functions {
-  /** Of the product: a database keeps those of the latest that has migrated it. */
+  /** Of the product: a database keeps the functions of the latest release that has migrated it. */
   release: string;
   sql: string;
   checksum: string;

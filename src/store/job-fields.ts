@@ -1,10 +1,7 @@
 /**
- * A job, described once: its fields with their types, who writes them, and whether schedulers know them. What is inserted, read and
- * mirrored follows from it, and so do the types. The names are those of the schema, `schema.graphql`; a column has the same one in
- * snake_case, units last. A test compares the columns with the database.
- *
- * A new field is its line here, its column in a migration and in schema.prisma, and its place in schema.graphql; where schedulers
- * shall know it, also its place in the core's `Job`.
+ * A job, described once: its fields, their types, who writes them, and whether schedulers know them. Inserting, reading, mirroring and the
+ * TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
+ * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
 import type { JobInput } from '../core/model.js';
 import type { EndCause, JobState } from '../core/states.js';
@@ -21,13 +18,13 @@ type FieldType =
   | EnumType;
 type EnumType = 'job_state' | 'end_cause';
 
-/** Of which object of the core it is a part: the job itself, or the data that it moves; null: schedulers do not know it. */
+/** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */
 type Scheduled = 'JOB' | 'DATA' | null;
 
 interface Field<T> {
   readonly type: FieldType;
   readonly nullable: boolean;
-  /** Stored as null where it is empty. */
+  /** Stored as null when empty. */
   readonly sparse: boolean;
   readonly scheduled: Scheduled;
   /** For the type only. */

@@ -1,6 +1,6 @@
 /**
- * Which jobs: one description, compiled to what needs it. Lists and actions take its conditions in SQL, subscriptions its predicates.
- * A new way to filter is one member of `JobFilter` and its entry in `conditions`.
+ * Filters on jobs: one description, compiled to conditions in SQL for lists and actions, and to predicates for subscriptions. A new
+ * filter is one member of `JobFilter` and its entry in `conditions`.
  */
 import { isLive, isTerminal, type JobState } from '../core/states.js';
 import { list } from './columns.js';

@@ -1,9 +1,9 @@
 /**
- * Brings a database up to date: the migrations of prisma/migrations, and behind them the functions and triggers.
+ * Brings a database up to date: the migrations of prisma/migrations, then the functions and triggers.
  *
- * The books are kept in `_prisma_migrations` as Prisma keeps them, so that `prisma migrate` may be used beside this. It is not used
- * here because its engine is a binary that the CLI downloads. Functions are not among the migrations: whenever their text has
- * changed they are all made anew, so each stands in one place, as it is.
+ * Migrations are recorded in `_prisma_migrations` the way Prisma does it, so that `prisma migrate` can be used as well. It is not used
+ * here because its engine is a binary that the CLI downloads. Functions are not part of the migrations: they are all replaced
+ * whenever their text has changed, so that each has one place where it can be read.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -27,9 +27,9 @@ interface Migration {
 }
 
 /**
- * Applies what is missing. Each migration is one transaction with its entry, in which an error or a death on the way leaves nothing
- * behind; those before it stay. (One transaction for all would not do: PostgreSQL lets nobody use a new value of an enum in the
- * transaction that adds it.) Of several who do so at once, one works and the others wait for it.
+ * Applies what is missing. Each migration and its record are one transaction: after an error or a crash nothing of it is left, and those
+ * before it stay. (One transaction for all is not possible: PostgreSQL does not allow a new enum value to be used in the transaction that
+ * adds it.) Several processes may call it at once: one works, the others wait for it.
  *
  * @returns names of what was applied now, in order; empty when there was nothing to do
  * @throws when a migration fails, or the database knows one that this release does not

@@ -1,11 +1,11 @@
 /**
- * SQL as values: sql`SELECT … WHERE id = ${id}` is a text with $1 and its parameters, and one such value may stand within another.
- * So a value is written where it is used, and nobody counts parameters.
+ * SQL as values: sql`SELECT … WHERE id = ${id}` is a text with $1 and its parameters, and can be part of another one. So each value is
+ * written where it is used, and nobody counts parameters.
  */
 import { Prisma } from './generated/client.js';
 
 export type Sql = Prisma.Sql;
-/** `raw`: text as it is, never of anything that comes from outside. `join`: several with a separator between them. */
+/** `raw`: text as it is; never use it for input. `join`: several with a separator between them. */
 export const { sql, raw, join, empty } = Prisma;
 
 /** All of these; true where there are none. */

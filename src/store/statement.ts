@@ -26,9 +26,8 @@ export async function row<T>(connection: Connection, statement: Sql): Promise<T 
 }
 
 /**
- * The only column `v` of the only row; null when there is none. Large answers come as one value of JSON: a row of twelve columns costs
- * server and client 2.7 µs as a JSON array and parsed, as much as rows, but two thirds of that where there is most room: in the
- * server. As a JSON object it costs 5 µs.
+ * The only column `v` of the only row; null when there is none. Large answers are read as one JSON value of arrays. For 2 000 rows of
+ * 12 columns that takes 4.0 ms of CPU in the server and 1.4 ms here; as rows 1.7 and 3.6 ms; as JSON objects 7.6 and 2.4 ms.
  */
 export async function value<T>(connection: Connection, statement: Sql): Promise<T> {
   return ((await row<{ v: T }>(connection, statement))?.v ?? null) as T;
@@ -39,10 +38,7 @@ export async function run(connection: Connection, { text, values }: Sql): Promis
   return (await (connection as pg.Pool).query({ text, values })).rowCount ?? 0;
 }
 
-/**
- * Copies items into a table as rows, in their order. 10 000 decisions with a kilobyte of JSON each: 60 ms, where an INSERT from arrays
- * takes 140; 10 000 jobs: as much as their constraints and indexes cost.
- */
+/** Copies items into a table as rows, in their order. 10 000 decisions with 1 kB of JSON each: 60 ms; as INSERT from arrays 140 ms. */
 export async function copy<T>(
   tx: pg.ClientBase,
   table: string,

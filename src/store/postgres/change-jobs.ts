@@ -1,10 +1,10 @@
-/** The one statement by which jobs change: what an action of core/states.ts does to them, as an UPDATE. */
+/** The one statement that changes jobs: an UPDATE that does what core/states.ts says about an action. */
 import { type JobAction, jobActions, stateAfter } from '../../core/states.js';
 import { type JobField, jobColumn } from '../job-fields.js';
 import { empty, join, labels, raw, type Sql, sql } from '../sql.js';
 import { type Connection, run } from '../statement.js';
 
-/** What the action gives a value to (`sets`), all of it, in terms of the job `j` and the item `t`. */
+/** A value for each field that the action sets, in terms of the job `j` and the item `t`. */
 type Settings<A extends JobAction> = (typeof jobActions)[A] extends {
   readonly sets: readonly (infer F extends string)[];
 }
@@ -12,8 +12,8 @@ type Settings<A extends JobAction> = (typeof jobActions)[A] extends {
   : Readonly<Record<never, Sql>>;
 
 /**
- * Does the action to jobs that are locked, and in a state in which it is possible: the trigger on jobs refuses others, and writes the
- * events. `items`: a table `t` with the jobs' ids as `id`. `state`: where the action leads to several. Answers how many.
+ * Performs the action on jobs that are locked and in a state in which it is possible; the trigger on jobs checks that, and writes the
+ * events. `items`: a table `t` with the jobs' ids as `id`. `state`: needed where the action can lead to several. Returns how many changed.
  */
 export function changeJobs<A extends JobAction>(
   tx: Connection,
@@ -34,7 +34,7 @@ export function changeJobs<A extends JobAction>(
   );
 }
 
-/** The state that the list of transitions says; that of the job where it keeps it. */
+/** The state that follows from the list of transitions. */
 function stateFrom(action: JobAction): Sql {
   const { keeps = [] } = jobActions[action] as { keeps?: readonly string[] };
   const after = stateAfter(action);
