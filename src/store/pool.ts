@@ -111,6 +111,8 @@ const again = <T>({ retries = 8 }: TransactionOptions, run: () => Promise<T>): P
     shouldRetry: ({ error }) => isConflict(error),
   });
 
+/** PostgreSQL's code for a transaction that takes longer than it may. */
+const TIMED_OUT = '25P04';
 const BEGIN = {
   ReadCommitted: 'BEGIN',
   RepeatableRead: 'BEGIN ISOLATION LEVEL REPEATABLE READ',
@@ -128,7 +130,7 @@ async function attempt<T>(
   client.on('error', broken);
   let late: Error | null = null;
   const timer = setTimeout(() => {
-    late = new Error(`the transaction took longer than ${timeoutMs} ms`);
+    late = Object.assign(new Error(`the transaction took longer than ${timeoutMs} ms`), { code: TIMED_OUT });
     // Whatever is under way fails, and the server undoes it all.
     client.end().catch(() => {});
   }, timeoutMs);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { isUnavailable } from '../../src/api/unavailable.js';
 import {
   type Database,
   isConflict,
@@ -172,7 +173,7 @@ describe.each(kinds)('a transaction %s', (_, inTransaction) => {
       },
       { timeoutMs: 100 },
     );
-    await expect(slow).rejects.toThrow();
+    await expect(slow).rejects.toSatisfy(isUnavailable);
     expect(await amounts()).toEqual([{ amount: 0 }, { amount: 0 }]);
     await inTransaction(async (run) => void (await run('UPDATE account SET amount = 1 WHERE id = 1')));
     expect(await amounts()).toEqual([{ amount: 0 }, { amount: 1 }]);
@@ -194,7 +195,7 @@ describe.each(kinds)('a transaction %s', (_, inTransaction) => {
         await meanwhile();
         await run('UPDATE account SET amount = 8');
       });
-      await expect(failing).rejects.toThrow();
+      await expect(failing).rejects.toSatisfy(isUnavailable);
       await inTransaction(async (run) => void (await run('UPDATE account SET amount = 1 WHERE id = 1')));
       expect(await amounts()).toEqual([{ amount: 0 }, { amount: 1 }]);
     } finally {
