@@ -15,7 +15,7 @@ import {
 } from '../../core/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
-import { schedulersJob } from '../../store/rules.js';
+import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import type { Context } from '../context.js';
 import { ApiError, badInput, notFound } from '../errors.js';
@@ -104,7 +104,7 @@ export function createExplainService(parts: ServiceParts) {
     const place = grid.placeOf(row.id);
     if (known === null || place === null || place.at === 'ROOT') {
       const job =
-        known ?? schedulersJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row);
+        known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null });
       return atRoot(job, loaders);
     }
     if (place.at === 'RUNNING')
@@ -144,8 +144,15 @@ export function createExplainService(parts: ServiceParts) {
           const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
-          const imagined = schedulersJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made);
-          return shares.explain({ viewer, ...asker }, () => atRoot(imagined, loaders));
+          const { userId } = viewer;
+          const of = {
+            id: NO_JOB,
+            userId,
+            userClass: await userClass(userId),
+            submittedAt: now(),
+            groupId: null,
+          };
+          return shares.explain({ viewer, ...asker }, () => atRoot(submittedJob(made, of), loaders));
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);
