@@ -18,9 +18,10 @@ export interface GivenDocument {
  * @param trusted by the SHA-256 of the text, hexadecimal; null: any text will do
  */
 export function documentOf(given: GivenDocument, trusted: ReadonlyMap<string, string> | null): unknown {
+  if (trusted === null && typeof given.query === 'string') return given.query;
   const id = idOf(given);
   if (trusted === null) {
-    if (id === null || typeof given.query === 'string') return given.query;
+    if (id === null) return given.query;
     throw new ApiError(
       'BAD_USER_INPUT',
       'documentId: this service knows no documents by id; send the text as `query`',

@@ -188,8 +188,7 @@ function withDocument({ trustedDocuments }: ApiConfig): RequestHandler {
     if (given === null || typeof given !== 'object' || Array.isArray(given)) return next();
     const { documentId: _, extensions, ...rest } = given as GivenDocument;
     const query = documentOf(given, trustedDocuments);
-    // Apollo would answer an id itself.
-    const { persistedQuery: __, ...others } = (extensions ?? {}) as Record<string, unknown>;
+    const others = withoutId(extensions);
     const named = { ...rest, ...(query === undefined ? {} : { query }) };
     if (req.method === 'GET') {
       const search = new URLSearchParams(named as Record<string, string>);
@@ -198,6 +197,13 @@ function withDocument({ trustedDocuments }: ApiConfig): RequestHandler {
     } else req.body = extensions === undefined ? named : { ...named, extensions: others };
     next();
   };
+}
+
+/** Apollo would answer an id itself, and says what is wrong with extensions that are no object. */
+function withoutId(extensions: unknown): unknown {
+  if (extensions === null || typeof extensions !== 'object' || Array.isArray(extensions)) return extensions;
+  const { persistedQuery: _, ...others } = extensions as Record<string, unknown>;
+  return others;
 }
 
 /** What a GET asks for; null: for nothing, as a browser that opens the address does. */

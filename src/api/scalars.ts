@@ -36,7 +36,8 @@ export const DateTime = new GraphQLScalarType<Date, string>({
   serialize(value) {
     const date =
       value instanceof Date ? value : new Date(typeof value === 'number' ? value * 1000 : String(value));
-    return date.toISOString();
+    // What is planned later than any date that clients can read is told as the last one.
+    return date.getTime() > LATEST_MS ? new Date(LATEST_MS).toISOString() : date.toISOString();
   },
 });
 

@@ -298,6 +298,19 @@ export const FIXED_LIMITS = {
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
   tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
+  jobCpus: fixed(
+    1_000_000,
+    'CPUs of a job: tasks × CPUs per task.',
+    'JobInput.tasks',
+    'JobInput.cpusPerTask',
+  ),
+  // Of a million jobs the sum is still exact (core/dispatch/load.ts).
+  work: fixed(
+    1e13,
+    'Work of a job: estimate × benchmark × tasks × CPUs per task.',
+    'JobInput.estimateS',
+    'JobInput.benchmark',
+  ),
   boost: fixed(1_000, 'Boost of a job, up or down.', 'JobInput.boost', 'Mutation.reprioritizeJobs.boost'),
   // About thirty years: longer than any run, and exact to the millisecond when added to any time.
   seconds: fixed(
@@ -307,6 +320,13 @@ export const FIXED_LIMITS = {
     'JobInput.runTimeLimitS',
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
+  ),
+  leastSeconds: fixed(
+    0.001,
+    'Least seconds of a run time estimate or limit.',
+    'JobInput.estimateS',
+    'JobInput.runTimeLimitS',
+    'JobInput.simulatedRunS',
   ),
   reportedSeconds: fixed(
     1e12,
@@ -324,8 +344,15 @@ export const FIXED_LIMITS = {
     'UpdateDatasetInput.sizeMb',
   ),
   benchmark: fixed(
-    1e9,
+    1_000_000,
     'Benchmark (relative power) of a machine.',
+    'JobInput.benchmark',
+    'RegisterMachineInput.benchmark',
+    'UpdateMachineInput.benchmark',
+  ),
+  leastBenchmark: fixed(
+    0.001,
+    'Least benchmark of a machine.',
     'JobInput.benchmark',
     'RegisterMachineInput.benchmark',
     'UpdateMachineInput.benchmark',
@@ -363,6 +390,12 @@ export const FIXED_LIMITS = {
     'RegisterUserInput.quotaShare',
     'SetQuotaInput.quotaShare',
   ),
+  leastQuotaShare: fixed(
+    1e-6,
+    'Least quota share of a user.',
+    'RegisterUserInput.quotaShare',
+    'SetQuotaInput.quotaShare',
+  ),
   quotaPeriodS: fixed(
     366 * 86_400,
     'Seconds in the period of a submission quota (366 days).',
@@ -397,6 +430,12 @@ export const FIXED_LIMITS = {
     'LinkInput.bandwidthMbPerS',
     'LinkMeasurementInput.bandwidthMbPerS',
   ),
+  leastBandwidthMbPerS: fixed(
+    1e-6,
+    'Least bandwidth of a link, MB/s.',
+    'LinkInput.bandwidthMbPerS',
+    'LinkMeasurementInput.bandwidthMbPerS',
+  ),
   rttS: fixed(3_600, 'Round-trip time of a link, seconds.', 'LinkInput.rttS', 'LinkMeasurementInput.rttS'),
   // Beyond, next to nothing arrives.
   loss: fixed(0.999, 'Packet loss of a link.', 'LinkInput.loss', 'LinkMeasurementInput.loss'),
@@ -422,6 +461,6 @@ export const MAX = Object.fromEntries(
 /** A limit as people read it: 1000, 10 000, 10^9. */
 export function shownLimit(value: number): string {
   const exponent = Math.log10(value);
-  if (value >= 1e9 && Number.isInteger(exponent)) return `10^${exponent}`;
+  if ((value >= 1e9 || value < 1e-3) && Number.isInteger(exponent)) return `10^${exponent}`;
   return value < 10_000 ? String(value) : String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
 }

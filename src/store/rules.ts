@@ -175,6 +175,11 @@ export function quotaFreesAt(
   return null;
 }
 
+/** The last second of the year 9999: what a plan has later is stored as this, so that no estimate makes a plan that cannot be stored. */
+const LATEST_S = 253_402_300_799;
+/** A time as it can be stored. */
+export const storable = (at: number): number => Math.min(at, LATEST_S);
+
 /** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */
 export type DescribedJob = Omit<Job, 'groupId' | 'data'> & { groupId: number | null };
 

@@ -32,6 +32,7 @@ import {
   stateAfter,
   waitingStates,
 } from '../../src/core/states.js';
+import { outOfBounds } from '../../src/store/bounds.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
@@ -44,6 +45,7 @@ import {
   observedRun,
   quotaFreesAt,
   schedulersJob,
+  storable,
 } from '../../src/store/rules.js';
 import {
   type Applied,
@@ -366,6 +368,11 @@ export class MemoryStore implements Store {
     const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
     const limit = this.options.liveJobsMax ?? Infinity;
     if (live + jobs.length > limit) return { kind: 'full', limit, live };
+    for (const job of jobs) {
+      const wrong = outOfBounds(job);
+      // As PostgreSQL has it: check_violation.
+      if (wrong !== null) throw Object.assign(new RangeError(`jobs: ${wrong} is out of range`), { code: '23514' });
+    }
     const id = ++this.lastSubmission;
     const groupId = jobs.length > 1 || group !== null ? id : null;
     if (group !== null) this.groups.add(id);
@@ -475,7 +482,7 @@ export class MemoryStore implements Store {
       this.change(job, 'start', { epoch });
     }
     if (reservation === null) this.held.delete(siteId);
-    else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
+    else this.held.set(siteId, { ...reservation, at: ms(storable(reservation.at)), madeAt: ms(reservation.madeAt) });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
   }

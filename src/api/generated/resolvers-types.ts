@@ -1574,9 +1574,9 @@ export type JobInput = {
   environment: Array<EnvironmentVariable>;
   /** Directory to run in: an absolute path at the site, at most 4096 characters; by default a new directory for each run. */
   workingDirectory?: InputMaybe<Scalars['String']['input']>;
-  /** Number of tasks, from 1 to 100 000. */
+  /** Number of tasks, from 1 to 100 000; with `cpusPerTask` at most 1 000 000 CPUs. */
   tasks: Scalars['Int']['input'];
-  /** CPUs per task, from 1 to 100 000. */
+  /** CPUs per task, from 1 to 100 000; for all tasks at most 1 000 000 CPUs. */
   cpusPerTask: Scalars['Int']['input'];
   /** Memory per task, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask: Scalars['Int']['input'];
@@ -1586,13 +1586,13 @@ export type JobInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture, at most 200 characters; by default any. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** Estimated run time on a machine with this `benchmark`, seconds, above 0, up to 10^9. */
+  /** Estimated run time on a machine with this `benchmark`, seconds, from 0.001 to 10^9. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
   estimateS: Scalars['Float']['input'];
-  /** Benchmark of the machine that the estimate refers to, above 0, up to 10^9. */
+  /** Benchmark of the machine that the estimate refers to, from 0.001 to 1 000 000. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
   benchmark: Scalars['Float']['input'];
-  /** Run time limit, seconds, above 0, up to 10^9; by default none. */
+  /** Run time limit, seconds, from 0.001 to 10^9; by default none. */
   runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
-  /** When it should have ended. */
+  /** When it should have ended: a time in the future. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
   sandboxMb: Scalars['Float']['input'];
@@ -1610,7 +1610,7 @@ export type JobInput = {
   boost: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
-  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, above 0, up to 10^9; by default the estimate. */
+  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, from 0.001 to 10^9; by default the estimate. */
   simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that a simulated agent reports as waiting for input and output, seconds, from 0 to 10^9; by default none. */
   simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
@@ -1769,7 +1769,7 @@ export type RegisterMachineInput = {
   cpus: Scalars['Int']['input'];
   /** Memory, MB, from 0 to 2 147 483 647. */
   memoryMb: Scalars['Int']['input'];
-  /** Relative power, above 0, up to 10^9. */
+  /** Relative power, from 0.001 to 1 000 000. */
   benchmark: Scalars['Float']['input'];
   /** Operating system, at most 200 characters. */
   os: Scalars['String']['input'];
@@ -1796,7 +1796,7 @@ export type UpdateMachineInput = {
   cpus?: InputMaybe<Scalars['Int']['input']>;
   /** Memory, MB, not less than is allocated, up to 2 147 483 647. */
   memoryMb?: InputMaybe<Scalars['Int']['input']>;
-  /** Relative power, above 0, up to 10^9. */
+  /** Relative power, from 0.001 to 1 000 000. */
   benchmark?: InputMaybe<Scalars['Float']['input']>;
   /** Operating system, at most 200 characters. */
   os?: InputMaybe<Scalars['String']['input']>;
@@ -1877,7 +1877,7 @@ export type LinkInput = {
   from: Scalars['ID']['input'];
   /** The site that data flow to. */
   to: Scalars['ID']['input'];
-  /** Bandwidth, MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, from 10^-6 to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
   /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
@@ -1889,7 +1889,7 @@ export type LinkInput = {
 export type LinkMeasurementInput = {
   /** Name of the site that data flow from. Each site may be given once in a report. */
   from: Scalars['String']['input'];
-  /** Bandwidth, MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, from 10^-6 to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
   /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
@@ -1905,7 +1905,7 @@ export type RegisterUserInput = {
   class: UserClass;
   /** Role of the user. */
   role: UserRole;
-  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
+  /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare: Scalars['Float']['input'];
 };
 
@@ -1925,7 +1925,7 @@ export type UpdateUserInput = {
 export type SetQuotaInput = {
   /** The user to change. */
   user: Scalars['ID']['input'];
-  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
+  /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare?: InputMaybe<Scalars['Float']['input']>;
   /** Jobs allowed within the period, up to 2 147 483 647; null: no limit. */
   submissionLimit?: InputMaybe<Scalars['Int']['input']>;

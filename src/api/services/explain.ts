@@ -141,7 +141,7 @@ export function createExplainService(parts: ServiceParts) {
         const { loaders } = asker;
         if (spec !== null) {
           const places = await placesOf([spec], queries);
-          const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
+          const made = newJob(spec, { mayRaise: handlesAll(viewer), places, now: now() }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
           const { userId } = viewer;

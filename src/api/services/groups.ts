@@ -66,7 +66,7 @@ export function createGroupsService(parts: ServiceParts) {
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const places = await placesOf([input.template], queries, isRetry);
-    const context = { mayRaise: handlesAll(viewer), places };
+    const context = { mayRaise: handlesAll(viewer), places, now: isRetry ? null : now() };
     const jobs: NewJob[] = new Array(size);
     let chars = 0;
     for (let index = 0; index < size; index++) {

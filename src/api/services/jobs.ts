@@ -39,7 +39,11 @@ export function createJobsService(parts: ServiceParts) {
     atMost('jobs', input.jobs, limits.jobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
-    const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries, isRetry) };
+    const context = {
+      mayRaise: handlesAll(viewer),
+      places: await placesOf(input.jobs, queries, isRetry),
+      now: isRetry ? null : now(),
+    };
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;

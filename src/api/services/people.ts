@@ -3,7 +3,7 @@ import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { notNull, plainName, positive, reason, text, within } from '../check.js';
+import { notNull, plainName, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -59,7 +59,7 @@ export function createPeopleService(parts: ServiceParts) {
           name: plainName('name', input.name),
           class: input.class,
           role: input.role,
-          quotaShare: positive('quotaShare', input.quotaShare, MAX.quotaShare),
+          quotaShare: within('quotaShare', input.quotaShare, MAX.leastQuotaShare, MAX.quotaShare),
         };
         return done(await directory.registerUser(made, actor(viewer, requestId)));
       },
@@ -85,7 +85,9 @@ export function createPeopleService(parts: ServiceParts) {
         const share = notNull('quotaShare', input.quotaShare);
         const submission = submissionQuota(input);
         const quota = {
-          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, MAX.quotaShare) }),
+          ...(share === undefined
+            ? {}
+            : { quotaShare: within('quotaShare', share, MAX.leastQuotaShare, MAX.quotaShare) }),
           ...(submission === undefined ? {} : { submission }),
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };

@@ -4,14 +4,16 @@
  * whatever the length of the queue.
  *
  * Work comes and goes for months, so sums must not drift, and two sites with the same jobs must have exactly the same
- * load in whatever order the jobs came. Each amount is therefore kept as a whole part and a fraction in units of 2^-32:
- * both add up without rounding (to 2^53 of work, and 2 million queued jobs).
+ * load in whatever order the jobs came. Each amount is therefore kept in two parts, multiples of 2^12 and the rest in units of 2^-20:
+ * both add up without rounding for 2 million queued jobs of up to 2^44 each.
  */
-const FRACTION = 2 ** 32;
+const WHOLE = 2 ** 12;
+const FRACTION = 2 ** 20;
 
+const wholeOf = (work: number): number => Math.floor(work / WHOLE);
 /** At least one unit: a site with work is never mistaken for an idle one. */
 const fractionOf = (work: number, whole: number): number =>
-  Math.max(whole === 0 ? 1 : 0, Math.round((work - whole) * FRACTION));
+  Math.max(whole === 0 ? 1 : 0, Math.round((work - whole * WHOLE) * FRACTION));
 
 /** The work of some jobs, in the same exact form. */
 export class WorkSum {
@@ -30,11 +32,11 @@ export class WorkSum {
 
   /** What the two parts come to. */
   static workOf(whole: number, fraction: number): number {
-    return whole + fraction / FRACTION;
+    return whole * WHOLE + fraction / FRACTION;
   }
 
   private change(work: number, sign: 1 | -1): void {
-    const whole = Math.floor(work);
+    const whole = wholeOf(work);
     this.jobs += sign;
     this.whole += sign * whole;
     this.fraction += sign * fractionOf(work, whole);
@@ -48,13 +50,13 @@ export class PriorityLoad {
 
   /** Adds a job of `work` at `priority` (an integer ≥ 0). */
   add(priority: number, work: number): void {
-    const whole = Math.floor(work);
+    const whole = wholeOf(work);
     this.change(priority, whole, fractionOf(work, whole), 1);
   }
 
   /** Takes back exactly what `add` with the same arguments gave. */
   remove(priority: number, work: number): void {
-    const whole = Math.floor(work);
+    const whole = wholeOf(work);
     this.change(priority, -whole, -fractionOf(work, whole), -1);
   }
 
