@@ -1,5 +1,6 @@
 /** The root's cycle: jobs that the root holds move to sites, and under DIANA between their meta-queues and on to their local queues. */
 import { dispatchCycle, ReasonCode, type SiteEntry } from '../core/index.js';
+import { applyApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 
 /** Runs until nothing is left to move, or the bound on rounds. Throws what the store throws. */
@@ -28,7 +29,15 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
 
     // 4. Apply. What the truth refuses stays where it is.
     const outcome = await cycle.phase('apply', () =>
-      store.applyMoves(plan.moves, cycle.context(policy.version, now)),
+      applyApart(
+        tools,
+        plan.moves,
+        (moves) => store.applyMoves(moves, cycle.context(policy.version, now)),
+        (a, b) => ({
+          accepted: [...a.accepted, ...b.accepted],
+          refused: [...a.refused, ...b.refused],
+        }),
+      ),
     );
     recordOutcome('move', metrics, plan.moves, outcome);
     cycle.add('moved', outcome.accepted.length);

@@ -38,6 +38,7 @@ export type EngineMetrics = Pick<
   | 'wakeFailures'
   | 'decisions'
   | 'refusals'
+  | 'setAside'
   | 'queueDepth'
   | 'jobs'
 >;

@@ -15,6 +15,7 @@ import {
   sitesToWake,
 } from '../core/index.js';
 import type { KeptPromises } from '../store/store.js';
+import { applyApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
 
@@ -82,7 +83,19 @@ export async function runSite(
     // 4. Apply. What the truth refuses stays in the queue.
     const promises = kept && { ...kept, promises: plan.promises && imageOf(plan.promises) };
     const outcome = await cycle.phase('apply', () =>
-      store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now), promises),
+      applyApart(
+        tools,
+        plan.starts,
+        (starts) =>
+          store.applyStarts(siteId, starts, plan.reservation, cycle.context(policy.version, now), promises),
+        (a, b) => ({
+          accepted: [...a.accepted, ...b.accepted],
+          epochs: [...a.epochs, ...b.epochs],
+          refused: [...a.refused, ...b.refused],
+          outdated: a.outdated || b.outdated,
+        }),
+        plan.reservation?.jobId,
+      ),
     );
     recordOutcome('start', metrics, plan.starts, outcome);
     cycle.add('started', outcome.accepted.length);

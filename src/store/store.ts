@@ -377,6 +377,8 @@ export interface Store {
   ): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD. From a meta-queue it is held as if by the root. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
+  /** QUEUED, DISPATCHED → HELD, because no plan with it can be carried out: the message says why. Answers with those that it did. */
+  setAside(jobIds: readonly number[], message: string): Promise<number[]>;
   /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;
   /** Sets the boost of jobs that have not ended. */

@@ -371,7 +371,8 @@ export class MemoryStore implements Store {
     for (const job of jobs) {
       const wrong = outOfBounds(job);
       // As PostgreSQL has it: check_violation.
-      if (wrong !== null) throw Object.assign(new RangeError(`jobs: ${wrong} is out of range`), { code: '23514' });
+      if (wrong !== null)
+        throw Object.assign(new RangeError(`jobs: ${wrong} is out of range`), { code: '23514' });
     }
     const id = ++this.lastSubmission;
     const groupId = jobs.length > 1 || group !== null ? id : null;
@@ -482,7 +483,12 @@ export class MemoryStore implements Store {
       this.change(job, 'start', { epoch });
     }
     if (reservation === null) this.held.delete(siteId);
-    else this.held.set(siteId, { ...reservation, at: ms(storable(reservation.at)), madeAt: ms(reservation.madeAt) });
+    else
+      this.held.set(siteId, {
+        ...reservation,
+        at: ms(storable(reservation.at)),
+        madeAt: ms(reservation.madeAt),
+      });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
   }
@@ -692,6 +698,14 @@ export class MemoryStore implements Store {
     return this.act(selection, ['hold'], (job) =>
       this.change(job, 'hold', { siteId: job.state === 'QUEUED' ? null : job.siteId }),
     );
+  }
+
+  async setAside(jobIds: readonly number[], message: string): Promise<number[]> {
+    const selection = { ids: [...jobIds], ownedBy: null, limit: jobIds.length };
+    const { changed } = this.act(selection, ['setAside'], (job) =>
+      this.change(job, 'setAside', { siteId: job.state === 'QUEUED' ? null : job.siteId, message }),
+    );
+    return changed;
   }
 
   async release(selection: JobSelection): Promise<SelectionOutcome> {
