@@ -61,7 +61,7 @@ const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
-  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt'] },
+  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
   dispatch: { by: ['SCHEDULER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   takeBack: { by: ['SCHEDULER'], clears: atRoot },

@@ -150,6 +150,22 @@ export const LIMIT_VARIABLES = {
     1_000_000,
     'Requests per minute from one address without a valid API key.',
   ),
+  userJobs: settable(
+    'LIMIT_USER_JOBS',
+    250_000,
+    1,
+    1_000_000,
+    'Jobs of one user that have not ended.',
+    'User.limits',
+  ),
+  userJobBytes: settable(
+    'LIMIT_USER_JOB_BYTES',
+    512 * MIB,
+    1_024,
+    64 * 1_024 * MIB,
+    'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
+  ),
+  userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
     2_000,

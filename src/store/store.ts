@@ -135,8 +135,16 @@ export interface Submission {
    * group to the schedulers.
    */
   group?: { name: string | null; template: unknown } | null;
+  /** What the user's jobs that have not ended may come to; left out: no limit. */
+  share?: Share;
   /** Epoch seconds. */
   now: number;
+}
+
+/** Jobs that have not ended, and what they take. */
+export interface Share {
+  jobs: number;
+  bytes: number;
 }
 
 export type SubmitResult =
@@ -145,6 +153,8 @@ export type SubmitResult =
   | { kind: 'key-reused' }
   /** The service holds as many jobs that have not ended as it may. */
   | { kind: 'full'; limit: number; live: number }
+  /** The user does. */
+  | { kind: 'share'; of: keyof Share; limit: number; used: number; asked: number }
   /** freesAt: epoch seconds at which this submission would be admitted, null when it never would (larger than the quota). */
   | { kind: 'quota'; limit: number; periodS: number; used: number; asked: number; freesAt: number | null };
 

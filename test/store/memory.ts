@@ -38,6 +38,7 @@ import { jobPredicate } from '../../src/store/job-filter.js';
 import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
+  bytesOf,
   dataOf,
   type FreeResources,
   holderOf,
@@ -45,6 +46,7 @@ import {
   observedRun,
   quotaFreesAt,
   schedulersJob,
+  shareOf,
   storable,
 } from '../../src/store/rules.js';
 import {
@@ -342,7 +344,7 @@ export class MemoryStore implements Store {
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   async submit(submission: Submission): Promise<SubmitResult> {
-    const { userId, idempotencyKey, payloadHash, jobs, group = null, now } = submission;
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, share, now } = submission;
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const user = this.users.get(userId);
     if (user === undefined)
@@ -368,6 +370,13 @@ export class MemoryStore implements Store {
     const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
     const limit = this.options.liveJobsMax ?? Infinity;
     if (live + jobs.length > limit) return { kind: 'full', limit, live };
+    const own = [...this.jobs.values()].filter((job) => job.userId === userId && job.endedAt === null);
+    const [ownShare, asked] = [shareOf(own), shareOf(jobs)];
+    for (const of of ['jobs', 'bytes'] as const) {
+      const most = share?.[of] ?? Infinity;
+      if (ownShare[of] + asked[of] > most)
+        return { kind: 'share', of, limit: most, used: ownShare[of], asked: asked[of] };
+    }
     for (const job of jobs) {
       const wrong = outOfBounds(job);
       // As PostgreSQL has it: check_violation.
@@ -898,6 +907,7 @@ export class MemoryStore implements Store {
       stopCause: null,
       message: null,
       deadlineMissed: false,
+      bytes: bytesOf(spec),
       submittedAt: at,
       dispatchedAt: null,
       startedAt: null,

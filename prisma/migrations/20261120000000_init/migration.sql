@@ -108,6 +108,8 @@ CREATE TABLE api_keys (
   prefix text NOT NULL UNIQUE,
   hash text NOT NULL,
   site_id integer REFERENCES sites (id),
+  -- The key of the same user with which it was made: it does not outlive that one.
+  made_by integer REFERENCES api_keys (id),
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   expires_at timestamptz(3),
   revoked_at timestamptz(3),
@@ -231,6 +233,8 @@ CREATE TABLE jobs (
   submitted_at timestamptz(3) NOT NULL,
   boost integer NOT NULL DEFAULT 0 CONSTRAINT jobs_boost CHECK (boost BETWEEN -1000 AND 1000),
   state job_state NOT NULL,
+  -- What it takes of its user's share while it lives, about as many bytes as it is kept in.
+  bytes integer NOT NULL DEFAULT 0 CHECK (bytes >= 0),
   -- Counts its changes: each has one event with this number.
   seq integer NOT NULL DEFAULT 1,
   -- Which scheduler holds it: a site's, or the root where it is null. QUEUED with a site: in the meta-queue of that site.
@@ -367,6 +371,13 @@ CREATE TABLE job_counts (
   state job_state NOT NULL,
   jobs bigint NOT NULL,
   PRIMARY KEY (site_id, state)
+) WITH (fillfactor = 50);
+
+-- What each user's jobs that have not ended come to. Kept by the triggers under the event lock.
+CREATE TABLE user_jobs (
+  user_id integer PRIMARY KEY,
+  jobs bigint NOT NULL,
+  bytes bigint NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Level 1's window: the margins of dispatched jobs with a deadline, in the order of their dispatch.

@@ -411,7 +411,41 @@ export type User = Node & {
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
+  /** What this user has of what is limited, and may have (of jobs 250 000 that have not ended); null for another user than that of the key. */
+  limits?: Maybe<Array<UserLimit>>;
 };
+
+/** What a user has of something, and may have. */
+export type UserLimit = {
+  __typename?: 'UserLimit';
+  /** What is limited. */
+  name: UserLimitName;
+  /** How much the user has of it now. Requests, cost, subscriptions and connections are counted by each API process for itself. */
+  used: Scalars['Float']['output'];
+  /** How much the user may have. */
+  allowed: Scalars['Float']['output'];
+};
+
+/** What is limited by user. */
+export type UserLimitName =
+  /** Requests in the last second; unused ones are saved up for bursts. */
+  | 'REQUESTS_PER_SECOND'
+  /** Requests in progress. */
+  | 'OPEN_REQUESTS'
+  /** Cost of all queries in the last minute. */
+  | 'COST_PER_MINUTE'
+  /** Open subscriptions. */
+  | 'SUBSCRIPTIONS'
+  /** Open WebSocket connections. */
+  | 'CONNECTIONS'
+  /** Jobs that have not ended. */
+  | 'LIVE_JOBS'
+  /** Bytes that the jobs take that have not ended: their texts, and some for each job and input. */
+  | 'LIVE_JOB_BYTES'
+  /** API keys that are accepted. */
+  | 'API_KEYS'
+  /** What-if simulations that have not ended. */
+  | 'OPEN_SIMULATIONS';
 
 /** A limit on submissions within a rolling period. */
 export type SubmissionQuota = {
@@ -1943,7 +1977,7 @@ export type CreateApiKeyInput = {
   name: Scalars['String']['input'];
   /** The site that the key of an AGENT is for; required for an AGENT, refused for other roles. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** When it expires; by default never. */
+  /** When it expires: not after the key of this request, if it is for the same user; by default with it. It is also revoked with it. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
 };
 
@@ -2680,6 +2714,8 @@ export type ResolversTypes = {
   UserClass: UserClass;
   UserRole: UserRole;
   User: ResolverTypeWrapper<UserModel>;
+  UserLimit: ResolverTypeWrapper<UserLimit>;
+  UserLimitName: UserLimitName;
   SubmissionQuota: ResolverTypeWrapper<SubmissionQuotaModel>;
   ApiKey: ResolverTypeWrapper<ApiKeyModel>;
   JobState: JobState;
@@ -2809,6 +2845,7 @@ export type ResolversParentTypes = {
   RunAverages: RunAveragesModel;
   JobRatioPoint: JobRatioPointModel;
   User: UserModel;
+  UserLimit: UserLimit;
   SubmissionQuota: SubmissionQuotaModel;
   ApiKey: ApiKeyModel;
   Job: JobModel;
@@ -3056,7 +3093,14 @@ export type UserResolvers<ContextType = Context, ParentType extends ResolversPar
   active?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   apiKeys?: Resolver<Array<ResolversTypes['ApiKey']>, ParentType, ContextType>;
   createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  limits?: Resolver<Maybe<Array<ResolversTypes['UserLimit']>>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type UserLimitResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UserLimit'] = ResolversParentTypes['UserLimit']> = {
+  name?: Resolver<ResolversTypes['UserLimitName'], ParentType, ContextType>;
+  used?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  allowed?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type SubmissionQuotaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SubmissionQuota'] = ResolversParentTypes['SubmissionQuota']> = {
@@ -3659,6 +3703,7 @@ export type Resolvers<ContextType = Context> = {
   RunAverages?: RunAveragesResolvers<ContextType>;
   JobRatioPoint?: JobRatioPointResolvers<ContextType>;
   User?: UserResolvers<ContextType>;
+  UserLimit?: UserLimitResolvers<ContextType>;
   SubmissionQuota?: SubmissionQuotaResolvers<ContextType>;
   ApiKey?: ApiKeyResolvers<ContextType>;
   Job?: JobResolvers<ContextType>;

@@ -107,11 +107,27 @@ export function createPeopleService(parts: ServiceParts) {
           throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is not an AGENT');
-        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
+        if (viewer.role === 'AGENT' && siteId !== viewer.siteId)
+          throw new ApiError(
+            'FORBIDDEN',
+            'createApiKey: a key for a site can only make keys for the same site',
+          );
+        const own = userId === viewer.userId;
+        const latest = own && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
+        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : latest;
         if (expiresAt !== null && expiresAt <= now())
           throw badInput('expiresAt', input.expiresAt, 'a time in the future');
-        const key = { userId, name: text('name', input.name, MAX.nameChars, 1), siteId, expiresAt };
-        return done(await directory.createApiKey(key, actor(viewer, requestId)));
+        if (expiresAt !== null && latest !== null && expiresAt > latest) {
+          const until = new Date(latest * 1000).toISOString();
+          throw badInput(
+            'expiresAt',
+            input.expiresAt,
+            `up to ${until}, when the key of this request expires`,
+          );
+        }
+        const name = text('name', input.name, MAX.nameChars, 1);
+        const key = { userId, name, siteId, expiresAt, madeBy: own ? viewer.keyId : null };
+        return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 
       async revokeApiKey(viewer: Viewer, id: string, requestId: string): Promise<ApiKeyRow> {
@@ -124,6 +140,21 @@ export function createPeopleService(parts: ServiceParts) {
       },
     }),
 
+    /** What the viewer has and may have; null for another user. */
+    async limitsOf(viewer: Viewer, userId: number) {
+      if (userId !== viewer.userId) return null;
+      const [inProcess, used] = await Promise.all([
+        parts.shares.uses(viewer),
+        queries.sharesOf(userId, now()),
+      ]);
+      return [
+        ...inProcess,
+        { name: 'LIVE_JOBS' as const, used: used.jobs, allowed: limits.userJobs },
+        { name: 'LIVE_JOB_BYTES' as const, used: used.bytes, allowed: limits.userJobBytes },
+        { name: 'API_KEYS' as const, used: used.keys, allowed: limits.userKeys },
+        { name: 'OPEN_SIMULATIONS' as const, used: used.simulations, allowed: MAX.openSimulations },
+      ];
+    },
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
     checkKeysOf(viewer: Viewer, userId: number): void {
       if (userId === viewer.userId || viewer.role === 'ADMIN') return;

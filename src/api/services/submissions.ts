@@ -22,10 +22,11 @@ export async function isKnown(
 
 /** Hands a submission to the store and wakes the root. Throws what it was refused with. */
 export async function submitted(
-  { store, wake }: Pick<ServiceParts, 'store' | 'wake'>,
-  submission: Submission,
+  { store, wake, limits }: Pick<ServiceParts, 'store' | 'wake' | 'limits'>,
+  submission: Omit<Submission, 'share'>,
 ): Promise<Extract<SubmitResult, { kind: 'accepted' }>> {
-  const result = await store.submit(submission);
+  const share = { jobs: limits.userJobs, bytes: limits.userJobBytes };
+  const result = await store.submit({ ...submission, share });
   switch (result.kind) {
     case 'accepted':
       if (!result.repeated) wake([ROOT]);
@@ -35,6 +36,15 @@ export async function submitted(
         'IDEMPOTENCY_KEY_REUSED',
         `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
       );
+    case 'share': {
+      const { of, limit, used, asked } = result;
+      const what = of === 'jobs' ? 'jobs' : 'bytes of jobs';
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `${asked} ${what} submitted, and this user already has ${used} that have not ended; accepted: up to ${limit} together (viewer.limits)`,
+        { limit, used, asked },
+      );
+    }
     case 'full':
       throw new ApiError(
         'LIMIT_EXCEEDED',

@@ -9,6 +9,7 @@ import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limit
 import type { Limits } from '../../platform/limits.js';
 import type { Strangers, Viewer } from '../auth.js';
 import { ApiError, refusedRequest } from '../errors.js';
+import type { UserLimitName } from '../generated/resolvers-types.js';
 import { Budget, busy, type Memory, UNCOUNTED } from './budget.js';
 import { inTurn } from './turns.js';
 
@@ -22,7 +23,7 @@ const COST_PERIOD_S = 60;
 
 /** How much of something a user has, and may have. */
 export interface Use {
-  name: 'requestsPerSecond' | 'openRequests' | 'costPerMinute' | 'subscriptions' | 'connections';
+  name: UserLimitName;
   used: number;
   allowed: number;
 }
@@ -161,11 +162,11 @@ export function createShares(limits: Limits): Shares {
       const holder = holderOf(viewer);
       const [spent, asked] = await Promise.all([cost.get(holder), second.get(holder)]);
       return [
-        { name: 'requestsPerSecond', used: asked?.consumedPoints ?? 0, allowed: requestsPerSecond },
-        { name: 'openRequests', used: open.requests.of(holder), allowed: limits.requestsOpen },
-        { name: 'costPerMinute', used: spent?.consumedPoints ?? 0, allowed: limits.costPerMinute },
-        { name: 'subscriptions', used: open.subscriptions.of(holder), allowed: limits.subscriptionsOpen },
-        { name: 'connections', used: open.connections.of(holder), allowed: limits.socketsOpen },
+        { name: 'REQUESTS_PER_SECOND', used: asked?.consumedPoints ?? 0, allowed: requestsPerSecond },
+        { name: 'OPEN_REQUESTS', used: open.requests.of(holder), allowed: limits.requestsOpen },
+        { name: 'COST_PER_MINUTE', used: spent?.consumedPoints ?? 0, allowed: limits.costPerMinute },
+        { name: 'SUBSCRIPTIONS', used: open.subscriptions.of(holder), allowed: limits.subscriptionsOpen },
+        { name: 'CONNECTIONS', used: open.connections.of(holder), allowed: limits.socketsOpen },
       ];
     },
   };
