@@ -138,19 +138,4 @@ describe('a key', () => {
     );
     expect(answers.filter(({ errors }) => !errors).length).toBe(3);
   });
-
-  test('for an agent’s site makes none for another', async () => {
-    const site = async () =>
-      (
-        await api.must<{ registerSite: { id: string } }>(
-          'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
-          { name: unique('site') },
-        )
-      ).registerSite.id;
-    const [here, there] = [await site(), await site()];
-    const agent = await api.user('AGENT', unique('agent'), here);
-    expect((await api.ask(CREATE, { input: { name: 'x', site: there } }, agent.key)).errors).toMatchObject([
-      { extensions: { code: 'FORBIDDEN' } },
-    ]);
-  });
 });

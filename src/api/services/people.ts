@@ -107,11 +107,6 @@ export function createPeopleService(parts: ServiceParts) {
           throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is not an AGENT');
-        if (viewer.role === 'AGENT' && siteId !== viewer.siteId)
-          throw new ApiError(
-            'FORBIDDEN',
-            'createApiKey: a key for a site can only make keys for the same site',
-          );
         const own = userId === viewer.userId;
         const latest = own && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : latest;
