@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
+import { isToken } from './oidc.js';
 import { atATime } from './work/turns.js';
 
 /** How long a key is trusted without asking again. */
@@ -17,21 +18,26 @@ const ACQUAINTED_MS = 3_600_000;
 const KEYS_MAX = 10_000;
 /** Keys that nobody here has seen before are looked up so many at a time. */
 const FIRST_LOOKS = 4;
-/** A key is ASCII without spaces; anything longer is no key, and is not hashed. */
+/** A key is ASCII without spaces; anything longer is no key, and is not hashed. A token may be longer. */
 const KEY_CHARS_MAX = 200;
 
-/** The holder of the key that a request came with. */
+/** Who a request is from: the holder of the key or token that it came with, or the user that a trusted portal asks for. */
 export interface Viewer {
-  keyId: number;
+  /** null: it came with a token of the identity provider. */
+  keyId: number | null;
   userId: number;
   role: UserRole;
   /** The only site that the key is good for; null: no such limit. */
   siteId: number | null;
   /** When the key ceases to be accepted, ms since 1970. */
   expiresAtMs: number | null;
+  /** Whether it may ask on behalf of users. */
+  actsForUsers: boolean;
+  /** The user whose key it is, where it is used on behalf of another; null: it is the viewer's own. */
+  onBehalfBy: number | null;
 }
 
-/** What authentication needs of the directory: the holder of a live key of an active user; null: there is none. */
+/** What authentication needs: the holder of a live key or token, an active user; null: there is none. */
 export type FindKey = (secret: string) => Promise<Viewer | null>;
 
 /** Addresses from which requests come without a good key. */
@@ -102,7 +108,9 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
         'UNAUTHENTICATED',
         secret === null
           ? 'no API key: send the header `Authorization: Bearer KEY`'
-          : 'the API key is unknown, expired or revoked',
+          : isToken(secret)
+            ? 'the token is not accepted: it is not of the identity provider, not for this service or has expired, or you are no user here'
+            : 'the API key is unknown, expired or revoked',
         {},
         { 'www-authenticate': 'Bearer' },
       );
@@ -122,9 +130,32 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
 function bearer(authorization: string | undefined): string | null {
   const match = /^bearer ([\x21-\x7e]+)$/i.exec(authorization ?? '');
   const secret = match?.[1];
-  return secret && secret.length <= KEY_CHARS_MAX ? secret : null;
+  return secret && (secret.length <= KEY_CHARS_MAX || isToken(secret)) ? secret : null;
 }
 
 /** Whether a key still stands for what it stood for when a connection was opened with it. */
 export const sameViewer = (a: Viewer, b: Viewer): boolean =>
   a.keyId === b.keyId && a.userId === b.userId && a.role === b.role && a.siteId === b.siteId;
+
+/** The header with which a trusted portal says for whom it asks. */
+export const ON_BEHALF_HEADER = 'x-switchyard-user';
+
+/**
+ * The user of this name in place of the portal that asks for them. Throws FORBIDDEN unless the portal's key may do that, and for users who
+ * could do more than a USER: a portal never gets more power by it.
+ */
+export async function onBehalfOf(
+  viewer: Viewer,
+  name: string,
+  userByName: (name: string) => Promise<{ id: number; role: UserRole; active: boolean } | null>,
+): Promise<Viewer> {
+  if (!viewer.actsForUsers || viewer.onBehalfBy !== null)
+    throw refusedRequest('FORBIDDEN', `${ON_BEHALF_HEADER}: this key may not ask on behalf of users`);
+  const user = await userByName(name);
+  if (user?.role !== 'USER' || !user.active)
+    throw refusedRequest(
+      'FORBIDDEN',
+      `${ON_BEHALF_HEADER}: there is no active user of this name with the role USER`,
+    );
+  return { ...viewer, userId: user.id, role: 'USER', actsForUsers: false, onBehalfBy: viewer.userId };
+}

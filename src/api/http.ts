@@ -18,7 +18,7 @@ import express, {
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { Addresses } from './addresses.js';
-import type { Authenticator, Viewer } from './auth.js';
+import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
@@ -49,6 +49,7 @@ export interface HttpParts {
   schema: GraphQLSchema;
   config: ApiConfig;
   authenticator: Authenticator;
+  userByName: Parameters<typeof onBehalfOf>[2];
   addresses: Addresses;
   shares: Shares;
   lag: Lag;
@@ -116,7 +117,9 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   };
   const admitted = async (req: Request, res: Response): Promise<Admitted> => {
     if (req.admitted) return req.admitted;
-    const viewer = await parts.authenticator.authenticate(req.headers.authorization, parts.addresses.of(req));
+    const asking = await parts.authenticator.authenticate(req.headers.authorization, parts.addresses.of(req));
+    const name = req.headers[ON_BEHALF_HEADER];
+    const viewer = typeof name === 'string' ? await onBehalfOf(asking, name, parts.userByName) : asking;
     await parts.shares.request(viewer);
     // Agents' heartbeats and reports are what has to come through: without them runs count as lost.
     if (parts.lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');

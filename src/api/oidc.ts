@@ -5,7 +5,7 @@
  */
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { OidcConfig } from './config.js';
-import { ApiError } from './errors.js';
+import { ApiError, refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
 
 /** Anything longer is no token, and is not looked at. */
@@ -71,7 +71,7 @@ export function createOidc(config: OidcConfig, onError: (error: unknown) => void
         // What is wrong with the token is the bearer's affair; that keys cannot be had is ours.
         if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)) return null;
         onError(error);
-        throw new ApiError(
+        throw refusedRequest(
           'UNAVAILABLE',
           'the identity provider does not answer; try again later, or use an API key',
         );
@@ -111,7 +111,7 @@ function roleOf(groups: unknown, roles: OidcConfig['roles']): UserRole | null {
   const given = new Set(named.map((group) => roles.get(group)));
   const role = RANKS.find((one) => given.has(one));
   if (role) return role;
-  throw new ApiError('FORBIDDEN', 'none of your groups has a role here; ask an administrator');
+  throw refusedRequest('FORBIDDEN', 'none of your groups has a role here; ask an administrator');
 }
 
 /** What can be a user's name: other characters become dashes. */

@@ -15,12 +15,13 @@ import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
 import { type Addresses, createAddresses } from './addresses.js';
 import { createAuthenticator, type Viewer } from './auth.js';
-import type { ApiConfig } from './config.js';
+import type { ApiConfig, OidcConfig } from './config.js';
 import type { Context } from './context.js';
 import { ApiError, outward } from './errors.js';
 import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
+import { createOidc, type Identity, isToken } from './oidc.js';
 import { createPrepare } from './operations.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
@@ -86,16 +87,36 @@ export function createApi(parts: ApiParts): Api {
 
   const shares = createShares(limits);
   const addresses = createAddresses(config.trustedProxies);
+  const oidc =
+    config.oidc &&
+    createOidc(config.oidc, (error) => log.warn({ err: error }, 'the identity provider cannot be asked'));
   const authenticator = createAuthenticator(
-    (secret) => parts.directory.findKey(secret, now()),
+    async (secret) =>
+      oidc && config.oidc && isToken(secret)
+        ? ofToken(await oidc.identify(secret), config.oidc)
+        : ofKey(await parts.directory.findKey(secret, now())),
     shares.strangers,
   );
+
+  async function ofToken(identity: Identity | null, { createUsers }: OidcConfig): Promise<Viewer | null> {
+    const user =
+      identity &&
+      (await parts.directory.userOfIdentity({ ...identity, identity: identity.subject }, createUsers));
+    if (identity === null || user === null) return null;
+    const { expiresAtMs } = identity;
+    const none = { keyId: null, siteId: null, actsForUsers: false, onBehalfBy: null };
+    return { ...none, userId: user.id, role: user.role, expiresAtMs };
+  }
+  const ofKey = (holder: Omit<Viewer, 'onBehalfBy'> | null): Viewer | null =>
+    holder && { ...holder, onBehalfBy: null };
+
   const schema = createSchema(resolvers);
   const measure = createMeasure(schema, limits);
   const services = createServices({
     ...parts,
     limits,
     shares,
+    oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),
     wake(schedulers) {
@@ -182,7 +203,8 @@ export function createApi(parts: ApiParts): Api {
       const viewer = await authenticator.authenticate(req.headers.authorization, addresses.of(req));
       return handlesAll(viewer) ? viewer : 403;
     } catch (error) {
-      if (error instanceof ApiError) return error.code === 'UNAUTHENTICATED' ? 401 : 429;
+      const known = { UNAUTHENTICATED: 401, FORBIDDEN: 403, RATE_LIMITED: 429 } as Record<string, number>;
+      if (error instanceof ApiError) return known[error.code] ?? 503;
       log.warn({ err: error }, 'a key could not be looked up');
       return 503;
     }
@@ -219,6 +241,7 @@ export function createApi(parts: ApiParts): Api {
         schema,
         config,
         authenticator,
+        userByName: (name: string) => queries.userByName(name),
         metrics,
         addresses,
         shares,

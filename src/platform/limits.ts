@@ -274,6 +274,7 @@ export const FIXED_LIMITS = {
     'RegisterLicenseInput.kind',
     'DatasetInput.name',
     'CreateApiKeyInput.name',
+    'RegisterUserInput.subject',
   ),
   reasonChars: fixed(
     1_000,

@@ -10,7 +10,8 @@ import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import { withApi } from './support/api.js';
 
 describe('keys that nobody has seen', () => {
-  const viewer: Viewer = { keyId: 1, userId: 1, role: 'USER', siteId: null, expiresAtMs: null };
+  const one = { keyId: 1, userId: 1, role: 'USER', siteId: null, expiresAtMs: null } as const;
+  const viewer: Viewer = { ...one, actsForUsers: false, onBehalfBy: null };
   const bearer = (key: string) => `Bearer ${key}`;
   /** An authenticator that knows keys beginning with `good`, and what it asked. */
   function desk(

@@ -35,6 +35,8 @@ CREATE TABLE users (
   submission_limit integer CHECK (submission_limit >= 0),
   submission_period_s integer CHECK (submission_period_s BETWEEN 1 AND 31622400),
   active boolean NOT NULL DEFAULT true,
+  -- Issuer and subject at the identity provider; null: they come with API keys only.
+  identity text COLLATE "C" UNIQUE,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   CHECK ((submission_limit IS NULL) = (submission_period_s IS NULL))
 );
@@ -108,6 +110,8 @@ CREATE TABLE api_keys (
   prefix text NOT NULL UNIQUE,
   hash text NOT NULL,
   site_id integer REFERENCES sites (id),
+  -- A trusted portal's: it may ask on behalf of users.
+  acts_for_users boolean NOT NULL DEFAULT false,
   -- The key of the same user with which it was made: it does not outlive that one.
   made_by integer REFERENCES api_keys (id),
   created_at timestamptz(3) NOT NULL DEFAULT now(),

@@ -1941,6 +1941,8 @@ export type RegisterUserInput = {
   role: UserRole;
   /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare: Scalars['Float']['input'];
+  /** The `sub` claim in the user's tokens of the identity provider, from 1 to 200 characters; by default the user comes with API keys only. */
+  subject?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** Changes to a user. Fields that are not given stay as they are. */
@@ -1979,6 +1981,11 @@ export type CreateApiKeyInput = {
   site?: InputMaybe<Scalars['ID']['input']>;
   /** When it expires: not after the key of this request, if it is for the same user; by default with it. It is also revoked with it. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
+  /**
+   * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names: for a trusted portal. Only an ADMIN can
+   * create such a key, for a user with the role USER; it acts for users with the role USER. What is submitted so is in the audit log.
+   */
+  actsForUsers: Scalars['Boolean']['input'];
 };
 
 /** A new API key. */

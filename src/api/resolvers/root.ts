@@ -44,10 +44,12 @@ export const Query: Required<QueryResolvers> = {
 };
 
 export const Mutation: Required<MutationResolvers> = {
-  submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
+  submitJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.jobs.submitJobs(viewer, input, requestId),
   cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
-  submitJobGroup: (_, { input }, { services, viewer }) => services.groups.submitJobGroup(viewer, input),
+  submitJobGroup: (_, { input }, { services, viewer, requestId }) =>
+    services.groups.submitJobGroup(viewer, input, requestId),
   cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>
     services.groups.cancelJobGroup(viewer, jobGroup, requestId),
   holdJobs: (_, { selection }, { services, viewer, requestId }) =>

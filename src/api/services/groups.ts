@@ -36,6 +36,7 @@ export function createGroupsService(parts: ServiceParts) {
   async function submitJobGroup(
     viewer: Viewer,
     input: SubmitJobGroupInput,
+    requestId: string,
   ): Promise<SubmitJobGroupPayloadModel> {
     const name =
       input.name === null || input.name === undefined ? null : text('name', input.name, MAX.nameChars, 1);
@@ -91,7 +92,7 @@ export function createGroupsService(parts: ServiceParts) {
     }
     if (errors.length > 0) return refused();
 
-    const { jobIds, groupId, repeated } = await submitted(parts, {
+    const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs),

@@ -34,7 +34,11 @@ import { checkedKey, isKnown, submitted } from './submissions.js';
 export function createJobsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
 
-  async function submitJobs(viewer: Viewer, input: SubmitJobsInput): Promise<SubmitJobsPayloadModel> {
+  async function submitJobs(
+    viewer: Viewer,
+    input: SubmitJobsInput,
+    requestId: string,
+  ): Promise<SubmitJobsPayloadModel> {
     if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
     atMost('jobs', input.jobs, limits.jobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
@@ -56,7 +60,7 @@ export function createJobsService(parts: ServiceParts) {
     }
     if (errors.length > 0) return { ids: [], repeated: false, errors };
 
-    const { jobIds, repeated } = await submitted(parts, {
+    const { jobIds, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
       // Only a submission with a key is ever compared with another.

@@ -23,6 +23,8 @@ export interface ServiceParts {
   wake: Wake;
   limits: Limits;
   shares: Shares;
+  /** The identity provider that is believed; null: none. */
+  oidcIssuer: string | null;
   /** Epoch seconds. */
   now(): number;
   /** Keys may have lost their power: ask again before trusting one. */

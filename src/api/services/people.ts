@@ -32,6 +32,14 @@ export function createPeopleService(parts: ServiceParts) {
     return found;
   }
 
+  /** A user of the identity provider. */
+  function identityOf(subject: string | null): string | null {
+    if (subject === null) return null;
+    if (parts.oidcIssuer === null)
+      throw badInput('subject', subject, 'none, because there is no identity provider');
+    return `${parts.oidcIssuer} ${text('subject', subject, MAX.nameChars, 1)}`;
+  }
+
   return {
     ...guarded({
       viewer: (viewer: Viewer) => user(viewer.userId, 'viewer'),
@@ -60,6 +68,7 @@ export function createPeopleService(parts: ServiceParts) {
           class: input.class,
           role: input.role,
           quotaShare: within('quotaShare', input.quotaShare, MAX.leastQuotaShare, MAX.quotaShare),
+          identity: identityOf(input.subject ?? null),
         };
         return done(await directory.registerUser(made, actor(viewer, requestId)));
       },
@@ -107,8 +116,21 @@ export function createPeopleService(parts: ServiceParts) {
           throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is not an AGENT');
+        if (viewer.onBehalfBy !== null)
+          throw new ApiError(
+            'FORBIDDEN',
+            'createApiKey: a portal cannot create keys for the users it asks for',
+          );
+        const actsForUsers = input.actsForUsers;
+        if (actsForUsers && (viewer.role !== 'ADMIN' || owner.role !== 'USER')) {
+          throw new ApiError(
+            'FORBIDDEN',
+            'createApiKey: only an ADMIN can create keys that act for users, and only for a user with the role USER',
+          );
+        }
         const own = userId === viewer.userId;
-        const latest = own && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
+        const latest =
+          own && viewer.keyId !== null && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : latest;
         if (expiresAt !== null && expiresAt <= now())
           throw badInput('expiresAt', input.expiresAt, 'a time in the future');
@@ -121,7 +143,7 @@ export function createPeopleService(parts: ServiceParts) {
           );
         }
         const name = text('name', input.name, MAX.nameChars, 1);
-        const key = { userId, name, siteId, expiresAt, madeBy: own ? viewer.keyId : null };
+        const key = { userId, name, siteId, expiresAt, madeBy: own ? viewer.keyId : null, actsForUsers };
         return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 

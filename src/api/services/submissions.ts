@@ -2,8 +2,10 @@
 import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { Submission, SubmitResult } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
 import { ApiError } from '../errors.js';
+import { globalId } from '../ids.js';
 import type { ServiceParts } from './parts.js';
 
 /** An idempotency key as a client gave it. Throws BAD_USER_INPUT. */
@@ -22,7 +24,9 @@ export async function isKnown(
 
 /** Hands a submission to the store and wakes the root. Throws what it was refused with. */
 export async function submitted(
-  { store, wake, limits }: Pick<ServiceParts, 'store' | 'wake' | 'limits'>,
+  { store, wake, limits, directory }: Pick<ServiceParts, 'store' | 'wake' | 'limits' | 'directory'>,
+  viewer: Viewer,
+  requestId: string,
   submission: Omit<Submission, 'share'>,
 ): Promise<Extract<SubmitResult, { kind: 'accepted' }>> {
   const share = { jobs: limits.userJobs, bytes: limits.userJobBytes };
@@ -30,6 +34,11 @@ export async function submitted(
   switch (result.kind) {
     case 'accepted':
       if (!result.repeated) wake([ROOT]);
+      if (!result.repeated && viewer.onBehalfBy !== null) {
+        const by = { userId: viewer.onBehalfBy, requestId };
+        const after = { jobs: result.jobIds.length, first: globalId('job', result.jobIds[0] as number) };
+        await directory.audit(by, 'submitOnBehalf', globalId('user', viewer.userId), null, after);
+      }
       return result;
     case 'key-reused':
       throw new ApiError(

@@ -16,6 +16,8 @@ export interface NewApiKey {
   expiresAt: number | null;
   /** The key of the same user with which it is made; null: none, or another user's. */
   madeBy?: number | null;
+  /** Whether requests with it may be on behalf of users: a trusted portal's. */
+  actsForUsers?: boolean;
 }
 
 /** The holder of a good key. */
@@ -25,6 +27,7 @@ export interface KeyHolder {
   role: UserRole;
   siteId: number | null;
   expiresAtMs: number | null;
+  actsForUsers: boolean;
 }
 
 /** Keys begin with it, so that they are recognized in logs and by scanners of secrets. */
@@ -35,7 +38,11 @@ const withoutHash = { omit: { hash: true } } as const;
 
 export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
-  createApiKey({ expiresAt, madeBy = null, ...key }: NewApiKey, actor: Actor, most = Infinity) {
+  createApiKey(
+    { expiresAt, madeBy = null, actsForUsers = false, ...key }: NewApiKey,
+    actor: Actor,
+    most = Infinity,
+  ) {
     return change(actor, 'createApiKey', async (tx, note): Promise<{ apiKey: ApiKeyRow; secret: string }> => {
       await lockUser(tx, key.userId);
       await userOf(tx, key.userId);
@@ -62,6 +69,7 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
       const data = {
         ...key,
         madeBy,
+        actsForUsers,
         prefix,
         hash: hashOf(secret),
         expiresAt: expiresAt === null ? null : instant(expiresAt),
@@ -101,14 +109,15 @@ UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM mad
       include: { user: { select: { role: true, active: true } }, site: { select: { removedAt: true } } },
     });
     if (key === null || !sameText(key.hash, hashOf(secret))) return null;
-    const { id: keyId, userId, siteId, expiresAt, revokedAt, lastUsedAt, user, site } = key;
+    const { id: keyId, userId, siteId, expiresAt, revokedAt, lastUsedAt, actsForUsers, user, site } = key;
     if (revokedAt !== null || (expiresAt !== null && expiresAt.getTime() <= now * 1000)) return null;
     if (!user.active || (site !== null && site.removedAt !== null)) return null;
     if (lastUsedAt === null || lastUsedAt.getTime() / 1000 < now - TOUCH_EVERY_S) {
       const data = { lastUsedAt: instant(now) };
       await prisma.apiKey.update({ where: { id: keyId }, data, select: { id: true } });
     }
-    return { keyId, userId, role: user.role, siteId, expiresAtMs: expiresAt?.getTime() ?? null };
+    const expiresAtMs = expiresAt?.getTime() ?? null;
+    return { keyId, userId, role: user.role, siteId, expiresAtMs, actsForUsers };
   },
 });
 
