@@ -26,6 +26,7 @@ import { createPrepare } from './operations.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
+import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
 import { createHttpServer } from './tls.js';
 import { isUnavailable } from './unavailable.js';
@@ -116,6 +117,7 @@ export function createApi(parts: ApiParts): Api {
     ...parts,
     limits,
     shares,
+    fits: createFit(queries),
     oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),

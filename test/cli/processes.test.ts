@@ -24,6 +24,23 @@ function separateProcesses(environment: () => Record<string, string>): void {
     rmSync(home, { recursive: true, force: true });
   });
 
+  it('say what to do about a database without tables, and end', async () => {
+    const empty = `empty_${process.pid}`;
+    await database.pool.query(`CREATE DATABASE ${empty}`);
+    const url = new URL(database.url);
+    url.pathname = `/${empty}`;
+    const env = { SWITCHYARD_HOME: home, DATABASE_URL: url.href, PORT: '0', ...environment() };
+    try {
+      for (const command of ['api', 'worker']) {
+        const { code, stderr } = await run([command], env);
+        expect(code).toBe(1);
+        expect(stderr).toContain('run `switchyard migrate`');
+      }
+    } finally {
+      await database.pool.query(`DROP DATABASE ${empty} WITH (FORCE)`);
+    }
+  });
+
   it('start after migrate, and run jobs', async () => {
     const env = { SWITCHYARD_HOME: home, DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment() };
     const migrated = await run(['migrate', '--json', '--site', 'here'], env);

@@ -248,10 +248,10 @@ describe('site cycle', () => {
       madeAt: 0,
     });
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 3 });
-    expect(made.starts.map(({ reason, explanation }) => describeStart(reason, explanation))).toEqual([
+    expect(made.starts.map(({ reason }) => describeStart(reason))).toEqual([
       'Head of the queue, resources free.',
-      'Backfilled; by its estimate it ends before the reservation of job 2.',
-      'Backfilled; it uses nothing that is reserved for job 2.',
+      'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
+      'Backfilled; it uses nothing that is reserved for a job ahead of it.',
     ]);
   });
 
@@ -269,7 +269,7 @@ describe('site cycle', () => {
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 1, WOULD_DELAY_RESERVATION: 1 });
     expect(whyWaiting(grid, 3, { now: 0, policy: EASY })).toMatchObject({
       code: 'WOULD_DELAY_RESERVATION',
-      message: 'It would fit now, but would delay the start reserved for job 2.',
+      message: 'It would fit now, but would delay the start that is reserved for a job ahead of it.',
       numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, earliestStart: 150 },
     });
     expect(whyWaiting(grid, 2, { now: 0, policy: EASY })).toMatchObject({

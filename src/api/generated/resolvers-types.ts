@@ -27,6 +27,8 @@ export type ErrorCode =
   | 'FORBIDDEN'
   /** A value is not acceptable. The message names the field, the value and what is accepted. */
   | 'BAD_USER_INPUT'
+  /** Nothing that is registered could ever run the job. The message names the nearest that could. */
+  | 'NEVER_FITS'
   /** There is no such object, or the key may not see it. */
   | 'NOT_FOUND'
   /** The object has been changed by someone else, or is in a state that does not allow this. */
@@ -749,8 +751,10 @@ export type WhyWaiting = {
   code: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind the reason, by name. */
+  /** The numbers behind the reason, by name; `reservedInS`: seconds until the start that is reserved for a job ahead of it. */
   numbers: Scalars['JSON']['output'];
+  /** When it is predicted to start, if all goes as estimated; null: that cannot be told. */
+  startsAt?: Maybe<Scalars['DateTime']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };
@@ -1656,6 +1660,8 @@ export type SubmitJobsInput = {
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
   /** From 1 to 10 000 jobs. */
   jobs: Array<JobInput>;
+  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  allowUnfit: Scalars['Boolean']['input'];
 };
 
 /** An error in one job of a submission. */
@@ -1704,6 +1710,8 @@ export type SubmitJobGroupInput = {
   count?: InputMaybe<Scalars['Int']['input']>;
   /** Any text unique for the user (also among `submitJobs`), at most 200 characters. A retry with the same key and payload returns the same group. */
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
+  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  allowUnfit: Scalars['Boolean']['input'];
 };
 
 /** The result of submitting a bulk group. */
@@ -3221,6 +3229,7 @@ export type WhyWaitingResolvers<ContextType = Context, ParentType extends Resolv
   code?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   numbers?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;
+  startsAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   wouldChange?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 

@@ -10,6 +10,7 @@ import {
   predictStart,
   promisesFrom,
   type SiteRanking,
+  type Waiting,
   waitingOnHold,
   whyWaiting,
 } from '../../core/index.js';
@@ -23,6 +24,7 @@ import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, PlacementModel } from '../models.js';
+import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
@@ -120,7 +122,7 @@ export function createExplainService(parts: ServiceParts) {
     };
   }
 
-  async function whyQueued(id: number, loaders: Loaders): Promise<WhyWaiting | null> {
+  async function whyQueued(id: number, loaders: Loaders): Promise<Waiting | null> {
     const { grid, explain } = await context(loaders);
     const place = grid.placeOf(id);
     if (place?.at === 'QUEUE') await takeInPromises(grid, place.siteId, explain, loaders);
@@ -163,10 +165,27 @@ export function createExplainService(parts: ServiceParts) {
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
     async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaiting | null> {
-      if (job.state === 'HELD') return waitingOnHold();
+      if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
-      return shares.explain(asker, () => whyQueued(job.id, asker.loaders));
+      return shares.explain(asker, async () => {
+        const why = await whyQueued(job.id, asker.loaders);
+        return why && shownTo(asker.viewer, why, now());
+      });
     },
+  };
+}
+
+/** Instants as times, and no job that may be another user's. */
+function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaiting {
+  const { earliestStart, reservedAt, reservedJob, ...rest } = numbers;
+  return {
+    ...why,
+    numbers: {
+      ...rest,
+      ...(reservedAt !== undefined && { reservedInS: Math.round((reservedAt - now) * 1000) / 1000 }),
+      ...(reservedJob !== undefined && handlesAll(viewer) && { reservedJob }),
+    },
+    startsAt: earliestStart === undefined ? null : new Date(Math.min(earliestStart * 1000, LATEST_MS)),
   };
 }
 

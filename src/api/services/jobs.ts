@@ -32,7 +32,7 @@ import { actor, type ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
 export function createJobsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
+  const { store, queries, limits, fits, now } = parts;
 
   async function submitJobs(
     viewer: Viewer,
@@ -54,8 +54,13 @@ export function createJobsService(parts: ServiceParts) {
     const fault = (one: Fault): void => {
       if (errors.length < MAX.faults) errors.push({ index, ...one });
     };
+    // A retry was accepted when it came first.
+    const judge = input.allowUnfit || isRetry ? null : await fits();
     for (const job of input.jobs) {
+      const faults = errors.length;
       jobs[index] = newJob(job, context, fault);
+      const unfit = errors.length === faults ? judge?.(jobs[index] as NewJob) : null;
+      if (unfit) fault(unfit);
       index++;
     }
     if (errors.length > 0) return { ids: [], repeated: false, errors };

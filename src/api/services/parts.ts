@@ -9,6 +9,7 @@ import type { Store } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
 import type { Shares } from '../work/shares.js';
+import type { Fit } from './fit.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
@@ -23,6 +24,8 @@ export interface ServiceParts {
   wake: Wake;
   limits: Limits;
   shares: Shares;
+  /** Whether anything could ever run a job, by what is registered now. */
+  fits(): Promise<Fit>;
   /** The identity provider that is believed; null: none. */
   oidcIssuer: string | null;
   /** Epoch seconds. */
