@@ -1,5 +1,5 @@
-/** The root's cycle: jobs that the root holds move to sites, and under DIANA between their meta-queues and on to their local queues. */
-import { dispatchCycle, ReasonCode, type SiteEntry } from '../core/index.js';
+/** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
+import { dispatchCycle, given, returnsFromMeta } from '../core/index.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 
 /** Runs until nothing is left to move, or the bound on rounds. Throws what the store throws. */
@@ -37,9 +37,8 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
 
     // 5. Wake the sites that were given jobs. A meta-queue is no business of the site's: it concerns this cycle's next round.
     const accepted = new Set(outcome.accepted);
-    const given = new Set<number>();
-    for (const move of plan.moves) if (move.queue === 'LOCAL' && accepted.has(move.jobId)) given.add(move.to);
-    if (given.size > 0) await tools.wake([...given]);
+    const sites = given(plan.moves.filter(({ jobId }) => accepted.has(jobId)));
+    if (sites.size > 0) await tools.wake([...sites]);
 
     if (refused === 0 && !plan.truncated) return;
   }
@@ -48,34 +47,19 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
   else await tools.wake(['root']);
 }
 
-/** Takes back what waits in the meta-queues of sites that are not up, or in any under a policy that has none. How many jobs. */
+/** Takes back what waits in meta-queues that nobody serves. How many jobs. */
 async function takeBack(cycle: Cycle, tools: CycleTools): Promise<number> {
   const { store, limits } = tools;
   const { grid, policy } = tools.mirror;
   const context = cycle.context(policy.version, tools.now());
-  const served = policy.document.dispatch.kind === 'diana';
   let taken = 0;
-  for (const { site, meta } of grid.sites) {
-    if (meta.length === 0 || (served && site.state === 'UP')) continue;
-    const limit = limits.maxTakenBack - taken;
-    if (limit === 0) break;
+  for (const { siteId, reason, jobIds } of returnsFromMeta(grid, policy.document, limits.maxTakenBack)) {
+    const up = grid.siteEntry(siteId).site.state === 'UP';
     const back = await cycle.phase('take-back', () =>
-      site.state === 'UP'
-        ? store.returnJobs(site.id, firstOf(meta, limit), ReasonCode.NO_META_QUEUES, context)
-        : store.takeBack(site.id, context, limit),
+      up ? store.returnJobs(siteId, jobIds, reason, context) : store.takeBack(siteId, context, jobIds.length),
     );
     taken += back.length;
   }
   cycle.add('takenBack', taken);
   return taken;
-}
-
-/** Jobs of a meta-queue, at most so many. */
-function firstOf(meta: SiteEntry['meta'], limit: number): number[] {
-  const ids: number[] = [];
-  for (const { job } of meta.items()) {
-    if (ids.length === limit) break;
-    ids.push(job.id);
-  }
-  return ids;
 }

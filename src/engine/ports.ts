@@ -1,10 +1,9 @@
 /** What the engine needs of the other rooms, as small as it is: the composition root hands in the real things. */
-import type { Grid } from '../core/index.js';
+import type { Grid, SchedulerId } from '../core/index.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { Policy } from '../store/store.js';
 
-/** One scheduler of the tree: the root, or the site of this id. */
-export type Scheduler = 'root' | number;
+export type Scheduler = SchedulerId;
 
 /**
  * Notes that these schedulers have something to look at. Resolves as soon as that is noted in this process; it never

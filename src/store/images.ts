@@ -1,5 +1,5 @@
 /** The arrays that the statements of sql/grid.ts answer, as objects of the core's model. */
-import type { PromisesImage, Room } from '../core/local/conservative.js';
+import type { PromisedRoom, PromisesImage } from '../core/local/policy.js';
 import type {
   Allocation,
   Dataset,
@@ -112,7 +112,7 @@ export function reservationFromArray(a: ReservationArray): Reservation {
 
 /** As it is stored. */
 export type PromisesArray = [
-  room: [runs: number, cpus: number, memoryMb: number, copies: Room['copies']],
+  room: [runs: number, cpus: number, memoryMb: number, copies: PromisedRoom['copies']],
   jobs: [
     jobId: number,
     at: number,

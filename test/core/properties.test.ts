@@ -96,8 +96,11 @@ describe('safety', () => {
             return;
           }
           const job = w.atSite.get(reservation.jobId)?.job as Job;
-          const heads = started(w, plan).filter((_, i) => plan.starts[i]?.reason === 'HEAD');
-          const runs = [...w.running.values(), ...heads];
+          // Decided before the reservation was made.
+          const before = started(w, plan).filter((_, i) =>
+            ['HEAD', 'FITTED_OUT_OF_TURN'].includes(plan.starts[i]?.reason as string),
+          );
+          const runs = [...w.running.values(), ...before];
           for (const { run } of runs) {
             const at = Math.max(w.now, run.plannedEnd);
             if (at < reservation.at) expect(fits(w, job, plan.siteId, runs, at)).toBe(false);

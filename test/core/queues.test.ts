@@ -310,10 +310,10 @@ describe('against a plain reading of the rules', () => {
       id: site.id,
       queued: queue.length,
       running: resources.runs.length,
-      machines: resources.machines.map((m) => ({
-        cpus: m.freeCpus,
-        memoryMb: m.freeMemoryMb,
-        all: m.machine,
+      machines: resources.machines.map(({ machine: all }, i) => ({
+        cpus: resources.free.cpus[i] as number,
+        memoryMb: resources.free.memoryMb[i] as number,
+        all,
       })),
     }));
     type Site = (typeof sites)[number];

@@ -92,7 +92,7 @@ describe('local policies where nobody knows when runs end', () => {
     { kind: 'hybrid', reservations: 2 },
   ])('$kind serves the head only, and reserves nothing', (local) => {
     const made = plan(crowded(), 2, policyWith('NONE', local));
-    expect(made).toMatchObject({ starts: [], reservation: null, promises: null });
+    expect(made).toMatchObject({ starts: [], reservation: null, memory: null });
   });
 
   it('First Fit goes past what does not fit, until that has waited too long', () => {

@@ -1,11 +1,16 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY, parsePolicy, type SharedLicenseHolders } from '../../src/core/index.js';
+import {
+  Agenda,
+  DEFAULT_POLICY,
+  parsePolicy,
+  stranded,
+  waiting as waitingSchedulers,
+} from '../../src/core/index.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
-import { strandedJobs, waitingSchedulers } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { MemoryStore } from '../../src/store/memory.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -21,7 +26,7 @@ class Bench {
   readonly wokenLater: Scheduler[] = [];
   /** By site: when it is to be woken. */
   readonly alarms = new Map<number, number>();
-  private readonly holders: SharedLicenseHolders = new Map();
+  private readonly agenda = new Agenda();
   private readonly tools: CycleTools;
 
   /** `meddle` sees each call of the engine to the store before it is carried out. */
@@ -82,7 +87,7 @@ class Bench {
   }
 
   runSite(siteId: number): Promise<void> {
-    return runSite(new Cycle('site', this.tools), this.tools, siteId, this.holders);
+    return runSite(new Cycle('site', this.tools), this.tools, siteId, this.agenda);
   }
 
   /** The root's cycle and the site's. */
@@ -363,18 +368,22 @@ describe('a site cycle', () => {
   });
 });
 
-test('a job is stranded when its site can no longer run it and another can', async () => {
+test('a job goes back when its site can no longer run it and another can', async () => {
   const bench = new Bench();
   const a = await bench.site('a', 1);
   await bench.submit(3);
   await bench.dispatch();
   bench.store.setMachineState(1, 'DOWN');
   await bench.runSite(a);
-  expect(strandedJobs(bench.grid(), 10)).toEqual([]);
-  await bench.site('b', 1);
+  expect(stranded(bench.grid(), 10)).toEqual([]);
+  await bench.runSite(await bench.site('b', 1));
+  expect(stranded(bench.grid(), 2)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2] }]);
+  expect(stranded(bench.grid(), 10)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2, 3] }]);
+  expect(bench.states()).toEqual({ DISPATCHED: 3 });
+  bench.woken.length = 0;
   await bench.runSite(a);
-  expect(strandedJobs(bench.grid(), 2)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2] }]);
-  expect(strandedJobs(bench.grid(), 10)).toEqual([
-    { siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2, 3] },
-  ]);
+  expect(bench.states()).toEqual({ QUEUED: 3 });
+  expect(bench.woken).toEqual(['root']);
+  await bench.dispatch();
+  expect(bench.states()).toEqual({ DISPATCHED: 3 });
 });

@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   DataCatalog,
   type Dataset,
-  type DianaPolicy,
   type Job,
   type Link,
   type LocalPolicy,
@@ -227,7 +226,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
 }
 
 /** No job moves on from a site to which it has migrated within the hold-off. */
-function checkHoldOff(metaMoves: readonly MetaMove[], { holdOffS }: DianaPolicy): void {
+function checkHoldOff(metaMoves: readonly MetaMove[], { holdOffS }: { holdOffS: number }): void {
   const last = new Map<number, number>();
   for (const { jobId, from, at } of metaMoves) {
     if (from === null) continue;

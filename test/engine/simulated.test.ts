@@ -157,8 +157,10 @@ async function decidesAlike(
 
   expect(live.starts).toHaveLength(count);
   const siteOf = new Map(simulation.map(({ jobId, siteId }) => [jobId, siteId]));
-  // In their order where the root sends every job on at once.
-  const expected = list.map((_submitted, i) => [i + 1, siteOf.get(i + 1)]);
+  // In their order where the root sends every job on at once: of those of one instant, boosted ones first.
+  const order = list.map(({ at, job }, i) => ({ id: i + 1, at, boost: job.boost }));
+  if (policy.dispatch.kind === 'two-level') order.sort((a, b) => a.at - b.at || b.boost - a.boost);
+  const expected = order.map(({ id }) => [id, siteOf.get(id)]);
   const moves = policy.dispatch.kind === 'two-level' ? live.moves : [...live.moves].sort(([a], [b]) => a - b);
   expect(moves).toEqual(expected);
   // Sites that look at one instant have no order among them.

@@ -4,7 +4,7 @@
  *
  * It may be several processes, each with a mirror of its own that is lost now and then: which of them runs a cycle is drawn.
  */
-import type { RandomStream, SharedLicenseHolders } from '../../src/core/index.js';
+import { Agenda, type RandomStream } from '../../src/core/index.js';
 import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import type { Scheduler } from '../../src/engine/ports.js';
@@ -77,7 +77,7 @@ export class VirtualService {
   private readonly alarms = new Map<string, { siteId: number; at: number }>();
   private readonly cursors = new Map<number, string | null>();
   private ends: { at: number; siteId: number; report: RunReport }[] = [];
-  private readonly tools: { tools: CycleTools; holders: SharedLicenseHolders }[];
+  private readonly tools: { tools: CycleTools; agenda: Agenda }[];
 
   constructor(
     private readonly store: Store,
@@ -122,7 +122,7 @@ export class VirtualService {
     }
   }
 
-  private process(number: number): { tools: CycleTools; holders: SharedLicenseHolders } {
+  private process(number: number): { tools: CycleTools; agenda: Agenda } {
     const wake = (schedulers: readonly Scheduler[]) => {
       for (const scheduler of schedulers) this.woken.add(scheduler);
     };
@@ -144,7 +144,7 @@ export class VirtualService {
       now: () => this.now,
       nameCycle: (kind) => `${kind}-${number}-${++cycles}`,
     };
-    return { tools, holders: new Map() };
+    return { tools, agenda: new Agenda() };
   }
 
   /** The store, with an ear for what is decided. */
@@ -195,10 +195,10 @@ export class VirtualService {
       if (scheduler === undefined) return;
       turn = 'sites';
       this.woken.delete(scheduler);
-      const { tools, holders } = this.anyProcess();
+      const { tools, agenda } = this.anyProcess();
       if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
       else {
-        await runSite(new Cycle('site', tools), tools, scheduler, holders).catch((error) => {
+        await runSite(new Cycle('site', tools), tools, scheduler, agenda).catch((error) => {
           if (error !== LOST) throw error;
           // As the engine does, some time later.
           this.woken.add(scheduler);
@@ -208,7 +208,7 @@ export class VirtualService {
     }
   }
 
-  private anyProcess(): { tools: CycleTools; holders: SharedLicenseHolders } {
+  private anyProcess(): { tools: CycleTools; agenda: Agenda } {
     const { processes, tools } = this;
     if (processes === null) return tools[0] as (typeof tools)[number];
     const { count, forgets, random } = processes;

@@ -1,5 +1,6 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { JobHistory } from '../../src/core/data/history.js';
 import { type Actor, type Change, Directory, MEASUREMENTS_KEPT } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
@@ -401,7 +402,7 @@ describe('what runs have shown', () => {
     for (const application of ['c', 'd', 'c', 'e']) {
       await runs(application, [1]);
       await mirror.sync();
-      sizes.push(mirror.grid.history.size);
+      sizes.push(mirror.grid.index(JobHistory).size);
     }
     expect(sizes).toEqual([100_003, 100_004, 100_002, 100_003]);
   });
