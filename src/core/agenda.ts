@@ -18,9 +18,7 @@ import type { Policy } from './policy.js';
 import { ReasonCode } from './reasons.js';
 import { EligibleSites, whyNotUp } from './resources/eligibility.js';
 import { LicenseRequests } from './resources/license-requests.js';
-
-/** One scheduler of the tree: the root, whose cycle serves the meta-queues, too, or the local one of the site of this id. */
-export type SchedulerId = 'root' | number;
+import { ROOT, type Scheduler } from './scheduler.js';
 
 /** Jobs that go back to the root, all from one queue and for one reason. */
 export interface Return {
@@ -29,7 +27,7 @@ export interface Return {
   jobIds: number[];
 }
 
-export const everybody = ({ sites }: Grid): SchedulerId[] => ['root', ...sites.map(({ site }) => site.id)];
+export const everybody = ({ sites }: Grid): Scheduler[] => [ROOT, ...sites.map(({ site }) => site.id)];
 
 /** Sites whose local queues were given jobs. */
 export const given = (moves: readonly Move[]): Set<number> =>
@@ -43,8 +41,8 @@ export function rootHasJobs({ root, sites }: Grid): boolean {
 }
 
 /** Schedulers that hold jobs which wait. */
-export function waiting(grid: Grid): SchedulerId[] {
-  const found: SchedulerId[] = rootHasJobs(grid) ? ['root'] : [];
+export function waiting(grid: Grid): Scheduler[] {
+  const found: Scheduler[] = rootHasJobs(grid) ? [ROOT] : [];
   for (const { site, queue } of grid.sites) if (queue.length > 0) found.push(site.id);
   return found;
 }
@@ -143,11 +141,11 @@ export class Agenda {
   }
 
   /** Who must look after a site has. */
-  afterSite(grid: Grid, look: SiteLook): SchedulerId[] {
-    const found: SchedulerId[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
+  afterSite(grid: Grid, look: SiteLook): Scheduler[] {
+    const found: Scheduler[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
     const { entry, queueLimit, started } = look;
     if (queueLimit !== null && (started > 0 || entry.queue.length < Math.max(1, queueLimit))) {
-      if (grid.root.length + entry.meta.length > 0) found.push('root');
+      if (grid.root.length + entry.meta.length > 0) found.push(ROOT);
     }
     return found;
   }

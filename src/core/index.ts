@@ -7,7 +7,6 @@ export {
   returnsFrom,
   returnsFromMeta,
   rootHasJobs,
-  type SchedulerId,
   sameToOthers,
   stranded,
   waiting,
@@ -53,4 +52,5 @@ export * from './model.js';
 export * from './policy.js';
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
+export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';

@@ -1,5 +1,5 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
-import { dispatchCycle, given, returnsFromMeta } from '../core/index.js';
+import { dispatchCycle, given, ROOT, returnsFromMeta } from '../core/index.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 
 /** Runs until nothing is left to move, or the bound on rounds. Throws what the store throws. */
@@ -43,8 +43,8 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
     if (refused === 0 && !plan.truncated) return;
   }
   // Refused to the last, something keeps changing: pause. Else there is simply more to move.
-  if (refused > 0) tools.wakeLater(['root'], limits.refusedPauseMs);
-  else await tools.wake(['root']);
+  if (refused > 0) tools.wakeLater([ROOT], limits.refusedPauseMs);
+  else await tools.wake([ROOT]);
 }
 
 /** Takes back what waits in meta-queues that nobody serves. How many jobs. */

@@ -5,7 +5,7 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
-import { Agenda, waiting } from '../core/index.js';
+import { Agenda, ROOT, type Scheduler, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
@@ -16,7 +16,6 @@ import {
   type EngineMetrics,
   type GridMirror,
   SCHEDULER_LABEL,
-  type Scheduler,
   type Wake,
 } from './ports.js';
 import type { CycleTask, QueueConnection } from './queue.js';
@@ -123,7 +122,7 @@ export function createEngine(parts: {
     await perform({ kind: 'dispatch' });
     if (stopped()) return;
     for (const scheduler of waiting(mirror.grid)) {
-      if (scheduler !== 'root' && !stopped()) await perform({ kind: 'site', siteId: scheduler });
+      if (scheduler !== ROOT && !stopped()) await perform({ kind: 'site', siteId: scheduler });
     }
   }
 
@@ -188,4 +187,4 @@ function cycleTools(parts: {
 }
 
 const schedulerOf = (task: CycleTask): Scheduler | null =>
-  task.kind === 'dispatch' ? 'root' : task.kind === 'site' ? task.siteId : null;
+  task.kind === 'dispatch' ? ROOT : task.kind === 'site' ? task.siteId : null;

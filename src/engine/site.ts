@@ -8,6 +8,7 @@ import {
   promisesFrom,
   queueLimitOf,
   type Reservation,
+  ROOT,
   type SiteEntry,
   type Start,
   sameToOthers,
@@ -106,7 +107,7 @@ async function takeBack(cycle: Cycle, tools: CycleTools, entry: SiteEntry, agend
     taken += back.length;
   }
   cycle.add('takenBack', taken);
-  if (taken > 0) await tools.wake(['root']);
+  if (taken > 0) await tools.wake([ROOT]);
   return taken > 0;
 }
 

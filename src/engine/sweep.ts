@@ -1,5 +1,5 @@
 /** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, stranded jobs, old data. */
-import { stranded, waiting } from '../core/index.js';
+import { ROOT, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
 
@@ -51,7 +51,7 @@ export class Sweeper {
       }),
     );
     for (const [name, count] of Object.entries(swept)) if (typeof count === 'number') cycle.add(name, count);
-    if (swept.touched.length > 0) await this.tools.wake(swept.touched.map((id) => id ?? 'root'));
+    if (swept.touched.length > 0) await this.tools.wake(swept.touched.map(schedulerOf));
 
     if (now - this.wokenAt >= timers.cycleS) {
       this.wokenAt = now;
@@ -80,7 +80,7 @@ export class Sweeper {
     for (const { siteId, reason, jobIds } of stranded(mirror.grid, limits.maxTakenBack)) {
       const returned = await store.returnJobs(siteId, jobIds, reason, context);
       cycle.add('returned', returned.length);
-      if (returned.length > 0) await this.tools.wake(['root']);
+      if (returned.length > 0) await this.tools.wake([ROOT]);
     }
   }
 

@@ -35,11 +35,12 @@ import {
   type Policy,
   queueLimitOf,
   type Return,
+  ROOT,
   type Run,
   type RunAverages,
   returnsFromMeta,
   rootHasJobs,
-  type SchedulerId,
+  type Scheduler,
   Shares,
   type Site,
   type SiteContext,
@@ -412,10 +413,10 @@ class Simulation {
     this.concerned[this.concernedCount++] = site;
   }
 
-  private wake(schedulers: readonly SchedulerId[]): void {
+  private wake(schedulers: readonly Scheduler[]): void {
     for (let i = 0; i < schedulers.length; i++) {
-      const scheduler = schedulers[i] as SchedulerId;
-      if (scheduler === 'root') this.rootConcerned = true;
+      const scheduler = schedulers[i] as Scheduler;
+      if (scheduler === ROOT) this.rootConcerned = true;
       else this.concern(this.site(scheduler));
     }
   }

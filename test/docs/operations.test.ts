@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, dispatchPolicySchema, localPolicySchema } from '../../src/core/policy.js';
-import { LIMIT_VARIABLES, VARIABLES } from '../../src/platform/config.js';
+import { VARIABLES } from '../../src/platform/config.js';
+import { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { tableUnder } from './markdown.js';
 
@@ -14,6 +15,11 @@ describe('docs/operations.md', () => {
   ])('%s: the table of the code', (heading, variables) => {
     const expected = Object.values(variables).map((one) => [one.name, one.default ?? '', one.meaning]);
     expect(tableUnder(operations, heading)).toEqual(expected);
+  });
+
+  it('has the limits that cannot be set', () => {
+    const expected = Object.values(FIXED_LIMITS).map(({ max, meaning }) => [shownLimit(max), meaning]);
+    expect(tableUnder(operations, 'Fixed limits')).toEqual(expected);
   });
 
   it('has every field of the default policy, with its value', () => {

@@ -7,14 +7,14 @@ import {
   stranded,
   waiting as waitingSchedulers,
 } from '../../src/core/index.js';
+import { ROOT, type Scheduler } from '../../src/core/scheduler.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
-import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { MemoryStore } from '../../src/store/memory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
+import { MemoryStore } from '../store/memory.js';
 import { ended, newJob, T0 } from '../store/world.js';
 import { quietLog } from './support.js';
 
@@ -124,7 +124,7 @@ describe('a dispatch cycle', () => {
     await bench.submit(10);
     await bench.dispatch();
     expect(bench.states()).toEqual({ QUEUED: 4, DISPATCHED: 6 });
-    expect(bench.woken).toEqual([a, a, a, 'root']);
+    expect(bench.woken).toEqual([a, a, a, ROOT]);
   });
 
   test('does nothing to what the truth has moved on, and plans the rest again', async () => {
@@ -163,7 +163,7 @@ describe('a dispatch cycle', () => {
     await bench.submit(3);
     await bench.dispatch();
     expect(plans).toBe(3);
-    expect(bench.wokenLater).toEqual(['root']);
+    expect(bench.wokenLater).toEqual([ROOT]);
     expect(bench.woken).toEqual([]);
   });
 });
@@ -198,7 +198,7 @@ describe('a dispatch cycle under DIANA', () => {
     await bench.dispatch();
     expect(bench.woken).toEqual([a]);
     // The slow timer does not forget the meta-queue, which the root's cycle serves.
-    expect(waitingSchedulers(bench.grid())).toEqual(['root', a]);
+    expect(waitingSchedulers(bench.grid())).toEqual([ROOT, a]);
   });
 
   test('empties the meta-queue of a site that is not up, bound by bound', async () => {
@@ -207,7 +207,7 @@ describe('a dispatch cycle under DIANA', () => {
     bench.woken.length = 0;
     await bench.dispatch();
     expect(waiting(bench)).toMatchObject({ 'QUEUED null': 4 });
-    expect(bench.woken).toEqual(['root']);
+    expect(bench.woken).toEqual([ROOT]);
     await bench.dispatch();
     expect(waiting(bench)).toEqual({ 'QUEUED null': 5 });
   });
@@ -306,7 +306,7 @@ describe('a site cycle', () => {
     bench.woken.length = 0;
     await bench.runSite(a);
     expect(bench.states()).toEqual({ QUEUED: 5 });
-    expect(bench.woken).toEqual(['root', 'root', 'root']);
+    expect(bench.woken).toEqual([ROOT, ROOT, ROOT]);
   });
 
   test('wakes the root when it has room again, if the policy holds jobs there, and only then', async () => {
@@ -321,15 +321,15 @@ describe('a site cycle', () => {
     await bench.submit(5);
     await bench.dispatch();
     expect(bench.states()).toEqual({ DISPATCHED: 2, QUEUED: 3 });
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
     expect(bench.states()).toEqual({ ASSIGNED: 2, QUEUED: 3 });
 
     await bench.store.reportRuns(a, [ended(1, 1)], 3);
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
     await bench.dispatch();
     expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1, DISPATCHED: 1, QUEUED: 2 });
     await bench.store.cancel({ ids: [3], ownedBy: null, limit: 1 }, T0, 'CANCELLED_BY_USER');
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
 
     // Full queues ask for nothing, nor do sites of a policy that sends jobs on at once.
     await bench.dispatch();
@@ -383,7 +383,7 @@ test('a job goes back when its site can no longer run it and another can', async
   bench.woken.length = 0;
   await bench.runSite(a);
   expect(bench.states()).toEqual({ QUEUED: 3 });
-  expect(bench.woken).toEqual(['root']);
+  expect(bench.woken).toEqual([ROOT]);
   await bench.dispatch();
   expect(bench.states()).toEqual({ DISPATCHED: 3 });
 });

@@ -4,10 +4,11 @@
  *
  * It may be several processes, each with a mirror of its own that is lost now and then: which of them runs a cycle is drawn.
  */
+
 import { Agenda, type RandomStream } from '../../src/core/index.js';
+import { ROOT, type Scheduler, schedulerOf } from '../../src/core/scheduler.js';
 import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
-import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -43,7 +44,7 @@ export const submission =
   (userId: number, ...jobs: NewJob[]): Happening['happens'] =>
   async (store, now) => {
     await store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs, now });
-    return ['root'];
+    return [ROOT];
   };
 
 /** Processes that share a store. */
@@ -189,14 +190,14 @@ export class VirtualService {
 
   /** Round by round, as the simulator does: the root if it is woken, then the sites, until nobody is. */
   private async settle(): Promise<void> {
-    for (let turn: 'root' | 'sites' = 'root'; ; ) {
-      const site = [...this.woken].find((one) => one !== 'root');
-      const scheduler = this.woken.has('root') && (turn === 'root' || site === undefined) ? 'root' : site;
+    for (let turn: typeof ROOT | 'sites' = ROOT; ; ) {
+      const site = [...this.woken].find((one) => one !== ROOT);
+      const scheduler = this.woken.has(ROOT) && (turn === ROOT || site === undefined) ? ROOT : site;
       if (scheduler === undefined) return;
       turn = 'sites';
       this.woken.delete(scheduler);
       const { tools, agenda } = this.anyProcess();
-      if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
+      if (scheduler === ROOT) await runDispatch(new Cycle('dispatch', tools), tools);
       else {
         await runSite(new Cycle('site', tools), tools, scheduler, agenda).catch((error) => {
           if (error !== LOST) throw error;
@@ -236,6 +237,6 @@ export class VirtualService {
 
   private async report(siteId: number, reports: RunReport[]): Promise<void> {
     const { touched } = await this.store.reportRuns(siteId, reports, 3);
-    for (const scheduler of touched) this.woken.add(scheduler ?? 'root');
+    for (const scheduler of touched) this.woken.add(schedulerOf(scheduler));
   }
 }

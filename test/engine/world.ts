@@ -1,10 +1,11 @@
 /** A small grid on a real Postgres, with engines and agents that live in the test. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/index.js';
+import { ROOT, schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine, type EngineConfig, type Wake } from '../../src/engine/index.js';
 import type { QueueConnection } from '../../src/engine/queue.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { type Change, Directory } from '../../src/store/directory.js';
+import { type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
@@ -39,8 +40,8 @@ export class World {
     readonly url: string,
     readonly database: Database,
   ) {
-    this.store = new PostgresStore(database.prisma);
-    this.directory = new Directory(database.prisma);
+    this.store = new PostgresStore(database);
+    this.directory = openDirectory(database);
   }
 
   static async open(
@@ -95,7 +96,7 @@ export class World {
   /** As a process of its own would have it: own pool, mirror and queue. */
   async engine(queueConnection: QueueConnection, config: Partial<EngineConfig> = {}): Promise<Engine> {
     const database = open(this.url, 'engine');
-    const store = new PostgresStore(database.prisma);
+    const store = new PostgresStore(database);
     const mirror = new Mirror(store);
     const engine = createEngine({
       store,
@@ -186,7 +187,7 @@ export class InlineAgent {
         heartbeatAt = nowMs;
         const revived = await store.heartbeat(siteId, machines, nowMs / 1000);
         await store.processSeen('test-api', 'api', nowMs / 1000);
-        if (revived.length > 0) await this.wake(['root', siteId]);
+        if (revived.length > 0) await this.wake([ROOT, siteId]);
       }
       const batch = await store.assignments(siteId, cursor, 10_000);
       cursor = batch.cursor;
@@ -211,7 +212,7 @@ export class InlineAgent {
       }
       if (reports.length > 0) {
         const { touched } = await store.reportRuns(siteId, reports, 3);
-        await this.wake(touched.map((scheduler) => scheduler ?? 'root'));
+        await this.wake(touched.map(schedulerOf));
       } else await sleep(25);
     }
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobFilter } from '../../src/store/job-filter.js';
 import type { Database } from '../../src/store/pool.js';
-import { type JobFilter, type JobPage, Queries } from '../../src/store/queries.js';
+import { type JobPage, Queries } from '../../src/store/queries.js';
 import type { JobRow } from '../../src/store/rows.js';
 import { withDatabase } from '../support/database.js';
 import {
@@ -33,7 +34,7 @@ let ids: number[];
 
 beforeAll(async () => {
   database = openTestDatabase(test.url);
-  queries = new Queries(database.prisma);
+  queries = new Queries(database);
   world = await postgresWorld(database, test.pool);
   ann = await world.addUser('ann', 'GOLD', { limit: 100, periodS: 60 });
   bob = await world.addUser('Bob');

@@ -1,5 +1,4 @@
 /** Dry runs and explanations: what the schedulers would do, asked of the same functions that do it. */
-
 import {
   type Job as CoreJob,
   type ExplainContext,
@@ -17,7 +16,7 @@ import {
 } from '../../core/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
-import { schedulersJob } from '../../store/rules.js';
+import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
@@ -84,7 +83,7 @@ export function createExplainService(parts: ServiceParts) {
     if (isTerminal(row.state) || isLive(row.state)) {
       throw new ApiError(
         'CONFLICT',
-        `${globalId('job', row.id)} is ${row.state}: it has been placed already`,
+        `${globalId('job', row.id)} is ${row.state}: it has already been started or has ended`,
       );
     }
     const { grid, version, explain } = await context();
@@ -92,11 +91,11 @@ export function createExplainService(parts: ServiceParts) {
     const place = grid.placeOf(row.id);
     if (known === null || place === null || place.at === 'ROOT') {
       return atRoot(
-        known ?? schedulersJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row),
+        known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null }),
       );
     }
     if (place.at === 'RUNNING')
-      throw new ApiError('CONFLICT', `${globalId('job', row.id)} has started meanwhile`);
+      throw new ApiError('CONFLICT', `${globalId('job', row.id)} has just been started`);
     // It is in a queue: its place is decided, the ranking is what it would be today.
     const start = await startAt(grid, place.siteId, known, explain);
     return {
@@ -118,7 +117,15 @@ export function createExplainService(parts: ServiceParts) {
           const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
-          return atRoot(schedulersJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));
+          const { userId } = viewer;
+          const of = {
+            id: NO_JOB,
+            userId,
+            userClass: await userClass(userId),
+            submittedAt: now(),
+            groupId: null,
+          };
+          return atRoot(submittedJob(made, of));
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);

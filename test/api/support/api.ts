@@ -1,13 +1,14 @@
 /** A whole API over a database of the test file's own: real HTTP, real WebSockets, real Postgres. */
-
 import { type Client, createClient } from 'graphql-ws';
 import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
-import { type ApiConfig, DEFAULT_LIMITS } from '../../../src/api/config.js';
+import type { ApiConfig } from '../../../src/api/config.js';
 import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
+import type { Scheduler } from '../../../src/core/scheduler.js';
+import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
-import { Directory } from '../../../src/store/directory.js';
+import { openDirectory } from '../../../src/store/directory.js';
 import { EventFeed } from '../../../src/store/feed.js';
 import { Mirror } from '../../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../../src/store/pool.js';
@@ -38,7 +39,7 @@ export interface TestApi {
   /** A key of the administrator that the installation has made. */
   readonly adminKey: string;
   /** Schedulers woken since it was last emptied. */
-  readonly wakes: ('root' | number)[];
+  readonly wakes: Scheduler[];
   /** What the log says, line by line. */
   readonly log: string[];
   /** One request. Answers of every kind are returned; throws only when there is none. */
@@ -63,7 +64,7 @@ export const unique = (stem: string): string => `${stem}-${++names}`;
 export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => config): TestApi {
   const db = withDatabase();
   const log: string[] = [];
-  const wakes: ('root' | number)[] = [];
+  const wakes: Scheduler[] = [];
   const clients: Client[] = [];
   let database: Database;
   let feed: EventFeed;
@@ -80,11 +81,10 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       statementTimeoutMs: 30_000,
       applicationName: 'test-api',
     });
-    const { prisma } = database;
-    const directory = new Directory(prisma);
+    const directory = openDirectory(database);
     const { adminId } = await directory.bootstrap();
-    const store = new PostgresStore(prisma);
-    const queries = new Queries(prisma);
+    const store = new PostgresStore(database);
+    const queries = new Queries(database);
     feed = new EventFeed(queries, { url: db.url });
     await feed.start();
     const destination = { write: (line: string) => void log.push(line) };

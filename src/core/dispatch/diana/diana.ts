@@ -170,11 +170,11 @@ class DianaPass implements DispatchPass {
     const changes: string[] = [];
     if (standing.userJobs > 1)
       changes.push(
-        "Its user's other jobs leave the meta-queues, or the user's quota is raised: its priority rises.",
+        "Other jobs of its user leave the meta-queues, or the user's quota is raised, which raises its priority.",
       );
-    if (heldOff) changes.push('The hold-off after its migration ends: it can be exported again.');
+    if (heldOff) changes.push('The hold-off after its migration ends: then it may migrate again.');
     else if (congested)
-      changes.push('A peer has fewer jobs ahead of its group and costs less: the group is exported.');
+      changes.push('Another site has fewer jobs ahead of it and costs less: then it migrates there.');
     return { code: ReasonCode.META_QUEUE, numbers, changes };
   }
 

@@ -1,0 +1,36 @@
+/** `JobFilter` as clients give it, checked for lists, actions and subscriptions alike. */
+import { MAX } from '../../platform/limits.js';
+import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
+import { atMost, text } from '../check.js';
+import type { JobFilter } from '../generated/resolvers-types.js';
+import { type IdType, localId } from '../ids.js';
+
+/** The conditions that are given. `field`: where they stand, for the message of BAD_USER_INPUT or LIMIT_EXCEEDED. */
+export function jobFilter(field: string, given: JobFilter | null): StoredFilter {
+  const id = (name: 'site' | 'user' | 'group', type: IdType): number | undefined =>
+    mapped(given?.[name], (value) => localId(type, value, `${field}.${name}`));
+  const name = (of: 'application' | 'groupName'): string | undefined =>
+    mapped(given?.[of], (value) => text(`${field}.${of}`, value, MAX.nameChars));
+  const time = (
+    of: 'submittedAfter' | 'submittedBefore' | 'endedAfter' | 'endedBefore',
+  ): number | undefined => mapped(given?.[of], (date) => date.getTime() / 1000);
+  const conditions = {
+    ids: mapped(given?.ids, (ids) =>
+      atMost(`${field}.ids`, ids, MAX.filterIds).map((one) => localId('job', one, `${field}.ids`)),
+    ),
+    states: mapped(given?.states, (states) => [...new Set(states)]),
+    siteId: id('site', 'site'),
+    userId: id('user', 'user'),
+    application: name('application'),
+    groupName: name('groupName'),
+    groupId: id('group', 'group'),
+    submittedFrom: time('submittedAfter'),
+    submittedBefore: time('submittedBefore'),
+    endedFrom: time('endedAfter'),
+    endedBefore: time('endedBefore'),
+  };
+  return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
+}
+
+const mapped = <T, R>(value: T | null | undefined, map: (value: T) => R): R | undefined =>
+  value === null || value === undefined ? undefined : map(value);

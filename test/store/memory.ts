@@ -1,0 +1,1061 @@
+/**
+ * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
+ * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
+ */
+import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { INTERVAL_S } from '../../src/core/data/traffic.js';
+import type {
+  Dataset,
+  Job,
+  License,
+  Link,
+  Machine,
+  Move,
+  Reservation,
+  Run,
+  RunAverages,
+  Site,
+  SiteState,
+  Start,
+  UserClass,
+} from '../../src/core/model.js';
+import { DEFAULT_POLICY, type LocalPolicy } from '../../src/core/policy.js';
+import {
+  assertTransition,
+  type EndCause,
+  isLive,
+  isTerminal,
+  type JobAction,
+  type JobState,
+  jobActions,
+  possible,
+  stateAfter,
+  waitingStates,
+} from '../../src/core/states.js';
+import type { StoredJob } from '../../src/store/job-fields.js';
+import { jobPredicate } from '../../src/store/job-filter.js';
+import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
+import {
+  admitStart,
+  dataOf,
+  type FreeResources,
+  holderOf,
+  judgeReport,
+  observedRun,
+  quotaFreesAt,
+  schedulersJob,
+} from '../../src/store/rules.js';
+import {
+  type Applied,
+  type Assignment,
+  type AssignmentBatch,
+  type Cursor,
+  type GridChanges,
+  type GridImage,
+  type JobSelection,
+  type KeptPromises,
+  type NewJob,
+  type OutputPiece,
+  type PlanContext,
+  type Policy,
+  PRESENCE_GAP_S,
+  type Pruned,
+  type ReportOutcome,
+  type ReportResult,
+  type Retention,
+  type RunReport,
+  type SelectionOutcome,
+  type StartOutcome,
+  type Store,
+  type Submission,
+  type SubmitResult,
+  type SweepOutcome,
+  type SweepRules,
+  type TrafficCount,
+} from '../../src/store/store.js';
+
+export interface MemoryUser {
+  id: number;
+  class: UserClass;
+  share: number;
+  quota: { limit: number; periodS: number } | null;
+}
+
+export interface MemoryMachine extends Omit<Machine, 'available'> {
+  name: string;
+  state: 'UP' | 'DRAINING' | 'DOWN';
+  silent: boolean;
+  heartbeatAt: number | null;
+  cpusUsed: number;
+  memoryUsedMb: number;
+  tasksUsed: number;
+  removed: boolean;
+}
+
+export type MemoryJob = StoredJob;
+
+export interface MemoryRun {
+  jobId: number;
+  epoch: number;
+  siteId: number;
+  allocations: { machineId: number; tasks: number }[];
+  licenseIds: number[];
+  assignedAt: number;
+  plannedS: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  cause: EndCause | null;
+}
+
+/** What an action gives a value to. */
+type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly sets: readonly (infer F)[] }
+  ? Pick<MemoryJob, Extract<F, keyof MemoryJob>>
+  : Record<never, never>;
+
+/** To the millisecond, as Postgres keeps times. */
+const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+
+export class MemoryStore implements Store {
+  readonly users = new Map<number, MemoryUser>();
+  readonly sites = new Map<number, Site & { removed: boolean }>();
+  readonly machines = new Map<number, MemoryMachine>();
+  readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
+  readonly jobs = new Map<number, MemoryJob>();
+  readonly runs = new Map<string, MemoryRun>();
+  readonly outputs = new Map<string, OutputRow>();
+  readonly events: EventRow[] = [];
+  readonly datasets = new Map<number, Dataset>();
+  readonly links = new Map<string, Link>();
+  /** By application, user and kinds; `event`: the latest when it was written. */
+  readonly averages = new Map<string, { record: RunAverages; event: number }>();
+  readonly ratioPoints: RatioPointRow[] = [];
+  readonly decisions: { jobId: number; kind: 'DISPATCH' | 'START' | 'TAKE_BACK'; policyVersion: number }[] =
+    [];
+  private policy: Policy = { version: 1, document: DEFAULT_POLICY };
+  private horizon = 0;
+  private margins: number[] = [];
+  private readonly held = new Map<number, Reservation>();
+  private readonly promised = new Map<number, KeptPromises>();
+  private readonly traffic = new Map<string, TrafficCount>();
+  private readonly submissions: {
+    id: number;
+    userId: number;
+    key: string | null;
+    hash: string;
+    jobIds: number[];
+    groupId: number | null;
+    at: number;
+  }[] = [];
+  private readonly groups = new Set<number>();
+  private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
+  private lastId = 0;
+  private lastSubmission = 0;
+  private lastPoint = 0;
+  private lastEvent = 0;
+
+  constructor(private readonly options: { liveJobsMax?: number } = {}) {}
+
+  // Directory: what tests set up ----------------------------------------------------------------------------------------
+
+  addUser(userClass: UserClass = 'REGULAR', quota: MemoryUser['quota'] = null): number {
+    const id = this.users.size + 1;
+    this.users.set(id, { id, class: userClass, share: 1, quota });
+    this.event('USER', id, null);
+    return id;
+  }
+
+  setUserClass(userId: number, userClass: UserClass): void {
+    this.user(userId).class = userClass;
+    this.event('USER', userId, null);
+  }
+
+  setQuotaShare(userId: number, share: number): void {
+    this.user(userId).share = share;
+    this.event('USER', userId, null);
+  }
+
+  /** null: it is removed. */
+  setDataset(id: number, dataset: Omit<Dataset, 'id'> | null): void {
+    if (dataset === null) this.datasets.delete(id);
+    else this.datasets.set(id, { id, ...dataset, siteIds: [...dataset.siteIds].sort((a, b) => a - b) });
+    this.event('DATA', id, null);
+  }
+
+  /** null: it is removed. */
+  setLink(fromSiteId: number, toSiteId: number, link: Omit<Link, 'fromSiteId' | 'toSiteId'> | null): void {
+    const key = `${fromSiteId}/${toSiteId}`;
+    if (link === null) this.links.delete(key);
+    else this.links.set(key, { fromSiteId, toSiteId, ...link });
+    this.event('DATA', fromSiteId, toSiteId);
+  }
+
+  addSite(
+    name: string,
+    localPolicy: LocalPolicy | null = null,
+    maxRunningJobs: number | null = null,
+  ): number {
+    const id = this.sites.size + 1;
+    this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, removed: false });
+    this.event('SITE', id, id);
+    return id;
+  }
+
+  setSiteState(siteId: number, state: SiteState): void {
+    (this.sites.get(siteId) as Site).state = state;
+    this.event('SITE', siteId, siteId);
+  }
+
+  addMachine(machine: Omit<Machine, 'id' | 'available'> & { name: string }): number {
+    const id = this.machines.size + 1;
+    const empty = {
+      state: 'UP',
+      silent: true,
+      heartbeatAt: null,
+      cpusUsed: 0,
+      memoryUsedMb: 0,
+      tasksUsed: 0,
+      removed: false,
+    } as const;
+    this.machines.set(id, { ...machine, id, ...empty });
+    this.event('MACHINE', id, machine.siteId);
+    return id;
+  }
+
+  setMachineState(machineId: number, state: MemoryMachine['state']): void {
+    const machine = this.machines.get(machineId) as MemoryMachine;
+    machine.state = state;
+    this.event('MACHINE', machineId, machine.siteId);
+  }
+
+  addLicense(kind: string, copies: number, siteId: number | null): number {
+    const id = this.licenses.size + 1;
+    this.licenses.set(id, { id, kind, copies, siteId, inUse: 0, removed: false });
+    this.event('LICENSE', id, siteId);
+    return id;
+  }
+
+  setPolicy(policy: Policy): void {
+    this.policy = policy;
+    this.event('POLICY', policy.version, null);
+  }
+
+  // Out ---------------------------------------------------------------------------------------------------------------
+
+  async loadGrid(marginWindow: number): Promise<GridImage> {
+    const jobs = [...this.jobs.values()].filter((job) => job.endedAt === null);
+    return {
+      cursor: String(this.lastEvent),
+      ...this.directory(),
+      jobs: jobs.map((job) => ({
+        job: this.coreJob(job),
+        state: job.state,
+        siteId: job.siteId,
+        run: isLive(job.state) ? this.coreRun(job.id, job.epoch) : null,
+      })),
+      margins: this.margins.slice(-marginWindow),
+      reservations: await this.reservations(),
+      datasets: [...this.datasets.values()].sort((a, b) => a.id - b.id),
+      links: [...this.links.values()].sort((a, b) => a.fromSiteId - b.fromSiteId || a.toSiteId - b.toSiteId),
+      quotas: [...this.users.values()]
+        .filter((user) => user.share !== 1)
+        .map(({ id, share }) => ({ userId: id, share })),
+      averages: [...this.averages.values()].map(({ record }) => record),
+      traffic: inOrder(this.traffic.values()),
+    };
+  }
+
+  async changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'> {
+    if (Number(cursor) < this.horizon) return 'too-old';
+    const news = this.events.filter((event) => event.id > Number(cursor)).slice(0, limit);
+    const last = new Map<number, EventRow>();
+    const told = new Set<number>();
+    const margins: number[] = [];
+    const traffic = new Map<string, TrafficCount>();
+    for (const event of news) {
+      countTraffic(traffic, event);
+      if (event.seq === null) continue;
+      last.delete(event.entityId);
+      last.set(event.entityId, event);
+      if (event.seq === 1 || event.kind === 'JOB_CHANGED') told.add(event.entityId);
+      const job = this.jobs.get(event.entityId);
+      if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
+        margins.push(job.deadline - job.estimateS - job.submittedAt);
+      }
+    }
+    const changed = (kinds: readonly EventKind[]) => news.filter((event) => kinds.includes(event.kind));
+    return {
+      cursor: String(news.at(-1)?.id ?? cursor),
+      jobs: [...last.values()].map(({ entityId: id, toState, siteId, epoch }) => {
+        const state = toState as JobState;
+        if (isTerminal(state)) return { id, position: null, job: null };
+        const job = this.jobs.get(id) as MemoryJob;
+        const priority = state === 'QUEUED' ? null : job.priority;
+        const run = isLive(state) ? this.coreRun(id, epoch as number) : null;
+        return {
+          id,
+          position: { state, siteId, priority, migratedAt: job.migratedAt, run },
+          job: told.has(id) ? { ...this.coreJob(job), priority } : null,
+        };
+      }),
+      margins,
+      users: [...new Set(changed(['USER']).map((event) => event.entityId))].map((userId) => ({
+        userId,
+        userClass: this.user(userId).class,
+        share: this.user(userId).share,
+      })),
+      directory: changed(['SITE', 'MACHINE', 'LICENSE', 'POLICY']).length > 0 ? this.directory() : null,
+      datasets: [
+        ...new Set(
+          changed(['DATA'])
+            .filter((event) => event.siteId === null)
+            .map((event) => event.entityId),
+        ),
+      ].map((id) => ({ id, dataset: this.datasets.get(id) ?? null })),
+      links: changed(['DATA'])
+        .filter((event) => event.siteId !== null)
+        .map(({ entityId: fromSiteId, siteId }) => {
+          const toSiteId = siteId as number;
+          return { fromSiteId, toSiteId, link: this.links.get(`${fromSiteId}/${toSiteId}`) ?? null };
+        }),
+      averages: [...this.averages.values()]
+        .filter(({ event }) => event > Number(cursor))
+        .map(({ record }) => record),
+      traffic: inOrder(traffic.values()),
+      more: news.length >= limit,
+    };
+  }
+
+  async reservations(): Promise<Reservation[]> {
+    const good = ({ jobId, siteId }: Reservation) => {
+      const job = this.jobs.get(jobId);
+      return job?.state === 'DISPATCHED' && job.siteId === siteId;
+    };
+    return [...this.held.values()].filter(good).sort((a, b) => a.siteId - b.siteId);
+  }
+
+  async promises(siteId: number): Promise<KeptPromises> {
+    return structuredClone(this.promised.get(siteId)) ?? { revision: 0, promises: null };
+  }
+
+  // In: submissions and plans -----------------------------------------------------------------------------------------
+
+  async submit(submission: Submission): Promise<SubmitResult> {
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, now } = submission;
+    if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
+    const user = this.users.get(userId);
+    if (user === undefined)
+      throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
+    const known = this.submissions.find((one) => one.userId === userId && one.key === idempotencyKey);
+    if (idempotencyKey !== null && known !== undefined) {
+      if (known.hash !== payloadHash) return { kind: 'key-reused' };
+      const { jobIds, groupId } = known;
+      return { kind: 'accepted', jobIds, groupId, repeated: true };
+    }
+    if (user.quota !== null) {
+      const { limit, periodS } = user.quota;
+      const recent = this.submissions
+        .filter((one) => one.userId === userId && one.at > now - periodS)
+        .map((one) => [one.at, one.jobIds.length] as const)
+        .sort((a, b) => a[0] - b[0]);
+      const used = recent.reduce((sum, [, count]) => sum + count, 0);
+      if (used + jobs.length > limit) {
+        const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
+        return { kind: 'quota', limit, periodS, used, asked: jobs.length, freesAt };
+      }
+    }
+    const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
+    const limit = this.options.liveJobsMax ?? Infinity;
+    if (live + jobs.length > limit) return { kind: 'full', limit, live };
+    const id = ++this.lastSubmission;
+    const groupId = jobs.length > 1 || group !== null ? id : null;
+    if (group !== null) this.groups.add(id);
+    const jobIds = jobs.map((job) => this.insert(job, userId, ms(now), groupId));
+    this.submissions.push({
+      id,
+      userId,
+      key: idempotencyKey,
+      hash: payloadHash,
+      jobIds,
+      groupId,
+      at: ms(now),
+    });
+    return { kind: 'accepted', jobIds, groupId, repeated: false };
+  }
+
+  async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
+    const accepted: Move[] = [];
+    const refused: Applied['refused'] = [];
+    for (const move of moves) {
+      const job = this.jobs.get(move.jobId);
+      const site = this.sites.get(move.to);
+      const where = job?.state === 'QUEUED' && job.siteId === move.from;
+      const moves = move.queue === 'LOCAL' || move.from !== move.to;
+      const twice = accepted.some((other) => other.jobId === move.jobId);
+      if (!where || !moves || twice || site?.state !== 'UP' || site.removed) {
+        refused.push({ jobId: move.jobId, why: 'it does not fit the truth' });
+      } else accepted.push(move);
+    }
+    for (const { jobId, from, to, queue, priority } of [...accepted].sort(
+      (a, b) => a.queue.localeCompare(b.queue) || a.jobId - b.jobId,
+    )) {
+      const job = this.jobs.get(jobId) as MemoryJob;
+      this.decisions.push({ jobId, kind: 'DISPATCH', policyVersion: context.policyVersion });
+      if (queue === 'META') {
+        this.change(job, 'moveToMeta', {
+          siteId: to,
+          migratedAt: from === null ? job.migratedAt : ms(context.now),
+        });
+        continue;
+      }
+      if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
+      this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: ms(context.now) });
+    }
+    return { accepted: accepted.map((move) => move.jobId), refused };
+  }
+
+  async applyStarts(
+    siteId: number,
+    starts: readonly Start[],
+    reservation: Reservation | null,
+    context: PlanContext,
+    promises: KeptPromises | null = null,
+  ): Promise<StartOutcome> {
+    const site = this.sites.get(siteId);
+    const up = site?.state === 'UP' && !site.removed;
+    if (up && !this.keepPromises(siteId, promises)) {
+      const refused = starts.map(({ jobId }) => ({ jobId, why: 'it does not fit the truth' }));
+      return { accepted: [], epochs: [], refused, outdated: true };
+    }
+    const machines = [...this.machines.values()].filter(
+      (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
+    );
+    const pools = [...this.licenses.values()].filter(
+      (pool) => !pool.removed && (pool.siteId ?? siteId) === siteId,
+    );
+    const free: FreeResources = {
+      machines: new Map(
+        machines.map(({ id, cpus, cpusUsed, memoryMb, memoryUsedMb, maxTasks, tasksUsed }) => [
+          id,
+          {
+            cpus: cpus - cpusUsed,
+            memoryMb: memoryMb - memoryUsedMb,
+            places: maxTasks ? maxTasks - tasksUsed : null,
+          },
+        ]),
+      ),
+      licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
+      runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
+    };
+    const accepted: Start[] = [];
+    const refused: Applied['refused'] = [];
+    for (const start of starts) {
+      const named = accepted.some((other) => other.jobId === start.jobId);
+      const here = up && start.siteId === siteId && !named;
+      const why = here ? admitStart(start, this.jobs.get(start.jobId), free) : 'it does not fit the truth';
+      if (why === null) accepted.push(start);
+      else refused.push({ jobId: start.jobId, why });
+    }
+    for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
+      const job = this.jobs.get(start.jobId) as MemoryJob;
+      const epoch = job.epoch + 1;
+      this.runs.set(`${job.id}/${epoch}`, {
+        jobId: job.id,
+        epoch,
+        siteId,
+        allocations: start.allocations,
+        licenseIds: start.licenseIds,
+        assignedAt: ms(context.now),
+        plannedS: start.plannedDuration,
+        startedAt: null,
+        endedAt: null,
+        cause: null,
+      });
+      this.occupy(job, start, 1);
+      this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
+      this.change(job, 'start', { epoch });
+    }
+    if (reservation === null) this.held.delete(siteId);
+    else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
+    const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
+    return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  private liveAt(siteId: number): number {
+    return [...this.runs.values()].filter((run) => run.siteId === siteId && run.endedAt === null).length;
+  }
+
+  private keepPromises(siteId: number, kept: KeptPromises | null): boolean {
+    const { revision, promises } = this.promised.get(siteId) ?? { revision: 0, promises: null };
+    if (kept !== null && kept.revision !== revision) return false;
+    if (kept !== null || promises !== null)
+      this.promised.set(siteId, {
+        revision: revision + 1,
+        promises: structuredClone(kept?.promises ?? null),
+      });
+    return true;
+  }
+
+  async takeBack(siteId: number, context: PlanContext, limit: number): Promise<number[]> {
+    const site = this.sites.get(siteId);
+    if (site === undefined || (site.state === 'UP' && !site.removed)) return [];
+    const found = [...this.jobs.values()].filter(
+      (job) => (job.state === 'DISPATCHED' || job.state === 'QUEUED') && job.siteId === siteId,
+    );
+    return this.giveBack(found.slice(0, limit), context);
+  }
+
+  async returnJobs(
+    siteId: number,
+    jobIds: readonly number[],
+    _reason: string,
+    context: PlanContext,
+  ): Promise<number[]> {
+    const named = new Set(jobIds);
+    const found = [...this.jobs.values()].filter(
+      (job) =>
+        named.has(job.id) && (job.state === 'DISPATCHED' || job.state === 'QUEUED') && job.siteId === siteId,
+    );
+    return this.giveBack(found, context);
+  }
+
+  private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
+    for (const job of jobs) {
+      this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
+      this.change(job, 'takeBack', {});
+    }
+    return jobs.map((job) => job.id);
+  }
+
+  // In: agents --------------------------------------------------------------------------------------------------------
+
+  async reportRuns(
+    siteId: number,
+    reports: readonly RunReport[],
+    maxAttempts: number,
+  ): Promise<ReportOutcome> {
+    return this.report(siteId, reports, maxAttempts);
+  }
+
+  private report(siteId: number | null, reports: readonly RunReport[], maxAttempts: number): ReportOutcome {
+    const touched = new Set<number | null>();
+    const starts: (() => void)[] = [];
+    const ends: (() => void)[] = [];
+    const requeues: (() => void)[] = [];
+    const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
+    // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
+    const views = new Map<number, MemoryJob>();
+    const results = reports.map((report): ReportResult => {
+      const job = this.jobs.get(report.jobId);
+      const run = this.runs.get(`${report.jobId}/${report.epoch}`);
+      if (job === undefined || run === undefined || (siteId !== null && run.siteId !== siteId))
+        return 'unknown-run';
+      const view = views.get(job.id) ?? { ...job };
+      views.set(job.id, view);
+      const seen = { ...view, started: view.startedAt !== null };
+      const { result, started, end } = judgeReport(seen, report, maxAttempts);
+      if (result !== 'accepted') return result;
+      const at = ms(report.at);
+      if (started) {
+        run.startedAt = at;
+        view.startedAt = at;
+        if (view.state === 'ASSIGNED') view.state = 'RUNNING';
+        starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
+      }
+      this.keepOutput(report, 'STDOUT', report.stdout);
+      this.keepOutput(report, 'STDERR', report.stderr);
+      if (end === null) return result;
+      view.state = end.state;
+      view.cause = end.cause;
+      Object.assign(run, { endedAt: at, cause: report.cause });
+      this.occupy(job, run, -1);
+      touched.add(run.siteId);
+      const { message, exitCode } = report;
+      if (end.state === 'QUEUED') {
+        touched.add(null);
+        requeues.push(() => this.change(job, 'requeue', { message }));
+      } else {
+        const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
+        const values = { cause: end.cause, endedAt: at, exitCode, message, deadlineMissed };
+        ends.push(() => this.change(job, 'reportEnd', values, end.state));
+        if (end.state === 'COMPLETED') completed.push({ job, run, report });
+      }
+      return result;
+    });
+    for (const step of [...starts, ...ends, ...requeues]) step();
+    for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
+      this.learn(job, run, report);
+    return { results, touched: [...touched] };
+  }
+
+  /** Enters a run that ended well in the history of its application. */
+  private learn(job: MemoryJob, run: MemoryRun, report: RunReport): void {
+    const { application, userId } = job;
+    const sitePower = Math.min(
+      ...run.allocations.map(({ machineId }) => (this.machines.get(machineId) as MemoryMachine).benchmark),
+    );
+    const wallS = run.startedAt === null ? 0 : ms((run.endedAt as number) - run.startedAt);
+    const observed = observedRun(wallS, job.tasks * job.cpusPerTask, report, sitePower);
+    if (observed === null) return;
+    const kinds = resourceKinds(job);
+    const key = JSON.stringify([application, userId, kinds]);
+    const none = { application, userId, kinds, count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
+    const before = this.averages.get(key)?.record ?? none;
+    const record = averagesWith(before, observed, this.policy.document.referencePower);
+    this.averages.set(key, { record, event: this.lastEvent });
+    const ratio = this.ratio(application);
+    this.ratioPoints.push({
+      id: ++this.lastPoint,
+      application,
+      at: Math.min(run.endedAt as number, Date.now() / 1000),
+      jobId: job.id,
+      epoch: run.epoch,
+      siteId: run.siteId,
+      ...observed,
+      ...ratio,
+    });
+  }
+
+  private ratio(application: string): { runs: number; computation: number } {
+    const own = [...this.averages.values()]
+      .map(({ record }) => record)
+      .filter((record) => record.application === application);
+    const sum = (of: (record: RunAverages) => number) =>
+      own.reduce((total, record) => total + record.count * of(record), 0);
+    const share = sum((record) => record.executionS) / sum((record) => record.turnaroundS);
+    return { runs: sum(() => 1), computation: Math.max(0, Math.min(1, share)) };
+  }
+
+  async assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch> {
+    const complete = after === null || Number(after) < this.horizon;
+    if (complete) {
+      const live = [...this.jobs.values()].filter((job) => isLive(job.state) && job.siteId === siteId);
+      return {
+        cursor: String(this.lastEvent),
+        complete,
+        assignments: live.map((job) => this.assignment(job)),
+      };
+    }
+    const recent = this.events.filter((event) => event.id > Number(after));
+    const news = recent
+      .filter(
+        (event) =>
+          event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING'),
+      )
+      .slice(0, limit);
+    const end = news.length < limit ? recent.at(-1) : news.at(-1);
+    const ids = new Set<number>();
+    for (const { entityId } of news) {
+      ids.delete(entityId);
+      ids.add(entityId);
+    }
+    const jobs = [...ids].map((id) => this.jobs.get(id) as MemoryJob);
+    const live = jobs.filter((job) => isLive(job.state) && job.siteId === siteId);
+    return {
+      cursor: String(end?.id ?? after),
+      complete,
+      assignments: live.map((job) => this.assignment(job)),
+    };
+  }
+
+  async heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]> {
+    const back: number[] = [];
+    for (const id of [...machineIds].sort((a, b) => a - b)) {
+      const machine = this.machines.get(id);
+      if (machine === undefined || machine.siteId !== siteId || machine.removed) continue;
+      machine.heartbeatAt = Math.max(machine.heartbeatAt ?? -Infinity, ms(now));
+      if (!machine.silent) continue;
+      back.push(id);
+      machine.silent = false;
+      this.event('MACHINE', id, siteId);
+    }
+    return back;
+  }
+
+  // In: people --------------------------------------------------------------------------------------------------------
+
+  async cancel(
+    selection: JobSelection,
+    now: number,
+    cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
+  ): Promise<SelectionOutcome> {
+    return this.act(selection, ['cancel', 'stop'], (job) => this.stop(job, ms(now), cause));
+  }
+
+  async hold(selection: JobSelection): Promise<SelectionOutcome> {
+    return this.act(selection, ['hold'], (job) =>
+      this.change(job, 'hold', { siteId: job.state === 'QUEUED' ? null : job.siteId }),
+    );
+  }
+
+  async release(selection: JobSelection): Promise<SelectionOutcome> {
+    return this.act(selection, ['release'], (job) => {
+      const site = this.sites.get(job.siteId ?? 0);
+      const { siteId, priority, dispatchedAt } = job;
+      if (site?.state === 'UP' && !site.removed)
+        this.change(job, 'release', { siteId, priority, dispatchedAt }, 'DISPATCHED');
+      else this.change(job, 'release', { siteId: null, priority: null, dispatchedAt: null }, 'QUEUED');
+    });
+  }
+
+  async reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
+    return this.act(selection, ['boost'], (job) => this.change(job, 'boost', { boost }));
+  }
+
+  private act(
+    selection: JobSelection,
+    actions: readonly JobAction[],
+    change: (job: MemoryJob) => void,
+  ): SelectionOutcome {
+    const can = (state: JobState) => actions.some((action) => possible(action, state));
+    const { ids, filter = {}, ownedBy, limit } = selection;
+    const matches = jobPredicate(filter);
+    const { groupId } = filter;
+    const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
+    const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
+    const selected =
+      ids !== undefined
+        ? mine.filter((job) => ids.includes(job.id))
+        : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
+    if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
+    const states = new Map(selected.map((job) => [job.id, job.state]));
+    const changed = selected.filter((job) => can(job.state));
+    const touched = [...new Set(changed.map((job) => holderOf(job.state, job.siteId)))];
+    for (const job of changed) change(job);
+    return {
+      changed: changed.map((job) => job.id),
+      unchanged: [...new Set(ids ?? states.keys())]
+        .map((jobId) => ({ jobId, state: states.get(jobId) ?? null }))
+        .filter(({ state }) => state === null || !can(state)),
+      tooMany: false,
+      touched,
+    };
+  }
+
+  // Time --------------------------------------------------------------------------------------------------------------
+
+  async sweep(rules: SweepRules): Promise<SweepOutcome> {
+    const { now, limit, maxAttempts } = rules;
+    const touched = new Set<number | null>();
+    const outcome = { silentMachines: 0, lostRuns: 0, deadlinesMissed: 0, overLimit: 0 };
+    const end = (lost: readonly MemoryRun[], cause: EndCause) => {
+      const reports = lost.map((run) => serviceReport(run, now, cause));
+      const { results, touched: schedulers } = this.report(null, reports, maxAttempts);
+      for (const scheduler of schedulers) touched.add(scheduler);
+      return results.filter((result) => result === 'accepted').length;
+    };
+    const byJob = (a: MemoryRun, b: MemoryRun) => a.jobId - b.jobId;
+    const live = () => [...this.runs.values()].filter((run) => run.endedAt === null).sort(byJob);
+
+    const there = [...this.processes.values()].filter(
+      ({ kind, seenAt }) => kind === 'api' && seenAt >= now - PRESENCE_GAP_S,
+    );
+    if (there.length > 0) {
+      const present = Math.min(...there.map(({ since }) => since));
+      const silentFor = (machine: MemoryMachine) => now - Math.max(machine.heartbeatAt ?? -Infinity, present);
+      const inService = [...this.machines.values()].filter((machine) => !machine.removed);
+      const silent = inService.filter(
+        (machine) => !machine.silent && silentFor(machine) > rules.silentAfterS,
+      );
+      for (const machine of silent.slice(0, limit)) {
+        machine.silent = true;
+        this.event('MACHINE', machine.id, machine.siteId);
+        touched.add(machine.siteId).add(null);
+        outcome.silentMachines++;
+      }
+      const dead = new Set(
+        inService
+          .filter((machine) => machine.silent && silentFor(machine) > rules.lostAfterS)
+          .map(({ id }) => id),
+      );
+      const lost = live().filter((run) => run.allocations.some(({ machineId }) => dead.has(machineId)));
+      outcome.lostRuns = end(lost.slice(0, limit), 'LOST');
+    }
+    const over = live().filter((run) => {
+      const { runTimeLimitS } = this.jobs.get(run.jobId) as MemoryJob;
+      return (
+        run.startedAt !== null &&
+        runTimeLimitS !== null &&
+        run.startedAt < now - (runTimeLimitS + rules.runTimeGraceS)
+      );
+    });
+    outcome.overLimit = end(over.slice(0, limit), 'RUN_TIME_LIMIT');
+
+    const passed = [...this.jobs.values()]
+      .filter(
+        (job) => job.endedAt === null && !job.deadlineMissed && job.deadline !== null && job.deadline < now,
+      )
+      .sort((a, b) => (a.deadline as number) - (b.deadline as number))
+      .slice(0, limit)
+      .sort((a, b) => a.id - b.id);
+    for (const job of passed) {
+      if (rules.onDeadlinePassed === 'CANCEL' && job.state !== 'CANCELLING') {
+        touched.add(holderOf(job.state, job.siteId));
+        this.stop(job, ms(now), 'DEADLINE_PASSED');
+      } else this.change(job, 'missDeadline', { deadlineMissed: true });
+    }
+    outcome.deadlinesMissed = passed.length;
+    return { ...outcome, touched: [...touched] };
+  }
+
+  async processSeen(id: string, kind: 'api' | 'worker', now: number): Promise<void> {
+    const known = this.processes.get(id);
+    const gone = known === undefined || known.seenAt < now - PRESENCE_GAP_S;
+    this.processes.set(id, { kind, since: gone ? now : known.since, seenAt: now });
+  }
+
+  async prune(retention: Retention): Promise<Pruned> {
+    const { eventsBefore, jobsEndedBefore, processesBefore, limit } = retention;
+    const young = this.events.slice(0, limit).findIndex((event) => event.at >= eventsBefore);
+    const events = this.events.splice(0, young < 0 ? limit : young);
+    this.horizon = Math.max(this.horizon, events.at(-1)?.id ?? 0);
+    const jobs = [...this.jobs.values()]
+      .filter((job) => job.endedAt !== null && job.endedAt < jobsEndedBefore)
+      .slice(0, limit);
+    for (const { id, epoch } of jobs) {
+      this.jobs.delete(id);
+      for (let e = 1; e <= epoch; e++) {
+        this.runs.delete(`${id}/${e}`);
+        for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
+      }
+    }
+    const kept = this.ratioPoints.slice(0, limit).findIndex((point) => point.at >= jobsEndedBefore);
+    const points = this.ratioPoints.splice(0, kept < 0 ? limit : kept);
+    const old = this.submissions.filter(
+      ({ userId, at }) => at < jobsEndedBefore - (this.user(userId).quota?.periodS ?? 0),
+    );
+    for (const submission of old.slice(0, limit))
+      this.submissions.splice(this.submissions.indexOf(submission), 1);
+    for (const [id, { seenAt }] of this.processes) if (seenAt < processesBefore) this.processes.delete(id);
+    return {
+      events: events.length,
+      jobs: jobs.length,
+      more: Math.max(events.length, jobs.length, old.length, points.length) >= limit,
+    };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+
+  private user(id: number): MemoryUser {
+    const user = this.users.get(id);
+    if (user === undefined) throw new Error(`there is no user ${id}`);
+    return user;
+  }
+
+  private event(kind: EventKind, entityId: number, siteId: number | null, job: Partial<EventRow> = {}): void {
+    const empty = {
+      seq: null,
+      fromState: null,
+      toState: null,
+      fromSiteId: null,
+      userId: null,
+      epoch: null,
+      cause: null,
+    };
+    const at = Date.now() / 1000;
+    const event = { id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job };
+    this.events.push(event);
+    countTraffic(this.traffic, event);
+  }
+
+  private insert(spec: NewJob, userId: number, at: number, groupId: number | null): number {
+    const id = ++this.lastId;
+    const state = spec.held ? 'HELD' : 'QUEUED';
+    this.jobs.set(id, {
+      ...spec,
+      licenses: [...spec.licenses].sort(),
+      deadline: spec.deadline === null ? null : ms(spec.deadline),
+      id,
+      userId,
+      state,
+      seq: 1,
+      siteId: null,
+      priority: null,
+      groupId,
+      migratedAt: null,
+      epoch: 0,
+      cause: null,
+      stopCause: null,
+      message: null,
+      deadlineMissed: false,
+      submittedAt: at,
+      dispatchedAt: null,
+      startedAt: null,
+      endedAt: null,
+      exitCode: null,
+    });
+    this.event('JOB_STATE', id, null, { at, seq: 1, toState: state, userId });
+    return id;
+  }
+
+  /** The one place where a job changes: by the list of actions, and told. `state`: where the action leads to several. */
+  private change<A extends JobAction>(
+    job: MemoryJob,
+    action: A,
+    values: ValuesOf<A>,
+    state: JobState = stateAfter(action) ?? job.state,
+  ): void {
+    const { state: fromState, siteId: fromSiteId } = job;
+    const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
+    if (!possible(action, fromState))
+      throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
+    Object.assign(job, Object.fromEntries(clears.map((field) => [field, null])), values);
+    if (!keeps.includes(fromState)) job.state = state;
+    job.seq++;
+    const { siteId } = job;
+    const moved = job.state !== fromState || (job.state === 'QUEUED' && siteId !== fromSiteId);
+    if (moved) assertTransition(fromState, job.state);
+    this.event(moved ? 'JOB_STATE' : 'JOB_CHANGED', job.id, siteId, {
+      seq: job.seq,
+      fromState,
+      toState: job.state,
+      fromSiteId: waitingStates.includes(job.state) ? fromSiteId : null,
+      userId: job.userId,
+      epoch: job.epoch,
+      cause: job.cause,
+    });
+  }
+
+  private stop(job: MemoryJob, at: number, cause: EndCause): void {
+    const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
+    if (isLive(job.state)) this.change(job, 'stop', { stopCause: cause, deadlineMissed });
+    else this.change(job, 'cancel', { stopCause: cause, cause, endedAt: at, deadlineMissed });
+  }
+
+  private occupy(
+    job: MemoryJob,
+    { allocations, licenseIds }: Pick<MemoryRun, 'allocations' | 'licenseIds'>,
+    sign: 1 | -1,
+  ): void {
+    for (const { machineId, tasks } of allocations) {
+      const machine = this.machines.get(machineId) as MemoryMachine;
+      if (machine.maxTasks) machine.tasksUsed += sign * tasks;
+      else machine.cpusUsed += sign * tasks * job.cpusPerTask;
+      machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
+    }
+    for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
+  }
+
+  private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
+    const { jobId, epoch } = report;
+    if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
+  }
+
+  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
+    const inService = <T extends { removed: boolean }>(list: Iterable<T>) =>
+      [...list].filter((one) => !one.removed);
+    return {
+      policy: this.policy,
+      sites: inService(this.sites.values()).map(({ id, name, state, localPolicy, maxRunningJobs }) => ({
+        id,
+        name,
+        state,
+        localPolicy,
+        maxRunningJobs,
+      })),
+      machines: inService(this.machines.values()).map(
+        ({
+          id,
+          siteId,
+          cpus,
+          memoryMb,
+          benchmark,
+          os,
+          architecture,
+          licenseIds,
+          state,
+          silent,
+          maxTasks = null,
+        }) => {
+          return {
+            id,
+            siteId,
+            cpus,
+            memoryMb,
+            benchmark,
+            os,
+            architecture,
+            licenseIds,
+            available: state === 'UP' && !silent,
+            maxTasks,
+          };
+        },
+      ),
+      licenses: inService(this.licenses.values()).map(({ id, kind, copies, siteId }) => ({
+        id,
+        kind,
+        copies,
+        siteId,
+      })),
+    };
+  }
+
+  private coreJob(job: MemoryJob): Job {
+    return schedulersJob({ ...job, userClass: this.user(job.userId).class }, dataOf(job));
+  }
+
+  private coreRun(jobId: number, epoch: number): Run {
+    const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
+    const start = run.startedAt ?? run.assignedAt;
+    const { siteId, allocations, licenseIds, plannedS } = run;
+    return { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+  }
+
+  private assignment(job: MemoryJob): Assignment {
+    const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
+    const machines = run.allocations.map(({ machineId, tasks }) => {
+      const { name, benchmark } = this.machines.get(machineId) as MemoryMachine;
+      return { machineId, name, tasks, benchmark };
+    });
+    const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+    return {
+      jobId: job.id,
+      epoch: job.epoch,
+      state: job.state as Assignment['state'],
+      command: job.command,
+      arguments: job.arguments,
+      environment: job.environment,
+      workingDirectory: job.workingDirectory,
+      tasks: job.tasks,
+      cpusPerTask: job.cpusPerTask,
+      memoryMbPerTask: job.memoryMbPerTask,
+      licenses: job.licenses,
+      runTimeLimitS: job.runTimeLimitS,
+      arrayIndex: job.arrayIndex,
+      application: job.application,
+      machines,
+      plannedS: run.plannedS,
+      simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
+      simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
+    };
+  }
+}
+
+/** Whether the event is of a job that came to a site's queues, or of a run that ended for good, counted in its interval. */
+function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void {
+  const { siteId, fromSiteId, fromState, toState } = event;
+  if (siteId === null || toState === null) return;
+  const came = (toState === 'QUEUED' || toState === 'DISPATCHED') && fromSiteId !== siteId;
+  const served = isTerminal(toState) && fromState !== null && isLive(fromState);
+  if (!came && !served) return;
+  const at = Math.floor(event.at / INTERVAL_S) * INTERVAL_S;
+  const key = `${siteId}/${at}`;
+  const known = counts.get(key) ?? { siteId, at, arrivals: 0, services: 0 };
+  const { arrivals, services } = known;
+  counts.set(key, { siteId, at, arrivals: arrivals + Number(came), services: services + Number(served) });
+}
+
+const inOrder = (counts: Iterable<TrafficCount>): TrafficCount[] =>
+  [...counts].sort((a, b) => a.at - b.at || a.siteId - b.siteId);
+
+function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
+  const nothing = {
+    exitCode: null,
+    signal: null,
+    message: null,
+    cpuS: null,
+    ioWaitS: null,
+    stdout: null,
+    stderr: null,
+  };
+  return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
+}
