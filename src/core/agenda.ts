@@ -4,7 +4,7 @@
  *
  *   a job comes to a scheduler     that scheduler
  *   a run ends                     its site's
- *   a site, machine, license, dataset, link or the policy changes   everybody (`everybody`)
+ *   something of the world changes `concernedBy`
  *   the root has moved jobs        the sites that were given some (`given`)
  *   a site has looked              others that may get a license of it, and the root if it has jobs for it (`Agenda.afterSite`)
  *   a promise comes due            its site's (`SitePlan.wakeAt`)
@@ -27,7 +27,20 @@ export interface Return {
   jobIds: number[];
 }
 
-export const everybody = ({ sites }: Grid): Scheduler[] => [ROOT, ...sites.map(({ site }) => site.id)];
+/** What can change of what schedulers look at, jobs and runs apart. `siteId` of a license is null if the whole grid shares it. */
+export type WorldChange =
+  | { of: 'SITE' | 'MACHINE'; siteId: number }
+  | { of: 'LICENSE'; siteId: number | null }
+  | { of: 'DATA' | 'USER' | 'POLICY' };
+
+/**
+ * Who looks after a change; 'ALL': the root and every site. Jobs at other sites that come to be able to run where something has
+ * changed are the root's business: see `Agenda.returnsToRoot`.
+ */
+export function concernedBy(change: WorldChange): Scheduler[] | 'ALL' {
+  if (!('siteId' in change)) return change.of === 'POLICY' ? 'ALL' : [ROOT];
+  return change.siteId === null ? 'ALL' : [ROOT, change.siteId];
+}
 
 /** Sites whose local queues were given jobs. */
 export const given = (moves: readonly Move[]): Set<number> =>
@@ -47,11 +60,8 @@ export function waiting(grid: Grid): Scheduler[] {
   return found;
 }
 
-/**
- * Jobs of meta-queues that the root's cycle finds where nobody serves them: their site is not up, or the policy has no meta-queues.
- * `limit`: in all.
- */
-export function returnsFromMeta(grid: Grid, { dispatch }: Policy, limit: number): Return[] {
+/** Jobs of meta-queues that nobody serves: their site is not up, or the policy has no meta-queues. At most `limit` in all. */
+function returnsFromMeta(grid: Grid, { dispatch }: Policy, limit: number): Return[] {
   const served = dispatchKindOf(dispatch).servesMeta === true;
   const returns: Return[] = [];
   let left = limit;
@@ -125,19 +135,40 @@ export class Agenda {
   private readonly holders = new Map<number, ReadonlySet<number>>();
   /** By site: with which grid, as it then was, its jobs were checked. */
   private readonly checked = new Map<number, number>();
+  /** The grid, as it then was, in which no job was stranded. */
+  private settled = -1;
   private grid: Grid | null = null;
+
+  /**
+   * What the root's cycle takes back before it decides, at most `limit` in all: jobs of meta-queues that nobody serves and, if machines,
+   * licenses or sites have changed, those that local queues hold in vain.
+   */
+  returnsToRoot(grid: Grid, policy: Policy, limit: number): Return[] {
+    const returns = returnsFromMeta(grid, policy, limit);
+    this.look(grid);
+    if (this.settled === grid.topology) return returns;
+    const taken = returns.reduce((sum, { jobIds }) => sum + jobIds.length, 0);
+    const local = stranded(grid, limit - taken);
+    if (local.length === 0 && taken < limit) this.settled = grid.topology;
+    return [...returns, ...local];
+  }
 
   /** `returnsFrom`, if machines, licenses or sites have changed since it was asked for last. */
   newReturnsFrom(grid: Grid, entry: SiteEntry, limit: number): Return[] {
-    if (this.grid !== grid) {
-      this.grid = grid;
-      this.checked.clear();
-    }
+    this.look(grid);
     const { id } = entry.site;
     if (this.checked.get(id) === grid.topology || entry.queue.length === 0) return NONE;
     const returns = returnsFrom(grid, entry, limit);
     if (returns.length === 0) this.checked.set(id, grid.topology);
     return returns;
+  }
+
+  /** Of another grid nothing is known. */
+  private look(grid: Grid): void {
+    if (this.grid === grid) return;
+    this.grid = grid;
+    this.checked.clear();
+    this.settled = -1;
   }
 
   /** Who must look after a site has. */

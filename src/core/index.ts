@@ -1,14 +1,14 @@
 /** What the other rooms use of the core. */
 export {
   Agenda,
-  everybody,
+  concernedBy,
   given,
   type Return,
   returnsFrom,
-  returnsFromMeta,
   rootHasJobs,
   sameToOthers,
   stranded,
+  type WorldChange,
   waiting,
 } from './agenda.js';
 export * from './conformance.js';

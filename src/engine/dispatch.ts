@@ -1,17 +1,21 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
-import { dispatchCycle, given, ROOT, returnsFromMeta } from '../core/index.js';
+import { type Agenda, dispatchCycle, given, ROOT } from '../core/index.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 
-/** Runs until nothing is left to move, or the bound on rounds. Throws what the store throws. */
-export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void> {
+/**
+ * Runs until nothing is left to move, or the bound on rounds. Throws what the store throws.
+ *
+ * @param agenda of this process
+ */
+export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agenda): Promise<void> {
   const { store, mirror, metrics, limits } = tools;
   let refused = 0;
   for (let round = 0; round < limits.maxRounds; round++) {
     // 1. Take in what was committed until now, the moves of the last round among it.
     await cycle.phase('sync', () => mirror.sync());
 
-    // 2. Meta-queues that nobody serves now are emptied: then their jobs are the root's like all others.
-    if ((await takeBack(cycle, tools)) > 0) continue;
+    // 2. Jobs that sites hold in vain come back: then they are the root's like all others.
+    if ((await takeBack(cycle, tools, agenda)) > 0) continue;
 
     // 3. Plan, with what is now in the mirror.
     const now = tools.now();
@@ -47,13 +51,13 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools): Promise<void
   else await tools.wake([ROOT]);
 }
 
-/** Takes back what waits in meta-queues that nobody serves. How many jobs. */
-async function takeBack(cycle: Cycle, tools: CycleTools): Promise<number> {
+/** How many jobs came back. */
+async function takeBack(cycle: Cycle, tools: CycleTools, agenda: Agenda): Promise<number> {
   const { store, limits } = tools;
   const { grid, policy } = tools.mirror;
   const context = cycle.context(policy.version, tools.now());
   let taken = 0;
-  for (const { siteId, reason, jobIds } of returnsFromMeta(grid, policy.document, limits.maxTakenBack)) {
+  for (const { siteId, reason, jobIds } of agenda.returnsToRoot(grid, policy.document, limits.maxTakenBack)) {
     const up = grid.siteEntry(siteId).site.state === 'UP';
     const back = await cycle.phase('take-back', () =>
       up ? store.returnJobs(siteId, jobIds, reason, context) : store.takeBack(siteId, context, jobIds.length),

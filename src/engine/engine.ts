@@ -84,14 +84,14 @@ export function createEngine(parts: {
       metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
     const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
     try {
-      if (task.kind === 'dispatch') await runDispatch(cycle, tools);
+      if (task.kind === 'dispatch') await runDispatch(cycle, tools, agenda);
       else if (task.kind === 'site') await runSite(cycle, tools, task.siteId, agenda);
       else await sweeper.run(cycle);
       cycle.done();
     } catch (error) {
       // Not left to BullMQ: a failed task would be a record to keep, and its retries know nothing of newer wake-ups.
       cycle.failed(error);
-      const scheduler = schedulerOf(task);
+      const scheduler = schedulerOfTask(task);
       if (scheduler !== null) tools.wakeLater([scheduler], FAILED_PAUSE_MS);
     }
   }
@@ -186,5 +186,5 @@ function cycleTools(parts: {
   };
 }
 
-const schedulerOf = (task: CycleTask): Scheduler | null =>
+const schedulerOfTask = (task: CycleTask): Scheduler | null =>
   task.kind === 'dispatch' ? ROOT : task.kind === 'site' ? task.siteId : null;

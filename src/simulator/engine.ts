@@ -19,12 +19,12 @@
 import {
   Agenda,
   applyMove,
+  concernedBy,
   DataCatalog,
   type Dataset,
   type DispatchKind,
   dispatchCycle,
   dispatchKindOf,
-  everybody,
   Grid,
   type Job,
   JobHistory,
@@ -38,7 +38,6 @@ import {
   ROOT,
   type Run,
   type RunAverages,
-  returnsFromMeta,
   rootHasJobs,
   type Scheduler,
   Shares,
@@ -49,6 +48,7 @@ import {
   type Start,
   siteCycle,
   Traffic,
+  type WorldChange,
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
@@ -355,15 +355,27 @@ class Simulation {
   }
 
   private change({ site, machine, license, dataset, link, losesRuns }: Change): void {
-    if (site !== undefined) this.setSite(site);
-    if (license !== undefined) this.grid.setLicense(license);
+    if (site !== undefined) {
+      this.setSite(site);
+      this.concernedBy({ of: 'SITE', siteId: site.id });
+    }
+    if (license !== undefined) {
+      this.grid.setLicense(license);
+      this.concernedBy({ of: 'LICENSE', siteId: license.siteId });
+    }
     if (dataset !== undefined) this.data.setDataset(dataset);
     if (link !== undefined) this.data.setLink(link);
+    if (dataset !== undefined || link !== undefined) this.concernedBy({ of: 'DATA' });
     if (machine !== undefined) {
       this.setMachine(machine);
       if (losesRuns) this.loseRuns(machine.id);
+      this.concernedBy({ of: 'MACHINE', siteId: machine.siteId });
     }
-    this.wake(everybody(this.grid));
+  }
+
+  private concernedBy(change: WorldChange): void {
+    const schedulers = concernedBy(change);
+    this.wake(schedulers === 'ALL' ? [ROOT, ...this.sites.keys()] : schedulers);
   }
 
   private loseRuns(machineId: number): void {
@@ -454,9 +466,9 @@ class Simulation {
   private dispatch(): void {
     this.rootConcerned = false;
     const { grid, now } = this;
-    if (!rootHasJobs(grid)) return;
-    this.takeBack(returnsFromMeta(grid, this.options.policy, Infinity));
+    this.takeBack(this.agenda.returnsToRoot(grid, this.options.policy, Infinity));
     this.rootConcerned = false;
+    if (!rootHasJobs(grid)) return;
     for (;;) {
       this.cycles++;
       const plan = dispatchCycle(grid, {

@@ -83,7 +83,7 @@ class Bench {
   }
 
   dispatch(): Promise<void> {
-    return runDispatch(new Cycle('dispatch', this.tools), this.tools);
+    return runDispatch(new Cycle('dispatch', this.tools), this.tools, this.agenda);
   }
 
   runSite(siteId: number): Promise<void> {

@@ -197,7 +197,7 @@ export class VirtualService {
       turn = 'sites';
       this.woken.delete(scheduler);
       const { tools, agenda } = this.anyProcess();
-      if (scheduler === ROOT) await runDispatch(new Cycle('dispatch', tools), tools);
+      if (scheduler === ROOT) await runDispatch(new Cycle('dispatch', tools), tools, agenda);
       else {
         await runSite(new Cycle('site', tools), tools, scheduler, agenda).catch((error) => {
           if (error !== LOST) throw error;
