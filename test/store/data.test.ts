@@ -304,7 +304,7 @@ describe('links', () => {
     expect(await queries.siteStats([there])).toMatchObject([{ metaQueued: 1, queued: 0 }]);
     await world.setSiteState(there, 'DRAINING');
     expect(await refusal(directory.removeSite(there, T0, actor))).toBe(
-      'CONFLICT: site there still has 1 jobs; wait until it is drained',
+      'CONFLICT: site there still has 1 jobs: wait until it is drained',
     );
   });
 });

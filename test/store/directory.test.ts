@@ -116,9 +116,9 @@ describe('sites', () => {
     const remove = () => refusal(directory.removeSite(site, T0, actor));
     expect(await remove()).toBe('CONFLICT: site here is UP: drain it first');
     await world.setSiteState(site, 'DRAINING');
-    expect(await remove()).toBe('CONFLICT: site here still has 2 jobs; wait until it is drained');
+    expect(await remove()).toBe('CONFLICT: site here still has 2 jobs: wait until it is drained');
     await world.store.takeBack(site, context(), 10);
-    expect(await remove()).toBe('CONFLICT: site here still has 1 jobs; wait until it is drained');
+    expect(await remove()).toBe('CONFLICT: site here still has 1 jobs: wait until it is drained');
     await world.store.reportRuns(site, [ended(live!, 1)], 3);
     expect(await remove()).toBe('done');
     const grid = await world.store.loadGrid(0);
@@ -205,7 +205,9 @@ describe('machines', () => {
     await assigned(world, user, site, machine, [newJob(), newJob()]);
     expect(await queries.machines(null, null, 9)).toMatchObject([{ maxTasks: 3, tasksUsed: 2, cpusUsed: 0 }]);
     expect(await share(1)).toBe('CONFLICT: 2 tasks run on machine m1: maxTasks cannot be 1');
-    expect(await share(null)).toMatch('CONFLICT: jobs hold 2 places of machine m1; maxTasks: how');
+    expect(await share(null)).toMatch(
+      'CONFLICT: 2 tasks run on machine m1: drain it before setting or clearing maxTasks',
+    );
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
       'CONFLICT: 2 tasks run on machine m1: drain it first',
     );
@@ -260,7 +262,7 @@ describe('licenses', () => {
       'done',
     );
     expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
-      'CONFLICT: there is a pool of cad there already',
+      'CONFLICT: there is already a license pool cad there',
     );
     expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: site }, actor))).toBe(
       'done',
