@@ -103,12 +103,12 @@ export function returnsFrom(grid: Grid, { site, queue }: SiteEntry, limit: numbe
   return [...byReason.values()];
 }
 
-/** Jobs in local queues of sites that are up but can no longer run them, while another site could: at most `limit` in all. */
+/** `returnsFrom` of all local queues: at most `limit` in all. */
 export function stranded(grid: Grid, limit: number): Return[] {
   const returns: Return[] = [];
   let left = limit;
   for (const entry of grid.sites) {
-    if (entry.site.state !== 'UP' || left === 0) continue;
+    if (left === 0) break;
     for (const one of returnsFrom(grid, entry, left)) {
       returns.push(one);
       left -= one.jobIds.length;

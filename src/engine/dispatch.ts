@@ -1,6 +1,7 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
 import { type Agenda, dispatchCycle, given, ROOT } from '../core/index.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
+import { takeBack } from './returns.js';
 
 /**
  * Runs until nothing is left to move, or the bound on rounds. Throws what the store throws.
@@ -13,13 +14,14 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
   for (let round = 0; round < limits.maxRounds; round++) {
     // 1. Take in what was committed until now, the moves of the last round among it.
     await cycle.phase('sync', () => mirror.sync());
+    const { grid, policy } = mirror;
 
     // 2. Jobs that sites hold in vain come back: then they are the root's like all others.
-    if ((await takeBack(cycle, tools, agenda)) > 0) continue;
+    const returns = agenda.returnsToRoot(grid, policy.document, limits.maxTakenBack);
+    if ((await takeBack(cycle, tools, returns)) > 0) continue;
 
     // 3. Plan, with what is now in the mirror.
     const now = tools.now();
-    const { grid, policy } = mirror;
     const plan = cycle.plan(() =>
       dispatchCycle(grid, {
         now,
@@ -49,21 +51,4 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
   // Refused to the last, something keeps changing: pause. Else there is simply more to move.
   if (refused > 0) tools.wakeLater([ROOT], limits.refusedPauseMs);
   else await tools.wake([ROOT]);
-}
-
-/** How many jobs came back. */
-async function takeBack(cycle: Cycle, tools: CycleTools, agenda: Agenda): Promise<number> {
-  const { store, limits } = tools;
-  const { grid, policy } = tools.mirror;
-  const context = cycle.context(policy.version, tools.now());
-  let taken = 0;
-  for (const { siteId, reason, jobIds } of agenda.returnsToRoot(grid, policy.document, limits.maxTakenBack)) {
-    const up = grid.siteEntry(siteId).site.state === 'UP';
-    const back = await cycle.phase('take-back', () =>
-      up ? store.returnJobs(siteId, jobIds, reason, context) : store.takeBack(siteId, context, jobIds.length),
-    );
-    taken += back.length;
-  }
-  cycle.add('takenBack', taken);
-  return taken;
 }

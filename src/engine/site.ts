@@ -17,6 +17,7 @@ import {
 import type { KeptPromises } from '../store/store.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
+import { takeBack } from './returns.js';
 
 /**
  * Runs until nothing more can start, or the bound on rounds. Throws what the store throws.
@@ -46,9 +47,11 @@ export async function runSite(
     // 2. Jobs that are not served here go back to the root: all if the site is not up, else those that only another can run now.
     const now = tools.now();
     const before = entry.reservation;
-    const { state } = entry.site;
-    if (await takeBack(cycle, tools, entry, agenda)) continue;
-    if (state !== 'UP') {
+    if ((await takeBack(cycle, tools, agenda.newReturnsFrom(grid, entry, limits.maxTakenBack))) > 0) {
+      await tools.wake([ROOT]);
+      continue;
+    }
+    if (entry.site.state !== 'UP') {
       if (shared) await wakeOthers(tools, agenda, entry, before, [], 0);
       return;
     }
@@ -89,26 +92,6 @@ export async function runSite(
   }
   if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
   else await tools.wake([siteId]);
-}
-
-/** Whether jobs went back that the mirror does not know of yet. */
-async function takeBack(cycle: Cycle, tools: CycleTools, entry: SiteEntry, agenda: Agenda): Promise<boolean> {
-  const { store, mirror, limits } = tools;
-  const { grid, policy } = mirror;
-  const { id: siteId, state } = entry.site;
-  const context = cycle.context(policy.version, tools.now());
-  let taken = 0;
-  for (const { reason, jobIds } of agenda.newReturnsFrom(grid, entry, limits.maxTakenBack)) {
-    const back = await cycle.phase('take-back', () =>
-      state === 'UP'
-        ? store.returnJobs(siteId, jobIds, reason, context)
-        : store.takeBack(siteId, context, limits.maxTakenBack),
-    );
-    taken += back.length;
-  }
-  cycle.add('takenBack', taken);
-  if (taken > 0) await tools.wake([ROOT]);
-  return taken > 0;
 }
 
 /** A root that has none for the site wakes nobody, so this ends. */

@@ -2,6 +2,7 @@
 import { ROOT, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
+import { takeBack } from './returns.js';
 
 export interface SweepSettings {
   /** A run that exceeds its limit by so much, because its agent did not stop it, is ended here. Seconds. */
@@ -55,8 +56,9 @@ export class Sweeper {
 
     if (now - this.wokenAt >= timers.cycleS) {
       this.wokenAt = now;
-      // 2. Jobs in the queue of a site whose machines for them have gone or fallen silent, where its cycle has missed it.
-      await cycle.phase('return', () => this.returnStranded(cycle, now));
+      // 2. Jobs in the queue of a site that is not up, or whose machines for them have gone or fallen silent, where cycles missed it.
+      const returns = stranded(mirror.grid, this.tools.limits.maxTakenBack);
+      if ((await takeBack(cycle, this.tools, returns)) > 0) await this.tools.wake([ROOT]);
 
       // 3. Wake-ups and alarms that were lost, and what only the passing of time changes (a reservation's instant comes, a
       //    deadline draws near): whoever holds waiting jobs looks again. Only promised starts have exact timers: any other
@@ -71,16 +73,6 @@ export class Sweeper {
     if (now - this.prunedAt >= PRUNE_EVERY_S) {
       const more = await cycle.phase('prune', () => this.prune(store, now));
       if (!more) this.prunedAt = now;
-    }
-  }
-
-  private async returnStranded(cycle: Cycle, now: number): Promise<void> {
-    const { store, mirror, limits } = this.tools;
-    const context = cycle.context(mirror.policy.version, now);
-    for (const { siteId, reason, jobIds } of stranded(mirror.grid, limits.maxTakenBack)) {
-      const returned = await store.returnJobs(siteId, jobIds, reason, context);
-      cycle.add('returned', returned.length);
-      if (returned.length > 0) await this.tools.wake([ROOT]);
     }
   }
 
