@@ -24,7 +24,8 @@ export {
   dispatchCycle,
 } from './dispatch/cycle.js';
 export type { DispatchKind } from './dispatch/policy.js';
-export { dispatchKindOf, dispatchKinds } from './dispatch/registry.js';
+export type { QueuesPolicy } from './dispatch/queues/queues.js';
+export { dispatchKindOf, dispatchKinds, kindsInBatches } from './dispatch/registry.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export {
   type ExplainContext,

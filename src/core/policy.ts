@@ -10,13 +10,12 @@ import {
   type DispatchPolicy,
   dispatchKindOf,
   dispatchPolicySchema,
-  type QueuesPolicy,
 } from './dispatch/registry.js';
 import type { LocalScheduler } from './local/policy.js';
 import { DEFAULT_LOCAL, type LocalPolicy, localKindOf, localPolicySchema } from './local/registry.js';
 import type { Site } from './model.js';
 
-export { type DispatchPolicy, dispatchPolicySchema, type LocalPolicy, localPolicySchema, type QueuesPolicy };
+export { type DispatchPolicy, dispatchPolicySchema, type LocalPolicy, localPolicySchema };
 
 const seconds = z
   .number()

@@ -64,6 +64,8 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   queueLimit?(rules: z.infer<S>): number;
   /** Jobs may wait in meta-queues: its cycles serve them. */
   readonly servesMeta?: true;
+  /** What one cycle sends to a site is a batch, which its jobs name. */
+  readonly inBatches?: true;
   /** It looks at what runs have shown (`JobHistory`). */
   readonly learns?: true;
   /** While jobs wait in meta-queues its answers change with time alone, for so many seconds after the last other change. */

@@ -18,7 +18,6 @@ export const dispatchPolicySchema = z.discriminatedUnion(
   dispatchKinds.map(({ schema }) => schema) as unknown as Schemas<typeof dispatchKinds>,
 );
 export type DispatchPolicy = z.infer<typeof dispatchPolicySchema>;
-export type QueuesPolicy = Extract<DispatchPolicy, { kind: 'queues' }>;
 
 export const DEFAULT_DISPATCH = DEFAULT_TWO_LEVEL satisfies DispatchPolicy;
 
@@ -28,3 +27,8 @@ const byKind = new Map<string, DispatchKind>(
 
 /** What the document of a dispatch policy names. */
 export const dispatchKindOf = ({ kind }: DispatchPolicy): DispatchKind => byKind.get(kind) as DispatchKind;
+
+/** The kinds that send jobs in batches. */
+export const kindsInBatches: readonly string[] = dispatchKinds
+  .filter((kind: DispatchKind) => kind.inBatches)
+  .map(({ schema }) => schema.shape.kind.value);

@@ -42,6 +42,7 @@ export const jobRatio = dispatchKind({
   begin: (look, rules) => new JobRatioPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',
   queueLimit: (rules) => rules.queueLimit,
+  inBatches: true,
   learns: true,
   standings: (grid, rules) => rootStandings(grid, rules.fairness),
 });

@@ -40,7 +40,7 @@ const schema = z.strictObject({
   ageBoundS,
   fairness,
 });
-type Rules = z.infer<typeof schema>;
+export type QueuesPolicy = z.infer<typeof schema>;
 
 export const queues = dispatchKind({
   schema,
@@ -55,7 +55,7 @@ export const queues = dispatchKind({
   standings: (grid, rules) => rootStandings(grid, rules.fairness),
 });
 
-const ORDERS: Record<Rules['order'], QueueOrder> = {
+const ORDERS: Record<QueuesPolicy['order'], QueueOrder> = {
   FCFS: 'ARRIVAL',
   FF: 'ARRIVAL',
   SJF: 'SHORTEST',
@@ -98,7 +98,7 @@ class QueuesPass implements DispatchPass {
 
   constructor(
     private readonly look: DispatchLook,
-    private readonly rules: Rules,
+    private readonly rules: QueuesPolicy,
   ) {
     const { grid, now } = look;
     this.agedBefore = rules.ageBoundS === null ? -Infinity : now - rules.ageBoundS;
