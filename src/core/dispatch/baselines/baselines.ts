@@ -77,7 +77,7 @@ export const roundRobin = dispatchKind({
 /** A drawn one, each equally often; the draw depends on the seed and the job only. */
 export const random = dispatchKind({
   schema: z.strictObject({ kind: z.literal('random') }),
-  documentation: { jobsGo: 'to a drawn site', fields: '' },
+  documentation: { jobsGo: 'to a random site', fields: '' },
   begin: (look) =>
     new Baseline(look, ({ id }, { indices, siteIds }) => {
       const drawn = draw(look.seed, id);

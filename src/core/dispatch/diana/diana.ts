@@ -44,7 +44,7 @@ export const diana = dispatchKind({
   schema,
   documentation: {
     jobsGo:
-      "to the meta-queue of the site where they cost least; from there by quota priority to the site's queue, or on to another site when this one is congested",
+      'to the meta-queue of the site with the lowest cost; from there, in order of priority by quota, to the local queue of the site, or to another site if this one is congested',
     fields: 'see below',
   },
   begin: (look, rules) => new DianaPass(look, rules),

@@ -36,7 +36,8 @@ type Rules = z.infer<typeof schema>;
 export const jobRatio = dispatchKind({
   schema,
   documentation: {
-    jobsGo: 'in batches to the sites that rank best for them, by power, data and queues, while there is room',
+    jobsGo:
+      'in batches, to the sites with the highest rank for them by power, data and queue, as long as these have room',
     fields: '`queueLimit`, default 100; `fairness`, as for `queues`',
   },
   begin: (look, rules) => new JobRatioPass(look, rules),

@@ -45,9 +45,9 @@ export type QueuesPolicy = z.infer<typeof schema>;
 export const queues = dispatchKind({
   schema,
   documentation: {
-    jobsGo: 'when a site has room; the root holds them until then',
+    jobsGo: 'when a site has room; until then they stay in the global queue',
     fields:
-      "`order`: `FCFS`, `SJF`, `FF`, `S-SJF`, `L-SJF`; `queueLimit`: jobs in a site's queue at most, 0: only when they can start; `ageBoundS`: a job that has waited so long is overtaken no more, default 86400; null: never; `fairness`: `NONE` (default) or `QUOTA`: users' feedback queues come before the order",
+      "`order`: `FCFS`, `SJF`, `FF`, `S-SJF`, `L-SJF`; `queueLimit`: largest number of jobs in the queue of a site, 0: only jobs that can start; `ageBoundS`: a job that has waited this long is not overtaken any more, default 86400; null: no limit; `fairness`: `NONE` (default) or `QUOTA`: users' feedback queues, as under `diana`, come before the order",
   },
   begin: (look, rules) => new QueuesPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',

@@ -76,7 +76,7 @@ export const twoLevel = dispatchKind({
   schema,
   documentation: {
     jobsGo:
-      'at once to the site with the least queued work of their priority or above, then the fewest such jobs',
+      'at once, to the site with the least queued work of equal or higher priority, then the fewest such jobs',
     fields: 'as above',
   },
   begin: (look, rules) => new TwoLevelPass(look, rules),

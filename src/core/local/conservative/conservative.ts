@@ -28,7 +28,7 @@ export const conservative = localKind({
     depth: z.int().min(1).max(100_000).default(1000),
   }),
   documentation: {
-    starts: 'as `easy`, with a promised start for every job, as far as `depth`',
+    starts: 'as `easy`, with a promised start for each of the first `depth` jobs',
     fields: '`depth`, 1 to 100 000, default 1000',
   },
   scheduler: ({ depth }) => ({

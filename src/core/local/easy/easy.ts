@@ -11,9 +11,9 @@ export const easy = localKind({
     backfill: z.enum(['ARRIVAL', 'SHORTEST', 'LONGEST', 'NARROWEST', 'WIDEST']).optional(),
   }),
   documentation: {
-    starts: 'the same, in the order of arrival',
+    starts: 'the same, in order of arrival',
     fields:
-      '`backfill`: in which order others are tried: `ARRIVAL` (default), `SHORTEST`, `LONGEST`, `NARROWEST`, `WIDEST`',
+      '`backfill`: order in which later jobs are tried: `ARRIVAL` (default), `SHORTEST`, `LONGEST`, `NARROWEST`, `WIDEST`',
   },
   scheduler: ({ backfill }) => ({
     walk: byArrival,

@@ -5,6 +5,6 @@ import { localKind } from '../policy.js';
 
 export const fcfs = localKind({
   schema: z.strictObject({ kind: z.literal('fcfs') }),
-  documentation: { starts: 'in the order of arrival; nobody overtakes', fields: '' },
+  documentation: { starts: 'in order of arrival, without exception', fields: '' },
   scheduler: () => ({ walk: byArrival, decide: startHeads }),
 });

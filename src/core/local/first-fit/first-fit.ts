@@ -10,7 +10,7 @@ import { localKind } from '../policy.js';
 export const firstFit = localKind({
   schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS }),
   documentation: {
-    starts: 'in the order of arrival, passing over what does not fit',
+    starts: 'in order of arrival, skipping jobs that do not fit',
     fields: '`ageBoundS`, as for `sjf`',
   },
   scheduler: (rules) => ({

@@ -32,7 +32,7 @@ export const flexible = localKind({
     }),
   documentation: {
     starts:
-      'in the order of priority; the first that does not fit has a reservation, others fill in where they do not delay it',
+      'in order of priority; the first job that does not fit gets a reservation, and later jobs are backfilled if they do not delay it',
     fields: '`weights`, as above',
   },
   scheduler: (rules, order): LocalScheduler => ({ walk: walks(rules.weights)[order], decide: backfilling }),

@@ -12,8 +12,8 @@ import type { Walk } from '../walk.js';
 export const hybrid = localKind({
   schema: z.strictObject({ kind: z.literal('hybrid'), reservations: z.int().min(1).max(1000) }),
   documentation: {
-    starts: 'as `easy`, with reservations for the first so many that do not fit',
-    fields: '`reservations`, 1 to 1000',
+    starts: 'as `easy`, with reservations for several jobs that do not fit',
+    fields: '`reservations`: how many, 1 to 1000',
   },
   scheduler: ({ reservations }) => ({
     walk: byArrival,

@@ -9,7 +9,8 @@ export const sjf = localKind({
   schema: z.strictObject({ kind: z.literal('sjf'), ageBoundS }),
   documentation: {
     starts: 'the shortest first',
-    fields: '`ageBoundS`: a job that has waited so long is overtaken no more, default 86400; null: never',
+    fields:
+      '`ageBoundS`: a job that has waited this long is not overtaken any more, default 86400; null: no limit',
   },
   scheduler: (rules) => ({
     walk({ entry: { queue }, now }) {
