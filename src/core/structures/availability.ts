@@ -203,8 +203,11 @@ export class Availability {
     const { times, free } = this;
     const row = this.rowOf(chunk, time);
     const end = chunk * CHUNK + (this.counts[chunk] as number);
-    times.copyWithin(row + 2, row + 1, end);
-    free.copyWithin(row + 2, row + 1, end);
+    // By hand: for so few the call would cost more than the moves.
+    for (let i = end; i > row + 1; i--) {
+      times[i] = times[i - 1] as number;
+      free[i] = free[i - 1] as number;
+    }
     times[row + 1] = time;
     free[row + 1] = free[row] as number;
     this.counts[chunk] = (this.counts[chunk] as number) + 1;
@@ -217,8 +220,10 @@ export class Availability {
     const { times, free } = this;
     if (row === chunk * CHUNK || times[row] !== time || free[row] !== free[row - 1]) return;
     const end = chunk * CHUNK + (this.counts[chunk] as number);
-    times.copyWithin(row, row + 1, end);
-    free.copyWithin(row, row + 1, end);
+    for (let i = row + 1; i < end; i++) {
+      times[i - 1] = times[i] as number;
+      free[i - 1] = free[i] as number;
+    }
     this.counts[chunk] = (this.counts[chunk] as number) - 1;
   }
 

@@ -10,6 +10,7 @@
  * often one runs.
  */
 import { z } from 'zod';
+import type { MachineState } from '../../grid/site-resources.js';
 import type { Job } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
@@ -211,15 +212,17 @@ function conclude(pass: SitePass, promises: Promises): void {
   if (promises.next > now) pass.wakeAt = promises.next;
 }
 
-function roomOf({ entry, free, claims }: SitePass, promises: Promises): PromisedRoom {
+function roomOf(pass: SitePass, promises: Promises): PromisedRoom {
+  const { entry, free } = pass;
   const { resources, queue } = entry;
   let cpus = 0;
   let memoryMb = 0;
-  resources.machines.forEach(({ machine }, i) => {
-    if (!machine.available) return;
+  const { machines } = resources;
+  for (let i = 0; i < machines.length; i++) {
+    if (!(machines[i] as MachineState).machine.available) continue;
     cpus += free.cpus[i] as number;
     memoryMb += free.memoryMb[i] as number;
-  });
+  }
   const room: PromisedRoom = { runs: free.running, cpus, memoryMb, copies: [] };
   if (queue.licensed === 0) return room;
   const copies = new Map<number, number>();
@@ -229,7 +232,7 @@ function roomOf({ entry, free, claims }: SitePass, promises: Promises): Promised
     for (const kind of resources.eligible(promised.requirement.signature).pools)
       for (const pool of kind) copies.set(pool.license.id, free.copies.free(pool));
   }
-  for (const id of claims.others.flatMap(({ licenseIds }) => licenseIds)) {
+  for (const id of pass.claims.others.flatMap(({ licenseIds }) => licenseIds)) {
     const left = copies.get(id);
     if (left !== undefined) copies.set(id, left - 1);
   }
@@ -239,6 +242,7 @@ function roomOf({ entry, free, claims }: SitePass, promises: Promises): Promised
 
 function moreRoom(before: PromisedRoom, now: PromisedRoom): boolean {
   if (now.runs < before.runs || now.cpus > before.cpus || now.memoryMb > before.memoryMb) return true;
+  if (now.copies.length === 0) return false;
   const copies = new Map(before.copies);
   return now.copies.some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));
 }

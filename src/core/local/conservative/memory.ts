@@ -8,6 +8,7 @@ import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement
 import { type PromisedRoom, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
 import type { Places, Promised } from '../promises.js';
 
+const NONE: readonly number[] = [];
 const NO_ROOM: PromisedRoom = { runs: 0, cpus: 0, memoryMb: 0, copies: [] };
 
 export class Promises extends PromisingMemory {
@@ -129,13 +130,14 @@ export class Promises extends PromisingMemory {
   }
 
   /** Jobs that have come since the last cycle and have no promise, in order; a profile that is in step is brought up to `now`. */
-  catchUp(now: number): number[] {
+  catchUp(now: number): readonly number[] {
     const { queue } = this.entry;
     const order = queue.inOrder('ARRIVAL');
     const profile = this.places?.profile;
     profile?.advance(now);
     for (const { hold, at, end } of this.gone.values()) profile?.give(hold, at, end);
     this.gone.clear();
+    if (this.fresh.length === 0) return NONE;
     const fresh = new Set(this.fresh);
     this.fresh = [];
     return [...fresh]
