@@ -110,6 +110,9 @@ export class JobQueue {
   }
 }
 
+/** So many slots are few. */
+const SHORT = 100;
+
 /** The slots of a queue in one order: a window of an array. */
 export class SortedSlots {
   /** Counts every change but jobs coming in behind all others. */
@@ -162,7 +165,7 @@ export class SortedSlots {
   /** The slot's columns must still be as they were. */
   remove(slot: number): void {
     this.changes++;
-    const position = this.slots[this.first] === slot ? this.first : this.positionOf(slot);
+    const position = this.end - this.first <= SHORT ? this.scan(slot) : this.positionOf(slot);
     if (position - this.first < this.end - position) {
       this.move(this.first, position, 1);
       this.first++;
@@ -186,6 +189,13 @@ export class SortedSlots {
     return (queue.works[a] as number) - (queue.works[b] as number);
   }
 
+  /** Where the slot is, one after another: among few that is quicker than to compare. */
+  private scan(slot: number): number {
+    let position = this.first;
+    while (this.slots[position] !== slot) position++;
+    return position;
+  }
+
   /** Where the slot is, or would go. */
   private positionOf(slot: number): number {
     let low = this.first;
@@ -201,7 +211,7 @@ export class SortedSlots {
   /** Moves a part of the window by one place. A short one by hand: the call would cost as much as a hundred moves. */
   private move(from: number, to: number, by: 1 | -1): void {
     const { slots } = this;
-    if (to - from > 100) slots.copyWithin(from + by, from, to);
+    if (to - from > SHORT) slots.copyWithin(from + by, from, to);
     else if (by === 1) for (let i = to; i > from; i--) slots[i] = slots[i - 1] as number;
     else for (let i = from; i < to; i++) slots[i - 1] = slots[i] as number;
   }

@@ -59,8 +59,9 @@ class ClassNotes {
     this.stamp++;
   }
 
-  get(index: number): number | null {
-    return this.stamps[index] === this.stamp ? (this.values[index] as number) : null;
+  /** NaN: nothing is noted. */
+  get(index: number): number {
+    return this.stamps[index] === this.stamp ? (this.values[index] as number) : Number.NaN;
   }
 
   set(index: number, value: number): void {
@@ -226,7 +227,7 @@ export class SitePass {
     const requirement = this.requirement(slot);
     if (requirement.cpusPerTask > this.mostFreeCpus) return false;
     const known = this.bounds.get(requirement.index);
-    return this.work(slot) <= (known === null ? this.bound(requirement) : known);
+    return this.work(slot) <= (Number.isNaN(known) ? this.bound(requirement) : known);
   }
 
   /**

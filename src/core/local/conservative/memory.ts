@@ -135,14 +135,16 @@ export class Promises extends PromisingMemory {
     const order = queue.inOrder('ARRIVAL');
     const profile = this.places?.profile;
     profile?.advance(now);
-    for (const { hold, at, end } of this.gone.values()) profile?.give(hold, at, end);
-    this.gone.clear();
+    if (this.gone.size > 0) {
+      for (const { hold, at, end } of this.gone.values()) profile?.give(hold, at, end);
+      this.gone.clear();
+    }
     if (this.fresh.length === 0) return NONE;
-    const fresh = new Set(this.fresh);
+    const fresh = this.fresh.filter(
+      (slot) => queue.jobs[slot] !== undefined && this.bySlot[slot] === undefined,
+    );
     this.fresh = [];
-    return [...fresh]
-      .filter((slot) => queue.jobs[slot] !== undefined && this.bySlot[slot] === undefined)
-      .sort((a, b) => order.compare(a, b));
+    return fresh.length === 1 ? fresh : [...new Set(fresh)].sort((a, b) => order.compare(a, b));
   }
 
   /** The cycle at `now` is over, and will have made so many runs. `partial`: it has passed jobs of the queue over. */
