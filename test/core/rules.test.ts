@@ -118,7 +118,7 @@ describe('dispatch', () => {
     grid.placeAtSite(job({ id: 2, estimateS: 100, priority: 0 }), 2);
     grid.removeJob(3);
     const drawn = dispatch(grid).moves[0];
-    expect(drawn).toMatchObject({ reason: 'DRAWN', explanation: { candidates: [1, 2] } });
+    expect(drawn).toMatchObject({ reason: 'RANDOM_TIE_BREAK', explanation: { candidates: [1, 2] } });
     expect(drawn?.to).toBe(1 + Math.floor(draw(DEFAULT_POLICY.seed, 4) * 2));
   });
 
@@ -479,7 +479,7 @@ describe('site cycle', () => {
     expect(plan(grid)).toMatchObject({
       starts: [{ jobId: 1 }],
       reservation: null,
-      waitingByReason: { CPUS_BUSY: 1, NOT_HEAD: 1 },
+      waitingByReason: { CPUS_BUSY: 1, JOBS_AHEAD: 1 },
     });
   });
 });

@@ -14,7 +14,7 @@ import type {
   SiteResources,
 } from '../grid/site-resources.js';
 import type { FreeResources } from './free.js';
-import type { Room } from './placement.js';
+import type { FreeCapacity } from './placement.js';
 
 /** Room that is promised for a while. */
 export interface Booking {
@@ -26,7 +26,7 @@ export interface Booking {
 const NO_RUNS: readonly RunState[] = [];
 const NO_INSTANTS: readonly number[] = [];
 
-export class Timeline implements Room {
+export class Timeline implements FreeCapacity {
   /** The instant it has come to, and what is free then, by position of the machine. */
   at = -Infinity;
   readonly cpus: number[];

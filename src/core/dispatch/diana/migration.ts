@@ -20,7 +20,14 @@ import { type Congestion, congestionOf } from '../../terms/congestion.js';
 import { workOf } from '../../terms/power.js';
 import { levelOf, type Standings } from '../../terms/quota.js';
 import type { PlanBuilder } from '../policy.js';
-import { addTo, type Bundle, type Bundled, bundlesOf, candidatesOf, type PassedJobs } from './bundles.js';
+import {
+  addTo,
+  type Bundle,
+  type BundleMember,
+  bundlesOf,
+  candidatesOf,
+  type PassedJobs,
+} from './bundles.js';
 import type { CostTerms, SiteCosts } from './cost.js';
 import type { MetaQueue } from './meta-queues.js';
 import type { PassQueues } from './pass-queues.js';
@@ -111,12 +118,12 @@ export class Migration {
   }
 
   /** What of the group went there lately. */
-  private recentAt(index: number, groupId: number): readonly Bundled[] {
+  private recentAt(index: number, groupId: number): readonly BundleMember[] {
     if (!this.migrating.has(groupId)) return NONE;
     return this.bundles[index]?.get(groupId)?.items.filter(({ recent }) => recent) ?? NONE;
   }
 
-  private sitesFor(items: readonly Bundled[]): Pick<Eligibility, 'indices' | 'ineligible'> {
+  private sitesFor(items: readonly BundleMember[]): Pick<Eligibility, 'indices' | 'ineligible'> {
     const { sites } = this.grid;
     const eligible = this.grid.index(EligibleSites);
     const [first, ...others] = [...new Set(items.map(({ requirement }) => requirement))].map((each) =>
@@ -195,7 +202,7 @@ export class Migration {
   }
 }
 
-const NONE: readonly Bundled[] = [];
+const NONE: readonly BundleMember[] = [];
 
 function explain(
   { order, items }: Bundle,
