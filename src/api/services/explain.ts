@@ -4,6 +4,7 @@ import {
   type ExplainContext,
   type Grid,
   keepsPromises,
+  localPolicyOf,
   type Placing,
   type PredictedStart,
   placement,
@@ -55,11 +56,11 @@ export function createExplainService(parts: ServiceParts) {
     { policy }: ExplainContext,
     loaders: Loaders,
   ): Promise<void> {
-    const local = grid.siteEntry(siteId).site.localPolicy ?? policy.local;
+    const local = localPolicyOf(grid.siteEntry(siteId).site, policy);
     const { promises } = keepsPromises(local)
       ? await loaders.once(`promises ${siteId}`, () => store.promises(siteId))
       : { promises: null };
-    grid.keepPromises(siteId, promises && promisesFrom(grid, siteId, promises));
+    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises));
   }
 
   async function startAt(
@@ -70,7 +71,7 @@ export function createExplainService(parts: ServiceParts) {
     loaders: Loaders,
   ): Promise<PredictedStart | null> {
     await takeInPromises(grid, siteId, explain, loaders);
-    return predictStart(grid, grid.siteEntry(siteId), job, explain.now);
+    return predictStart(grid, grid.siteEntry(siteId), job, explain);
   }
 
   async function userClass(userId: number): Promise<CoreJob['userClass']> {

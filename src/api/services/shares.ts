@@ -32,7 +32,7 @@ export function createSharesService({ mirror, queries, limits, shares, now }: Se
         const owner = ownerOnly(viewer);
         const standings = await shares.explain({ viewer, budget }, async () => {
           await mirror.sync();
-          return userStandings(mirror.grid);
+          return userStandings(mirror.grid, mirror.policy.document);
         });
         return standings
           .filter(({ userId }) => owner === null || userId === owner)
