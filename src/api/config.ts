@@ -5,8 +5,8 @@ export interface ApiConfig {
   port: number;
   /** Whether clients may read the schema through GraphQL. */
   introspection: boolean;
-  /** Whether a browser that opens the endpoint gets a page to write queries on. */
-  landingPage: boolean;
+  /** Whether browsers get the portal, and at the endpoint a page to write queries on. */
+  portal: boolean;
   limits: ApiLimits;
 }
 

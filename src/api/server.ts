@@ -20,6 +20,7 @@ import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createPrepare } from './operations.js';
+import { mountPortal } from './portal.js';
 import { createRateLimits } from './rate-limit.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
@@ -180,6 +181,7 @@ export function createApi(parts: ApiParts): Api {
         createContext,
         toClient,
       };
+      if (config.portal) mountPortal(app, GRAPHQL_PATH);
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({ ...shared, prepare: createPrepare(schema, config), newRequestId });
       phase = { is: 'listening', apollo, sockets };

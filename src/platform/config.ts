@@ -130,11 +130,7 @@ export const VARIABLES = {
     'Least severe level that is logged.',
   ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may ask for the GraphQL schema.'),
-  landingPage: flag(
-    'LANDING_PAGE',
-    true,
-    'Whether a browser that opens the endpoint gets a page to try queries.',
-  ),
+  portal: flag('PORTAL', true, 'Whether browsers get the portal at /, and the explorer at /graphql.'),
 
   poolSize: whole(
     'DATABASE_POOL_SIZE',

@@ -10,7 +10,7 @@ const api = withApi((config) => ({
 const closed = withApi((config) => ({
   ...config,
   introspection: false,
-  landingPage: false,
+  portal: false,
   limits: { ...config.limits, requestsPerSecond: 5, requestsBurst: 10 },
 }));
 

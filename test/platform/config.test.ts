@@ -43,13 +43,13 @@ test('every bad value is named with what is accepted, and secrets are not shown'
   const load = () =>
     loadConfig({
       PORT: '70000',
-      LANDING_PAGE: 'yes',
+      PORTAL: 'yes',
       DATABASE_URL: 'mysql://me:hunter2@db/x',
       LIMIT_PAGE: '-1',
     });
   expect(load).toThrow(ConfigError);
   expect(load).toThrow('PORT is "70000"; accepted is a whole number from 0 to 65535');
-  expect(load).toThrow('LANDING_PAGE is "yes"; accepted is true or false');
+  expect(load).toThrow('PORTAL is "yes"; accepted is true or false');
   expect(load).toThrow('LIMIT_PAGE is "-1"; accepted is a whole number from 1 to 100000');
   expect(load).toThrow(
     'DATABASE_URL is (not shown: it is a secret); accepted is postgresql://user:password@host:port/database',
