@@ -35,9 +35,12 @@ async function fill(ask, sites, siteOf, warmupS) {
     ['noor.haddad', 'REGULAR', 1, 'USER'],
     ['oper.ator', 'REGULAR', 1, 'OPERATOR'],
   ]) {
-    const { registerUser } = await ask('mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }', {
-      input: { name, class: userClass, quotaShare, role },
-    });
+    const { registerUser } = await ask(
+      'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+      {
+        input: { name, class: userClass, quotaShare, role },
+      },
+    );
     if (name === 'noor.haddad')
       await ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
         input: {
@@ -47,9 +50,12 @@ async function fill(ask, sites, siteOf, warmupS) {
           reason: 'trial account',
         },
       });
-    const { createApiKey } = await ask('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }', {
-      input: { user: registerUser.id, name: 'workstation' },
-    });
+    const { createApiKey } = await ask(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+      {
+        input: { user: registerUser.id, name: 'workstation' },
+      },
+    );
     keys[name] = createApiKey.secret;
   }
   for (const [name, sizeMb, replicas] of [
@@ -65,8 +71,8 @@ async function fill(ask, sites, siteOf, warmupS) {
     });
   }
   const links = [];
-  sites.forEach((from, i) =>
-    sites.forEach((to, j) => {
+  for (const [i, from] of sites.entries()) {
+    for (const [j, to] of sites.entries()) {
       if (i !== j && (i + j) % 6 !== 5)
         links.push({
           from: from.id,
@@ -75,13 +81,17 @@ async function fill(ask, sites, siteOf, warmupS) {
           rttS: [0.004, 0.009, 0.012, 0.021, 0.031][(i + j) % 5],
           loss: 0,
         });
-    }),
-  );
+    }
+  }
   await ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', { links });
 
   const submit = async (who, jobs) =>
     (
-      await ask('mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }', { jobs }, keys[who])
+      await ask(
+        'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+        { jobs },
+        keys[who],
+      )
     ).submitJobs;
   const applications = [
     ['amara.okafor', 'climate', 24, 900, 0.32],
@@ -116,7 +126,7 @@ async function fill(ask, sites, siteOf, warmupS) {
       command: 'sh',
       arguments: [
         '-c',
-        'echo "lattice 32^3 x 64, beta 6.0"; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "sweep $i: plaquette 0.5937${i}2, acceptance 0.8$i"; sleep 0.3; done; echo "warning: slow convergence" >&2; echo done',
+        'echo "lattice 32^3 x 64, beta 6.0"; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "sweep $i: plaquette 0.59371$i, acceptance 0.8$i"; sleep 0.3; done; echo "warning: slow convergence" >&2; echo done',
       ],
       name: 'thermalize',
       application: 'lattice-qcd',
@@ -125,8 +135,21 @@ async function fill(ask, sites, siteOf, warmupS) {
     },
   ]);
   await submit('mei.tanaka', [
-    { command: 'sh', arguments: ['-c', 'echo "reading reads.fastq"; echo "reads.fastq: No such file" >&2; exit 3'], name: 'align-sample-7', application: 'align-reads', estimateS: 30, os: process.platform },
-    { command: 'bwa-mem3', arguments: ['index', 'hg38.fa'], application: 'align-reads', estimateS: 60, os: process.platform },
+    {
+      command: 'sh',
+      arguments: ['-c', 'echo "reading reads.fastq"; echo "reads.fastq: No such file" >&2; exit 3'],
+      name: 'align-sample-7',
+      application: 'align-reads',
+      estimateS: 30,
+      os: process.platform,
+    },
+    {
+      command: 'bwa-mem3',
+      arguments: ['index', 'hg38.fa'],
+      application: 'align-reads',
+      estimateS: 60,
+      os: process.platform,
+    },
   ]);
   await ask(
     'mutation ($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) { jobGroup { id } errors { message } } }',
@@ -149,20 +172,43 @@ async function fill(ask, sites, siteOf, warmupS) {
     keys['amara.okafor'],
   );
   await submit('mei.tanaka', [
-    { command: '/opt/assembly/bin/assemble', name: 'assembly-large', application: 'assembly', tasks: 24, cpusPerTask: 24, memoryMbPerTask: 64_000, estimateS: 300, ...SIMULATED },
+    {
+      command: '/opt/assembly/bin/assemble',
+      name: 'assembly-large',
+      application: 'assembly',
+      tasks: 24,
+      cpusPerTask: 24,
+      memoryMbPerTask: 64_000,
+      estimateS: 300,
+      ...SIMULATED,
+    },
   ]);
   const held = await submit('noor.haddad', [
-    { command: '/opt/render/bin/render', name: 'render-final', application: 'render', cpusPerTask: 4, estimateS: 60, held: true, ...SIMULATED },
+    {
+      command: '/opt/render/bin/render',
+      name: 'render-final',
+      application: 'render',
+      cpusPerTask: 4,
+      estimateS: 60,
+      held: true,
+      ...SIMULATED,
+    },
   ]);
   void held;
   const { sites: withMachines } = await ask('{ sites { nodes { id name machines { id name } } } }');
   const machines = withMachines.nodes.find((site) => site.name === 'cluster-3').machines;
-  await ask('mutation ($machine: ID!) { drainMachine(machine: $machine) { id } }', { machine: machines[4].id });
+  await ask('mutation ($machine: ID!) { drainMachine(machine: $machine) { id } }', {
+    machine: machines[4].id,
+  });
 
   await sleep(warmupS * 1000);
   const { policy } = await ask('{ policy { version document } }');
   await ask('mutation ($input: SetWeightsInput!) { setWeights(input: $input) { version } }', {
-    input: { expectedVersion: policy.version, dispatch: { deadline: 1.5 }, reason: 'Deadlines of the ensemble were missed last week' },
+    input: {
+      expectedVersion: policy.version,
+      dispatch: { deadline: 1.5 },
+      reason: 'Deadlines of the ensemble were missed last week',
+    },
   });
   const end = new Date().toISOString();
   const from = new Date(Date.now() - 3_600_000).toISOString();
@@ -183,7 +229,9 @@ async function fill(ask, sites, siteOf, warmupS) {
 }
 
 async function find(ask, siteOf) {
-  const first = async (filter) => (await ask('query ($filter: JobFilter) { jobs(filter: $filter, last: 1) { nodes { id } } }', { filter })).jobs.nodes[0]?.id;
+  const first = async (filter) =>
+    (await ask('query ($filter: JobFilter) { jobs(filter: $filter, last: 1) { nodes { id } } }', { filter }))
+      .jobs.nodes[0]?.id;
   const all = await ask(`{
     jobGroups(first: 1) { nodes { id } }
     simulations(first: 1) { nodes { id } }

@@ -23,11 +23,20 @@ const { values: options } = parseArgs({
     warmup: { type: 'string', default: '120' },
   },
 });
-const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 390, height: 844 }, wall: { width: 2560, height: 1440 } };
+const SIZES = {
+  wide: { width: 1440, height: 900 },
+  narrow: { width: 390, height: 844 },
+  wall: { width: 2560, height: 1440 },
+};
 
-const service = options.url ? { url: options.url, key: options.key, stop: async () => {} } : await startService();
+const service = options.url
+  ? { url: options.url, key: options.key, stop: async () => {} }
+  : await startService();
 try {
-  const ids = await fillDemo(service.url, service.key, { fresh: !options.url, warmupS: Number(options.warmup) });
+  const ids = await fillDemo(service.url, service.key, {
+    fresh: !options.url,
+    warmupS: Number(options.warmup),
+  });
   await takeAll(service, ids);
 } finally {
   await service.stop();

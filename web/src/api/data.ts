@@ -48,9 +48,10 @@ export function useData<D, V extends AnyVariables>(
     return () => clearInterval(timer);
   }, [everyMs, pause, refresh]);
   return {
-    data: result.data,
+    // Null where the query as a whole was refused.
+    data: result.data ?? undefined,
     error: result.error,
-    loading: !pause && result.data === undefined && result.error === undefined,
+    loading: !pause && !result.data && result.error === undefined,
     refresh,
   };
 }
@@ -88,13 +89,13 @@ export function useFollow<
   const latest = useRef(follower);
   latest.current = follower;
   const key = JSON.stringify(variables);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the variables
   useEffect(() => {
     if (variables === null) return;
     return follow(document, field, variables, {
       onUpdates: (updates) => latest.current.onUpdates(updates),
       onResync: () => latest.current.onResync(),
     });
-    // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the variables
   }, [document, field, key]);
 }
 

@@ -150,7 +150,6 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
         <div className="row spread">
           <MenuButton
             variant="quiet"
-            label={`Signed in as ${viewer.name}`}
             entries={[
               {
                 id: 'account',
@@ -177,6 +176,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
                 {viewer.name.slice(0, 1).toUpperCase()}
               </span>
               <span className="cut">
+                <span className="hidden-visually">Signed in as </span>
                 {viewer.name}
                 <small>{words(viewer.role)}</small>
               </span>
@@ -247,6 +247,7 @@ export function Shell() {
   const [menu, setMenu] = useState(false);
   const [quick, setQuick] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const shown = useRouterState({ select: (state) => state.resolvedLocation?.href });
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
 
@@ -322,7 +323,7 @@ export function Shell() {
           </AriaDialog>
         </Modal>
       </ModalOverlay>
-      <main id="main" ref={main} tabIndex={-1}>
+      <main id="main" ref={main} tabIndex={-1} data-shows={shown}>
         <ConnectionBanner />
         <Suspense
           fallback={

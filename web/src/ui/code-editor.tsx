@@ -67,11 +67,15 @@ export default function CodeEditor({ label, language, value, onChange, minLines 
           syntaxHighlighting(colors),
           // Tab goes to the next field: an editor must not hold the keyboard.
           keymap.of([...defaultKeymap, ...historyKeymap]),
-          language === 'json' ? [json(), linter((shown) => (shown.state.doc.length === 0 ? [] : parse(shown)))] : StreamLanguage.define(shell),
+          language === 'json'
+            ? [json(), linter((shown) => (shown.state.doc.length === 0 ? [] : parse(shown)))]
+            : StreamLanguage.define(shell),
           look,
           EditorView.lineWrapping,
           // Its styles are elements of their own, which the page's security policy knows by this.
-          EditorView.cspNonce.of(document.querySelector<HTMLElement>('meta[property=csp-nonce]')?.nonce ?? ''),
+          EditorView.cspNonce.of(
+            document.querySelector<HTMLElement>('meta[property=csp-nonce]')?.nonce ?? '',
+          ),
           EditorView.contentAttributes.of({ 'aria-label': label }),
           EditorState.readOnly.of(onChange === undefined),
           EditorView.theme({ '.cm-content, .cm-gutter': { minHeight: `${minLines * 1.4}em` } }),

@@ -20,9 +20,6 @@ import {
   Popover,
   Select,
   SelectValue,
-  Tab,
-  TabList,
-  Tabs,
   ToggleButton,
   ToggleButtonGroup,
   TooltipTrigger,
@@ -224,7 +221,6 @@ export function TextInput({
     'aria-describedby': help || error ? `${id}-about` : undefined,
     className: mono ? 'mono' : undefined,
     spellCheck: false,
-    // biome-ignore lint/a11y/noAutofocus: only the first field of a page or dialog that was asked for
     autoFocus,
   };
   return (
@@ -356,7 +352,7 @@ export function Segments<V extends string>({
   );
 }
 
-/** Tabs whose content the caller shows. */
+/** Parts of a page that have addresses of their own. */
 export function TabBar<V extends string>({
   label,
   tabs,
@@ -369,15 +365,19 @@ export function TabBar<V extends string>({
   onChange(value: NoInfer<V>): void;
 }) {
   return (
-    <Tabs selectedKey={value} onSelectionChange={(key) => onChange(String(key) as NoInfer<V>)}>
-      <TabList className="tabs" aria-label={label}>
-        {tabs.map((tab) => (
-          <Tab key={tab.value} id={tab.value} className="tab">
-            {tab.label}
-          </Tab>
-        ))}
-      </TabList>
-    </Tabs>
+    <nav className="tabs" aria-label={label}>
+      {tabs.map((tab) => (
+        <button
+          key={tab.value}
+          type="button"
+          className="tab"
+          aria-current={tab.value === value ? 'page' : undefined}
+          onClick={() => onChange(tab.value)}
+        >
+          {tab.label}
+        </button>
+      ))}
+    </nav>
   );
 }
 

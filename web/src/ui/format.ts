@@ -26,8 +26,7 @@ export function duration(seconds: number): string {
   if (s < 0.05) return s === 0 ? '0 s' : '< 0.1 s';
   if (s < 60) return `${sign}${s < 10 ? Number(s.toFixed(1)) : Math.round(s)} s`;
   const whole = Math.round(s);
-  if (whole < 3600)
-    return `${sign}${Math.floor(whole / 60)} min${whole % 60 ? ` ${two(whole % 60)} s` : ''}`;
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)} min${whole % 60 ? ` ${two(whole % 60)} s` : ''}`;
   const minutes = Math.round(s / 60);
   if (minutes < 1440)
     return `${sign}${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${two(minutes % 60)} min` : ''}`;

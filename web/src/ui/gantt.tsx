@@ -222,7 +222,10 @@ export function Gantt({
   });
 
   // The whole, as how much of all machines is in use.
-  const use = useMemo(() => useOver(bars, lanes, whole.from, whole.to), [bars, lanes, whole.from, whole.to]);
+  const usage = useMemo(
+    () => usageOver(bars, lanes, whole.from, whole.to),
+    [bars, lanes, whole.from, whole.to],
+  );
   const wholeSpan = Math.max(1, whole.to - whole.from);
   const stripX = (at: number): number => labelPx + ((at - whole.from) / wholeSpan) * (width - labelPx);
   useEffect(() => {
@@ -234,8 +237,8 @@ export function Gantt({
     context.fillText('In use', 8, STRIP_PX / 2);
     context.fillStyle = colorOf('--running');
     context.globalAlpha = 0.4;
-    const wide = (width - labelPx) / use.length;
-    use.forEach((share, i) => {
+    const wide = (width - labelPx) / usage.length;
+    usage.forEach((share, i) => {
       const tall = share * (STRIP_PX - 6);
       context.fillRect(labelPx + i * wide, STRIP_PX - tall, wide + 0.5, tall);
     });
@@ -392,7 +395,6 @@ export function Gantt({
       <div ref={frame} className="gantt-frame">
         <canvas
           ref={canvas}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes the arrow keys
           tabIndex={0}
           role="img"
           aria-label={`Schedule of ${count(lanes.length)} machines from ${moment(from)} to ${moment(to)}. Arrow keys move, plus and minus zoom. The list of jobs says the same.`}
@@ -460,7 +462,12 @@ function cut(context: CanvasRenderingContext2D, text: string, px: number): strin
 const BINS = 240;
 
 /** The share of all lanes' capacity in use, over equal parts of the time. */
-function useOver(bars: readonly GanttBar[], lanes: readonly GanttLane[], from: number, to: number): number[] {
+function usageOver(
+  bars: readonly GanttBar[],
+  lanes: readonly GanttLane[],
+  from: number,
+  to: number,
+): number[] {
   const capacity = lanes.reduce((sum, lane) => sum + lane.capacity, 0);
   const bins = new Array<number>(BINS).fill(0);
   const width = (to - from) / BINS;

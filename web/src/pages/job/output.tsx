@@ -53,7 +53,12 @@ export function OutputCard({ job }: { job: Job }) {
               options={job.runs.map((run) => ({ value: String(run.epoch), label: `Run ${run.epoch}` }))}
             />
           )}
-          <Segments label="Stream" value={stream} onChange={setChosen} options={[tab('stdout'), tab('stderr')]} />
+          <Segments
+            label="Stream"
+            value={stream}
+            onChange={setChosen}
+            options={[tab('stdout'), tab('stderr')]}
+          />
           <Button
             variant="quiet"
             icon={<Download size={15} />}
@@ -75,7 +80,6 @@ export function OutputCard({ job }: { job: Job }) {
           return (
             <>
               {found && found.text !== '' ? (
-                // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by the keyboard too
                 <pre ref={box} className="terminal" tabIndex={0} aria-label={`Output, ${stream}`}>
                   {found.text}
                 </pre>

@@ -8,7 +8,7 @@ interface Step {
   about?: string | undefined;
   at: number | null;
   /** What it does from here to the next step. */
-  then: string;
+  doing: string;
   color: string;
 }
 
@@ -23,27 +23,27 @@ export function Timeline({ job }: { job: Job }) {
       label: 'Submitted',
       about: job.user.name,
       at: time(job.submittedAt),
-      then: 'waited for a site',
+      doing: 'waited for a site',
       color: 'var(--queued)',
     },
     {
       label: 'Sent to a site',
       about: job.dispatchedAt ? (job.site?.name ?? undefined) : undefined,
       at: time(job.dispatchedAt),
-      then: 'waited in its queue',
+      doing: 'waited in its queue',
       color: 'var(--dispatched)',
     },
     {
       label: 'Assigned',
       about: run && plainMachines(run),
       at: time(run?.assignedAt),
-      then: 'was being started',
+      doing: 'was being started',
       color: 'var(--assigned)',
     },
     {
       label: lost > 0 ? `Running, run ${job.runs.length}` : 'Running',
       at: time(run?.startedAt),
-      then: 'ran',
+      doing: 'ran',
       color: 'var(--running)',
     },
     {
@@ -52,7 +52,7 @@ export function Timeline({ job }: { job: Job }) {
           ? 'Ended'
           : { COMPLETED: 'Completed', FAILED: 'Failed', CANCELLED: 'Cancelled' }[job.state as 'FAILED'],
       at: ended,
-      then: '',
+      doing: '',
       color: `var(--${ended === null ? 'queued' : job.state.toLowerCase()})`,
     },
   ];
@@ -95,7 +95,7 @@ export function Timeline({ job }: { job: Job }) {
                 )}
                 {step.about && <span className="faint tiny cut">{step.about}</span>}
               </span>
-              {span && step.then && (
+              {span && step.doing && (
                 <span className="between tiny num">
                   {duration(Math.max(0, span.to - span.from) / 1000)}
                   {step === last && ended === null ? ' so far' : ''}
@@ -109,14 +109,14 @@ export function Timeline({ job }: { job: Job }) {
         className="bar parts"
         role="img"
         aria-label={spans
-          .filter(({ step }) => step.then)
-          .map(({ step, from, to }) => `${step.then} ${duration(Math.max(0, to - from) / 1000)}`)
+          .filter(({ step }) => step.doing)
+          .map(({ step, from, to }) => `${step.doing} ${duration(Math.max(0, to - from) / 1000)}`)
           .join(', ')}
       >
         {spans.map(({ step, from, to }) => (
           <span
             key={step.label}
-            title={`${step.then} ${duration(Math.max(0, to - from) / 1000)}`}
+            title={`${step.doing} ${duration(Math.max(0, to - from) / 1000)}`}
             style={{ width: `${(100 * Math.max(0, to - from)) / whole}%`, background: step.color }}
           />
         ))}

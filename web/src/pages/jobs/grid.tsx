@@ -102,7 +102,6 @@ export function JobGrid({
       aria-colcount={columns.length + 1}
       aria-multiselectable
       aria-activedescendant={total > 0 ? `job-row-${active}` : undefined}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a grid is one stop of the keyboard, and moves inside by itself
       tabIndex={0}
       onKeyDown={onKeyDown}
     >
@@ -215,7 +214,6 @@ const GridRow = memo(function GridRow({
     list.stillMatches(row.state) ? '' : 'left'
   }`;
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys, for its active row
     <div
       {...shared}
       className={className}

@@ -61,6 +61,7 @@ function List({ search }: { search: Search }) {
   const [selected, setSelected] = useState<ReadonlyMap<string, Row>>(new Map());
   const [atTop, setAtTop] = useState(true);
   const [bulk, setBulk] = useState<{ action: BulkAction; target: Target } | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another list, another selection
   useEffect(() => setSelected(new Map()), [list]);
   useEffect(() => list.follow(atTop && selected.size === 0), [list, atTop, selected]);
 

@@ -168,10 +168,9 @@ export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
             const around = 2 * Math.PI * radius;
             const bad =
               site.state !== 'UP' || site.machines.some(({ silent, state }) => silent || state === 'DOWN');
-            const text = `${site.name}: ${percent(used)} of ${count(site.cpus)} CPUs in use, ${count(site.runningJobs)} running, ${count(site.queuedJobs + site.metaQueuedJobs)} queued`;
+            const text = `${site.name} ${percent(used)} · ${count(site.queuedJobs + site.metaQueuedJobs)} queued, ${count(site.runningJobs)} running, ${count(site.cpusUsed)} of ${count(site.cpus)} CPUs in use`;
             const go = (): void => void navigate({ to: '/sites/$id', params: { id: site.id } });
             return (
-              // biome-ignore lint/a11y/useSemanticElements: links of SVG have no routes
               <g
                 key={site.id}
                 transform={`translate(${at[0]}, ${at[1]})`}
@@ -182,7 +181,6 @@ export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
                 onClick={go}
                 onKeyDown={(event) => event.key === 'Enter' && go()}
               >
-                <title>{text}</title>
                 <circle r={radius} className="map-ring" />
                 <circle
                   r={radius}
@@ -198,7 +196,7 @@ export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
                   className="map-name"
                 >
                   {site.name}
-                </text>
+                </text>{' '}
                 <text
                   x={left ? -radius - 7 : radius + 7}
                   y={12}

@@ -78,7 +78,7 @@ export function Overview() {
       </div>
       <div className="overview-main">
         <Card title="Sites" flush className="map-card">
-          {all && all.some(({ latitude }) => latitude !== null) ? (
+          {all?.some(({ latitude }) => latitude !== null) ? (
             <Suspense fallback={<Skeleton height={360} />}>
               <SiteMap sites={all} />
             </Suspense>

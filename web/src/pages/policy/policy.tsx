@@ -124,7 +124,7 @@ function Settings({
   return (
     <div className="policy-columns">
       <div className="stack">
-        <div className="row spread">
+        <div className="row wrap spread">
           <p className="muted small">
             {may
               ? 'Change what you like; nothing acts before it is put in force.'

@@ -86,6 +86,7 @@ function One({ application }: { application: string }) {
   const [points, setPoints] = useState<readonly PointFragment[]>([]);
   const [error, setError] = useState<string | null>(null);
   const [times, setTimes] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each time anew
   useEffect(() => {
     const stop = new AbortController();
     ask(RatioDocument, { application }, stop.signal).then(

@@ -53,7 +53,8 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   const { id } = site;
 
   const load = useThrottled(() => {
-    const { signal } = (stop.current ??= new AbortController());
+    stop.current ??= new AbortController();
+    const { signal } = stop.current;
     jobsOf(id, new Date(Date.now() - BACK_MS), signal).then(
       (found) => {
         setJobs(found.jobs);
@@ -82,7 +83,12 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   );
 
   const lanes = useMemo<GanttLane[]>(
-    () => byName(site.machines).map((machine) => ({ id: machine.id, label: machine.name, capacity: machine.cpus })),
+    () =>
+      byName(site.machines).map((machine) => ({
+        id: machine.id,
+        label: machine.name,
+        capacity: machine.cpus,
+      })),
     [site.machines],
   );
   const bars = useMemo(() => barsOf(jobs ?? [], site), [jobs, site]);

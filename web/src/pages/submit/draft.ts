@@ -131,8 +131,8 @@ export function directivesOf(script: string): {
     const factor = { K: 0.001, M: 1, G: 1000, T: 1e6 }[match[2]!.toUpperCase()] ?? 1;
     return String(Math.ceil(Number(match[1]) * factor));
   };
-  for (const [line, text] of script.matchAll(/^#SBATCH[ \t]+(.+?)[ \t]*$/gm)) {
-    const match = /^(--[\w-]+|-[A-Za-z])(?:[= \t]+|(?<=^-[A-Za-z]))(.*)$/.exec(text!) ?? [text, text, ''];
+  for (const [, text = ''] of script.matchAll(/^#SBATCH[ \t]+(.+?)[ \t]*$/gm)) {
+    const match = /^(--[\w-]+|-[A-Za-z])(?:[= \t]+|(?<=^-[A-Za-z]))(.*)$/.exec(text) ?? [text, text, ''];
     const value = match[2]!.replace(/^["']|["']$/g, '');
     switch (match[1]) {
       case '-J':
@@ -178,7 +178,7 @@ export function directivesOf(script: string): {
         array = value;
         break;
       default:
-        unknown.push(line);
+        unknown.push(text);
     }
   }
   return { fields, array, unknown };
