@@ -1,4 +1,5 @@
-// `node scripts/build.mjs [bench]`: the Prisma client, TypeScript into dist/ (or dist-bench/), and the portal into dist/web.
+// `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
+// (dist-bench/, dist-experiments/), and the portal into dist/web.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,16 +7,20 @@ import { buildWeb } from './build-web.mjs';
 import { generate } from './generate.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const project = process.argv[2] === 'bench' ? 'tsconfig.bench.json' : 'tsconfig.build.json';
-try {
-  generate();
-  const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', project], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  process.exitCode = tsc.status ?? 1;
-  if (process.exitCode === 0) await buildWeb();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+
+/** Builds `part` of the repository. Gives an exit code; what is wrong has been printed. */
+export async function build(part = 'build') {
+  try {
+    generate();
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const project = join(root, `tsconfig.${part}.json`);
+    const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+    if (status === 0 && part !== 'experiments') await buildWeb();
+    return status ?? 1;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 1;
+  }
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await build(process.argv[2]);

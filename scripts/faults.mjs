@@ -11,7 +11,7 @@ const { values } = parseArgs({
 });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
-    console.error(`--${name}: ${value} is not accepted: a number above 0 is`);
+    console.error(`--${name}: ${value} is not accepted; accepted: a number above 0`);
     process.exit(2);
   }
 }

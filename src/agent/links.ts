@@ -41,7 +41,7 @@ export async function measureLink(url: string, stop: AbortSignal): Promise<LinkM
     const seconds = await connectS(new URL(url), stop);
     if (seconds !== null) times.push(seconds);
   }
-  if (times.length === 0) throw new Error(`${url}: none of ${CONNECTIONS} connections was made`);
+  if (times.length === 0) throw new Error(`${url}: none of ${CONNECTIONS} connections succeeded`);
   times.sort((a, b) => a - b);
   return {
     bandwidthMbPerS: await bandwidth(url, stop),

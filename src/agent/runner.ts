@@ -1,5 +1,5 @@
 /**
- * The seam between the agent's conversation with the service (client.ts) and what carries out its assignments: real
+ * The seam between the agent's conversation with the service (agent.ts) and what carries out its assignments: real
  * processes (process/runner.ts) or a simulation of them (simulated.ts).
  *
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*
@@ -24,9 +24,9 @@ export interface Assignment {
   epoch: number;
   /** A path, or a name to be looked up in PATH. */
   command: string;
-  args: readonly string[];
+  arguments: readonly string[];
   /** Added to the agent's clean base environment. */
-  env: Readonly<Record<string, string>>;
+  environment: Readonly<Record<string, string>>;
   /** null: a directory of the run's own, empty at the start and removed after its end. */
   workingDirectory: string | null;
   tasks: number;

@@ -1,11 +1,10 @@
 /** Small checks of what clients send. Each failure names the field, the value and what is accepted. */
+import { MAX } from '../platform/limits.js';
 import { ApiError, badInput } from './errors.js';
 
 /** NUL, and halves of surrogate pairs: neither can be stored as text. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
-const NAME = /^[A-Za-z0-9._-]{1,64}$/;
-/** The largest value of the columns and arguments that count in 32 bits. */
-export const INT_MAX = 0x7fffffff;
+const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${MAX.plainNameChars}}$`);
 
 /** What is wrong with a text; null: nothing. */
 export function textFault(value: string, charsMax: number, charsMin = 0): string | null {
@@ -24,7 +23,8 @@ export function text(field: string, value: string, charsMax: number, charsMin = 
 
 /** A name that can stand in a shell or an address. */
 export function plainName(field: string, value: string): string {
-  if (!NAME.test(value)) throw badInput(field, value, '1 to 64 letters, digits, `.`, `_` or `-`');
+  if (!NAME.test(value))
+    throw badInput(field, value, `1 to ${MAX.plainNameChars} letters, digits, \`.\`, \`_\` or \`-\``);
   return value;
 }
 
@@ -49,9 +49,9 @@ export function atMost<T>(field: string, list: readonly T[], max: number): reado
 
 /** Refuses an explicit null where a field may be absent, but not emptied. */
 export function notNull<T>(field: string, value: T | null | undefined): T | undefined {
-  if (value === null) throw badInput(field, null, 'a value, or nothing at all');
+  if (value === null) throw badInput(field, null, 'a value; leave the field out to keep the current one');
   return value ?? undefined;
 }
 
 /** Why something was done, for the audit log and the history. */
-export const reason = (value: string): string => text('reason', value, 1_000, 1);
+export const reason = (value: string): string => text('reason', value, MAX.reasonChars, 1);

@@ -1,5 +1,5 @@
 /** Pages in the Relay style. A cursor is opaque to clients; inside it is what the order compares, in base64url JSON. */
-import type { ApiLimits } from './config.js';
+import type { Limits } from '../platform/limits.js';
 import { ApiError, badInput } from './errors.js';
 import type { PageInfo } from './generated/resolvers-types.js';
 
@@ -22,17 +22,13 @@ export interface ForwardArguments {
 export const PAGE_DEFAULT = 100;
 
 /** How many objects a page is to have. Throws BAD_USER_INPUT, or LIMIT_EXCEEDED beyond the cap. */
-export function pageSize(
-  field: 'first' | 'last',
-  value: number | null | undefined,
-  limits: ApiLimits,
-): number {
+export function pageSize(field: 'first' | 'last', value: number | null | undefined, limits: Limits): number {
   const size = value ?? PAGE_DEFAULT;
   if (size < 0) throw badInput(field, size, `0 to ${limits.pageMax}`);
   if (size > limits.pageMax) {
     throw new ApiError(
       'LIMIT_EXCEEDED',
-      `${field}: ${size} is more than a page may have; accepted: up to ${limits.pageMax}`,
+      `${field}: ${size} objects are too many for a page; accepted: up to ${limits.pageMax}`,
       { field },
     );
   }
@@ -89,7 +85,7 @@ export function decodeCursor(
   kind: string,
   types: readonly ('string' | 'number')[],
 ): (string | number)[] {
-  const refused = badInput(field, cursor, 'a cursor of this very list and order');
+  const refused = badInput(field, cursor, 'a cursor from the same list in the same order');
   if (cursor.length > CURSOR_CHARS_MAX) throw refused;
   let values: unknown;
   try {
@@ -108,6 +104,6 @@ export function decodeCursor(
 export function eventCursor(field: string, cursor: string | null | undefined): string | null {
   if (cursor === null || cursor === undefined) return null;
   if (!/^(0|[1-9][0-9]{0,17})$/.test(cursor))
-    throw badInput(field, cursor, 'a cursor of an event, update or batch');
+    throw badInput(field, cursor, 'a cursor from an event, an update or `latestCursor`');
   return cursor;
 }

@@ -54,11 +54,15 @@ export function refusedRequest(
   });
 }
 
-/** A value that is not acceptable: names the field, the value and what is. */
+/** What is said of a value that is not acceptable: the field, the value and what is accepted. */
+export function notAccepted(field: string, value: unknown, accepted: string): string {
+  const what = value === undefined ? 'missing' : `${quote(value)} is not accepted`;
+  return `${field}: ${what}; accepted: ${accepted}`;
+}
+
+/** The error for such a value. */
 export function badInput(field: string, value: unknown, accepted: string): ApiError {
-  return new ApiError('BAD_USER_INPUT', `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`, {
-    field,
-  });
+  return new ApiError('BAD_USER_INPUT', notAccepted(field, value, accepted), { field });
 }
 
 /** No such object, or not one that the viewer may see: the two are not told apart. */
@@ -68,7 +72,7 @@ export function notFound(what: string, id: string): ApiError {
 
 /** A value as it appears in a message: JSON, cut short. */
 export function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing';
+  const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
@@ -119,13 +123,13 @@ export function outward(
     }
   }
   if (isUnavailable(original)) {
-    const message = 'the service cannot answer now; try again';
+    const message = 'the service cannot answer now; try again later';
     return {
       formatted: { message, ...where, extensions: { code: 'UNAVAILABLE', requestId } },
       masked: original,
     };
   }
-  const message = `something unexpected happened; request ${requestId} in the log says what`;
+  const message = `unexpected error; the log has details under request ${requestId}`;
   return {
     formatted: { message, ...where, extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } },
     masked: original,

@@ -16,10 +16,10 @@ import express, {
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { Authenticator, Viewer } from './auth.js';
+import { measure, tooComplex } from './complexity.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { ApiError, refusedRequest } from './errors.js';
-import { measure, tooComplex } from './limits.js';
 import type { ApiMetrics } from './metrics.js';
 
 declare module 'express-serve-static-core' {
@@ -141,7 +141,7 @@ const withBody: RequestHandler = (req, _res, next) => {
 function answerInTime(parts: HttpParts): RequestHandler {
   return (req, res, next) => {
     const timer = setTimeout(() => {
-      const error = refusedRequest('UNAVAILABLE', 'the answer took too long; try again, or ask for less');
+      const error = refusedRequest('UNAVAILABLE', 'the request took too long; try again, or request less');
       if (!res.headersSent) sendError(parts, req, res, error);
     }, parts.config.limits.answerTimeoutMs);
     res.once('close', () => clearTimeout(timer));
@@ -201,7 +201,7 @@ function complexity(schema: GraphQLSchema, config: ApiConfig): ApolloServerPlugi
           if (!operation) return;
           if (operation.operation === 'subscription') {
             const extensions = { code: 'BAD_REQUEST', http: { status: 400 } };
-            throw new GraphQLError('subscriptions need a WebSocket: graphql-ws on this very address', {
+            throw new GraphQLError('subscriptions require a WebSocket (graphql-ws) at the same address', {
               extensions,
             });
           }

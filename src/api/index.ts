@@ -1,4 +1,4 @@
 /** What composes the API from outside. */
-export type { ApiConfig, ApiLimits } from './config.js';
+export type { ApiConfig } from './config.js';
 export type { ApiMetrics } from './metrics.js';
 export { type Api, type ApiParts, createApi, GRAPHQL_PATH } from './server.js';

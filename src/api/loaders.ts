@@ -161,7 +161,7 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
       const row = known.get(id);
       if (row !== undefined) return row;
       const asked = of.load(id).then((found) => {
-        if (found === null) throw new ApiError('NOT_FOUND', `${type}_${id} has been removed meanwhile`);
+        if (found === null) throw new ApiError('NOT_FOUND', `${type}_${id} has just been removed`);
         // Unless everything has been forgotten meanwhile.
         if (known.get(id) === asked) known.set(id, found);
         return found;

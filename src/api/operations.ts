@@ -13,8 +13,8 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { measure, tooComplex } from './complexity.js';
 import type { ApiConfig } from './config.js';
-import { measure, tooComplex } from './limits.js';
 
 const DOCUMENTS_MAX = 500;
 /** Longer texts are rare and would make the cache large. */

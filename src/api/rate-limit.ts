@@ -3,8 +3,8 @@
  * Addresses that come without a good key have a small allowance of their own, so that keys cannot be guessed by trying.
  */
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Limits } from '../platform/limits.js';
 import type { Viewer } from './auth.js';
-import type { ApiLimits } from './config.js';
 import { type ApiError, refusedRequest } from './errors.js';
 
 export interface RateLimits {
@@ -14,7 +14,7 @@ export interface RateLimits {
   consumeStranger(address: string): Promise<void>;
 }
 
-export function createRateLimits(limits: ApiLimits): RateLimits {
+export function createRateLimits(limits: Limits): RateLimits {
   const { requestsPerSecond, requestsBurst } = limits;
   const keys = new BurstyRateLimiter(
     new RateLimiterMemory({ keyPrefix: 'key', points: requestsPerSecond, duration: 1 }),

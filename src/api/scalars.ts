@@ -1,5 +1,6 @@
 /** The scalars of the schema. Times are instants inside: a Date in, a Date, epoch seconds or any ISO text out. */
 import { GraphQLError, GraphQLScalarType, Kind, valueFromASTUntyped } from 'graphql';
+import { MAX } from '../platform/limits.js';
 import { quote } from './errors.js';
 
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
@@ -8,7 +9,7 @@ const ACCEPTED =
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** graphql-js puts the variable and the path in front. */
-const notAccepted = (value: unknown, accepted: string): GraphQLError =>
+const refused = (value: unknown, accepted: string): GraphQLError =>
   new GraphQLError(`${quote(value)} is not accepted; accepted: ${accepted}`, {
     extensions: { code: 'BAD_USER_INPUT' },
   });
@@ -20,7 +21,7 @@ function parseTime(value: unknown): Date {
     // The day is compared as well: Date takes 31 February for 3 March.
     if (ms >= 0 && ms <= LATEST_MS && realDay(value)) return date;
   }
-  throw notAccepted(value, ACCEPTED);
+  throw refused(value, ACCEPTED);
 }
 
 function realDay(text: string): boolean {
@@ -39,12 +40,9 @@ export const DateTime = new GraphQLScalarType<Date, string>({
   },
 });
 
-/** Deeper documents than this are nobody's policy, and would only be there to exhaust a stack. */
-const JSON_DEPTH_MAX = 32;
-
 function parseJson(value: unknown): unknown {
-  if (depthOf(value, JSON_DEPTH_MAX + 1) > JSON_DEPTH_MAX) {
-    throw notAccepted(value, `values nested up to ${JSON_DEPTH_MAX} levels`);
+  if (depthOf(value, MAX.jsonDepth + 1) > MAX.jsonDepth) {
+    throw refused(value, `values nested up to ${MAX.jsonDepth} levels`);
   }
   return value;
 }

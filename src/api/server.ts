@@ -7,6 +7,7 @@ import type { ApolloServer } from '@apollo/server';
 import express, { type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
+import type { Scheduler } from '../core/scheduler.js';
 import type { Directory } from '../store/directory.js';
 import type { EventFeed } from '../store/feed.js';
 import type { Mirror } from '../store/mirror.js';
@@ -41,7 +42,7 @@ export interface ApiParts {
   /** Made with `reservations: true`. */
   mirror: Mirror;
   /** Tells schedulers (sites by their number) that there may be something to do. What it fails with is logged, no more. */
-  wake(schedulers: readonly ('root' | number)[]): void | Promise<void>;
+  wake(schedulers: readonly Scheduler[]): void | Promise<void>;
   log: Logger;
   metrics: ApiMetrics;
   /** Whether the service can work: resolves where it can, throws what is missing. Beside the database: migrations and the like. */

@@ -20,6 +20,7 @@ import {
 import { CloseCode, type ConnectionInitMessage } from 'graphql-ws';
 import { useServer } from 'graphql-ws/use/ws';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { MAX } from '../platform/limits.js';
 import { type Authenticator, sameViewer, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
@@ -33,8 +34,6 @@ const KEY_CHECK_MS = 300;
 /** A request over a WebSocket waits so long for `connection_init`. */
 const INIT_WAIT_MS = 5_000;
 const PING_MS = 15_000;
-/** What may wait in a socket, bytes, before a client that does not read at all is dropped. */
-const BACKLOG_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Connection {
   viewer: Viewer;
@@ -167,7 +166,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         const context = args.contextValue as Context;
         const { keyId } = context.viewer;
         if ((subscriptionsOfKey.get(keyId) ?? 0) >= limits.subscriptionsPerKey) {
-          const message = `this key has ${limits.subscriptionsPerKey} subscriptions already, as many as are accepted`;
+          const message = `this key already has ${limits.subscriptionsPerKey} subscriptions, which is the limit`;
           return { errors: [new ApiError('LIMIT_EXCEEDED', message)] };
         }
         const started = process.hrtime.bigint();
@@ -230,7 +229,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
             if (viewer && sameViewer(viewer, connection.viewer)) continue;
             connection.socket.close(
               CloseCode.Unauthorized,
-              'UNAUTHENTICATED: the API key has expired or was revoked',
+              'UNAUTHENTICATED: the API key has expired or has been revoked',
             );
           }
         },
@@ -239,7 +238,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       );
     }
     for (const { socket } of connections) {
-      if (socket.bufferedAmount > BACKLOG_BYTES_MAX) socket.terminate();
+      if (socket.bufferedAmount > MAX.socketBacklogBytes) socket.terminate();
     }
   }, KEY_CHECK_MS);
   keyCheck.unref();

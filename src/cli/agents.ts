@@ -16,7 +16,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
   return agentPart(config, log, access, () =>
     ProcessRunner.open({
       stateDir: config.agentStateDir,
-      baseEnv: inheritedEnvironment(),
+      baseEnvironment: inheritedEnvironment(),
       outputLimitBytes: config.agentOutputBytes,
     }),
   );

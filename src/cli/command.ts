@@ -1,6 +1,7 @@
 /** What all commands share: `--json`, the client, printing, and names for ids. */
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { Client } from './client.js';
+import type { Client } from '../client/index.js';
 import { DATASETS, MACHINES, SITES, USERS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
 
@@ -35,6 +36,21 @@ export function print(text: string): void {
 /** Prints a value as JSON. `compact`: on one line, for streams of values. */
 export function printJson(value: unknown, { compact = false } = {}): void {
   print(JSON.stringify(value, null, compact ? undefined : 2));
+}
+
+/** Prints a result as JSON or as text. */
+export function show<T>(command: Command, value: T, describe: (value: T) => string): void {
+  if (wantsJson(command)) printJson(value);
+  else print(describe(value));
+}
+
+/** The JSON value of a file, or of standard input for `-`. */
+export async function readJson(field: string, path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path === '-' ? '/dev/stdin' : path, 'utf8'));
+  } catch (error) {
+    throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
 }
 
 /** Says something beside the result, on standard error. */

@@ -46,7 +46,7 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
     connectTimeoutMs: config.connectTimeoutS * 1000,
     statementTimeoutMs: config.statementTimeoutS * 1000,
     applicationName: `switchyard ${name}`,
-    onIdleError: (error) => log.warn({ error: error.message }, 'an idle database connection broke'),
+    onIdleError: (error) => log.warn({ error: error.message }, 'an idle database connection failed'),
   });
   watchPool(metrics, 'postgres', database.pool);
   const { prisma } = database;
@@ -115,7 +115,7 @@ export function serviceParts(
   ];
   if (!roles.api) return config.metricsPort > 0 ? [...parts, healthPart(context)] : parts;
 
-  const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed, trying again');
+  const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
   const feed = new EventFeed(queries, { url, onError });
   const ready = async (): Promise<void> => {
     const missing = await pendingMigrations((sql) => database.prisma.$queryRawUnsafe(sql));

@@ -1,8 +1,8 @@
 /** The client of the service that the variables name, or of the one that `npm start` runs here. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client, type ServiceError } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
-import { Client } from './client.js';
 
 /** The administrator's key of a service, in its home. */
 export const ADMIN_KEY_FILE = 'admin.key';
@@ -13,8 +13,21 @@ export const agentKeyFile = (home: string, site: string): string => join(home, `
 /** A client by SWITCHYARD_URL and SWITCHYARD_KEY, or by PORT and the key in SWITCHYARD_HOME. */
 export function connect(): Client {
   const { url, key, home } = loadConfig();
+  return new Client({ url, key: key ?? readKey(join(home, ADMIN_KEY_FILE)) });
+}
+
+/** What the service, or its silence, is told as: with the code, and with what can be done about it on this machine. */
+export function explained({ message, code, requestId }: ServiceError): string {
+  if (code === 'NETWORK') return `${message}: start the service with \`npm start\`, or set SWITCHYARD_URL`;
+  if (code.startsWith('HTTP_')) return message;
+  const { key, home } = loadConfig();
   const keyFile = join(home, ADMIN_KEY_FILE);
-  return new Client({ url, key: key ?? readKey(keyFile), keySource: keyFile });
+  const hasKey = (key ?? readKey(keyFile)) !== null;
+  const what =
+    code === 'UNAUTHENTICATED' && !hasKey
+      ? `no API key: set SWITCHYARD_KEY (there is none in ${keyFile})`
+      : message;
+  return `${what} (${code}${requestId === null ? '' : `, request ${requestId}`})`;
 }
 
 /** The key in a file; null when there is none that we may read. */

@@ -2,11 +2,11 @@
  * The demo: the grid and the jobs of Pasquali et al., section 5, live. 225 machines at four sites, each run by a simulated
  * agent, and a stream of jobs by three users, one of each class. Times of the paper are divided by the speed.
  */
+import { Client, sleep } from '../client/index.js';
 import { RandomStream } from '../core/random.js';
 import { isTerminal, jobStates } from '../core/states.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
-import { Client, sleep } from './client.js';
 import type { Named } from './command.js';
 import { submit } from './commands/submit.js';
 import * as documents from './documents.js';
@@ -160,7 +160,7 @@ async function submitStream(
       const user = users[random.integer(0, users.length - 1)]!;
       if (room >= jobs.length && jobs.length > 0) await submit(user, jobs, null);
     } catch (error) {
-      log.warn({ error: (error as Error).message }, 'the demo could not submit, trying again');
+      log.warn({ error: (error as Error).message }, 'the demo could not submit jobs; trying again');
     }
     await sleep(TICK_MS, signal);
   }

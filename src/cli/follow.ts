@@ -1,6 +1,7 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
+import type { Client } from '../client/index.js';
 import { isTerminal, type JobState } from '../core/states.js';
-import type { Client } from './client.js';
+import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
 import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
@@ -28,20 +29,17 @@ export interface JobUpdate {
   job: JobLine | null;
 }
 
-/** The most ids that a filter takes. */
-const IDS_IN_FILTER = 1000;
-
 /** News of the jobs that match, behind a cursor. */
 export function jobUpdates(
   client: Client,
   filter: object | null,
   { after, signal, full = false }: { after: string; signal: AbortSignal; full?: boolean },
 ): AsyncGenerator<JobUpdate> {
-  return client.subscribe<JobUpdate>(
+  return client.updates<JobUpdate>(
     full ? JOB_UPDATED_FULL : JOB_UPDATED,
     'jobUpdated',
     { filter },
-    { after, signal, onRetry: (why) => note(`connection lost (${why}), trying again`) },
+    { after, signal, onRetry: (why) => note(`connection lost (${why}); trying again`) },
   );
 }
 
@@ -52,17 +50,14 @@ export async function latestCursor(client: Client): Promise<string> {
 
 /** The error for a job that is not there. */
 export function noSuchJob(id: string): CliError {
-  return new CliError(
-    `there is no job ${id}, or not one that this key may see (NOT_FOUND)`,
-    ExitCode.NOT_FOUND,
-  );
+  return new CliError(`there is no job ${id}, or this key may not see it (NOT_FOUND)`, ExitCode.NOT_FOUND);
 }
 
 /** Jobs by id, in no particular order; unknown ids are left out. */
 export async function jobsById(client: Client, ids: readonly string[]): Promise<JobLine[]> {
   const jobs: JobLine[] = [];
-  for (let i = 0; i < ids.length; i += IDS_IN_FILTER) {
-    const filter = { ids: ids.slice(i, i + IDS_IN_FILTER) };
+  for (let i = 0; i < ids.length; i += MAX.filterIds) {
+    const filter = { ids: ids.slice(i, i + MAX.filterIds) };
     jobs.push(...(await client.all<JobLine>(JOB_LINES, 'jobs', { filter })));
   }
   return jobs;
@@ -100,7 +95,7 @@ export async function awaitEnds(
   await look();
   if (pending.size === 0) return ended;
   // More ids than a filter takes: all news that the key may see, and the others are passed over.
-  const filter = ids.length <= IDS_IN_FILTER ? { ids: [...pending] } : null;
+  const filter = ids.length <= MAX.filterIds ? { ids: [...pending] } : null;
   for await (const update of jobUpdates(client, filter, { after, signal })) {
     if (update.resyncRequired) await look();
     else if (update.job && pending.has(update.job.id)) take(update.job, update);

@@ -1,7 +1,7 @@
 /** Options of the command line that describe a job (`JobInput`), and those that select jobs (`JobFilter`). */
 import type { Command } from 'commander';
+import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
-import type { Client } from './client.js';
 import { collect, collectWhole, findDataset, findSite, findUser } from './command.js';
 import { CliError, ExitCode } from './errors.js';
 import {
@@ -52,40 +52,40 @@ export interface JobOptions {
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
   return command
-    .option('--name <text>', 'a name for people')
+    .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
-      "groups runs of the same program (default: the command's last path component)",
+      "the program, for statistics (default: the last component of the command's path)",
     )
-    .option('--group <name>', 'shared by jobs that belong together')
-    .option('--tasks <n>', 'tasks; one task sits on one machine (default: 1)')
-    .option('--cpus <n>', 'CPUs for each task (default: 1)')
-    .option('--memory-mb <mb>', 'memory for each task, MB (default: 0)')
-    .option('--license <kind>', 'a license it needs; may be repeated', collect)
+    .option('--group <name>', 'a name shared by jobs that belong together')
+    .option('--tasks <n>', 'number of tasks; each runs on one machine (default: 1)')
+    .option('--cpus <n>', 'CPUs per task (default: 1)')
+    .option('--memory-mb <mb>', 'memory per task, MB (default: 0)')
+    .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
     .option(
       '--estimate <duration>',
-      'run time on a machine of --benchmark, such as 90, 15m, 2h (default: 1h)',
+      'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
     )
-    .option('--benchmark <power>', 'power of the machine that the estimate is for (default: 100)')
-    .option('--deadline <time>', 'it should end by then: ISO 8601, or +DURATION from now')
-    .option('--limit <duration>', 'stop it after so long')
-    .option('--sandbox-mb <mb>', 'what travels with it from the submitting site, MB')
-    .option('--output-mb <mb>', 'expected output, which goes back to the submitting site, MB')
-    .option('--input <data>', 'what it reads: a dataset, or MB@SITE; may be repeated', collectWhole)
-    .option('--from-site <site>', 'the site it is submitted from')
-    .option('--computation-share <share>', 'share of its run time in which it computes, 0 to 1')
+    .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to (default: 100)')
+    .option('--deadline <time>', 'when the job should have ended: ISO 8601, or +DURATION from now')
+    .option('--limit <duration>', 'run time limit (default: none)')
+    .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
+    .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
+    .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
+    .option('--from-site <site>', 'site of submission')
+    .option('--computation-share <share>', 'share of the run time that the job computes, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
-    .option('--dir <path>', 'absolute path at the site to run in (default: a directory of its own)')
-    .option('--boost <n>', 'added to its priorities; above 0 needs an operator')
+    .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
+    .option('--boost <n>', 'added to the priority; above 0 only by operators')
     .option(
       '--simulated-run <duration>',
-      'what a simulated agent takes as its run time (default: the estimate)',
+      'actual run time if a simulated agent runs it (default: the estimate)',
     )
-    .option('--simulated-io <duration>', 'what a simulated agent reports as its time of input and output')
-    .option('--no-restart', 'do not start it again when its run is lost')
-    .option('--hold', 'begin held');
+    .option('--simulated-io <duration>', 'time of input and output that a simulated agent reports')
+    .option('--no-restart', 'do not start it again if its run is lost')
+    .option('--hold', 'submit it held');
 }
 
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
@@ -169,16 +169,16 @@ export interface FilterOptions {
 /** Adds an option for every condition of `JobFilter`. */
 export function addFilterOptions(command: Command): Command {
   return command
-    .option('--state <state>', 'in this state, such as RUNNING; may be repeated', collect)
-    .option('--site <site>', 'held by, or ended at, this site')
-    .option('--user <user>', 'submitted by this user')
-    .option('--application <name>', 'of this application')
-    .option('--group <name>', 'of this group')
-    .option('--job-group <id>', 'submitted in this bulk group (`groups submit`)')
-    .option('--since <time>', 'submitted at or after: ISO 8601')
-    .option('--until <time>', 'submitted before')
-    .option('--ended-since <time>', 'ended at or after')
-    .option('--ended-until <time>', 'ended before');
+    .option('--state <state>', 'jobs in this state, such as RUNNING; may be repeated', collect)
+    .option('--site <site>', 'jobs that are, or ended, at this site')
+    .option('--user <user>', 'jobs of this user')
+    .option('--application <name>', 'jobs of this application')
+    .option('--group <name>', 'jobs with this group name')
+    .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
+    .option('--since <time>', 'jobs submitted at this time or later: ISO 8601')
+    .option('--until <time>', 'jobs submitted before this time')
+    .option('--ended-since <time>', 'jobs that ended at this time or later')
+    .option('--ended-until <time>', 'jobs that ended before this time');
 }
 
 /** `JobFilter` of the options; null when no condition was given. Asks the service for the ids of names. */
@@ -209,10 +209,10 @@ export async function selectionFrom(
 ): Promise<object> {
   const filter = await filterFromOptions(client, options);
   if (ids.length > 0) {
-    if (filter || options.all) throw new CliError('give ids or conditions, not both', ExitCode.USAGE);
+    if (filter || options.all) throw new CliError('give either ids or conditions, not both', ExitCode.USAGE);
     return { ids: ids.map((id) => parseId('job', id)) };
   }
   if (filter) return { filter };
   if (options.all) return { filter: {} };
-  throw new CliError('which jobs? Give ids, conditions such as --group NAME, or --all', ExitCode.USAGE);
+  throw new CliError('no jobs given: give ids, conditions such as --group NAME, or --all', ExitCode.USAGE);
 }

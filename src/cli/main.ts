@@ -1,6 +1,8 @@
 /** The `switchyard` command. */
 import { CommanderError } from 'commander';
+import { ServiceError } from '../client/index.js';
 import { ConfigError } from '../platform/config.js';
+import { explained } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
 import { buildProgram } from './program.js';
 
@@ -8,10 +10,11 @@ import { buildProgram } from './program.js';
 const LINGER_MS = 200;
 
 async function main(): Promise<void> {
-  // `switchyard jobs | head`: the reader has gone, and that is no error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // `switchyard jobs | head`: the reader has gone, and that is no error.
     if (error.code === 'EPIPE') process.exit(ExitCode.OK);
-    throw error;
+    // The terminal was closed: its HUP ends the process in order.
+    if (error.code !== 'EIO') throw error;
   });
   try {
     // The options before the command take no values.
@@ -31,6 +34,10 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
   if (error instanceof CliError) {
     process.stderr.write(`error: ${error.message}\n`);
+    return error.exitCode;
+  }
+  if (error instanceof ServiceError) {
+    process.stderr.write(`error: ${explained(error)}\n`);
     return error.exitCode;
   }
   process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,4 +1,5 @@
 /** Values as people type them on the command line. Each parser throws a usage error naming field, value and what is accepted. */
+import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { usage } from './errors.js';
 
 const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
@@ -51,15 +52,16 @@ export function parseNumber(
   return number;
 }
 
-/** The most jobs that one submission may carry (`submitJobs` in schema.graphql). */
-export const MAX_BATCH = 10_000;
-
 /** `1-10` or `0-99:5` as the indices of an array of jobs. */
 export function parseArray(field: string, value: string): number[] {
   const match = /^(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?$/.exec(value);
   const [from, to, step] = [Number(match?.[1]), Number(match?.[2]), Number(match?.[3] ?? 1)];
-  if (!match || to < from || step < 1 || (to - from) / step >= MAX_BATCH) {
-    throw usage(field, value, `FROM-TO or FROM-TO:STEP with at most ${MAX_BATCH} indices, such as 1-10`);
+  if (!match || to < from || step < 1 || (to - from) / step >= DEFAULT_LIMITS.jobsMax) {
+    throw usage(
+      field,
+      value,
+      `FROM-TO or FROM-TO:STEP with at most ${DEFAULT_LIMITS.jobsMax} indices, such as 1-10`,
+    );
   }
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
 }

@@ -1,9 +1,9 @@
 /** `--plots` of `switchyard simulate` and `compare`: what is drawn, checked before the simulation, and the drawing after it. */
 import { mkdirSync } from 'node:fs';
 import type { Command } from 'commander';
-import { MAX_SERIES } from '../simulator/plots/chart.js';
-import { PLOT_FORMATS, type PlotFormat, writePlots } from '../simulator/plots/pictures.js';
-import type { GanttWindow, PlotRecord } from '../simulator/plots/record.js';
+import { drawingLibraries, MAX_SERIES } from '../plots/chart.js';
+import { PLOT_FORMATS, type PlotFormat, writePlots } from '../plots/pictures.js';
+import type { GanttWindow, PlotRecord } from '../simulator/record.js';
 import type { Recorded } from '../simulator/simulate.js';
 import { usage } from './errors.js';
 import { count } from './format.js';
@@ -18,17 +18,13 @@ export interface PlotFlags {
 
 export function plotOptions(command: Command): Command {
   return command
-    .option('--plots <folder>', 'draw waits, utilization, queue and who runs where (Gantt) into that folder')
-    .option(
-      '--plot-format <format>',
-      `a file for each picture, or one page: ${PLOT_FORMATS.join(' or ')}`,
-      'svg',
-    )
+    .option('--plots <folder>', 'draw waiting times, utilization, queue and a Gantt chart into this folder')
+    .option('--plot-format <format>', `a file per picture, or one page: ${PLOT_FORMATS.join(' or ')}`, 'svg')
     .option(
       '--gantt-from <time>',
-      "beginning of the Gantt chart, in the trace's time, such as 0, 36h or 20d (default: the job in the middle)",
+      'start of the Gantt chart, in time of the trace, such as 0, 36h or 20d (default: the job in the middle)',
     )
-    .option('--gantt-to <time>', 'its end (default: a day after its beginning)');
+    .option('--gantt-to <time>', 'end of the Gantt chart (default: a day after its start)');
 }
 
 export interface PlotRequest {
@@ -38,13 +34,13 @@ export interface PlotRequest {
 }
 
 /**
- * What the options ask to draw of these policies; null: nothing. Makes the folder, so that a long simulation does not fail
- * at its end. Throws a usage error that names the option.
+ * What the options ask to draw of these policies; null: nothing. Makes the folder and loads what draws, so that a long
+ * simulation does not fail at its end. Throws a usage error that names the option.
  */
-export function plotsOf(
+export async function plotsOf(
   { plots, plotFormat, ganttFrom, ganttTo }: PlotFlags,
   policies: readonly string[],
-): PlotRequest | null {
+): Promise<PlotRequest | null> {
   const format = PLOT_FORMATS.find((one) => one === plotFormat);
   if (format === undefined) throw usage('--plot-format', plotFormat, PLOT_FORMATS.join(', '));
   const fromS = traceTime('--gantt-from', ganttFrom);
@@ -60,6 +56,7 @@ export function plotsOf(
   if (twice !== undefined) throw usage('--policy', twice, 'each policy once with --plots');
   if (policies.length > MAX_SERIES)
     throw usage('--policy', policies.join(','), `at most ${MAX_SERIES} policies with --plots`);
+  await drawingLibraries();
   try {
     mkdirSync(plots, { recursive: true });
   } catch (error) {

@@ -43,10 +43,10 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
 ];
 
 const EXIT_CODES = `
-Exit codes: 0 done; 1 tried and failed; 2 wrong usage or value; 3 the service does not answer; 4 key refused or role too
-low; 5 no such object. \`submit --wait\` ends with the exit code of its job.
+Exit codes: 0 success; 1 failure; 2 wrong usage or value; 3 the service does not answer; 4 key or role not accepted;
+5 no such object. \`submit --wait\` exits with the exit code of its job.
 
-The service is found by SWITCHYARD_URL and SWITCHYARD_KEY; without them it is the one that \`npm start\` runs here.`;
+SWITCHYARD_URL and SWITCHYARD_KEY name the service and the key; by default the service that \`npm start\` runs in this directory.`;
 
 /** The command line: the whole, or as much as the command of that name needs. */
 export async function buildProgram(command?: string): Promise<Command> {

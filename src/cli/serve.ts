@@ -6,12 +6,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
+import { Client } from '../client/index.js';
 import { type Config, VARIABLES } from '../platform/config.js';
 import { Lifecycle, type Part } from '../platform/lifecycle.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../store/embedded.js';
 import { migrate } from '../store/migrate.js';
 import { processAgent } from './agents.js';
-import { Client } from './client.js';
 import { print } from './command.js';
 import { openStores, type ProcessContext, serviceParts } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
@@ -70,7 +70,7 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
       async stop() {
         const failures = (await service?.stop('serve stops')) ?? [];
         if (failures.length > 0)
-          throw new Error(`${failures.map(({ part }) => part).join(', ')} did not stop well`);
+          throw new Error(`${failures.map(({ part }) => part).join(', ')} did not stop properly`);
       },
     },
     processAgent(config, log, () => ({
@@ -80,12 +80,11 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
     })),
   ];
   if (demoSpeed !== null) {
-    const keySource = join(home, ADMIN_KEY_FILE);
     parts.push(
       demoPart({
         log,
         speed: demoSpeed,
-        client: () => new Client({ url, key: readKey(keySource), keySource }),
+        client: () => new Client({ url, key: readKey(join(home, ADMIN_KEY_FILE)) }),
       }),
     );
   }

@@ -1,8 +1,8 @@
 /** A site with simulated machines, made through the API, and its agent in this process. */
+import type { Client } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger, type Logger } from '../platform/log.js';
 import { simulatedAgent } from './agents.js';
-import type { Client } from './client.js';
 import type { Named } from './command.js';
 import * as documents from './documents.js';
 import { CliError } from './errors.js';

@@ -267,7 +267,7 @@ export const DEFAULT_POLICY = {
   maxAttempts: 3,
 } as const satisfies Policy;
 
-/** A policy document that is not acceptable; the message has a line `path: value is …; accepted is …` for each fault. */
+/** A policy document that is not acceptable; the message has a line `path: value is not accepted; accepted: …` for each fault. */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError';
   constructor(
@@ -278,7 +278,9 @@ export class PolicyError extends Error {
     }[],
   ) {
     super(
-      faults.map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted: ${f.accepted}`).join('\n'),
+      faults
+        .map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted; accepted: ${f.accepted}`)
+        .join('\n'),
     );
   }
 }

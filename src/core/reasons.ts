@@ -67,62 +67,69 @@ export const ReasonCode = {
 export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
 
 const sentences: Record<ReasonCode, string> = {
-  IDLE_SITE: 'The first site with no queued work of this priority or above takes the job.',
-  LEAST_LOAD: 'The site has the least queued work of this priority or above.',
+  IDLE_SITE: 'Nothing of equal or higher priority is queued there.',
+  LEAST_LOAD: 'Least queued work of equal or higher priority.',
   LEAST_ORDERING:
-    'Among the sites with the least work, this one has the fewest jobs of this priority or above.',
-  DRAWN: 'Several sites have the same least work and number of jobs; one of them was drawn.',
-  STARTS_AT_ONCE: 'The site can start it at once, and of those that can it runs the fewest jobs.',
+    'Fewest queued jobs among the sites with the least queued work, of equal or higher priority.',
+  DRAWN: 'Chosen at random among the sites with the least queued work and the fewest queued jobs.',
+  STARTS_AT_ONCE: 'It can start there now, and of the sites where it can, this one runs the fewest jobs.',
   SHORTEST_QUEUE:
-    'No site can start it at once; of those with room in their queues, this one has the shortest.',
-  BEST_RANK: 'The site has the highest rank for the job.',
-  BEST_RANK_WITH_ROOM: 'Of the sites whose queue has room, this one has the highest rank for the job.',
-  LEAST_COST: 'The site has the least total cost of network, computation and data.',
+    'It can start nowhere now; of the sites with room in their queues, this one has the shortest.',
+  BEST_RANK: 'Highest rank of all sites for this job.',
+  BEST_RANK_WITH_ROOM: 'Highest rank for this job among the sites with room in their queues.',
+  LEAST_COST: 'Lowest total cost of network, computation and data.',
   LEAST_COST_ELSEWHERE:
-    'The site that it waited at can run it no more; of the others this one has the least total cost.',
-  FED_FROM_META: "It was next in the site's meta-queue, and the local queue had room.",
-  EXPORTED:
-    'The site that it waited at was congested; its group has fewer jobs ahead and costs less at this one.',
-  ROUND_ROBIN: 'It is the turn of this site.',
-  RANDOM_SITE: 'The site was drawn from those that can run it.',
-  MOST_POWER: 'The site has the most power of those that can run it.',
-  HEAD: 'It was first in the queue and fitted.',
+    'Its previous site can no longer run it; of the other sites, this one has the lowest total cost.',
+  FED_FROM_META: "Next in the site's meta-queue, and the local queue has room.",
+  EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
+  ROUND_ROBIN: 'Next site in turn.',
+  RANDOM_SITE: 'Chosen at random among the sites that can run it.',
+  MOST_POWER: 'Most powerful of the sites that can run it.',
+  HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
-    'It fitted, and ends by its estimate before the reservation of job {reservedJob}.',
-  BACKFILLED_BESIDE_RESERVATION: 'It fitted beside what is reserved for job {reservedJob}.',
-  FITTED_OUT_OF_TURN: 'It fitted, and under this policy jobs ahead of it do not hold it back.',
-  NO_META_QUEUES: 'The policy in force has no meta-queues: what waited in one goes back to the root.',
+    'Backfilled; by its estimate it ends before the reservation of job {reservedJob}.',
+  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for job {reservedJob}.',
+  FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
+  NO_META_QUEUES: 'The policy in force has no meta-queues.',
   NO_SITE_UP: 'No site is up.',
-  NO_ELIGIBLE_SITE: 'Every site that could run it is down, draining, or has its machines unavailable.',
-  NEVER_FITS_CPUS: 'No site has machines with enough CPUs for {tasks} tasks of {cpusPerTask} CPUs.',
-  NEVER_FITS_MEMORY: 'No site has machines with enough memory for {tasks} tasks of {memoryMbPerTask} MB.',
-  NEVER_FITS_LICENSES: 'No site has machines and copies for all the licenses that it asks for.',
-  NEVER_FITS_PLATFORM: 'No machine has the operating system and architecture that it asks for.',
-  NEVER_FITS_TOGETHER: 'Each requirement is met somewhere, but all of them together by no site.',
-  MOVE_LIMIT: 'The cycle reached its limit of moves; the job is taken up by the next one.',
+  NO_ELIGIBLE_SITE: 'Every site that could run it is down, is draining, or has no machine available for it.',
+  NEVER_FITS_CPUS: 'No site has machines for {tasks} tasks with {cpusPerTask} CPUs each.',
+  NEVER_FITS_MEMORY: 'No site has machines for {tasks} tasks with {memoryMbPerTask} MB of memory each.',
+  NEVER_FITS_LICENSES: 'No site has all the licenses that it needs, with machines that can use them.',
+  NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
+  NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
+  MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next one continues with this job.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
-  NO_SITE_HAS_ROOM: 'No site can start it now, and no queue of a site has room for it.',
-  BEHIND_HEAD: 'Job {headJob} is ahead of it at the root and must leave first.',
-  META_QUEUE:
-    "It is in the site's meta-queue, {ahead} jobs ahead of it, and goes on when the local queue has room.",
-  SITE_DRAINING: 'The site is draining and starts nothing.',
+  NO_SITE_HAS_ROOM: 'It can start nowhere now, and no site has room for it in its queue.',
+  BEHIND_HEAD: 'Job {headJob} is ahead of it in the global queue and must be dispatched first.',
+  META_QUEUE: "In the site's meta-queue, with {ahead} jobs ahead of it, until the local queue has room.",
+  SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
-  NO_LICENSE_HERE: 'No copy of a license that it asks for exists at this site or in the grid-wide pool.',
+  NO_LICENSE_HERE: 'Neither the site nor the whole grid has a license of a kind that it needs.',
   NO_ROOM_HERE: 'It cannot start there now, and the queue there is full.',
-  CPUS_BUSY: 'Not enough CPUs are free: it needs {neededCpus}, {freeCpus} are free.',
-  MEMORY_BUSY: 'Not enough memory is free on the machines with free CPUs.',
-  LICENSES_BUSY: 'All copies of a license that it asks for are in use or reserved.',
-  PLACES_BUSY: 'Too few time-shared machines take a further task: it needs {neededTasks}, {openMachines} do.',
-  RUNS_LIMITED: 'The site runs as many jobs as it may at once: {maxRunningJobs}.',
+  CPUS_BUSY:
+    'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
+  MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
+  LICENSES_BUSY: 'All licenses of a kind that it needs are in use or reserved.',
+  PLACES_BUSY: 'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
+  RUNS_LIMITED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',
   NOT_HEAD: 'Jobs ahead of it in the queue must start first.',
-  WOULD_DELAY_RESERVATION:
-    'It would fit now, but would delay the start reserved for job {reservedJob} at {reservedAt}.',
-  READY: 'Nothing stands in its way: the next cycle starts it.',
-  HELD: 'It is held until someone releases it.',
+  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the start reserved for job {reservedJob}.',
+  READY: 'Ready for the next scheduling cycle.',
+  HELD: 'Held until it is released.',
+};
+
+/** Of a job of one task. */
+const ofOneTask: Partial<Record<ReasonCode, string>> = {
+  NEVER_FITS_CPUS: 'No site has a machine with {cpusPerTask} CPUs.',
+  NEVER_FITS_MEMORY: 'No site has a machine with {memoryMbPerTask} MB of memory.',
+  CPUS_BUSY:
+    'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any ({freeCpus} in total).',
 };
 
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
-  return sentences[code].replace(/\{(\w+)\}/g, (_, name: string) => String(numbers[name] ?? '?'));
+  const sentence = (numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code];
+  return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(numbers[name] ?? '?'));
 }

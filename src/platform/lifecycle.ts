@@ -75,7 +75,7 @@ export class Lifecycle {
     this.#running.push(part);
   }
 
-  /** Stops everything; a second call waits for the first. @returns the parts that did not stop well */
+  /** Stops everything; a second call waits for the first. @returns the parts that did not stop properly */
   stop(reason: string): Promise<PartFailure[]> {
     this.#stopped ??= this.#stop(reason);
     return this.#stopped;
@@ -93,7 +93,7 @@ export class Lifecycle {
       } catch (cause) {
         const error = cause instanceof Error ? cause : new Error(String(cause));
         failures.push({ part: part.name, error });
-        this.log?.error({ part: part.name, error: error.message }, 'did not stop well');
+        this.log?.error({ part: part.name, error: error.message }, 'did not stop properly');
       }
     }
     this.#phase = { is: 'stopped', reason, failures };
@@ -118,25 +118,37 @@ async function within(timeMs: number, work: () => Promise<void>): Promise<void> 
   }
 }
 
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
- * Runs until SIGTERM or SIGINT (or `until` settles), then stops in order. A second signal gives up waiting.
+ * Signals this soon after the first belong to it: one Ctrl-C under `npm start` reaches the service twice, from the terminal and
+ * from npm.
+ */
+export const SAME_SIGNAL_MS = 500;
+
+/**
+ * Runs until SIGTERM, SIGINT or SIGHUP (or `until` settles), then stops in order. A second signal, later than
+ * {@link SAME_SIGNAL_MS}, gives up waiting.
  *
  * @returns the exit code for the process: 0 after an orderly stop, 1 when a part failed, 130 after a second signal. The
  *   caller sets it; nothing here ends the process.
  */
 export async function runUntilSignal(lifecycle: Lifecycle, until?: Promise<string>): Promise<number> {
-  let first: (reason: string) => void = () => {};
-  let second: () => void = () => {};
+  let stop: (reason: string) => void = () => {};
+  let giveUp: () => void = () => {};
   const asked = new Promise<string>((done) => {
-    first = done;
+    stop = done;
   });
   const hurried = new Promise<'hurried'>((done) => {
-    second = () => done('hurried');
+    giveUp = () => done('hurried');
   });
-  let signals = 0;
-  const onSignal = (signal: NodeJS.Signals) => (++signals === 1 ? first(signal) : second());
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  let firstAtMs: number | null = null;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (firstAtMs === null) {
+      firstAtMs = performance.now();
+      stop(signal);
+    } else if (performance.now() - firstAtMs > SAME_SIGNAL_MS) giveUp();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   try {
     const started = lifecycle.start().then(() => new Promise<never>(() => {}));
     // A signal during the start stops what has been started; a failing start is thrown.
@@ -145,7 +157,6 @@ export async function runUntilSignal(lifecycle: Lifecycle, until?: Promise<strin
     if (outcome === 'hurried') return 130;
     return outcome.length > 0 ? 1 : 0;
   } finally {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
   }
 }

@@ -15,13 +15,13 @@ export interface Metrics {
   wakeSeconds: Histogram<'scheduler'>;
   /** Wake-ups that could not be queued; the slow timer makes up for them. */
   wakeFailures: Counter;
-  /** Jobs in the schedulers' hands. state: QUEUED (at the root), DISPATCHED (in a site's queue), LIVE (with a live run). */
+  /** Jobs that have not ended. state: QUEUED (in the global queue or a meta-queue), DISPATCHED (in a local queue), LIVE (with a live run). */
   jobs: Gauge<'state'>;
   /** Wake-ups in the queue. state: waiting, active or delayed. */
   queueDepth: Gauge<'queue' | 'state'>;
   /** Decisions carried out. kind: move or start; reason: a reason code. */
   decisions: Counter<'kind' | 'reason'>;
-  /** Items of a plan that no longer fitted the truth. */
+  /** Items of plans that were refused because the state had changed. */
   refusals: Counter<'kind'>;
   /** Seconds from an event's time to its reading by this process. */
   eventLagSeconds: Histogram;
@@ -63,23 +63,25 @@ export function createMetrics(): Metrics {
       'phase',
     ]),
     cycles: counter('switchyard_cycles_total', 'Scheduling cycles ended.', ['scheduler', 'outcome']),
-    wakeSeconds: histogram('switchyard_wake_seconds', 'From asking for a cycle to its beginning.', [
+    wakeSeconds: histogram('switchyard_wake_seconds', 'Time from the request for a cycle to its start.', [
       'scheduler',
     ]),
     wakeFailures: counter('switchyard_wake_failures_total', 'Wake-ups that could not be queued.'),
     jobs: gauge(
       'switchyard_jobs',
-      'Jobs at the root (QUEUED), in queues of sites (DISPATCHED) and with live runs (LIVE).',
+      'Jobs in the global queue or a meta-queue (QUEUED), in local queues (DISPATCHED) and with live runs (LIVE).',
       ['state'],
     ),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),
-    refusals: counter('switchyard_refusals_total', 'Items of plans that no longer fitted the truth.', [
-      'kind',
-    ]),
+    refusals: counter(
+      'switchyard_refusals_total',
+      'Items of plans that were refused because the state had changed.',
+      ['kind'],
+    ),
     eventLagSeconds: histogram(
       'switchyard_event_lag_seconds',
-      "From an event's time to its reading by this process.",
+      'Time from an event to its reading by this process.',
     ),
     events: counter('switchyard_events_total', 'Events read by this process.'),
     subscriptions: gauge('switchyard_subscriptions', 'Open subscriptions.', ['field']),

@@ -1,7 +1,7 @@
 /** Simulations, each in a thread of its own. */
 import { availableParallelism } from 'node:os';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import type { GanttWindow } from './plots/record.js';
+import type { GanttWindow } from './record.js';
 import type { Recorded, SimulateOptions } from './simulate.js';
 
 /** Options that can be handed to a thread. */

@@ -53,7 +53,7 @@ export function policyNamed(name: string, seed: number): Policy {
   const dispatch = parts.length === 0 ? DEFAULT_POLICY.dispatch : dispatchNamed(parts.join('+'));
   if (local === null || dispatch === null) {
     const accepted = `${policyNames.join(', ')}; before it, with a +, ${dispatchNames.join(', ')}`;
-    throw new Error(`policy: "${name}" is not accepted: ${accepted}`);
+    throw new Error(`policy: "${name}" is not accepted; accepted: ${accepted}`);
   }
   return { ...DEFAULT_POLICY, seed, dispatch, local };
 }

@@ -5,7 +5,7 @@ import type { Policy } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines } from './files.js';
 import { scaleLoad } from './load.js';
-import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './plots/record.js';
+import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './record.js';
 import { MemorySink, type Sink } from './sink.js';
 import { countedWorld, readSites, type SiteShape, widestAt } from './sites.js';
 import { type Summary, summarize } from './statistics.js';

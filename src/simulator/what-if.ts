@@ -129,7 +129,7 @@ export function whatIf(
   };
 }
 
-/** Of a run of no length. */
+/** What a run takes at the least: one that took no time would never come about. */
 const LEAST_RUN_S = 0.001;
 
 /**

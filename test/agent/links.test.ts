@@ -72,5 +72,5 @@ test('what cannot be measured is an error that names the url', async () => {
   const nowhere = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/file`;
   closed.close();
   await once(closed, 'close');
-  await expect(measureLink(nowhere, never)).rejects.toThrow(`${nowhere}: none of 5 connections was made`);
+  await expect(measureLink(nowhere, never)).rejects.toThrow(`${nowhere}: none of 5 connections succeeded`);
 });

@@ -78,11 +78,11 @@ describe('how a run ends', () => {
 describe('what a run finds', () => {
   it('has its environment and not the agent’s', async () => {
     process.env.SWITCHYARD_KEY_OF_THE_TEST = 'secret';
-    const runner = await openRunner({ baseEnv: { PATH: '/usr/bin:/bin', LANG: 'C' } });
+    const runner = await openRunner({ baseEnvironment: { PATH: '/usr/bin:/bin', LANG: 'C' } });
     const odd = `a'b"c $HOME \\ \n\t ; é`;
     const run = {
       ...assignment('job_7', 'env'),
-      env: { ODD: odd, 'with.dot': 'x y', UID: '12', SWITCHYARD_EPOCH: 'mine' },
+      environment: { ODD: odd, 'with.dot': 'x y', UID: '12', SWITCHYARD_EPOCH: 'mine' },
       epoch: 4,
       tasks: 3,
       arrayIndex: 5,
@@ -164,7 +164,7 @@ describe('a run that cannot be started', () => {
         { ...script('job_3', ''), workingDirectory: '/no/such' },
         /\/no\/such: no such directory/,
       ],
-      ['not executable', assignment('job_4', join(dir, 'plain')), /plain: may not be executed/],
+      ['not executable', assignment('job_4', join(dir, 'plain')), /plain: not executable/],
       ['a directory', assignment('job_5', dir), /no such file/],
       [
         'no interpreter',
@@ -172,7 +172,11 @@ describe('a run that cannot be started', () => {
         /orphan.*(not found|bad interpreter|no such file)/i,
       ],
       ['NUL', assignment('job_7', 'echo', 'a\0b'), /NUL/],
-      ['bad name', { ...script('job_8', ''), env: { 'A=B': 'c' } }, /"A=B" is no name/],
+      [
+        'bad name',
+        { ...script('job_8', ''), environment: { 'A=B': 'c' } },
+        /"A=B" is not a valid variable name/,
+      ],
       ['empty', assignment('job_9', ''), /empty/],
       ['too long', assignment('job_10', 'echo', 'x'.repeat(3_000_000)), /too long/i],
     ];

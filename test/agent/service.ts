@@ -31,18 +31,29 @@ export interface WireRun {
   runTimeLimitS?: number;
 }
 
+const MACHINES = [
+  { id: 'machine_1', name: 'a' },
+  { id: 'machine_2', name: 'b' },
+];
+
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
 
 export class TestService {
   readonly accepted: WireReport[] = [];
   readonly heartbeats: string[][] = [];
   subscriptions = 0;
+  /** The cursors that subscribers came with. */
+  readonly after: (string | undefined)[] = [];
   /** Live runs by job. */
   readonly runs = new Map<string, WireRun>();
   /** Called with each batch before it is taken. */
   onReports: ((reports: WireReport[]) => void) | null = null;
   /** Called after a batch was taken: throwing here is an answer that got lost. */
   afterReports: (() => void) | null = null;
+  /** Called before a request is answered. */
+  beforeAnswer: (() => Promise<void>) | null = null;
+  /** Objects in a page of machines. */
+  pageSize = 2;
   port = 0;
   private readonly listeners = new Set<(batch: object | null) => void>();
   private close: (() => Promise<void>) | null = null;
@@ -73,17 +84,21 @@ export class TestService {
   async up(): Promise<void> {
     const roots = {
       sites: () => page([{ id: 'site_1', name: 'here' }]),
-      machines: () =>
-        page([
-          { id: 'machine_1', name: 'a' },
-          { id: 'machine_2', name: 'b' },
-        ]),
+      machines: ({ after }: { after?: string }) => {
+        const begin = Number(after ?? 0);
+        const end = begin + this.pageSize;
+        return page(MACHINES.slice(begin, end), end < MACHINES.length ? String(end) : null);
+      },
       heartbeat: ({ machines }: { machines: string[] }) => this.heartbeats.push(machines) > 0,
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
-      assignments: () => this.assignments(),
+      assignments: ({ after }: { after?: string }) => {
+        this.after.push(after);
+        return this.assignments();
+      },
     };
     const server = createServer(async (request, response) => {
       const body = JSON.parse(await text(request));
+      await this.beforeAnswer?.();
       const allowed = request.headers.authorization === 'Bearer good-key';
       const result = allowed
         ? await graphql({ schema, source: body.query, variableValues: body.variables, rootValue: roots })
@@ -185,8 +200,8 @@ function batchOf(runs: WireRun[], complete: boolean): object {
   };
 }
 
-function page(nodes: object[]): object {
-  return { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
+function page(nodes: object[], endCursor: string | null = null): object {
+  return { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } };
 }
 
 async function text(request: IncomingMessage): Promise<string> {

@@ -1,6 +1,6 @@
 /** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Agent } from '../../src/agent/client.js';
+import { Agent } from '../../src/agent/agent.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';

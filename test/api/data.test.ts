@@ -191,12 +191,12 @@ describe('datasets', () => {
         {
           index: 1,
           field: 'replicas',
-          message: 'replicas: "site_999" is not accepted; accepted: the id of a site in service',
+          message: 'replicas: "site_999" is not accepted; accepted: the id of a site',
         },
         {
           index: 1,
           field: 'replicas',
-          message: 'replicas: "here" is not accepted; accepted: the id of a site in service',
+          message: 'replicas: "here" is not accepted; accepted: the id of a site',
         },
         { index: 2, field: 'name', message: `name: "${stem}-new" is not accepted; accepted: each name once` },
       ],

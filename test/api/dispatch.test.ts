@@ -211,7 +211,7 @@ describe('policy documents', () => {
       [{ both: 1 }, /dispatch\.weights\.both/],
       [{ network: 1 }, /dispatch\.weights/],
       [{ both: { network: -1 } }, /dispatch\.weights\.both\.network: -1/],
-      [7, /^dispatch: 7 .*an object of weights by name/],
+      [7, /^dispatch: 7 .*an object with numbers by weight name/],
       [[1], /^dispatch: /],
     ] as const)
       expect(await refused(SET, await set(weights))).toMatchObject({
@@ -223,7 +223,7 @@ describe('policy documents', () => {
       expect(await refused(SET, await set({ network: 1 }))).toMatchObject({
         code: 'BAD_USER_INPUT',
         field: 'dispatch',
-        message: expect.stringContaining(`"${kind}", has no weights`),
+        message: expect.stringContaining(`("${kind}") has none`),
       });
     }
   });
@@ -294,8 +294,7 @@ describe('where a job with data would go', () => {
       await refused(PLACEMENT, { spec: { command: 'x', inputs: [{ dataset: 'dataset_999' }] } }),
     ).toMatchObject({
       code: 'BAD_USER_INPUT',
-      message:
-        'spec.inputs[0].dataset: "dataset_999" is not accepted; accepted: the id of a dataset that is there',
+      message: 'spec.inputs[0].dataset: "dataset_999" is not accepted; accepted: the id of a dataset',
     });
   });
 });
@@ -529,5 +528,36 @@ describe('DIANA', () => {
     expect(await api.must(`{ job(id: "${id}") { state site { id } } }`)).toEqual({
       job: { state: 'QUEUED', site: null },
     });
+  });
+});
+
+test('decisions say in a sentence what was done and why', async () => {
+  await put(DEFAULT_POLICY.dispatch);
+  const ids = await submit(Array.from({ length: 3 }, () => ({ command: 'x', cpusPerTask: 4 })));
+  await schedule(api.parts);
+  const { jobs } = await api.must<{
+    jobs: { nodes: { id: string; state: string; site: { id: string; name: string } }[] };
+  }>('query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { id state site { id name } } } }', { ids });
+  const waiting = jobs.nodes.find(({ state }) => state === 'DISPATCHED')!;
+  const started = jobs.nodes.find(({ state }) => state === 'ASSIGNED')!;
+  const { id: siteId, name } = waiting.site;
+  await api.must('mutation ($siteId: ID!) { drainSite(site: $siteId) { id } }', { siteId });
+  const context = { policyVersion: await version(), cycle: 'test', now: Date.now() / 1000 };
+  await api.parts.store.takeBack(numberOf(siteId), context, 10);
+  const messagesOf = async (job: string): Promise<string[]> => {
+    const query = 'query ($job: ID!) { job(id: $job) { decisions { nodes { message } } } }';
+    const found = await api.must<{ job: { decisions: { nodes: { message: string }[] } } }>(query, { job });
+    return found.job.decisions.nodes.map(({ message }) => message);
+  };
+  expect(await messagesOf(waiting.id)).toEqual([
+    expect.stringMatching(`^Dispatched to ${name}: [a-z].*[a-z]$`),
+    `Returned to the global queue: ${name} is draining`,
+  ]);
+  expect(await messagesOf(started.id)).toEqual([
+    `Dispatched to ${started.site.name}: nothing of equal or higher priority is queued there`,
+    'Started: head of the queue, resources free',
+  ]);
+  await api.must('mutation ($siteId: ID!) { updateSite(input: { site: $siteId, state: UP }) { id } }', {
+    siteId,
   });
 });

@@ -199,22 +199,24 @@ describe('submitJobGroup', () => {
         ].filter((one) => one !== null),
       }),
     ).toEqual([
-      '1 parameters[1].b: nothing is not accepted; accepted: a text for {b} of the template',
+      '1 parameters[1].b: missing; accepted: a text, because the template uses {b}',
       '2 parameters[2].b: "\\u0000" is not accepted; accepted: text without NUL and without halves of surrogate pairs',
-      '2 parameters[2].a: 1 is not accepted; accepted: a text for {a} of the template',
-      '3 parameters[3].c: "unused" is not accepted; accepted: what the template uses: {b}, {a}',
-      '3 parameters[3].index: "4" is not accepted; accepted: no `index`: it is the place in the group',
-      '4 parameters[4]: "text" is not accepted; accepted: an object of texts by name',
-      '5 parameters[5]: ["a"] is not accepted; accepted: an object of texts by name',
+      '2 parameters[2].a: 1 is not accepted; accepted: a text, because the template uses {a}',
+      '3 parameters[3].c: "unused" is not accepted; accepted: only parameters that the template uses: {b}, {a}',
+      '3 parameters[3].index: "4" is not accepted; accepted: no value for `index`, which is the index in the group',
+      '4 parameters[4]: "text" is not accepted; accepted: an object with texts as values',
+      '5 parameters[5]: ["a"] is not accepted; accepted: an object with texts as values',
     ]);
     expect(await faults({ template, count: 2 })).toEqual([
-      '0 template: "{b}" is not accepted; accepted: only {index}, with `count`',
-      '0 template: "{a}" is not accepted; accepted: only {index}, with `count`',
+      '0 template: "{b}" is not accepted; accepted: only {index}, because `count` is given',
+      '0 template: "{a}" is not accepted; accepted: only {index}, because `count` is given',
     ]);
     // What is wrong with the template is told once, what a parameter makes wrong for each job.
     expect(
       await faults({ template: { command: 'x', tasks: 0, arrayIndex: 1, estimateS: -1 }, count: 1 }),
-    ).toEqual(['0 template.arrayIndex: 1 is not accepted; accepted: nothing: it is the place in the group']);
+    ).toEqual([
+      '0 template.arrayIndex: 1 is not accepted; accepted: no value, because it is set to the index in the group',
+    ]);
     expect(await faults({ template: { command: 'x', tasks: 0, estimateS: -1 }, count: 5 })).toEqual([
       '0 template.tasks: 0 is not accepted; accepted: 1 to 100000',
       '0 template.estimateS: -1 is not accepted; accepted: above 0, up to 1000000000',
@@ -227,7 +229,7 @@ describe('submitJobGroup', () => {
     expect(
       await faults({ template: { command: 'x', inputs: [{ dataset: 'dataset_9999' }] }, count: 1 }),
     ).toEqual([
-      '0 template.inputs[0].dataset: "dataset_9999" is not accepted; accepted: the id of a dataset that is there',
+      '0 template.inputs[0].dataset: "dataset_9999" is not accepted; accepted: the id of a dataset',
     ]);
     const many = Array.from({ length: 2_000 }, () => ({}));
     expect(await faults({ template, parameters: many })).toHaveLength(1_000);

@@ -144,17 +144,17 @@ describe('submitting', () => {
       { command: 'x', inputs: Array.from({ length: 101 }, () => ({ sizeMb: 1, site: 'x' })) },
     ]);
     expect(errors.slice(0, 12).map(({ index, message }) => `${index} ${message}`)).toEqual([
-      `0 inputs[0].dataset: "${dataset.id}" is not accepted; accepted: the id of a dataset that is there`,
-      `0 inputs[1].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
-      `0 originSite: "${site.id}" is not accepted; accepted: the id of a site in service`,
-      '1 inputs[0]: {} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
-      `1 inputs[1]: {"dataset":"${dataset.id}","sizeMb":1} is not accepted; accepted: \`dataset\`, or \`sizeMb\` and \`site\``,
-      '1 inputs[2]: {"sizeMb":1} is not accepted; accepted: `dataset`, or `sizeMb` and `site`',
-      `1 inputs[3]: {"site":"${site.id}"} is not accepted; accepted: \`dataset\`, or \`sizeMb\` and \`site\``,
-      '1 inputs[4].dataset: "site_1" is not accepted; accepted: the id of a dataset that is there',
+      `0 inputs[0].dataset: "${dataset.id}" is not accepted; accepted: the id of a dataset`,
+      `0 inputs[1].site: "${site.id}" is not accepted; accepted: the id of a site`,
+      `0 originSite: "${site.id}" is not accepted; accepted: the id of a site`,
+      '1 inputs[0]: {} is not accepted; accepted: either `dataset`, or `sizeMb` and `site`',
+      `1 inputs[1]: {"dataset":"${dataset.id}","sizeMb":1} is not accepted; accepted: either \`dataset\`, or \`sizeMb\` and \`site\``,
+      '1 inputs[2]: {"sizeMb":1} is not accepted; accepted: either `dataset`, or `sizeMb` and `site`',
+      `1 inputs[3]: {"site":"${site.id}"} is not accepted; accepted: either \`dataset\`, or \`sizeMb\` and \`site\``,
+      '1 inputs[4].dataset: "site_1" is not accepted; accepted: the id of a dataset',
       '1 inputs[5].sizeMb: -1 is not accepted; accepted: 0 to 1000000000000',
-      `1 inputs[5].site: "${site.id}" is not accepted; accepted: the id of a site in service`,
-      '1 originSite: "home" is not accepted; accepted: the id of a site in service',
+      `1 inputs[5].site: "${site.id}" is not accepted; accepted: the id of a site`,
+      '1 originSite: "home" is not accepted; accepted: the id of a site',
       '1 computationShare: 1.5 is not accepted; accepted: 0 to 1',
     ]);
     expect(errors.slice(12, 14).map(({ index, message }) => `${index} ${message}`)).toEqual([

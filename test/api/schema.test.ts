@@ -14,9 +14,25 @@ import { resolvers } from '../../src/api/resolvers/index.js';
 import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import { endCauses, jobStates } from '../../src/core/states.js';
+import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
 
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'));
+
+/** Of a type, `Type.field` or `Type.field.argument`. Throws where there is none. */
+function descriptionOf(place: string): string {
+  const [typeName, fieldName, argumentName] = place.split('.') as [string, string?, string?];
+  const type = schema.getType(typeName);
+  const field =
+    fieldName !== undefined && (isObjectType(type) || isInputObjectType(type))
+      ? type.getFields()[fieldName]
+      : undefined;
+  const argument =
+    field && 'args' in field ? field.args.find(({ name }) => name === argumentName) : undefined;
+  const description = (argumentName ? argument : fieldName ? field : type)?.description;
+  if (!description) throw new Error(`schema.graphql has no ${place}`);
+  return description.replace(/\s+/g, ' ');
+}
 
 describe('the schema', () => {
   test('describes every type, field, argument and value', () => {
@@ -44,6 +60,28 @@ describe('the schema', () => {
       }
     }
     expect(silent).toEqual([]);
+  });
+
+  test('states the limits where the table says that it does, and the size of pages everywhere', () => {
+    const settable = Object.values(LIMIT_VARIABLES).map((one) => ({ ...one, max: Number(one.default) }));
+    const missing = [...settable, ...Object.values(FIXED_LIMITS)].flatMap(({ max, stated }) => {
+      const shown = shownLimit(max).replace('^', '\\^');
+      const pattern = new RegExp(`(?<![\\d^])${shown}(?!\\d| \\d{3})`);
+      return stated.filter((place) => !pattern.test(descriptionOf(place))).map((place) => `${place}: ${max}`);
+    });
+    expect(missing).toEqual([]);
+    const pages = types
+      .filter(isObjectType)
+      .flatMap((type) =>
+        Object.values(type.getFields()).flatMap(({ name, args }) =>
+          args
+            .filter((argument) => argument.name === 'first' || argument.name === 'last')
+            .map((argument) => `${type.name}.${name}.${argument.name}`),
+        ),
+      );
+    expect(pages.length).toBeGreaterThan(10);
+    const max = shownLimit(DEFAULT_LIMITS.pageMax);
+    expect(pages.filter((place) => !descriptionOf(place).includes(`at most ${max}`))).toEqual([]);
   });
 
   test('has the states and causes of the core', () => {

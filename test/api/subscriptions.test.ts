@@ -73,7 +73,7 @@ describe('jobUpdated', () => {
     const own = seen({ groupName: group }, api.subscriber(key));
     const byId = seen({ ids: [theirs] });
     const byUser = seen({ groupName: group, user });
-    const byApplication = seen({ application: 'mine', group });
+    const byApplication = seen({ application: 'mine', groupName: group });
     const cancelled = seen({ groupName: group, states: ['CANCELLED'] });
     await act('cancelJobs', [mine, theirs]);
     const ids = ({ got }: Followed<JobUpdate>) => got.map(({ job }) => job?.id);

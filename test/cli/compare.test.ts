@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { box, marks } from '../simulator/support/svg.js';
+import { box, marks } from '../plots/svg.js';
 import { run } from './service.js';
 
 let folder: string;
@@ -59,7 +59,7 @@ describe('switchyard compare', () => {
     const args = ['compare', '--trace', trace, '--policy', 'easy,easy', '--plots', join(folder, 'twice')];
     const { code, stderr } = await run(args, {});
     expect(code).toBe(2);
-    expect(stderr).toBe('error: --policy: "easy" is not accepted: each policy once with --plots\n');
+    expect(stderr).toBe('error: --policy: "easy" is not accepted; accepted: each policy once with --plots\n');
   });
 
   it('says in one line what went wrong in a thread', async () => {

@@ -126,7 +126,7 @@ describe('job ratio', () => {
     expect(why.stdout).toMatch(/RANK +SITE +RANK +PPR +DPR +QR +DATAACCESSCOST/);
     expect(why.stdout).toMatch(/the job: computation = 0\.9\d+, dataIntensive = /);
     const placed = await service.cli('placement', '--input', 'events', '--application', 'scan', '--', 'none');
-    expect(placed.stdout).toMatch(/^would go to near;/);
+    expect(placed.stdout).toMatch(/^would be dispatched to near;/);
   }, 60_000);
 });
 
@@ -213,6 +213,6 @@ describe('DIANA', () => {
     expect(new Set(migrated.map((job) => job.name))).toEqual(new Set(['greedy']));
     expect(new Set(migrated.map((job) => job.site?.name))).toEqual(new Set(['there']));
     const why = await service.cli('why', migrated.at(-1)!.id);
-    expect(why.stdout).toMatch(/here → there/);
+    expect(why.stdout).toMatch(/Dispatched to there: .* \(from here; /);
   }, 60_000);
 });

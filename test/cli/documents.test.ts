@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema, Kind, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_LIMITS } from '../../src/api/config.js';
-import { measure, tooComplex } from '../../src/api/limits.js';
+import { measure, tooComplex } from '../../src/api/complexity.js';
 import * as documents from '../../src/cli/documents.js';
+import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 
 describe('the documents of the command line', () => {
   const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));

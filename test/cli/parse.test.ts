@@ -6,7 +6,6 @@ import { CliError, ExitCode } from '../../src/cli/errors.js';
 import { duration, printable, table } from '../../src/cli/format.js';
 import { addJobOptions, expandArray, type JobOptions, jobFromOptions } from '../../src/cli/job-options.js';
 import {
-  MAX_BATCH,
   parseArray,
   parseDuration,
   parseId,
@@ -15,6 +14,7 @@ import {
   parseVariable,
   parseWord,
 } from '../../src/cli/parse.js';
+import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 
 /** The usage error of a call. */
 function refusal(call: () => unknown): string {
@@ -45,7 +45,7 @@ describe('values on the command line', () => {
     'the duration "%s" is refused',
     (text) => {
       expect(refusal(() => parseDuration('--estimate', text))).toContain(
-        `--estimate: "${text}" is not accepted: seconds or a duration`,
+        `--estimate: "${text}" is not accepted; accepted: seconds or a duration`,
       );
     },
   );
@@ -60,7 +60,7 @@ describe('values on the command line', () => {
   it('numbers have bounds', () => {
     expect(parseNumber('--cpus', '4', { min: 1, integer: true })).toBe(4);
     expect(refusal(() => parseNumber('--cpus', '0', { min: 1, integer: true }))).toBe(
-      '--cpus: "0" is not accepted: a whole number from 1',
+      '--cpus: "0" is not accepted; accepted: a whole number from 1',
     );
     for (const text of ['', 'NaN', '1.5', '2000'])
       refusal(() => parseNumber('boost', text, { min: -1000, max: 1000, integer: true }));
@@ -69,12 +69,12 @@ describe('values on the command line', () => {
   it('arrays are ranges with a bound', () => {
     expect(parseArray('--array', '1-4')).toEqual([1, 2, 3, 4]);
     expect(parseArray('--array', '0-10:5')).toEqual([0, 5, 10]);
-    for (const text of ['4-1', '1', '1-', 'a-b', '1-5:0', `0-${MAX_BATCH}`])
+    for (const text of ['4-1', '1', '1-', 'a-b', '1-5:0', `0-${DEFAULT_LIMITS.jobsMax}`])
       refusal(() => parseArray('--array', text));
     fc.assert(
       fc.property(
         fc.nat(1e6),
-        fc.nat(MAX_BATCH - 1),
+        fc.nat(DEFAULT_LIMITS.jobsMax - 1),
         fc.integer({ min: 1, max: 100 }),
         (from, length, step) => {
           const indices = parseArray('--array', `${from}-${from + length}:${step}`);

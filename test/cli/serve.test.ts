@@ -68,9 +68,10 @@ describe('a fresh service', () => {
     });
 
     const why = await service.cli('why', id);
-    expect(why.stdout).toContain('DISPATCH the root → local');
-    expect(why.stdout).toContain('(IDLE_SITE; policy 1, cycle dispatch-');
-    expect(why.stdout).toMatch(/START at local: .* \(HEAD; policy 1/);
+    expect(why.stdout).toContain(
+      'Dispatched to local: nothing of equal or higher priority is queued there (IDLE_SITE; policy 1, cycle dispatch-',
+    );
+    expect(why.stdout).toContain('Started: head of the queue, resources free (HEAD; policy 1');
   });
 
   it('submits every field that a job has', async () => {
@@ -208,9 +209,11 @@ describe('a fresh service', () => {
   });
 
   it('a dry run says where a job would go, and what stands in its way', async () => {
-    expect((await service.cli('placement', '--', 'x')).stdout).toContain('would go to local; would start');
+    expect((await service.cli('placement', '--', 'x')).stdout).toContain(
+      'would be dispatched to local; would start',
+    );
     expect((await service.cli('placement', '--cpus', '100000', '--', 'x')).stdout).toContain(
-      'no site can take it: NEVER_FITS_CPUS',
+      'no site can run it now: NEVER_FITS_CPUS',
     );
     const [waiting] = await service.json<Job[]>('submit', '--os', 'plan9', '--', 'x');
     await until(
@@ -339,10 +342,14 @@ describe('a fresh service', () => {
 
 describe('errors are one clear line and an exit code', () => {
   it.each([
-    [2, ['submit', '--cpus', '0', '--', 'true'], '--cpus: "0" is not accepted: a whole number from 1'],
-    [2, ['submit'], 'what is to be run?'],
+    [
+      2,
+      ['submit', '--cpus', '0', '--', 'true'],
+      '--cpus: "0" is not accepted; accepted: a whole number from 1',
+    ],
+    [2, ['submit'], 'no command given'],
     [2, ['submit', '--dir', 'relative', '--', 'true'], 'workingDirectory'],
-    [2, ['cancel'], 'which jobs?'],
+    [2, ['cancel'], 'no jobs given'],
     [2, ['nonsense'], "unknown command 'nonsense'"],
     [2, ['job', 'x'], 'an id such as job_17'],
     [5, ['job', '999999'], 'there is no job job_999999'],
@@ -383,7 +390,7 @@ describe('errors are one clear line and an exit code', () => {
     const other = await run(['serve'], { SWITCHYARD_HOME: join(home, 'other'), PORT: port });
     expect(other).toMatchObject({
       code: 1,
-      stderr: `error: port ${port} is in use: stop what uses it, or set PORT\n`,
+      stderr: `error: port ${port} is already in use; stop the program that uses it, or set PORT\n`,
     });
   });
 });

@@ -17,9 +17,10 @@ type Environment = Record<string, string>;
 function start(
   args: readonly string[],
   env: Environment,
+  program: string,
 ): ChildProcess & { output: { stdout: string; stderr: string } } {
   const base = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { ...base, ...env }, stdio: 'pipe' });
+  const child = spawn(process.execPath, [program, ...args], { env: { ...base, ...env }, stdio: 'pipe' });
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream]!.setEncoding('utf8').on('data', (text: string) => {
@@ -30,8 +31,13 @@ function start(
 }
 
 /** Runs a command to its end. */
-export async function run(args: readonly string[], env: Environment, stdin = ''): Promise<Outcome> {
-  const child = start(args, env);
+export async function run(
+  args: readonly string[],
+  env: Environment,
+  stdin = '',
+  program = PROGRAM,
+): Promise<Outcome> {
+  const child = start(args, env, program);
   child.stdin!.end(stdin);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, ...child.output };
@@ -49,8 +55,8 @@ export interface Running {
 const running = new Set<Running>();
 
 /** Starts a command that goes on. */
-export function launch(args: readonly string[], env: Environment): Running {
-  const child = start(args, env);
+export function launch(args: readonly string[], env: Environment, program = PROGRAM): Running {
+  const child = start(args, env, program);
   const closed = once(child, 'close') as Promise<[number | null]>;
   const process: Running = {
     pid: child.pid!,

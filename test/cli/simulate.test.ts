@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
-import { marks, texts } from '../simulator/support/svg.js';
+import { marks, texts } from '../plots/svg.js';
 import { run } from './service.js';
 
 let folder: string;
@@ -63,12 +63,16 @@ describe('switchyard simulate', () => {
 
   it('names option, value and what is accepted', async () => {
     const wrong = (...args: string[]) => expect(refused('--trace', trace, ...args)).rejects;
-    await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted: fcfs, ');
-    await wrong('--estimate', 'x').toThrow('--estimate: "x" is not accepted: requested, actual, predicted');
-    await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted: partition, root');
-    await wrong('--processors', '0').toThrow('--processors: "0" is not accepted: a whole number from 1');
+    await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted; accepted: fcfs, ');
+    await wrong('--estimate', 'x').toThrow(
+      '--estimate: "x" is not accepted; accepted: requested, actual, predicted',
+    );
+    await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted; accepted: partition, root');
+    await wrong('--processors', '0').toThrow(
+      '--processors: "0" is not accepted; accepted: a whole number from 1',
+    );
     await wrong('--processors', '2', '--sites', 'f').toThrow(
-      '--processors: "2" is not accepted: nothing together',
+      '--processors: "2" is not accepted; accepted: nothing together',
     );
   });
 });
@@ -115,21 +119,23 @@ describe('switchyard simulate --plots', () => {
     const plots = join(folder, 'refused');
     const wrong = (...args: string[]) => expect(refused('--trace', join(folder, 'absent'), ...args)).rejects;
     await wrong('--plots', plots, '--plot-format', 'png').toThrow(
-      '--plot-format: "png" is not accepted: svg, html',
+      '--plot-format: "png" is not accepted; accepted: svg, html',
     );
     await wrong('--plots', plots, '--gantt-from', 'noon').toThrow(
-      '--gantt-from: "noon" is not accepted: seconds',
+      '--gantt-from: "noon" is not accepted; accepted: seconds',
     );
     await wrong('--plots', plots, '--gantt-from', '2h', '--gantt-to', '1h').toThrow(
-      '--gantt-to: "1h" is not accepted: later than --gantt-from, which is 2h',
+      '--gantt-to: "1h" is not accepted; accepted: later than --gantt-from, which is 2h',
     );
     await wrong('--gantt-from', '1h').toThrow(
-      '--gantt-from: "1h" is not accepted: only together with --plots',
+      '--gantt-from: "1h" is not accepted; accepted: only together with --plots',
     );
-    await wrong('--gantt-to', '1h').toThrow('--gantt-to: "1h" is not accepted: only together with --plots');
+    await wrong('--gantt-to', '1h').toThrow(
+      '--gantt-to: "1h" is not accepted; accepted: only together with --plots',
+    );
     expect(existsSync(plots)).toBe(false);
     await wrong('--plots', join(trace, 'below-a-file')).toThrow(
-      /--plots: ".*" is not accepted: a folder that can be/,
+      /--plots: ".*" is not accepted; accepted: a folder that can be/,
     );
   });
 });

@@ -53,6 +53,6 @@ describe('switchyard whatif', () => {
       '2020-01-02',
     );
     expect(empty.code).not.toBe(0);
-    expect(empty.stderr).toMatch(/^error: from: .*a window in which jobs were submitted/);
+    expect(empty.stderr).toMatch(/^error: from: .*a time window with submitted jobs/);
   });
 });

@@ -231,8 +231,7 @@ describe('why a job of a meta-queue waits', () => {
     const why = whyWaiting(grid, 2, { now: 0, policy });
     expect(why).toEqual({
       code: 'META_QUEUE',
-      message:
-        "It is in the site's meta-queue, 2 jobs ahead of it, and goes on when the local queue has room.",
+      message: "In the site's meta-queue, with 2 jobs ahead of it, until the local queue has room.",
       numbers: {
         siteId: 1,
         priority: -0.375,
@@ -254,12 +253,12 @@ describe('why a job of a meta-queue waits', () => {
         heldOffUntil: 60,
       },
       wouldChange: [
-        expect.stringContaining('local queue start or leave'),
-        expect.stringContaining('priority rises'),
+        expect.stringContaining('local queue start or are removed'),
+        expect.stringContaining('raises its priority'),
         expect.stringContaining('hold-off'),
       ],
     });
-    expect(whyWaiting(grid, 1, { now: 0, policy })?.wouldChange[2]).toContain('the group is exported');
+    expect(whyWaiting(grid, 1, { now: 0, policy })?.wouldChange[2]).toContain('it migrates there');
     expect(whyWaiting(grid, 4, { now: 0, policy })?.wouldChange).toHaveLength(2);
   });
 

@@ -212,7 +212,7 @@ describe('plans and explanations', () => {
     expect(whyWaiting(grid, 1, context)).toMatchObject({ code: 'NO_SITE_HAS_ROOM' });
     expect(whyWaiting(grid, 3, context)).toMatchObject({
       code: 'BEHIND_HEAD',
-      message: 'Job 1 is ahead of it at the root and must leave first.',
+      message: 'Job 1 is ahead of it in the global queue and must be dispatched first.',
       numbers: { headJob: 1, queueLimit: 0 },
     });
     const bySize = { now: 0, policy: policyOf({ order: 'L-SJF' }) };

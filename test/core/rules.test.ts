@@ -237,9 +237,9 @@ describe('site cycle', () => {
     });
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 3 });
     expect(made.starts.map(({ reason, explanation }) => describeStart(reason, explanation))).toEqual([
-      'It was first in the queue and fitted.',
-      'It fitted, and ends by its estimate before the reservation of job 2.',
-      'It fitted beside what is reserved for job 2.',
+      'Head of the queue, resources free.',
+      'Backfilled; by its estimate it ends before the reservation of job 2.',
+      'Backfilled; it uses nothing that is reserved for job 2.',
     ]);
   });
 
@@ -257,12 +257,12 @@ describe('site cycle', () => {
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 1, WOULD_DELAY_RESERVATION: 1 });
     expect(whyWaiting(grid, 3, { now: 0, policy: EASY })).toMatchObject({
       code: 'WOULD_DELAY_RESERVATION',
-      message: 'It would fit now, but would delay the start reserved for job 2 at 100.',
+      message: 'It would fit now, but would delay the start reserved for job 2.',
       numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, earliestStart: 150 },
     });
     expect(whyWaiting(grid, 2, { now: 0, policy: EASY })).toMatchObject({
       code: 'CPUS_BUSY',
-      message: 'Not enough CPUs are free: it needs 10, 4 are free.',
+      message: 'Needs 10 CPUs on one machine; at most 4 are free on any (4 in total).',
       numbers: { ahead: 0, earliestStart: 100 },
     });
     expect(whyWaiting(grid, 1, { now: 0, policy: EASY })).toBeNull();
@@ -569,7 +569,7 @@ describe('policy document', () => {
     [
       'dispatch.maxDelta',
       { dispatch: { ...DEFAULT_POLICY.dispatch, maxDelta: 0 } },
-      /^dispatch\.maxDelta: 0 is not accepted: .*1/,
+      /^dispatch\.maxDelta: 0 is not accepted; accepted: .*1/,
     ],
     [
       'dispatch.weights',
@@ -579,7 +579,7 @@ describe('policy document', () => {
     [
       'dispatch.kind',
       { dispatch: { kind: 'magic' } },
-      /^dispatch\.kind: "magic" is not accepted: .*two-level/,
+      /^dispatch\.kind: "magic" is not accepted; accepted: .*two-level/,
     ],
     [
       'local.weights.deadlineMin',
@@ -589,9 +589,9 @@ describe('policy document', () => {
           weights: { ...(DEFAULT_POLICY.local as never as { weights: object }).weights, deadlineMin: 9 },
         },
       },
-      /^local\.weights\.deadlineMin: 9 is not accepted: must not be above deadlineMax/,
+      /^local\.weights\.deadlineMin: 9 is not accepted; accepted: must not be above deadlineMax/,
     ],
-    ['seed', { seed: -1 }, /^seed: -1 is not accepted: .*0/],
+    ['seed', { seed: -1 }, /^seed: -1 is not accepted; accepted: .*0/],
     ['unknown', { unknown: 1 }, /unknown/],
   ])('names path, value and what is accepted: %s', (_, change, message) => {
     expect(() => parsePolicy({ ...DEFAULT_POLICY, ...change })).toThrow(message);
@@ -626,8 +626,12 @@ describe('randomness', () => {
 describe('reasons', () => {
   it('have a sentence each, numbers filled in', () => {
     for (const code of Object.values(ReasonCode)) expect(reasonSentence(code)).toMatch(/\.$/);
-    expect(reasonSentence('CPUS_BUSY', { neededCpus: 4, freeCpus: 2 })).toBe(
-      'Not enough CPUs are free: it needs 4, 2 are free.',
+    const numbers = { neededCpus: 8, mostFreeCpus: 4, freeCpus: 13 };
+    expect(reasonSentence('CPUS_BUSY', { ...numbers, tasks: 1 })).toBe(
+      'Needs 8 CPUs on one machine; at most 4 are free on any (13 in total).',
+    );
+    expect(reasonSentence('CPUS_BUSY', { ...numbers, tasks: 2 })).toBe(
+      'Needs 8 CPUs for 2 tasks; at most 4 are free on one machine (13 in total).',
     );
   });
 });

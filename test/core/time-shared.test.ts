@@ -35,7 +35,7 @@ describe('placement', () => {
     ]);
     expect(whyWaiting(grid, 4, { now: 0, policy: FCFS })).toMatchObject({
       code: 'PLACES_BUSY',
-      message: 'Too few time-shared machines take a further task: it needs 2, 1 do.',
+      message: 'Too few time-shared machines accept another task: it needs 2, 1 do.',
     });
     grid.endRun(1);
     expect(started(grid)).toEqual([[4, [1, 4]]]);
@@ -66,7 +66,7 @@ describe('a limit of running jobs', () => {
     expect(started(grid)).toHaveLength(2);
     expect(whyWaiting(grid, 3, { now: 0, policy: FCFS })).toMatchObject({
       code: 'RUNS_LIMITED',
-      message: 'The site runs as many jobs as it may at once: 2.',
+      message: 'The site already runs 2 jobs, which is its limit.',
     });
     const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenseIds: [] };
     expect(() => grid.startRun({ ...run, start: 0, plannedEnd: 1 })).toThrow('as many jobs as it may');

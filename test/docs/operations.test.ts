@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, dispatchPolicySchema, localPolicySchema } from '../../src/core/policy.js';
-import { LIMIT_VARIABLES, VARIABLES } from '../../src/platform/config.js';
+import { VARIABLES } from '../../src/platform/config.js';
+import { FIXED_LIMITS, LIMIT_VARIABLES, MAX, shownLimit } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
+import { DATASETS_IMPORTED_MAX } from '../../src/store/directory.js';
+import { SIMULATED_JOBS_MAX } from '../../src/store/simulations.js';
 import { tableUnder } from './markdown.js';
 
 const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -14,6 +17,12 @@ describe('docs/operations.md', () => {
   ])('%s: the table of the code', (heading, variables) => {
     const expected = Object.values(variables).map((one) => [one.name, one.default ?? '', one.meaning]);
     expect(tableUnder(operations, heading)).toEqual(expected);
+  });
+
+  it('has the limits that cannot be set, and the store knows the same', () => {
+    const expected = Object.values(FIXED_LIMITS).map(({ max, meaning }) => [shownLimit(max), meaning]);
+    expect(tableUnder(operations, 'Fixed limits')).toEqual(expected);
+    expect([DATASETS_IMPORTED_MAX, SIMULATED_JOBS_MAX]).toEqual([MAX.datasetsImported, MAX.simulatedJobs]);
   });
 
   it('has every field of the default policy, with its value', () => {

@@ -48,17 +48,17 @@ test('every bad value is named with what is accepted, and secrets are not shown'
       LIMIT_PAGE: '-1',
     });
   expect(load).toThrow(ConfigError);
-  expect(load).toThrow('PORT is "70000"; accepted is a whole number from 0 to 65535');
-  expect(load).toThrow('PORTAL is "yes"; accepted is true or false');
-  expect(load).toThrow('LIMIT_PAGE is "-1"; accepted is a whole number from 1 to 100000');
+  expect(load).toThrow('PORT: "70000" is not accepted; accepted: a whole number from 0 to 65535');
+  expect(load).toThrow('PORTAL: "yes" is not accepted; accepted: true or false');
+  expect(load).toThrow('LIMIT_PAGE: "-1" is not accepted; accepted: a whole number from 1 to 100000');
   expect(load).toThrow(
-    'DATABASE_URL is (not shown: it is a secret); accepted is postgresql://user:password@host:port/database',
+    'DATABASE_URL: (not shown: it is a secret) is not accepted; accepted: postgresql://user:password@host:port/database',
   );
   expect(load).not.toThrow('hunter2');
 });
 
 test.each(['1.5', '1e3', ' 5', '0x10', 'NaN', '99999999999999999999'])('%j is no whole number', (text) => {
-  expect(() => loadConfig({ PORT: text })).toThrow(/^PORT is/);
+  expect(() => loadConfig({ PORT: text })).toThrow(/^PORT: /);
 });
 
 test('jobs inherit the environment without our secrets', () => {

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Lifecycle, type Part, runUntilSignal } from '../../src/platform/lifecycle.js';
+import { Lifecycle, type Part, runUntilSignal, SAME_SIGNAL_MS } from '../../src/platform/lifecycle.js';
 
 /** Parts that write down what happens to them. */
 function recorder() {
@@ -77,15 +78,18 @@ test('a part that does not stop, or fails to, does not keep the others from stop
   expect(told.slice(3)).toEqual(['-broken', '-stuck', '-a']);
 });
 
-test('runs until a signal; the exit code tells how it went', async () => {
-  const { told, part } = recorder();
-  const lifecycle = new Lifecycle([part('a')], 1_000);
-  const code = runUntilSignal(lifecycle);
-  await expect.poll(() => lifecycle.phase.is).toBe('running');
-  process.emit('SIGTERM', 'SIGTERM');
-  expect(await code).toBe(0);
-  expect(told).toEqual(['+a', '-a']);
-});
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'runs until %s; the exit code tells how it went',
+  async (signal) => {
+    const { told, part } = recorder();
+    const lifecycle = new Lifecycle([part('a')], 1_000);
+    const code = runUntilSignal(lifecycle);
+    await expect.poll(() => lifecycle.phase.is).toBe('running');
+    process.emit(signal, signal);
+    expect(await code).toBe(0);
+    expect(told).toEqual(['+a', '-a']);
+  },
+);
 
 test('a second signal gives up waiting', async () => {
   const { part } = recorder();
@@ -93,6 +97,10 @@ test('a second signal gives up waiting', async () => {
   const code = runUntilSignal(lifecycle);
   await expect.poll(() => lifecycle.phase.is).toBe('running');
   process.emit('SIGINT', 'SIGINT');
+  // The same Ctrl-C again, as npm passes it on.
+  process.emit('SIGINT', 'SIGINT');
+  await sleep(SAME_SIGNAL_MS + 50);
+  expect(lifecycle.phase.is).toBe('stopping');
   process.emit('SIGINT', 'SIGINT');
   expect(await code).toBe(130);
 });

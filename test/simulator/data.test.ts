@@ -18,7 +18,7 @@ import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
-import { simJobs } from './support/jobs.js';
+import { simJobs } from '../simulator/support/jobs.js';
 
 const link = (fromSiteId: number, toSiteId: number, bandwidthMbPerS: number, rttS = 0, loss = 0): Link => ({
   fromSiteId,

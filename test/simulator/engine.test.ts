@@ -15,7 +15,7 @@ import { countedWorld } from '../../src/simulator/sites.js';
 import { quantile, summarize } from '../../src/simulator/statistics.js';
 import { parseSwf } from '../../src/simulator/swf.js';
 import type { SimJob } from '../../src/simulator/workload.js';
-import { simJobs } from './support/jobs.js';
+import { simJobs } from '../simulator/support/jobs.js';
 
 const one = (processors: number): World => countedWorld([{ id: 1, name: 'one', processors }]);
 

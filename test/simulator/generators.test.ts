@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { meanAndError } from '../../experiments/santoso.js';
 import { RandomStream } from '../../src/core/index.js';
-import { meanAndError } from '../../src/simulator/experiments/santoso.js';
 import { offeredLoad, scaleLoad } from '../../src/simulator/load.js';
 import { lublinJobs } from '../../src/simulator/lublin.js';
 import { gamma, normal } from '../../src/simulator/random.js';

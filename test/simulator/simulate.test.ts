@@ -160,7 +160,7 @@ describe('simulate', () => {
     await expect(readSites(sites)).rejects.toThrow('site 1 was there before');
     writeFileSync(sites, 'site,capacity,machines\n1,4,3\n');
     await expect(readSites(sites)).rejects.toThrow('line 2: machines is 3; accepted is what divides');
-    expect(() => policyNamed('best', 1)).toThrow('"best" is not accepted: fcfs, ');
+    expect(() => policyNamed('best', 1)).toThrow('"best" is not accepted; accepted: fcfs, ');
     expect(() => policyNamed('queues-lifo-3+fcfs', 1)).toThrow('before it, with a +, queues-fcfs-N');
   });
 });

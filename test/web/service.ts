@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { Client } from '../../src/cli/client.js';
 import { openSimulatedSite, type SimulatedSite } from '../../src/cli/simulated-site.js';
+import { Client } from '../../src/client/index.js';
 import { endAll, type Service, serve } from '../cli/service.js';
 
 export const SIMULATED = { os: 'simulated', architecture: 'simulated' };
@@ -32,7 +32,7 @@ export function withGrid(): Grid {
   beforeAll(async () => {
     service = await serve(home);
     adminKey = readFileSync(join(home, 'admin.key'), 'utf8').trim();
-    client = new Client({ url: service.url, key: adminKey, keySource: 'test' });
+    client = new Client({ url: service.url, key: adminKey });
     site = await openSimulatedSite(
       client,
       'north',

@@ -23,7 +23,7 @@ export interface ProcessRunnerOptions {
   /** Where runs take place and reports are kept; one agent at a time. */
   stateDir: string;
   /** The environment that every run begins with. Nothing else of the agent's own environment reaches a run. */
-  baseEnv?: Readonly<Record<string, string>>;
+  baseEnvironment?: Readonly<Record<string, string>>;
   /** How much is kept of each stream of a run, 1 KiB and up. */
   outputLimitBytes?: number;
   /** How many runs at once; more wait. */
@@ -116,7 +116,7 @@ export class ProcessRunner implements Runner {
     const known = new KnownRuns();
     const journal = new Journal(join(stateDir, 'reports'), ({ jobId, epoch }) => known.add(jobId, epoch));
     const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
-      baseEnv: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      baseEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
       outputLimitBytes: 256 << 10,
       maxRuns: 1024,
       ...options,
@@ -213,7 +213,7 @@ export class ProcessRunner implements Runner {
       slot = this.takeSlot();
       const directory = assignment.workingDirectory ?? slot.workDirectory;
       if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
-      const path = assignment.env.PATH ?? this.options.baseEnv.PATH ?? '';
+      const path = assignment.environment.PATH ?? this.options.baseEnvironment.PATH ?? '';
       const program = this.programs.find(assignment.command, path, directory);
       this.ensureLane(slot);
       const run: LiveProcessRun = {
@@ -222,9 +222,9 @@ export class ProcessRunner implements Runner {
         ...{ slot, ours: true, stop: null, forgotten: false, lost: false },
         ioWaitS: this.ioWait ? new Map() : null,
       };
-      const env = { ...assignment.env, ...this.runEnv(assignment) };
+      const environment = { ...assignment.environment, ...this.runEnvironment(assignment) };
       slot.record(
-        runScript(recordOf(run), key, slot.dir, program, { args: assignment.args, env, directory }),
+        runScript(recordOf(run), key, slot.dir, program, { ...assignment, environment, directory }),
       );
       this.addLive(run);
       this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
@@ -258,14 +258,14 @@ export class ProcessRunner implements Runner {
 
   private ensureLane(slot: Slot): void {
     slot.ensureLane(
-      { ...this.options.baseEnv },
+      { ...this.options.baseEnvironment },
       () => this.laneAnswered(this.bySlot.get(slot)),
       (error) => this.laneGone(this.bySlot.get(slot), error),
     );
   }
 
   /** What every run finds in its environment. */
-  private runEnv(assignment: Assignment): Record<string, string> {
+  private runEnvironment(assignment: Assignment): Record<string, string> {
     const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
     return {
       SWITCHYARD_JOB_ID: jobId,

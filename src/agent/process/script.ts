@@ -64,17 +64,17 @@ export function runScript(
 ): string {
   const plain: string[] = [];
   const odd: string[] = [];
-  for (const [name, value] of Object.entries(run.env)) {
+  for (const [name, value] of Object.entries(run.environment)) {
     if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !SHELL_VARIABLES.has(name))
       plain.push(`${name}=${quote(value)}`);
     else odd.push(quote(`${name}=${value}`));
   }
-  const words = [quote(program), ...run.args.map(quote)];
+  const words = [quote(program), ...run.arguments.map(quote)];
   if (odd.length > 0) {
     // Names that a shell cannot assign go through env(1), which takes a word with "=" for an assignment.
     if (program.includes('=')) {
       throw new LaunchError(
-        `${program}: "=" in the path does not go with a variable named other than [A-Za-z_]…`,
+        `${program}: a path with "=" cannot be used together with variable names other than [A-Za-z0-9_]`,
       );
     }
     words.unshift('env', ...odd);
@@ -87,17 +87,17 @@ export function runScript(
 }
 
 export interface RunCommand {
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
+  arguments: readonly string[];
+  environment: Readonly<Record<string, string>>;
   directory: string;
 }
 
 /** @throws LaunchError where a string cannot be passed to a process */
 export function checkStrings(assignment: Assignment): void {
-  const texts = [assignment.command, assignment.workingDirectory ?? '', ...assignment.args];
-  for (const [name, value] of Object.entries(assignment.env)) {
+  const texts = [assignment.command, assignment.workingDirectory ?? '', ...assignment.arguments];
+  for (const [name, value] of Object.entries(assignment.environment)) {
     if (name === '' || name.includes('='))
-      throw new LaunchError(`environment: "${name}" is no name of a variable`);
+      throw new LaunchError(`environment: "${name}" is not a valid variable name`);
     texts.push(name, value);
   }
   if (texts.some((text) => text.includes('\0'))) {
@@ -117,7 +117,7 @@ export class ProgramFinder {
     if (command.includes('/')) {
       const program = resolve(directory, command);
       if (!isFile(program)) throw new LaunchError(`${command}: no such file`);
-      if (!isExecutable(program)) throw new LaunchError(`${command}: may not be executed`);
+      if (!isExecutable(program)) throw new LaunchError(`${command}: not executable`);
       return program;
     }
     const key = `${path}\n${command}`;

@@ -13,39 +13,39 @@ export type Scalars = {
   Boolean: { input: boolean; output: boolean; }
   Int: { input: number; output: number; }
   Float: { input: number; output: number; }
-  /** An instant in UTC, ISO 8601 with milliseconds, for example `2026-03-01T12:00:00.000Z`. */
+  /** A time in UTC, ISO 8601 with milliseconds, for example `2026-03-01T12:00:00.000Z`. */
   DateTime: { input: Date; output: Date | number | string; }
-  /** An arbitrary JSON value. */
+  /** Any JSON value, nested at most 32 levels deep. */
   JSON: { input: unknown; output: unknown; }
 };
 
-/** What an error's `extensions.code` can be, beside those that GraphQL servers use for malformed requests. */
+/** The values of an error's `extensions.code`, beside those that GraphQL servers use for malformed requests. */
 export type ErrorCode =
-  /** No API key was given, or it is unknown, expired or revoked. */
+  /** There is no API key, or it is unknown, expired or revoked. */
   | 'UNAUTHENTICATED'
-  /** The key's role does not allow this. */
+  /** The role of the key does not allow this. */
   | 'FORBIDDEN'
-  /** A value is not acceptable; the message names the field, the value and what is accepted. */
+  /** A value is not acceptable. The message names the field, the value and what is accepted. */
   | 'BAD_USER_INPUT'
-  /** No such object, or not one that the key may see. */
+  /** There is no such object, or the key may not see it. */
   | 'NOT_FOUND'
-  /** The object has changed meanwhile, or is in a state in which this cannot be done. */
+  /** The object has been changed by someone else, or is in a state that does not allow this. */
   | 'CONFLICT'
-  /** The policy is at another version than `expectedVersion`. */
+  /** The policy is not at version `expectedVersion`. */
   | 'VERSION_CONFLICT'
-  /** The idempotency key was used before with another payload. */
+  /** The idempotency key has been used with a different payload. */
   | 'IDEMPOTENCY_KEY_REUSED'
-  /** The user's submission quota is used up; `extensions.freesAt` says when this submission would be admitted. */
+  /** The submission would exceed the user's submission quota; `extensions.freesAt` says when it would be accepted. */
   | 'QUOTA_EXCEEDED'
-  /** More objects than a request may touch, or a page larger than allowed. */
+  /** The request has more objects than allowed, or asks for a larger page. */
   | 'LIMIT_EXCEEDED'
-  /** The query is too deep or would cost too much. */
+  /** The query is nested too deep or too expensive. */
   | 'QUERY_TOO_COMPLEX'
-  /** Too many requests with this key; `extensions.retryAfterS` says when to try again. */
+  /** There are too many requests with this key; `extensions.retryAfterS` says when to try again. */
   | 'RATE_LIMITED'
-  /** The service cannot answer now (database away, shutting down); try again. */
+  /** The service cannot answer now (the database is unreachable, or the service is shutting down). Try again later. */
   | 'UNAVAILABLE'
-  /** Nobody expected this; `extensions.requestId` finds it in the log. */
+  /** An unexpected error; `extensions.requestId` finds it in the log. */
   | 'INTERNAL_SERVER_ERROR';
 
 /** An object with a global id. */
@@ -54,12 +54,12 @@ export type Node = {
   id: Scalars['ID']['output'];
 };
 
-/** Where a page lies in its list. */
+/** The position of a page in its list. */
 export type PageInfo = {
   __typename?: 'PageInfo';
-  /** More objects follow. */
+  /** Whether more objects follow. */
   hasNextPage: Scalars['Boolean']['output'];
-  /** Objects precede. */
+  /** Whether there are objects before this page. */
   hasPreviousPage: Scalars['Boolean']['output'];
   /** Cursor of the first object of the page. */
   startCursor?: Maybe<Scalars['String']['output']>;
@@ -74,255 +74,252 @@ export type Direction =
   /** Largest or latest first. */
   | 'DESC';
 
-/** What a site may do now. */
+/** The state of a site, as operators set it. */
 export type SiteState =
-  /** Takes jobs and starts them. */
+  /** Accepts and starts jobs. */
   | 'UP'
-  /** Takes and starts no more jobs; running ones end; its queue goes back to the root. */
+  /** Accepts and starts no jobs. Running jobs go on; queued jobs return to the global queue. */
   | 'DRAINING'
-  /** Out of service: as draining, and its agent is not expected to answer. */
+  /** Out of service: like DRAINING, and its agent is not expected to respond. */
   | 'DOWN';
 
-/** A place with machines, a queue and a local scheduler. */
+/** A cluster or other group of machines, with a queue and a local scheduler. */
 export type Site = Node & {
   __typename?: 'Site';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Unique among sites in service. */
+  /** Unique among the sites. */
   name: Scalars['String']['output'];
-  /** What it may do now. */
+  /** State of the site. */
   state: SiteState;
-  /** Degrees north, −90 to 90. */
+  /** Latitude, −90 to 90 degrees. */
   latitude?: Maybe<Scalars['Float']['output']>;
-  /** Degrees east, −180 to 180. */
+  /** Longitude, −180 to 180 degrees. */
   longitude?: Maybe<Scalars['Float']['output']>;
-  /** The site's own local policy as in `Policy.document.local`; null: that of the policy in force. */
+  /** The site's own local policy, in the form of `Policy.document.local`; null: the site uses the one in the current policy. */
   localPolicy?: Maybe<Scalars['JSON']['output']>;
-  /** Jobs that may run there at once; null: as many as fit. */
+  /** How many jobs may run at the site at once; null: no limit but its resources. */
   maxRunningJobs?: Maybe<Scalars['Int']['output']>;
-  /** When its agent was last heard. */
+  /** When its agent was last heard from. */
   agentSeenAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Its machines in service. */
+  /** Its machines. */
   machines: Array<Machine>;
-  /** License pools that belong to it. */
+  /** License pools that belong to the site. */
   licenses: Array<License>;
-  /** Jobs in its queue (DISPATCHED). */
+  /** Jobs in its local queue (DISPATCHED). */
   queuedJobs: Scalars['Int']['output'];
-  /** Jobs in its meta-queue (QUEUED), from which they can still go to other sites. Only policies of the kind `diana` use it. */
+  /** Jobs in its meta-queue (QUEUED), from which they can still move to other sites. Used by policies of kind `diana` only. */
   metaQueuedJobs: Scalars['Int']['output'];
-  /** Jobs that hold its machines (ASSIGNED, RUNNING, CANCELLING). */
+  /** Jobs that hold machines of the site (ASSIGNED, RUNNING, CANCELLING). */
   runningJobs: Scalars['Int']['output'];
-  /** CPUs of its machines in service. */
+  /** CPUs of its machines. */
   cpus: Scalars['Int']['output'];
-  /** CPUs held by jobs. */
+  /** CPUs allocated to jobs. */
   cpusUsed: Scalars['Int']['output'];
-  /** The start it now protects from being delayed, if its head of queue cannot start. */
+  /** The reservation that backfilled jobs must not delay; null: none. */
   reservation?: Maybe<Reservation>;
   /** When it was registered. */
   createdAt: Scalars['DateTime']['output'];
 };
 
-/** The earliest start that backfilling may not delay (EASY, flexible backfilling). */
+/** The earliest start of a queued job, which backfilled jobs must not delay (EASY and flexible backfilling). */
 export type Reservation = {
   __typename?: 'Reservation';
-  /** For this job; null: not the viewer's to see. */
+  /** The job that it is for; null: the key may not see it. */
   job?: Maybe<Job>;
-  /** It is expected to start then. */
+  /** When the job is expected to start. */
   at: Scalars['DateTime']['output'];
-  /** Where. */
+  /** The machines reserved for it. */
   machines: Array<Allocation>;
 };
 
-/** Tasks placed on a machine. */
+/** Tasks of a job on one machine. */
 export type Allocation = {
   __typename?: 'Allocation';
   /** The machine. */
   machine: Machine;
-  /** How many of the job's tasks. */
+  /** How many of the job's tasks run there. */
   tasks: Scalars['Int']['output'];
 };
 
-/** What a machine may do now. */
+/** The state of a machine, as operators set it. */
 export type MachineState =
-  /** Takes jobs. */
+  /** Accepts jobs. */
   | 'UP'
-  /** Takes no more jobs; running ones end. */
+  /** Accepts no jobs. Running jobs go on. */
   | 'DRAINING'
   /** Out of service. */
   | 'DOWN';
 
-/**
- * A computer at a site. Shared in space, a CPU belongs to one job at a time; shared in time (`maxTasks`), tasks of several jobs
- * share its CPUs.
- */
+/** A computer at a site. Normally each CPU belongs to one job at a time. On a time-shared machine (`maxTasks`) several tasks share all its CPUs. */
 export type Machine = Node & {
   __typename?: 'Machine';
   /** Global id. */
   id: Scalars['ID']['output'];
   /** Unique at its site. */
   name: Scalars['String']['output'];
-  /** Where it stands. */
+  /** The site that it belongs to. */
   site: Site;
-  /** What it may do now. */
+  /** State of the machine. */
   state: MachineState;
-  /** Its heartbeat has stopped: nothing new is put on it, and its runs end as LOST when it stays silent. */
+  /** Whether its agent has stopped reporting it. A silent machine gets no new jobs, and if it stays silent its runs end as LOST. */
   silent: Scalars['Boolean']['output'];
-  /** CPUs. */
+  /** Number of CPUs. */
   cpus: Scalars['Int']['output'];
   /** Memory, MB. */
   memoryMb: Scalars['Int']['output'];
-  /** Relative power; a job takes estimate × reference benchmark / this. */
+  /** Relative power: a job takes its estimate × the benchmark that the estimate refers to / this value. */
   benchmark: Scalars['Float']['output'];
   /** Operating system, for example `linux`. */
   os: Scalars['String']['output'];
   /** Architecture, for example `x64`. */
   architecture: Scalars['String']['output'];
-  /** Licenses it can run. */
+  /** License pools that jobs on this machine can use. */
   licenses: Array<License>;
-  /** CPUs held by jobs; 0 on a machine that is shared in time. */
+  /** CPUs allocated to jobs; 0 on a time-shared machine. */
   cpusUsed: Scalars['Int']['output'];
-  /** Memory held by jobs, MB. */
+  /** Memory allocated to jobs, MB. */
   memoryUsedMb: Scalars['Int']['output'];
-  /** How many tasks, each of another job, share its CPUs at most; null: it is shared in space. */
+  /** How many tasks may share the CPUs of this time-shared machine; null: it is not time-shared. */
   maxTasks?: Maybe<Scalars['Int']['output']>;
-  /** Tasks on a machine that is shared in time; else 0. */
+  /** Tasks on a time-shared machine; otherwise 0. */
   tasksUsed: Scalars['Int']['output'];
   /** When its agent last reported it. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
 };
 
-/** A pool of licenses of one kind, a site's or the whole grid's. */
+/** A pool of licenses of one kind, for one site or for the whole grid. */
 export type License = Node & {
   __typename?: 'License';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** What jobs ask for, for example `matlab`. */
+  /** The name by which jobs ask for it, for example `matlab`. */
   kind: Scalars['String']['output'];
-  /** How many may be in use at once. */
+  /** How many licenses there are. */
   copies: Scalars['Int']['output'];
-  /** How many are. */
+  /** How many are in use. */
   inUse: Scalars['Int']['output'];
-  /** The site it belongs to; null: the whole grid's. */
+  /** The site that it belongs to; null: the whole grid. */
   site?: Maybe<Site>;
 };
 
-/** Something that jobs read, with copies at sites. */
+/** Input data of jobs, with replicas at sites. */
 export type Dataset = Node & {
   __typename?: 'Dataset';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Unique among datasets that have not been removed. */
+  /** Unique among the datasets. */
   name: Scalars['String']['output'];
   /** Size, MB. */
   sizeMb: Scalars['Float']['output'];
-  /** Sites in service with a copy, by name. */
+  /** Sites that have a replica, by name. */
   replicas: Array<Site>;
-  /** When it was made known. */
+  /** When it was registered. */
   createdAt: Scalars['DateTime']['output'];
 };
 
 /** Where the values of a link come from. */
 export type LinkSource =
-  /** An administrator or operator set them. */
+  /** An operator or administrator set them. */
   | 'ADMIN'
-  /** The mean of the last 5 measurements by the agent of one of its sites. */
+  /** They are the mean of the last 5 measurements by the agent of one of the two sites. */
   | 'AGENT';
 
-/** The network from one site to another. Between sites without a link schedulers reckon with a poor one: 10 MB/s, 0.1 s, no loss. */
+/** The network connection from one site to another. For sites without a link, schedulers assume a poor one: 10 MB/s, 0.1 s, no packet loss. */
 export type Link = {
   __typename?: 'Link';
-  /** Data flow from this site. */
+  /** The site that data flow from. */
   from: Site;
-  /** To this one. */
+  /** The site that data flow to. */
   to: Site;
   /** Bandwidth, MB/s. */
   bandwidthMbPerS: Scalars['Float']['output'];
   /** Round-trip time, seconds. */
   rttS: Scalars['Float']['output'];
-  /** Share of packets lost, 0 to below 1. */
+  /** Packet loss, from 0 to below 1. */
   loss: Scalars['Float']['output'];
   /** When it was last set or measured. */
   measuredAt: Scalars['DateTime']['output'];
-  /** By whom. */
+  /** Where the values come from. */
   source: LinkSource;
-  /** What agents measured, newest first; the last 100 measurements are kept. */
+  /** The measurements by agents, newest first. The last 100 are kept. */
   history: Array<LinkMeasurement>;
 };
 
 
-/** The network from one site to another. Between sites without a link schedulers reckon with a poor one: 10 MB/s, 0.1 s, no loss. */
+/** The network connection from one site to another. For sites without a link, schedulers assume a poor one: 10 MB/s, 0.1 s, no packet loss. */
 export type LinkHistoryArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** What a link was measured to be. */
+/** One measurement of a link. */
 export type LinkMeasurement = {
   __typename?: 'LinkMeasurement';
-  /** When. */
+  /** When it was measured. */
   measuredAt: Scalars['DateTime']['output'];
   /** Bandwidth, MB/s. */
   bandwidthMbPerS: Scalars['Float']['output'];
   /** Round-trip time, seconds. */
   rttS: Scalars['Float']['output'];
-  /** Share of packets lost, 0 to below 1. */
+  /** Packet loss, from 0 to below 1. */
   loss: Scalars['Float']['output'];
 };
 
-/** Something that a job reads: a dataset, or so much from a site. */
+/** Input data of a job: a dataset, or an amount of data at a site. */
 export type InputData = {
   __typename?: 'InputData';
-  /** The dataset, also when it has been removed meanwhile; null: so much from a site. */
+  /** The dataset, even if it has been removed since; null: an amount of data at a site. */
   dataset?: Maybe<Dataset>;
-  /** Size, MB; of a dataset: what it is now. */
+  /** Size, MB. For a dataset: its current size. */
   sizeMb: Scalars['Float']['output'];
-  /** Where it lies; null: wherever the dataset has replicas. */
+  /** The site where the data are; null: wherever the dataset has replicas. */
   site?: Maybe<Site>;
 };
 
-/** Whose history a job ratio comes from (AL-Khateeb et al., Job Analyzer and Monitor). */
+/** The runs that a job ratio was learned from (AL-Khateeb et al., Job Analyzer and Monitor). */
 export type JobRatioSource =
   /** Runs of the application. */
   | 'APPLICATION'
-  /** The application never ran: runs of the same user's that needed the same kinds of resource. */
+  /** The application has never run; runs of the same user with the same kinds of resource. */
   | 'USER'
-  /** Neither did those: everybody's runs that needed the same kinds of resource. */
+  /** The user has none either; runs of all users with the same kinds of resource. */
   | 'EVERYBODY'
-  /** None of these: what the submission declares (`computationShare`). */
+  /** There are no such runs; the value declared at submission (`computationShare`). */
   | 'DECLARED'
-  /** Nothing is known: one half. */
+  /** Nothing is known; one half is assumed. */
   | 'UNKNOWN';
 
 /**
- * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): the shares of its run time in which it computes and in which it waits
- * for input and output, learned from what agents measured of its runs. The two sum to 1.
+ * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): how much of its run time it computes and how much it waits for input and
+ * output, learned from what agents measured. The two shares add up to 1.
  */
 export type JobRatio = {
   __typename?: 'JobRatio';
   /** The application. */
   application: Scalars['String']['output'];
-  /** Share of computation (CJR), 0 to 1. */
+  /** Share of computation (CJR), from 0 to 1. */
   computation: Scalars['Float']['output'];
-  /** Share of input and output (DIJR), 0 to 1. */
+  /** Share of input and output (DIJR), from 0 to 1. */
   dataIntensive: Scalars['Float']['output'];
   /**
-   * Whose history it is. Of an application that never ran: the ratio that a job of the viewer's would get which needs no license, operating
-   * system or architecture and declares nothing.
+   * The runs that it was learned from. For an application that has never run, the ratio is the one that would be assumed for a job of this
+   * user that declares nothing and needs no license, operating system or architecture.
    */
   source: JobRatioSource;
-  /** Runs behind it. */
+  /** Number of runs that it was learned from. */
   runs: Scalars['Int']['output'];
-  /** Running averages over the application's runs; null: it never ran. */
+  /** Running averages over the runs of the application; null: it has never run. */
   averages?: Maybe<RunAverages>;
-  /** Pass it to `jobRatioUpdated` as `after`: what follows is behind this ratio, without gap or repeat. */
+  /** Pass it to `jobRatioUpdated` as `after` to get every later update exactly once. */
   cursor: Scalars['String']['output'];
-  /** The ratio after each run, oldest first, as far back as jobs are kept: `first` (with `after`) or `last` (with `before`), not both. */
+  /** The ratio after each run, oldest first, for as long as jobs are kept. Use `first` with `after`, or `last` with `before`. */
   history: JobRatioConnection;
 };
 
 
 /**
- * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): the shares of its run time in which it computes and in which it waits
- * for input and output, learned from what agents measured of its runs. The two sum to 1.
+ * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): how much of its run time it computes and how much it waits for input and
+ * output, learned from what agents measured. The two shares add up to 1.
  */
 export type JobRatioHistoryArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -332,49 +329,49 @@ export type JobRatioHistoryArgs = {
 };
 
 /**
- * Averages over the runs of an application, each scaled to the policy's `referencePower`: times the power of the run's machine
- * (of several: the slowest) / `referencePower` (AL-Khateeb et al., Job Analyzer and Monitor).
+ * Averages over the runs of an application. Each run is scaled by the power of its machine (the slowest of several) / the policy's
+ * `referencePower` (AL-Khateeb et al., Job Analyzer and Monitor).
  */
 export type RunAverages = {
   __typename?: 'RunAverages';
   /** Turnaround (JTT), seconds. */
   turnaroundS: Scalars['Float']['output'];
-  /** Execution (JET), turnaround less input and output, seconds. */
+  /** Execution (JET): turnaround without input and output, seconds. */
   executionS: Scalars['Float']['output'];
   /** Input and output (JIOT), seconds. */
   ioS: Scalars['Float']['output'];
 };
 
-/** What one run added to the history of its application. */
+/** What one run contributed to the history of its application. */
 export type JobRatioPoint = {
   __typename?: 'JobRatioPoint';
-  /** Pass it as `after` to continue behind this point, in `history` and `jobRatioUpdated` alike. */
+  /** Pass it as `after` to continue after this point, in `history` and `jobRatioUpdated` alike. */
   cursor: Scalars['String']['output'];
   /** The application. */
   application: Scalars['String']['output'];
   /** When the run ended. */
   at: Scalars['DateTime']['output'];
-  /** The job; null: not the viewer's to see, or removed meanwhile. */
+  /** The job; null: the key may not see it, or it has been removed. */
   job?: Maybe<Job>;
-  /** Where it ran. */
+  /** The site where it ran. */
   site: Site;
-  /** Turnaround of this run as measured (JTT), seconds. */
+  /** Measured turnaround of this run (JTT), seconds. */
   turnaroundS: Scalars['Float']['output'];
-  /** Time it waited for input and output as measured (JIOT), seconds. */
+  /** Measured time that it waited for input and output (JIOT), seconds. */
   ioS: Scalars['Float']['output'];
-  /** Runs in the history, this one included. */
+  /** Number of runs in the history, including this one. */
   runs: Scalars['Int']['output'];
-  /** Share of computation (CJR) after this run, 0 to 1. */
+  /** Share of computation (CJR) after this run, from 0 to 1. */
   computation: Scalars['Float']['output'];
-  /** Share of input and output (DIJR) after this run, 0 to 1. */
+  /** Share of input and output (DIJR) after this run, from 0 to 1. */
   dataIntensive: Scalars['Float']['output'];
 };
 
-/** A user's class, which level 1 of the two-level scheduler weighs (Pasquali et al., section 4). */
+/** The class of a user, one of the terms of the two-level scheduler's priority (Pasquali et al., section 4). */
 export type UserClass =
   /** Highest. */
   | 'GOLD'
-  /** Between. */
+  /** Middle. */
   | 'SILVER'
   /** Lowest. */
   | 'REGULAR';
@@ -383,31 +380,31 @@ export type UserClass =
 export type UserRole =
   /** Everything. */
   | 'ADMIN'
-  /** Sites, machines, licenses, and everybody's jobs. */
+  /** Manages sites, machines and licenses, and the jobs of all users. */
   | 'OPERATOR'
-  /** Their own jobs. */
+  /** Submits and manages the user's own jobs. */
   | 'USER'
-  /** Runs jobs at a site, and nothing else. */
+  /** Runs jobs at one site; nothing else. */
   | 'AGENT';
 
-/** Somebody, or something, that holds API keys. */
+/** A person or program with API keys. */
 export type User = Node & {
   __typename?: 'User';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Unique. */
+  /** Unique among the users. */
   name: Scalars['String']['output'];
-  /** Weighed by level 1. */
+  /** Class of the user. */
   class: UserClass;
-  /** What the user may do. */
+  /** Role of the user. */
   role: UserRole;
-  /** Share of the grid relative to other users, above 0. */
+  /** Share of the grid, relative to the shares of other users; above 0. */
   quotaShare: Scalars['Float']['output'];
-  /** Jobs that may be submitted within a rolling period; null: no limit. */
+  /** How many jobs the user may submit within a rolling period; null: no limit. */
   submissionQuota?: Maybe<SubmissionQuota>;
-  /** Inactive users' keys are refused. */
+  /** Whether the user's keys are accepted. */
   active: Scalars['Boolean']['output'];
-  /** Keys, without their secrets. */
+  /** API keys, without their secrets. */
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
@@ -416,11 +413,11 @@ export type User = Node & {
 /** A limit on submissions within a rolling period. */
 export type SubmissionQuota = {
   __typename?: 'SubmissionQuota';
-  /** Jobs within the period. */
+  /** Jobs allowed within the period. */
   limit: Scalars['Int']['output'];
-  /** Length of the period. */
+  /** Length of the period, seconds. */
   periodS: Scalars['Int']['output'];
-  /** Jobs submitted within the period that ends now. */
+  /** Jobs submitted within the period up to now. */
   used: Scalars['Int']['output'];
 };
 
@@ -429,15 +426,15 @@ export type ApiKey = Node & {
   __typename?: 'ApiKey';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** What it is for. */
+  /** What the key is for. */
   name: Scalars['String']['output'];
-  /** Its first characters, to recognize it by. */
+  /** The first characters of the key. */
   prefix: Scalars['String']['output'];
-  /** The one site that an AGENT's key is for. */
+  /** The site that the key of an AGENT is for. */
   site?: Maybe<Site>;
-  /** When it was made. */
+  /** When it was created. */
   createdAt: Scalars['DateTime']['output'];
-  /** When it ceases to be accepted. */
+  /** When it expires; null: never. */
   expiresAt?: Maybe<Scalars['DateTime']['output']>;
   /** When it was revoked. */
   revokedAt?: Maybe<Scalars['DateTime']['output']>;
@@ -445,44 +442,44 @@ export type ApiKey = Node & {
   lastUsedAt?: Maybe<Scalars['DateTime']['output']>;
 };
 
-/** Where a job is in its life. The legal transitions are one table: `docs/glossary.md`. */
+/** The state of a job. `docs/glossary.md` has a table of all transitions. */
 export type JobState =
-  /** Held by the root, or in a site's meta-queue: waits for a site. */
+  /** Waits in the global queue, or in the meta-queue of a site, to be dispatched. */
   | 'QUEUED'
-  /** Set aside by its owner or an operator until released. */
+  /** Not scheduled until it is released. */
   | 'HELD'
-  /** In a site's queue, waits for machines and licenses. */
+  /** Waits in the local queue of a site for machines and licenses. */
   | 'DISPATCHED'
-  /** Has machines and licenses; the site's agent is to start it. */
+  /** Machines and licenses are allocated; the agent of the site is about to start it. */
   | 'ASSIGNED'
-  /** Its processes run. */
+  /** Its processes are running. */
   | 'RUNNING'
-  /** Is to be stopped; the agent is doing so. */
+  /** The agent is stopping it. */
   | 'CANCELLING'
   /** Ended with exit code 0. */
   | 'COMPLETED'
-  /** Ended otherwise; `cause` says how. */
+  /** Ended in any other way; `cause` says how. */
   | 'FAILED'
-  /** Ended on request. */
+  /** Cancelled. */
   | 'CANCELLED';
 
 /** Why a job or run ended. */
 export type EndCause =
-  /** Its command ended with 0. */
+  /** The command exited with 0. */
   | 'EXITED_ZERO'
-  /** Its command ended with another code. */
+  /** The command exited with another code. */
   | 'EXITED_NONZERO'
-  /** A signal ended it. */
+  /** It was killed by a signal. */
   | 'SIGNALLED'
-  /** It ran longer than its limit. */
+  /** It exceeded its run time limit. */
   | 'RUN_TIME_LIMIT'
-  /** It took more memory than it asked for. */
+  /** It used more memory than it asked for. */
   | 'MEMORY_LIMIT'
-  /** Its command could not be started. */
+  /** The command could not be started. */
   | 'LAUNCH_FAILED'
-  /** Its machine or agent fell silent, or lost track of it. */
+  /** Its machine or agent stopped responding, or lost track of it. */
   | 'LOST'
-  /** The site's agent would not run it. */
+  /** The agent of the site refused to run it. */
   | 'REFUSED'
   /** Its owner cancelled it. */
   | 'CANCELLED_BY_USER'
@@ -493,124 +490,124 @@ export type EndCause =
   /** No site could ever run it. */
   | 'NEVER_FITS';
 
-/** Something to run. */
+/** A job. */
 export type Job = Node & {
   __typename?: 'Job';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Where it is in its life. */
+  /** State of the job. */
   state: JobState;
-  /** Given at submission. */
+  /** Name given at submission. */
   name?: Maybe<Scalars['String']['output']>;
-  /** Groups runs of the same program; by default the command's last path component. */
+  /** The program, for statistics; by default the last component of the command's path. */
   application: Scalars['String']['output'];
-  /** Who submitted it. */
+  /** The user who submitted it. */
   user: User;
-  /** The site that holds it; null: the root does. */
+  /** The site that it was dispatched to, or in whose meta-queue it waits; null: it is in the global queue. */
   site?: Maybe<Site>;
-  /** Name shared by jobs that belong together. */
+  /** A name shared by jobs that belong together. */
   groupName?: Maybe<Scalars['String']['output']>;
-  /** The bulk group that it was submitted in (`submitJobGroup`). */
+  /** The bulk group that it was submitted with (`submitJobGroup`). */
   group?: Maybe<JobGroup>;
-  /** Place in an array of jobs. */
+  /** Index in a job array. */
   arrayIndex?: Maybe<Scalars['Int']['output']>;
-  /** The program. */
+  /** The program to run. */
   command: Scalars['String']['output'];
   /** Its arguments. */
   arguments: Array<Scalars['String']['output']>;
-  /** Environment variables, to the owner, operators and administrators; null to others. */
+  /** Environment variables; null: only its owner, operators and administrators may see them. */
   environment?: Maybe<Scalars['JSON']['output']>;
-  /** Where it runs; null: a directory of its own. */
+  /** Directory to run in; null: a new one for each run. */
   workingDirectory?: Maybe<Scalars['String']['output']>;
-  /** Tasks; one task sits on one machine, several may span machines of a site. */
+  /** Number of tasks. A task runs on one machine; the tasks of a job may run on several machines of one site. */
   tasks: Scalars['Int']['output'];
-  /** CPUs for each task. */
+  /** CPUs per task. */
   cpusPerTask: Scalars['Int']['output'];
-  /** Memory for each task, MB. */
+  /** Memory per task, MB. */
   memoryMbPerTask: Scalars['Int']['output'];
-  /** Kinds of licenses, one copy of each while it runs. */
+  /** Kinds of license that it needs, one of each while it runs. */
   licenses: Array<Scalars['String']['output']>;
   /** Required operating system. */
   os?: Maybe<Scalars['String']['output']>;
   /** Required architecture. */
   architecture?: Maybe<Scalars['String']['output']>;
-  /** Estimated run time on a machine of `benchmark`. */
+  /** Estimated run time on a machine with this `benchmark`, seconds. */
   estimateS: Scalars['Float']['output'];
-  /** Power of the machine that the estimate is for. */
+  /** Benchmark of the machine that the estimate refers to. */
   benchmark: Scalars['Float']['output'];
-  /** It is stopped after so long. */
+  /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
-  /** It should end by then. */
+  /** When it should have ended. */
   deadline?: Maybe<Scalars['DateTime']['output']>;
-  /** The deadline passed before it ended. */
+  /** Whether the deadline passed before it ended. */
   deadlineMissed: Scalars['Boolean']['output'];
-  /** What travels with it from the submitting site, its sandbox, MB. */
+  /** Size of the input sandbox, which is transferred from the site of submission, MB. */
   sandboxMb: Scalars['Float']['output'];
-  /** What it reads. */
+  /** Its input data. */
   inputs: Array<InputData>;
-  /** Expected output, which goes back to the submitting site, MB. */
+  /** Expected size of its output, which is transferred to the site of submission, MB. */
   outputMb: Scalars['Float']['output'];
-  /** The site it was submitted from; null: none of the grid's. */
+  /** The site that it was submitted from; null: from outside the grid. */
   originSite?: Maybe<Site>;
-  /** Share of computation in its run time as its owner declares it, 0 to 1; it counts while nothing has been learned. */
+  /** Share of its run time that it computes, as declared at submission, from 0 to 1. Used until its runs have shown the actual share. */
   computationShare?: Maybe<Scalars['Float']['output']>;
-  /** Whether it may be started again when its run is lost. */
+  /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['output'];
-  /** Level-1 priority, given at dispatch. */
+  /** Priority that the dispatch policy gave it; null: none yet. */
   priority?: Maybe<Scalars['Int']['output']>;
-  /** Added to its priorities by `reprioritize`. */
+  /** Added to its priority (`reprioritizeJobs`). */
   boost: Scalars['Int']['output'];
-  /** Number of its latest run; 0: never started. */
+  /** Number of its latest run; 0: it has not started yet. */
   epoch: Scalars['Int']['output'];
   /** Why it ended. */
   cause?: Maybe<EndCause>;
-  /** More on how it ended. */
+  /** More about how it ended. */
   message?: Maybe<Scalars['String']['output']>;
   /** Exit code of its last run. */
   exitCode?: Maybe<Scalars['Int']['output']>;
-  /** When it was accepted. */
+  /** When it was submitted. */
   submittedAt: Scalars['DateTime']['output'];
-  /** When it was last given to a site. */
+  /** When it was last dispatched to a site. */
   dispatchedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** When it last went from one site's meta-queue to another's (Anjum et al., section 7). */
+  /** When it last migrated from the meta-queue of one site to that of another (Anjum et al., section 7). */
   migratedAt?: Maybe<Scalars['DateTime']['output']>;
   /**
-   * The batch in which it was last given to a site under a policy of the kind `job-ratio`, as `Decision.cycle` (AL-Khateeb et al., Job Batcher):
-   * jobs of one site with the same value were submitted there together.
+   * The batch in which it was last dispatched, under a policy of kind `job-ratio`; equal to `Decision.cycle` (AL-Khateeb et al., Job Batcher). Jobs of
+   * one site with the same value were dispatched together.
    */
   batch?: Maybe<Scalars['String']['output']>;
   /** When its latest run started. */
   startedAt?: Maybe<Scalars['DateTime']['output']>;
   /** When it ended. */
   endedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Its runs, first to last. */
+  /** Its runs, oldest first. */
   runs: Array<Run>;
-  /** What was decided about it, oldest first. */
+  /** Scheduling decisions about it, oldest first. */
   decisions: DecisionConnection;
-  /** What happened to it, oldest first. */
+  /** Its history, oldest first. */
   events: EventConnection;
-  /** What its latest run (or that of `epoch`) wrote; null: nothing known yet. */
+  /** Output of its latest run, or of run `epoch`; null: none yet. */
   output?: Maybe<Output>;
-  /** Why it does not run yet; null: it runs or has ended. */
+  /** Why it is not running yet; null: it is running or has ended. */
   whyWaiting?: Maybe<WhyWaiting>;
 };
 
 
-/** Something to run. */
+/** A job. */
 export type JobDecisionsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Something to run. */
+/** A job. */
 export type JobEventsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Something to run. */
+/** A job. */
 export type JobOutputArgs = {
   stream: OutputStream;
   epoch?: InputMaybe<Scalars['Int']['input']>;
@@ -618,59 +615,59 @@ export type JobOutputArgs = {
 
 /** Whether a bulk group has ended. */
 export type JobGroupState =
-  /** Jobs of it have not ended. */
+  /** Some of its jobs have not ended. */
   | 'OPEN'
   /** All its jobs have ended. */
   | 'DONE';
 
-/** Jobs submitted together from one template and a list of parameters. */
+/** A bulk group: jobs submitted together from one template and a list of parameters. */
 export type JobGroup = Node & {
   __typename?: 'JobGroup';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** For people. */
+  /** Name given at submission. */
   name?: Maybe<Scalars['String']['output']>;
-  /** Who submitted it. */
+  /** The user who submitted it. */
   user: User;
-  /** Jobs in all. */
+  /** Number of jobs. */
   size: Scalars['Int']['output'];
-  /** Whether it has ended. */
+  /** State of the group. */
   state: JobGroupState;
-  /** Jobs by `JobState`; states without jobs are left out, and so are ended jobs that have been removed since. */
+  /** Number of jobs by `JobState`. States without jobs are left out. Ended jobs that have been removed are not counted. */
   counts: Scalars['JSON']['output'];
-  /** Share of its jobs that have ended, 0 to 1. */
+  /** Share of its jobs that have ended, from 0 to 1. */
   progress: Scalars['Float']['output'];
-  /** The template, as in `JobInput`, with its defaults. */
+  /** The template, in the form of `JobInput`, with default values filled in. */
   template: Scalars['JSON']['output'];
   /** Its jobs, in the order of the parameters. */
   jobs: JobConnection;
-  /** When it was accepted. */
+  /** When it was submitted. */
   submittedAt: Scalars['DateTime']['output'];
 };
 
 
-/** Jobs submitted together from one template and a list of parameters. */
+/** A bulk group: jobs submitted together from one template and a list of parameters. */
 export type JobGroupJobsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** One attempt to run a job. */
+/** One run of a job. A job has several when it was restarted. */
 export type Run = {
   __typename?: 'Run';
-  /** Counts a job's runs from 1; reports with another epoch are refused. */
+  /** Number of the run, from 1. Reports about any but the latest run are refused. */
   epoch: Scalars['Int']['output'];
-  /** Where. */
+  /** The site where it ran. */
   site: Site;
-  /** On which machines. */
+  /** Machines allocated to it. */
   allocations: Array<Allocation>;
-  /** License pools it holds a copy of. */
+  /** License pools that it used a license of. */
   licenses: Array<License>;
-  /** Version of the policy that started it. */
+  /** Version of the policy under which it was started. */
   policyVersion: Scalars['Int']['output'];
-  /** When machines and licenses were taken. */
+  /** When machines and licenses were allocated. */
   assignedAt: Scalars['DateTime']['output'];
-  /** Run time planned on these machines. */
+  /** Planned run time on these machines, seconds. */
   plannedS: Scalars['Float']['output'];
   /** When its processes started. */
   startedAt?: Maybe<Scalars['DateTime']['output']>;
@@ -678,15 +675,15 @@ export type Run = {
   endedAt?: Maybe<Scalars['DateTime']['output']>;
   /** Exit code. */
   exitCode?: Maybe<Scalars['Int']['output']>;
-  /** Signal that ended it. */
+  /** The signal that killed it. */
   signal?: Maybe<Scalars['String']['output']>;
   /** Why it ended. */
   cause?: Maybe<EndCause>;
-  /** More on how it ended. */
+  /** More about how it ended. */
   message?: Maybe<Scalars['String']['output']>;
-  /** CPU time of all its processes, where the machine tells. */
+  /** CPU time of all its processes, seconds; null: not measured. */
   cpuS?: Maybe<Scalars['Float']['output']>;
-  /** Time its processes waited for block input and output, where the machine tells. */
+  /** Time that its processes waited for input and output, seconds; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
 };
 
@@ -697,49 +694,49 @@ export type OutputStream =
   /** Standard error. */
   | 'STDERR';
 
-/** What a run wrote. */
+/** Output of a run. */
 export type Output = {
   __typename?: 'Output';
-  /** The text that was kept. */
+  /** The part of the output that was kept. */
   text: Scalars['String']['output'];
-  /** Bytes written in all. */
+  /** Bytes written in total. */
   bytes: Scalars['Float']['output'];
-  /** Not everything was kept. */
+  /** Whether part of the output was dropped. */
   truncated: Scalars['Boolean']['output'];
 };
 
-/** Why a job waits. */
+/** Why a job is waiting. */
 export type WhyWaiting = {
   __typename?: 'WhyWaiting';
   /** Reason code, as in decisions and metrics. */
   code: Scalars['String']['output'];
-  /** The same in a sentence. */
+  /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind it, by name. */
+  /** The numbers behind the reason, by name. */
   numbers: Scalars['JSON']['output'];
-  /** What would have to change for it to start. */
+  /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };
 
-/** What kind of decision. */
+/** The kind of a scheduling decision. */
 export type DecisionKind =
-  /** A job was given to a site. */
+  /** A job was dispatched to a site. */
   | 'DISPATCH'
   /** A job was started. */
   | 'START'
-  /** A job was taken back from a site. */
+  /** A job was returned from a site to the global queue. */
   | 'TAKE_BACK';
 
-/** One decision of a scheduler, with everything that led to it. */
+/** A scheduling decision, with everything it was based on. */
 export type Decision = Node & {
   __typename?: 'Decision';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** About this job. */
+  /** The job that it is about. */
   job: Job;
-  /** When. */
+  /** When it was made. */
   at: Scalars['DateTime']['output'];
-  /** What kind. */
+  /** Kind of the decision. */
   kind: DecisionKind;
   /** Reason code. */
   reason: Scalars['String']['output'];
@@ -747,232 +744,231 @@ export type Decision = Node & {
   message: Scalars['String']['output'];
   /** Version of the policy that was in force. */
   policyVersion: Scalars['Int']['output'];
-  /** Names the scheduling cycle, as in the log. */
+  /** The scheduling cycle, as named in the log. */
   cycle: Scalars['String']['output'];
-  /** From this site; null: from the root. */
+  /** The site that the job came from; null: the global queue. */
   from?: Maybe<Site>;
-  /** To this site; null: to the root. */
+  /** The site that the job went to; null: the global queue. */
   site?: Maybe<Site>;
-  /** All candidates with every term, in numbers. */
+  /** All sites that were considered, with every term of the policy. */
   candidates: Array<Candidate>;
-  /** What else went into it, by name. */
+  /** Other numbers that the decision was based on, by name. */
   detail: Scalars['JSON']['output'];
 };
 
-/** A site as a dispatch decision or a dry run saw it. */
+/** A site as considered in a decision or a dry run. */
 export type Candidate = {
   __typename?: 'Candidate';
   /** The site. */
   site: Site;
-  /** Whether it could take the job. */
+  /** Whether the site can run the job now. */
   eligible: Scalars['Boolean']['output'];
-  /** If not, why: a reason code. */
+  /** Reason code why it is not eligible; null: it is. */
   reason?: Maybe<Scalars['String']['output']>;
-  /** Place in the ranking, from 1; null where not eligible. */
+  /** Rank, from 1; null: not eligible. */
   rank?: Maybe<Scalars['Int']['output']>;
   /** Every term of the policy, by name. */
   terms: Scalars['JSON']['output'];
 };
 
-/** What a dry run says: where a job would go and when it would start. */
+/** The result of a dry run: where a job would be dispatched and when it would start. */
 export type Placement = {
   __typename?: 'Placement';
   /** Version of the policy in force. */
   policyVersion: Scalars['Int']['output'];
-  /** Level-1 priority it would get, its boost not counted; null: no site can take it. */
+  /** Priority that it would get from the dispatch policy, without its boost; null: no site can run it now. */
   priority?: Maybe<Scalars['Int']['output']>;
-  /** Every site, best first. */
+  /** All sites, best first. */
   candidates: Array<Candidate>;
-  /** The site that it would go to, or is at; null: none can take it. */
+  /** The site that it would be dispatched to, or has been dispatched to; null: none can run it now. */
   site?: Maybe<Site>;
-  /** The start it would get there, if nothing else came. */
+  /** When it would start there if no other jobs were submitted. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
-  /** On which machines. */
+  /** The machines that it would run on. */
   allocations: Array<Allocation>;
-  /** What the policy knows of the job itself, by name: the terms of its priority, its job ratio. */
+  /** Terms of the policy for the job itself, by name: its priority, its job ratio. */
   jobTerms: Scalars['JSON']['output'];
-  /** Reason code: why that site, or why none. */
+  /** Reason code for the choice of that site, or why there is none. */
   reason: Scalars['String']['output'];
-  /** The same in a sentence. */
+  /** The reason in a sentence. */
   message: Scalars['String']['output'];
 };
 
 /** What an event is about. */
 export type EventKind =
-  /** A job went from one state to another. */
+  /** A job changed its state. */
   | 'JOB_STATE'
-  /** Something else about a job changed: its boost, a missed deadline. */
+  /** Something else about a job changed: its boost, or its deadline was missed. */
   | 'JOB_CHANGED'
   /** A site was registered, changed or removed. */
   | 'SITE'
-  /** A machine was registered, changed, fell silent or was removed. */
+  /** A machine was registered, changed or removed, or stopped responding. */
   | 'MACHINE'
   /** A license pool changed. */
   | 'LICENSE'
   /** A user changed. */
   | 'USER'
-  /** A policy version came into force. */
+  /** A new policy version came into force. */
   | 'POLICY'
-  /** A what-if was asked for, moved on or ended. */
+  /** A what-if simulation was requested, made progress or ended. */
   | 'SIMULATION'
   /** A dataset, its replicas or a link changed. */
   | 'DATA';
 
-/** Something that happened. Events are in the order in which they became true, and complete. */
+/** Something that happened. The list of events is complete, and in the order in which they were committed. */
 export type Event = Node & {
   __typename?: 'Event';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Pass it as `after` to continue behind this event. */
+  /** Pass it as `after` to continue after this event. */
   cursor: Scalars['String']['output'];
-  /** When. */
+  /** When it happened. */
   at: Scalars['DateTime']['output'];
-  /** About what. */
+  /** What it is about. */
   kind: EventKind;
-  /** Global id of the object; of a link: of the site that it begins at. */
+  /** Global id of the object. For a link: of the site that it starts from. */
   objectId: Scalars['ID']['output'];
-  /** Counts the events of a job from 1. */
+  /** Number of this event among the events of its job, from 1. */
   sequence?: Maybe<Scalars['Int']['output']>;
-  /** State before. */
+  /** State of the job before. */
   fromState?: Maybe<JobState>;
-  /** State after. */
+  /** State of the job after. */
   toState?: Maybe<JobState>;
-  /** The site concerned. */
+  /** The site that it is about. */
   site?: Maybe<Site>;
-  /** The run concerned. */
+  /** Number of the run that it is about. */
   epoch?: Maybe<Scalars['Int']['output']>;
-  /** Cause of end. */
+  /** Why the job ended. */
   cause?: Maybe<EndCause>;
 };
 
-/** A version of the policy. Versions are only ever added. */
+/** A version of the policy. Versions are never changed or removed. */
 export type Policy = Node & {
   __typename?: 'Policy';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Counts from 1. */
+  /** Version number, from 1. */
   version: Scalars['Int']['output'];
-  /** The whole policy; its fields are described in `docs/operations.md`. */
+  /** The whole policy. `docs/operations.md` describes its fields. */
   document: Scalars['JSON']['output'];
-  /** Why it was made. */
+  /** Reason given for the change. */
   reason: Scalars['String']['output'];
-  /** By whom; null: by the installation, or by somebody whom the viewer may not see. */
+  /** The user who set it; null: it came with the installation, or the key may not see the user. */
   author?: Maybe<User>;
-  /** The version it restored. */
+  /** The earlier version that it restored; null: it is new. */
   revertsTo?: Maybe<Scalars['Int']['output']>;
   /** When it came into force. */
   createdAt: Scalars['DateTime']['output'];
 };
 
-/** State of a what-if. */
+/** The state of a what-if simulation. */
 export type SimulationState =
   /** Waits for a worker. */
   | 'QUEUED'
-  /** A worker computes it; begun anew when that worker dies. */
+  /** Is being computed. If the worker dies, another one starts over. */
   | 'RUNNING'
-  /** It has its result. */
+  /** Finished; there is a result. */
   | 'DONE'
-  /** It could not be computed; `message` says why. */
+  /** Could not be computed; `message` says why. */
   | 'FAILED'
-  /** It was cancelled. */
+  /** Cancelled. */
   | 'CANCELLED';
 
 /**
- * A what-if: the jobs submitted within a window, simulated on today's machines under the policy that was in force when it was
- * asked for, and under a candidate. Both sides are simulated from the same workload.
+ * A what-if simulation: the jobs submitted in a time window, simulated on today's machines under the policy that was in force when it was
+ * requested, and under a candidate policy. Both use the same workload.
  */
 export type Simulation = Node & {
   __typename?: 'Simulation';
   /** Global id. */
   id: Scalars['ID']['output'];
-  /** Where it stands. */
+  /** State of the simulation. */
   state: SimulationState;
-  /** How much of it is done, 0 to 1. */
+  /** Share that is done, from 0 to 1. */
   progress: Scalars['Float']['output'];
-  /** When it was asked for. */
+  /** When it was requested. */
   createdAt: Scalars['DateTime']['output'];
   /** When it ended. */
   endedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Who asked. */
+  /** The user who requested it. */
   user: User;
   /** Version of the policy that the candidate is compared with. */
   policyVersion: Scalars['Int']['output'];
-  /** The candidate's document, as in `Policy.document`. */
+  /** The candidate policy, in the form of `Policy.document`. */
   candidate: Scalars['JSON']['output'];
-  /** Jobs submitted from then on. */
+  /** Start of the time window: jobs submitted at this time or later. */
   from: Scalars['DateTime']['output'];
-  /** Jobs submitted before then. */
+  /** End of the time window: jobs submitted before this time. */
   to: Scalars['DateTime']['output'];
-  /** Why it was asked for. */
+  /** Reason given for the request. */
   reason?: Maybe<Scalars['String']['output']>;
   /**
-   * What came out (DONE): `jobs` (how many), `all`, `userClasses` (each with `userClass`) and `sites` (each with `siteId`, the number
-   * in the site's global id, and `name`; by where the jobs ran on each side). Each has `baseline`, `candidate` and `difference`
-   * (candidate minus baseline) of `ended`, `neverStarted`, `waitMeanS`, `waitP95S`, `slowdownMean`, `slowdownP95` (bounded, τ = 10 s),
-   * `deadlineMisses` and `utilization`.
+   * The result, when DONE: `jobs` (number of jobs), `all`, `userClasses` (each with `userClass`) and `sites` (each with `siteId`, the number
+   * in the site's global id, and `name`; jobs are counted at the site where they ran). Each has `baseline`, `candidate` and `difference` (candidate − baseline) of
+   * `ended`, `neverStarted`, `waitMeanS`, `waitP95S`, `slowdownMean`, `slowdownP95` (bounded, τ = 10 s), `deadlineMisses` and `utilization`.
    */
   result?: Maybe<Scalars['JSON']['output']>;
-  /** Why it failed (FAILED). */
+  /** Why it failed, when FAILED. */
   message?: Maybe<Scalars['String']['output']>;
 };
 
 /** An entry of the audit log. */
 export type AuditEntry = {
   __typename?: 'AuditEntry';
-  /** When. */
+  /** When it was done. */
   at: Scalars['DateTime']['output'];
-  /** By whom. */
+  /** The user who did it. */
   user?: Maybe<User>;
-  /** What was done: the mutation's name. */
+  /** What was done: the name of the mutation. */
   action: Scalars['String']['output'];
-  /** To what: a global id, or `jobs` for several. */
+  /** Global id of the object; `jobs` for several jobs. */
   target: Scalars['String']['output'];
-  /** Why. */
+  /** Reason given. */
   reason?: Maybe<Scalars['String']['output']>;
-  /** The object before. */
+  /** The object before the change. */
   before?: Maybe<Scalars['JSON']['output']>;
-  /** The object after. */
+  /** The object after the change. */
   after?: Maybe<Scalars['JSON']['output']>;
 };
 
-/** A site as the other sites' schedulers see it (Anjum et al., sections 6 and 7). */
+/** A site as the schedulers of the other sites see it (Anjum et al., sections 6 and 7). */
 export type Peer = {
   __typename?: 'Peer';
   /** The site. */
   site: Site;
-  /** It is UP and its agent has been heard within the policy's `timers.agentSilentS`. */
+  /** Whether it is UP and its agent has been heard from within the policy's `timers.agentSilentS`. */
   alive: Scalars['Boolean']['output'];
-  /** When its agent was last heard. */
+  /** When its agent was last heard from. */
   lastHeardAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Jobs in its local queue (DISPATCHED), which never go elsewhere. */
+  /** Jobs in its local queue (DISPATCHED), which stay at this site. */
   queued: Scalars['Int']['output'];
-  /** Jobs in its meta-queue, which can go to other sites. */
+  /** Jobs in its meta-queue, which can still move to other sites. */
   metaQueued: Scalars['Int']['output'];
-  /** Jobs that came to it in a second, over the policy's `congestionWindowS` (600 s under policies without one). */
+  /** Jobs per second that arrived at it, over the policy's `congestionWindowS` (600 s under policies without one). */
   arrivalRate: Scalars['Float']['output'];
-  /** Jobs that ended there in a second, over the same time. */
+  /** Jobs per second that ended there, over the same time. */
   serviceRate: Scalars['Float']['output'];
-  /** (arrivals − services) / arrivals is above the policy's `congestionThreshold`; false under policies without one. */
+  /** Whether (arrivals − services) / arrivals is above the policy's `congestionThreshold`; false under policies without one. */
   congested: Scalars['Boolean']['output'];
   /** Power of its available machines: the sum of CPUs × benchmark. */
   powerTotal: Scalars['Float']['output'];
 };
 
-/** What a user has in the meta-queues, and what priority follows from the user's quota (Anjum et al., section 7). */
+/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
 export type UserStanding = {
   __typename?: 'UserStanding';
   /** The user. */
   user: User;
-  /** The user's quota (q). */
+  /** Quota of the user (q). */
   quotaShare: Scalars['Float']['output'];
-  /** The user's jobs in all meta-queues (n). */
+  /** Jobs of the user in all meta-queues (n). */
   queuedJobs: Scalars['Int']['output'];
-  /** The same jobs by their number of processors, fewest first; jobs of one group have one priority. */
+  /** The same jobs by number of processors, fewest first. Jobs with equal numbers have equal priority. */
   groups: Array<StandingGroup>;
 };
 
 
-/** What a user has in the meta-queues, and what priority follows from the user's quota (Anjum et al., section 7). */
+/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
 export type UserStandingGroupsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
@@ -980,33 +976,33 @@ export type UserStandingGroupsArgs = {
 /** Jobs of one user that need the same number of processors. */
 export type StandingGroup = {
   __typename?: 'StandingGroup';
-  /** Processors of each job (t): its tasks times the CPUs of each. */
+  /** Processors per job (t): tasks × CPUs per task. */
   processors: Scalars['Int']['output'];
-  /** How many jobs. */
+  /** Number of jobs. */
   jobs: Scalars['Int']['output'];
-  /** N = q·T / (Q·t), the jobs that the user's quota stands for: T processors of all jobs, Q quotas of all users who have jobs there. */
+  /** N = q·T / (Q·t), the number of jobs that the user's quota covers. T: processors of all jobs; Q: quotas of all users with jobs there. */
   threshold: Scalars['Float']['output'];
-  /** (N − n)/N if n ≤ N, else (N − n)/n: −1 to 1. */
+  /** (N − n)/N if n ≤ N, otherwise (N − n)/n: from −1 to 1. */
   priority: Scalars['Float']['output'];
-  /** The feedback queue that serves them, 1 (first) to 4. */
+  /** The feedback queue that they are in, from 1 (served first) to 4. */
   queue: Scalars['Int']['output'];
 };
 
 /** A page of sites. */
 export type SiteConnection = {
   __typename?: 'SiteConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<SiteEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Site>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A site in a page. */
 export type SiteEdge = {
   __typename?: 'SiteEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Site;
@@ -1015,18 +1011,18 @@ export type SiteEdge = {
 /** A page of machines. */
 export type MachineConnection = {
   __typename?: 'MachineConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<MachineEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Machine>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A machine in a page. */
 export type MachineEdge = {
   __typename?: 'MachineEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Machine;
@@ -1035,18 +1031,18 @@ export type MachineEdge = {
 /** A page of licenses. */
 export type LicenseConnection = {
   __typename?: 'LicenseConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<LicenseEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<License>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A license in a page. */
 export type LicenseEdge = {
   __typename?: 'LicenseEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: License;
@@ -1055,18 +1051,18 @@ export type LicenseEdge = {
 /** A page of users. */
 export type UserConnection = {
   __typename?: 'UserConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<UserEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<User>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A user in a page. */
 export type UserEdge = {
   __typename?: 'UserEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: User;
@@ -1075,18 +1071,18 @@ export type UserEdge = {
 /** A page of jobs. */
 export type JobConnection = {
   __typename?: 'JobConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<JobEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Job>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A job in a page. */
 export type JobEdge = {
   __typename?: 'JobEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Job;
@@ -1095,18 +1091,18 @@ export type JobEdge = {
 /** A page of decisions. */
 export type DecisionConnection = {
   __typename?: 'DecisionConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<DecisionEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Decision>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A decision in a page. */
 export type DecisionEdge = {
   __typename?: 'DecisionEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Decision;
@@ -1115,18 +1111,18 @@ export type DecisionEdge = {
 /** A page of events. */
 export type EventConnection = {
   __typename?: 'EventConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<EventEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Event>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** An event in a page. */
 export type EventEdge = {
   __typename?: 'EventEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Event;
@@ -1135,18 +1131,18 @@ export type EventEdge = {
 /** A page of datasets. */
 export type DatasetConnection = {
   __typename?: 'DatasetConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<DatasetEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Dataset>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A dataset in a page. */
 export type DatasetEdge = {
   __typename?: 'DatasetEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Dataset;
@@ -1155,38 +1151,38 @@ export type DatasetEdge = {
 /** A page of links. */
 export type LinkConnection = {
   __typename?: 'LinkConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<LinkEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Link>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A link in a page. */
 export type LinkEdge = {
   __typename?: 'LinkEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Link;
 };
 
-/** A page of an application's history. */
+/** A page of the history of an application. */
 export type JobRatioConnection = {
   __typename?: 'JobRatioConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<JobRatioEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<JobRatioPoint>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
-/** A point in a page. */
+/** A run in a page. */
 export type JobRatioEdge = {
   __typename?: 'JobRatioEdge';
-  /** For `after` and `before`. */
+  /** The cursor of the object, for `after` and `before`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: JobRatioPoint;
@@ -1195,18 +1191,18 @@ export type JobRatioEdge = {
 /** A page of bulk groups. */
 export type JobGroupConnection = {
   __typename?: 'JobGroupConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<JobGroupEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<JobGroup>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** A bulk group in a page. */
 export type JobGroupEdge = {
   __typename?: 'JobGroupEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: JobGroup;
@@ -1215,29 +1211,29 @@ export type JobGroupEdge = {
 /** A page of policy versions. */
 export type PolicyConnection = {
   __typename?: 'PolicyConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<PolicyEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Policy>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
-/** A page of what-ifs. */
+/** A page of what-if simulations. */
 export type SimulationConnection = {
   __typename?: 'SimulationConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<SimulationEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<Simulation>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
-/** A what-if in a page. */
+/** A what-if simulation in a page. */
 export type SimulationEdge = {
   __typename?: 'SimulationEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Simulation;
@@ -1246,7 +1242,7 @@ export type SimulationEdge = {
 /** A policy version in a page. */
 export type PolicyEdge = {
   __typename?: 'PolicyEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: Policy;
@@ -1255,138 +1251,138 @@ export type PolicyEdge = {
 /** A page of audit entries. */
 export type AuditConnection = {
   __typename?: 'AuditConnection';
-  /** The page. */
+  /** The objects of the page with their cursors. */
   edges: Array<AuditEdge>;
-  /** The page's objects. */
+  /** The objects of the page. */
   nodes: Array<AuditEntry>;
-  /** Where it lies. */
+  /** The position of the page. */
   pageInfo: PageInfo;
 };
 
 /** An audit entry in a page. */
 export type AuditEdge = {
   __typename?: 'AuditEdge';
-  /** For `after`. */
+  /** The cursor of the object, for `after`. */
   cursor: Scalars['String']['output'];
   /** The object. */
   node: AuditEntry;
 };
 
-/** Which jobs. All conditions given must hold. */
+/** Conditions on jobs. A job matches if all conditions that are given hold. */
 export type JobFilter = {
-  /** One of these, up to 1000. */
+  /** Is one of these jobs, at most 1000. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** In one of these states. */
+  /** Is in one of these states. */
   states?: InputMaybe<Array<JobState>>;
-  /** Held by, or ended at, this site. */
+  /** Is, or ended, at this site. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** Submitted by this user. */
+  /** Was submitted by this user. */
   user?: InputMaybe<Scalars['ID']['input']>;
-  /** Of this application. */
+  /** Belongs to this application. */
   application?: InputMaybe<Scalars['String']['input']>;
-  /** Of this group. */
+  /** Has this group name. */
   groupName?: InputMaybe<Scalars['String']['input']>;
-  /** Of this bulk group. */
+  /** Belongs to this bulk group. */
   group?: InputMaybe<Scalars['ID']['input']>;
-  /** Submitted at or after. */
+  /** Was submitted at this time or later. */
   submittedAfter?: InputMaybe<Scalars['DateTime']['input']>;
-  /** Submitted before. */
+  /** Was submitted before this time. */
   submittedBefore?: InputMaybe<Scalars['DateTime']['input']>;
-  /** Ended at or after. */
+  /** Ended at this time or later. */
   endedAfter?: InputMaybe<Scalars['DateTime']['input']>;
-  /** Ended before. */
+  /** Ended before this time. */
   endedBefore?: InputMaybe<Scalars['DateTime']['input']>;
 };
 
-/** What jobs are ordered by. */
+/** The order of a list of jobs. */
 export type JobOrderField =
-  /** Order of submission. */
+  /** By submission. */
   | 'SUBMITTED_AT'
-  /** End; only ended jobs are listed. */
+  /** By end; lists ended jobs only. */
   | 'ENDED_AT'
-  /** Deadline; only jobs with one are listed. */
+  /** By deadline; lists jobs with a deadline only. */
   | 'DEADLINE';
 
-/** How jobs are ordered. */
+/** The order of a list of jobs. */
 export type JobOrder = {
-  /** By what. */
+  /** What to order by. */
   field: JobOrderField;
-  /** Which way. */
+  /** Ascending or descending. */
   direction: Direction;
 };
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type Query = {
   __typename?: 'Query';
-  /** Whose key this is. */
+  /** The user whose key this is. */
   viewer: User;
-  /** Any object by its global id; null: there is none that the key may see. */
+  /** Any object by its global id; null: there is none, or the key may not see it. */
   node?: Maybe<Node>;
-  /** Sites in service, by name. */
+  /** All sites, by name. */
   sites: SiteConnection;
-  /** Machines in service, by site and name. */
+  /** All machines, by site and name. */
   machines: MachineConnection;
   /** License pools, by kind. */
   licenses: LicenseConnection;
-  /** Users, by name (ADMIN, OPERATOR). */
+  /** All users, by name (ADMIN, OPERATOR). */
   users: UserConnection;
-  /** Jobs: `first` (with `after`) or `last` (with `before`), not both. */
+  /** Jobs. Use `first` with `after`, or `last` with `before`. */
   jobs: JobConnection;
-  /** How many jobs match, counted up to 100 000. */
+  /** Number of jobs that match, counted up to 100 000. */
   jobCount: Scalars['Int']['output'];
-  /** One job. */
+  /** A job; null: there is none, or the key may not see it. */
   job?: Maybe<Job>;
-  /** A bulk group; null: there is none that the key may see. */
+  /** A bulk group; null: there is none, or the key may not see it. */
   jobGroup?: Maybe<JobGroup>;
-  /** Bulk groups, newest first; a USER's own. */
+  /** Bulk groups, newest first; a USER sees only their own. */
   jobGroups: JobGroupConnection;
-  /** A dataset; null: there is none of this id. */
+  /** A dataset; null: there is none. */
   dataset?: Maybe<Dataset>;
-  /** Datasets that have not been removed, by name. */
+  /** All datasets, by name. */
   datasets: DatasetConnection;
-  /** Links between sites in service, in the order in which their sites were registered: by `from`, then `to`. */
+  /** Links between sites, in the order in which the sites were registered: by `from`, then by `to`. */
   links: LinkConnection;
-  /** What is known of how an application spends its run time. */
+  /** The job ratio of an application. */
   jobRatio: JobRatio;
-  /** Sites in service as their schedulers see one another, by name. */
+  /** All sites as their schedulers see one another, by name. */
   peers: Array<Peer>;
-  /** Users who have jobs in meta-queues, those with the most jobs first; a USER sees only the own standing. */
+  /** Users with jobs in meta-queues, those with the most jobs first. A USER sees only their own. */
   userStandings: Array<UserStanding>;
-  /** The policy in force, or a version of it. */
+  /** The policy in force, or an earlier version. */
   policy?: Maybe<Policy>;
-  /** Versions of the policy, newest first. */
+  /** All versions of the policy, newest first. */
   policyHistory: PolicyConnection;
-  /** Decisions, newest first; of a job: oldest first. */
+  /** Scheduling decisions, newest first. For one job: oldest first. */
   decisions: DecisionConnection;
-  /** Events behind a cursor, oldest first. Without `after`: the latest. */
+  /** Events after a cursor, oldest first. Without `after`: the latest events. */
   events: EventConnection;
-  /** The cursor behind the latest event: what follows it is news. */
+  /** The cursor of the latest event. Pass it as `after` to get everything that happens from now on. */
   latestCursor: Scalars['String']['output'];
-  /** A dry run for `job` or `spec`: the ranking of the sites with every term, and the start it would get. */
+  /** A dry run for `job` or `spec`: all sites ranked with every term of the policy, and the start that the job would get. */
   placement: Placement;
   /** The audit log, newest first (ADMIN). */
   audit: AuditConnection;
-  /** A what-if; null when there is none of this id (OPERATOR). */
+  /** A what-if simulation; null: there is none (OPERATOR). */
   simulation?: Maybe<Simulation>;
-  /** What-ifs, newest first (OPERATOR). */
+  /** What-if simulations, newest first (OPERATOR). */
   simulations: SimulationConnection;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryNodeArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QuerySitesArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryMachinesArgs = {
   site?: InputMaybe<Scalars['ID']['input']>;
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -1394,21 +1390,21 @@ export type QueryMachinesArgs = {
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryLicensesArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryUsersArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobsArgs = {
   filter?: InputMaybe<JobFilter>;
   orderBy?: InputMaybe<JobOrder>;
@@ -1419,38 +1415,38 @@ export type QueryJobsArgs = {
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobCountArgs = {
   filter?: InputMaybe<JobFilter>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobGroupArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobGroupsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryDatasetArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryDatasetsArgs = {
   name?: InputMaybe<Scalars['String']['input']>;
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -1458,7 +1454,7 @@ export type QueryDatasetsArgs = {
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryLinksArgs = {
   from?: InputMaybe<Scalars['ID']['input']>;
   to?: InputMaybe<Scalars['ID']['input']>;
@@ -1467,38 +1463,38 @@ export type QueryLinksArgs = {
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobRatioArgs = {
   application: Scalars['String']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryPeersArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryUserStandingsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryPolicyArgs = {
   version?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryPolicyHistoryArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryDecisionsArgs = {
   job?: InputMaybe<Scalars['ID']['input']>;
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -1506,34 +1502,34 @@ export type QueryDecisionsArgs = {
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryEventsArgs = {
   after?: InputMaybe<Scalars['String']['input']>;
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryPlacementArgs = {
   job?: InputMaybe<Scalars['ID']['input']>;
   spec?: InputMaybe<JobInput>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryAuditArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QuerySimulationArgs = {
   id: Scalars['ID']['input'];
 };
 
 
-/** Reads. Users see their own jobs; operators and administrators see everybody's. */
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QuerySimulationsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
@@ -1541,169 +1537,169 @@ export type QuerySimulationsArgs = {
 
 /** An environment variable. */
 export type EnvironmentVariable = {
-  /** Letters, digits and underscores, not beginning with a digit. */
+  /** Letters, digits and underscores, not starting with a digit; at most 256 characters. */
   name: Scalars['String']['input'];
-  /** Anything but NUL. */
+  /** At most 131 072 characters, none of them NUL. */
   value: Scalars['String']['input'];
 };
 
-/** Something that a job reads: `dataset`, or `sizeMb` and `site`. */
+/** Input data of a job: either `dataset`, or `sizeMb` and `site`. */
 export type InputDataInput = {
   /** A dataset, wherever it has replicas. */
   dataset?: InputMaybe<Scalars['ID']['input']>;
-  /** Size, MB, 0 to 10^12. */
+  /** Size, MB, from 0 to 10^12. */
   sizeMb?: InputMaybe<Scalars['Float']['input']>;
-  /** Where it lies. */
+  /** The site where the data are. */
   site?: InputMaybe<Scalars['ID']['input']>;
 };
 
 /** A job to submit. */
 export type JobInput = {
-  /** For people. */
+  /** Any name, at most 200 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
-  /** By default the command's last path component. */
+  /** The program, for statistics, at most 200 characters; by default the last component of the command's path. */
   application?: InputMaybe<Scalars['String']['input']>;
-  /** Name shared by jobs that belong together. */
+  /** A name shared by jobs that belong together, at most 200 characters. */
   groupName?: InputMaybe<Scalars['String']['input']>;
-  /** Place in an array of jobs; the run sees it as SWITCHYARD_ARRAY_INDEX. */
+  /** Index in a job array, from 0 to 2 147 483 647. The job finds it in SWITCHYARD_ARRAY_INDEX. */
   arrayIndex?: InputMaybe<Scalars['Int']['input']>;
-  /** The program: a path, or a name looked up in the agent's PATH. No shell is involved. */
+  /** The program to run: a path, or a name to look up in the agent's PATH, at most 4096 characters. It is not run through a shell. */
   command: Scalars['String']['input'];
-  /** Its arguments. */
+  /** Its arguments, at most 1000, each of at most 131 072 characters. With the environment variables they may have 262 144 characters in total. */
   arguments: Array<Scalars['String']['input']>;
-  /** Environment variables, beside the agent's own. */
+  /** Environment variables, in addition to those of the agent, at most 500. With the arguments they may have 262 144 characters in total. */
   environment: Array<EnvironmentVariable>;
-  /** An absolute path at the site; by default a directory of its own. */
+  /** Directory to run in: an absolute path at the site, at most 4096 characters; by default a new directory for each run. */
   workingDirectory?: InputMaybe<Scalars['String']['input']>;
-  /** 1 to 100 000. */
+  /** Number of tasks, from 1 to 100 000. */
   tasks: Scalars['Int']['input'];
-  /** 1 to 100 000. */
+  /** CPUs per task, from 1 to 100 000. */
   cpusPerTask: Scalars['Int']['input'];
-  /** MB for each task. */
+  /** Memory per task, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask: Scalars['Int']['input'];
-  /** Kinds of licenses. */
+  /** Kinds of license that it needs, one of each while it runs; at most 16. */
   licenses: Array<Scalars['String']['input']>;
-  /** Required operating system. */
+  /** Required operating system, at most 200 characters; by default any. */
   os?: InputMaybe<Scalars['String']['input']>;
-  /** Required architecture. */
+  /** Required architecture, at most 200 characters; by default any. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** Run time on a machine of `benchmark`, above 0. */
+  /** Estimated run time on a machine with this `benchmark`, seconds, above 0, up to 10^9. */
   estimateS: Scalars['Float']['input'];
-  /** Power of the machine that the estimate is for, above 0. */
+  /** Benchmark of the machine that the estimate refers to, above 0, up to 10^9. */
   benchmark: Scalars['Float']['input'];
-  /** Stop it after so long. */
+  /** Run time limit, seconds, above 0, up to 10^9; by default none. */
   runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
-  /** It should end by then. */
+  /** When it should have ended. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
-  /** What travels with it from the submitting site, its sandbox, MB. */
+  /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
   sandboxMb: Scalars['Float']['input'];
-  /** What it reads, up to 100 of them: schedulers that look at data prefer sites near it. */
+  /** Its input data, at most 100 datasets or amounts of data. Policies that consider data prefer sites near them. */
   inputs: Array<InputDataInput>;
-  /** Expected output, which goes back to the submitting site, MB. */
+  /** Expected size of its output, which is transferred to the site of submission, MB, from 0 to 10^12. */
   outputMb: Scalars['Float']['input'];
-  /** The site it is submitted from; absent: none of the grid's, and what travels with it costs the same everywhere. */
+  /** The site that it is submitted from; by default from outside the grid, where transfers cost the same to every site. */
   originSite?: InputMaybe<Scalars['ID']['input']>;
-  /** Share of computation in its run time, 0 to 1, for while nothing has been learned of its application. */
+  /** Share of its run time that it computes, from 0 to 1. Used until runs of its application have shown the actual share. */
   computationShare?: InputMaybe<Scalars['Float']['input']>;
-  /** Whether it may be started again when its run is lost. */
+  /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['input'];
-  /** Added to its priorities, −1000 to 1000; above 0 needs an operator. */
+  /** Added to its priority, from −1000 to 1000; above 0 only by operators. */
   boost: Scalars['Int']['input'];
-  /** Begin HELD. */
+  /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
-  /** What a simulated agent takes as its run time on a machine of `benchmark`; by default the estimate. */
+  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, above 0, up to 10^9; by default the estimate. */
   simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
-  /** What a simulated agent reports as the run's time of waiting for input and output; by default none. */
+  /** Time that a simulated agent reports as waiting for input and output, seconds, from 0 to 10^9; by default none. */
   simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
 };
 
-/** A submission: all of it is accepted, or nothing. */
+/** A submission. Either all its jobs are accepted or none. */
 export type SubmitJobsInput = {
-  /** A retry with the same key and payload gives the same jobs. Up to 200 characters, unique for the user. */
+  /** Any text unique for the user, at most 200 characters. A retry with the same key and payload returns the same jobs. */
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
-  /** 1 to 10 000 jobs. */
+  /** From 1 to 10 000 jobs. */
   jobs: Array<JobInput>;
 };
 
-/** What is wrong with one job of a submission. */
+/** An error in one job of a submission. */
 export type SubmitJobError = {
   __typename?: 'SubmitJobError';
-  /** Which job, from 0. */
+  /** Index of the job in the submission, from 0. */
   index: Scalars['Int']['output'];
-  /** Which field. */
+  /** The field. */
   field: Scalars['String']['output'];
-  /** Which code. */
+  /** Error code. */
   code: ErrorCode;
   /** The field, the value and what is accepted. */
   message: Scalars['String']['output'];
 };
 
-/** What became of a submission. */
+/** The result of a submission. */
 export type SubmitJobsPayload = {
   __typename?: 'SubmitJobsPayload';
-  /** The jobs in the order given; empty when there are errors. */
+  /** The jobs, in the order submitted; empty if there are errors. */
   jobs: Array<Job>;
-  /** Their ids: cheaper than `jobs` for large submissions. */
+  /** Their ids; faster than `jobs` for large submissions. */
   jobIds: Array<Scalars['ID']['output']>;
-  /** The idempotency key was known: these are the jobs of that earlier submission. */
+  /** Whether the idempotency key had been used: these are the jobs of that earlier submission. */
   repeated: Scalars['Boolean']['output'];
-  /** Why nothing was accepted. */
+  /** Why nothing was accepted: the first 1000 errors. */
   errors: Array<SubmitJobError>;
 };
 
 /**
- * Jobs to submit together from one template: all of them are accepted, or none. In the template's `name`, `arguments`, `workingDirectory` and values of
- * the `environment`, `{x}` stands for the job's parameter `x`, and `{index}` for its place in the group, from 0; `{{x}}` stands for the
- * text `{x}`. Names of parameters are letters, digits and `_`, not beginning with a digit; other braces are text. Each job gets its place in the group as
- * `arrayIndex`.
+ * Jobs to submit together from one template. Either all are accepted or none. In the `name`, `arguments`, `workingDirectory` and the values of the
+ * `environment` of the template, `{x}` stands for the job's parameter `x`, `{index}` for its index in the group, from 0, and `{{x}}` for the
+ * text `{x}`. Parameter names consist of letters, digits and `_` and do not start with a digit; other braces are ordinary text. The `arrayIndex`
+ * of each job is its index in the group.
  */
 export type SubmitJobGroupInput = {
-  /** For people, up to 200 characters. */
+  /** Any name, at most 200 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
-  /** What the jobs have in common; without `arrayIndex`. */
+  /** The template of all jobs, without `arrayIndex`. */
   template: JobInput;
   /**
-   * 1 to 100 000 objects of texts, such as `{ "seed": "17" }`: a job for each, in this order. Each has a value for every placeholder of the
-   * template, and nothing else.
+   * From 1 to 100 000 objects, one per job, in this order, such as `{ "seed": "17" }`. Each has exactly the parameters of the template; values are
+   * texts of at most 131 072 characters.
    */
   parameters?: InputMaybe<Array<Scalars['JSON']['input']>>;
-  /** Instead of `parameters`: so many jobs, which differ in `{index}` only. */
+  /** Instead of `parameters`: the number of jobs, up to 100 000, which differ in `{index}` only. */
   count?: InputMaybe<Scalars['Int']['input']>;
-  /** A retry with the same key and payload gives the same group. Up to 200 characters, unique for the user, `submitJobs` included. */
+  /** Any text unique for the user (also among `submitJobs`), at most 200 characters. A retry with the same key and payload returns the same group. */
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** What became of a bulk group. */
+/** The result of submitting a bulk group. */
 export type SubmitJobGroupPayload = {
   __typename?: 'SubmitJobGroupPayload';
-  /** The group; null when there are errors. */
+  /** The group; null if there are errors. */
   jobGroup?: Maybe<JobGroup>;
   /** The ids of its jobs, in the order of the parameters. */
   jobIds: Array<Scalars['ID']['output']>;
-  /** The idempotency key was known: this is the group of that earlier submission. */
+  /** Whether the idempotency key had been used: this is the group of that earlier submission. */
   repeated: Scalars['Boolean']['output'];
-  /** Why nothing was accepted; the first 1000 faults. Of the template: with the index 0. */
+  /** Why nothing was accepted: the first 1000 errors. Errors of the template have the index 0. */
   errors: Array<SubmitJobError>;
 };
 
-/** What became of cancelling a bulk group. */
+/** The result of cancelling a bulk group. */
 export type CancelJobGroupPayload = {
   __typename?: 'CancelJobGroupPayload';
   /** The group. */
   jobGroup: JobGroup;
-  /** Jobs that were cancelled, or are being stopped. */
+  /** Number of jobs that were cancelled or are being stopped. */
   cancelled: Scalars['Int']['output'];
 };
 
-/** Which jobs to act on: `ids` or `filter`, up to 10 000. */
+/** The jobs to act on: either `ids` or `filter`, at most 10 000 jobs. */
 export type JobSelection = {
-  /** These. */
+  /** These jobs. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Those that match by `states`, `site`, `user`, `application`, `groupName` and `group`, and have not ended. */
+  /** Jobs that have not ended and match by `states`, `site`, `user`, `application`, `groupName` and `group`. */
   filter?: InputMaybe<JobFilter>;
 };
 
-/** What became of an action on jobs. */
+/** The result of an action on jobs. */
 export type JobsPayload = {
   __typename?: 'JobsPayload';
   /** Jobs that were changed. */
@@ -1714,561 +1710,573 @@ export type JobsPayload = {
   unchanged: Array<UnchangedJob>;
 };
 
-/** A job that an action left as it was. */
+/** A job that an action did not change. */
 export type UnchangedJob = {
   __typename?: 'UnchangedJob';
-  /** Its global id. */
+  /** Global id of the job. */
   id: Scalars['ID']['output'];
   /** NOT_FOUND or CONFLICT. */
   code: ErrorCode;
-  /** Why. */
+  /** Why it was not changed. */
   message: Scalars['String']['output'];
 };
 
 /** A site to register. */
 export type RegisterSiteInput = {
-  /** Unique among sites in service: letters, digits, `.`, `_`, `-`, up to 64. */
+  /** Unique among the sites: letters, digits, `.`, `_` and `-`, at most 64. */
   name: Scalars['String']['input'];
-  /** Degrees north. */
+  /** Latitude, −90 to 90 degrees. */
   latitude?: InputMaybe<Scalars['Float']['input']>;
-  /** Degrees east. */
+  /** Longitude, −180 to 180 degrees. */
   longitude?: InputMaybe<Scalars['Float']['input']>;
-  /** Its own local policy; null: that of the policy in force. */
+  /** Local policy of this site; null: the one in the current policy. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
-  /** Jobs that may run there at once, 1 to 1 000 000; null: as many as fit. With a limit nothing can be reserved, so EASY, flexible, conservative and hybrid start no job out of turn. */
+  /**
+   * How many jobs may run there at once, from 1 to 1 000 000; null: no limit but its resources. A site with a limit makes no reservations: EASY,
+   * flexible, hybrid and conservative backfilling then start jobs in order only.
+   */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** Changes to a site; what is absent stays. */
+/** Changes to a site. Fields that are not given stay as they are. */
 export type UpdateSiteInput = {
-  /** Which site. */
+  /** The site to change. */
   site: Scalars['ID']['input'];
-  /** New name. */
+  /** New name, at most 64 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
-  /** UP again after draining, or DOWN. */
+  /** UP (also after draining), DRAINING or DOWN. */
   state?: InputMaybe<SiteState>;
-  /** Degrees north. */
+  /** Latitude, −90 to 90 degrees. */
   latitude?: InputMaybe<Scalars['Float']['input']>;
-  /** Degrees east. */
+  /** Longitude, −180 to 180 degrees. */
   longitude?: InputMaybe<Scalars['Float']['input']>;
-  /** Its own local policy; explicit null: that of the policy in force. */
+  /** Local policy of this site; null: the one in the current policy. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
-  /** Jobs that may run there at once, also below what runs now; explicit null: as many as fit. */
+  /** How many jobs may run there at once, from 1 to 1 000 000, even fewer than run now; null: no limit but its resources. */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** A machine to register. */
 export type RegisterMachineInput = {
-  /** Where. */
+  /** The site that it belongs to. */
   site: Scalars['ID']['input'];
-  /** Unique at the site. */
+  /** Unique at the site: letters, digits, `.`, `_` and `-`, at most 64. */
   name: Scalars['String']['input'];
-  /** 1 to 1 000 000. */
+  /** Number of CPUs, from 1 to 1 000 000. */
   cpus: Scalars['Int']['input'];
-  /** MB. */
+  /** Memory, MB, from 0 to 2 147 483 647. */
   memoryMb: Scalars['Int']['input'];
-  /** Relative power, above 0. */
+  /** Relative power, above 0, up to 10^9. */
   benchmark: Scalars['Float']['input'];
-  /** Operating system. */
+  /** Operating system, at most 200 characters. */
   os: Scalars['String']['input'];
-  /** Architecture. */
+  /** Architecture, at most 200 characters. */
   architecture: Scalars['String']['input'];
-  /** License pools it can run. */
+  /** License pools that jobs on this machine can use, at most 1000. */
   licenses: Array<Scalars['ID']['input']>;
-  /** Shared in time by so many tasks, each of another job, 1 to 1 000 000; null: shared in space. At a site with such a machine nothing can be reserved (see `maxRunningJobs` of a site). */
+  /**
+   * Makes it a time-shared machine, whose CPUs this many tasks may share, from 1 to 1 000 000; null: not time-shared. A site with a time-shared machine
+   * makes no reservations (see `maxRunningJobs` of a site).
+   */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** Changes to a machine; what is absent stays. */
+/** Changes to a machine. Fields that are not given stay as they are. */
 export type UpdateMachineInput = {
-  /** Which machine. */
+  /** The machine to change. */
   machine: Scalars['ID']['input'];
-  /** New name. */
+  /** New name, at most 64 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
   /** UP, DRAINING or DOWN. */
   state?: InputMaybe<MachineState>;
-  /** Not below what jobs hold. */
+  /** Number of CPUs, not fewer than are allocated, up to 1 000 000. */
   cpus?: InputMaybe<Scalars['Int']['input']>;
-  /** Not below what jobs hold. */
+  /** Memory, MB, not less than is allocated, up to 2 147 483 647. */
   memoryMb?: InputMaybe<Scalars['Int']['input']>;
-  /** Relative power. */
+  /** Relative power, above 0, up to 10^9. */
   benchmark?: InputMaybe<Scalars['Float']['input']>;
-  /** Operating system. */
+  /** Operating system, at most 200 characters. */
   os?: InputMaybe<Scalars['String']['input']>;
-  /** Architecture. */
+  /** Architecture, at most 200 characters. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** License pools it can run. */
+  /** License pools that jobs on this machine can use, at most 1000. */
   licenses?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Not below the tasks there; explicit null: shared in space. How it is shared can change only while no job holds it. */
+  /**
+   * How many tasks may share its CPUs, not fewer than do now, up to 1 000 000; null: not time-shared. Whether it is time-shared can change only
+   * while no job runs on it.
+   */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** A pool of licenses to register. */
+/** A license pool to register. */
 export type RegisterLicenseInput = {
-  /** What jobs ask for. */
+  /** The name by which jobs ask for it, at most 200 characters. */
   kind: Scalars['String']['input'];
-  /** How many may be in use at once. */
+  /** How many licenses there are, from 0 to 2 147 483 647. */
   copies: Scalars['Int']['input'];
-  /** Whose; absent: the whole grid's. */
+  /** The site that it belongs to; by default the whole grid. */
   site?: InputMaybe<Scalars['ID']['input']>;
 };
 
-/** Changes to a pool of licenses. */
+/** Changes to a license pool. */
 export type UpdateLicenseInput = {
-  /** Which pool. */
+  /** The pool to change. */
   license: Scalars['ID']['input'];
-  /** Not below what is in use. */
+  /** How many licenses there are, not fewer than are in use, up to 2 147 483 647. */
   copies: Scalars['Int']['input'];
 };
 
-/** A dataset to make known. */
+/** A dataset to register. */
 export type DatasetInput = {
-  /** Unique among datasets that have not been removed, up to 200 characters. */
+  /** Unique among the datasets, at most 200 characters. */
   name: Scalars['String']['input'];
-  /** Size, MB, 0 to 10^12. */
+  /** Size, MB, from 0 to 10^12. */
   sizeMb: Scalars['Float']['input'];
-  /** Sites with a copy, up to 1000. */
+  /** Sites that have a replica, at most 1000. */
   replicas: Array<Scalars['ID']['input']>;
 };
 
-/** Changes to a dataset; what is absent stays. */
+/** Changes to a dataset. Fields that are not given stay as they are. */
 export type UpdateDatasetInput = {
-  /** Which dataset. */
+  /** The dataset to change. */
   dataset: Scalars['ID']['input'];
-  /** New name. */
+  /** New name, at most 200 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
-  /** New size, MB. */
+  /** New size, MB, from 0 to 10^12. */
   sizeMb?: InputMaybe<Scalars['Float']['input']>;
 };
 
-/** What is wrong with one dataset of an import. */
+/** An error in one dataset of an import. */
 export type ImportDatasetsError = {
   __typename?: 'ImportDatasetsError';
-  /** Which dataset, from 0. */
+  /** Index of the dataset in the import, from 0. */
   index: Scalars['Int']['output'];
-  /** Which field. */
+  /** The field. */
   field: Scalars['String']['output'];
   /** The field, the value and what is accepted. */
   message: Scalars['String']['output'];
 };
 
-/** What became of an import of datasets. */
+/** The result of an import of datasets. */
 export type ImportDatasetsPayload = {
   __typename?: 'ImportDatasetsPayload';
   /** Datasets that were new. */
   created: Scalars['Int']['output'];
-  /** Datasets that were known by their name. */
+  /** Datasets that were already registered under their name. */
   updated: Scalars['Int']['output'];
-  /** Why nothing was imported; the first 1000 faults. */
+  /** Why nothing was imported: the first 1000 errors. */
   errors: Array<ImportDatasetsError>;
 };
 
-/** A link to set. */
+/** Values of a link. */
 export type LinkInput = {
-  /** Data flow from this site. */
+  /** The site that data flow from. */
   from: Scalars['ID']['input'];
-  /** To this one. */
+  /** The site that data flow to. */
   to: Scalars['ID']['input'];
-  /** MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, above 0, up to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
-  /** Seconds, 0 to 3600. */
+  /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
-  /** Share of packets lost, 0 to 0.999. */
+  /** Packet loss, from 0 to 0.999. */
   loss: Scalars['Float']['input'];
 };
 
-/** A link to the agent's own site, as the agent measured it. */
+/** A measurement of the link to the agent's own site. */
 export type LinkMeasurementInput = {
-  /** Name of the site that data flow from; each once in a report. */
+  /** Name of the site that data flow from. Each site may be given once in a report. */
   from: Scalars['String']['input'];
-  /** MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, above 0, up to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
-  /** Seconds, 0 to 3600. */
+  /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
-  /** Share of packets lost, 0 to 0.999. */
+  /** Packet loss, from 0 to 0.999. */
   loss: Scalars['Float']['input'];
 };
 
 /** A user to register. */
 export type RegisterUserInput = {
-  /** Unique, up to 64 characters. */
+  /** Unique among the users: letters, digits, `.`, `_` and `-`, at most 64. */
   name: Scalars['String']['input'];
-  /** Class. */
+  /** Class of the user. */
   class: UserClass;
-  /** Role. */
+  /** Role of the user. */
   role: UserRole;
-  /** Above 0. */
+  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
   quotaShare: Scalars['Float']['input'];
 };
 
-/** Changes to a user; what is absent stays. */
+/** Changes to a user. Fields that are not given stay as they are. */
 export type UpdateUserInput = {
-  /** Which user. */
+  /** The user to change. */
   user: Scalars['ID']['input'];
-  /** Class. */
+  /** Class of the user. */
   class?: InputMaybe<UserClass>;
-  /** Role. */
+  /** Role of the user. */
   role?: InputMaybe<UserRole>;
-  /** Inactive users' keys are refused. */
+  /** Whether the user's keys are accepted. */
   active?: InputMaybe<Scalars['Boolean']['input']>;
 };
 
-/** A user's share and submission quota; what is absent stays. */
+/** Changes to the share and the submission quota of a user. Fields that are not given stay as they are. */
 export type SetQuotaInput = {
-  /** Which user. */
+  /** The user to change. */
   user: Scalars['ID']['input'];
-  /** Relative share, above 0. */
+  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
   quotaShare?: InputMaybe<Scalars['Float']['input']>;
-  /** Jobs within the period; explicit null: no limit. */
+  /** Jobs allowed within the period, up to 2 147 483 647; null: no limit. */
   submissionLimit?: InputMaybe<Scalars['Int']['input']>;
-  /** Length of the rolling period; required with a limit. */
+  /** Length of the rolling period, seconds, up to 31 622 400 (366 days); required with a limit. */
   submissionPeriodS?: InputMaybe<Scalars['Int']['input']>;
-  /** Why, for the audit log. */
+  /** Reason for the audit log, from 1 to 1000 characters. */
   reason: Scalars['String']['input'];
 };
 
-/** An API key to make. */
+/** An API key to create. */
 export type CreateApiKeyInput = {
-  /** Whose; absent: the viewer's own. */
+  /** The user that it is for; by default the user of this key. */
   user?: InputMaybe<Scalars['ID']['input']>;
-  /** What it is for. */
+  /** What the key is for, from 1 to 200 characters. */
   name: Scalars['String']['input'];
-  /** The site that an AGENT's key is for: required for an AGENT, refused for others. */
+  /** The site that the key of an AGENT is for; required for an AGENT, refused for other roles. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** When it ceases to be accepted. */
+  /** When it expires; by default never. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
 };
 
-/** A new key. */
+/** A new API key. */
 export type CreateApiKeyPayload = {
   __typename?: 'CreateApiKeyPayload';
-  /** The key without its secret. */
+  /** The key, without its secret. */
   apiKey: ApiKey;
-  /** The key itself. It is shown this once and stored only hashed. */
+  /** The secret. It is shown only this once and stored only as a hash. */
   secret: Scalars['String']['output'];
 };
 
-/** Weights to change; what is absent stays. */
+/** Weights to change. Weights that are not given stay as they are. */
 export type SetWeightsInput = {
-  /** Fails with VERSION_CONFLICT when the policy is at another version. */
+  /** The current version of the policy; VERSION_CONFLICT if it has been changed since. */
   expectedVersion: Scalars['Int']['input'];
-  /** Why, for the history. */
+  /** Reason for the policy history, from 1 to 1000 characters. */
   reason: Scalars['String']['input'];
   /**
-   * Weights of the dispatch policy by name, as they are nested in `Policy.document.dispatch.weights`. Of `two-level`: `deadline`, `licenses`, `user`.
-   * Of `diana`: `computational`, `dataIntensive` and `both`, each with `network`, `computation` and `data`.
+   * Weights of the dispatch policy, nested as in `Policy.document.dispatch.weights`. For `two-level`: `deadline`, `licenses`, `user`. For `diana`:
+   * `computational`, `dataIntensive` and `both`, each with `network`, `computation` and `data`.
    */
   dispatch?: InputMaybe<Scalars['JSON']['input']>;
-  /** Level-2 weights by name: `aging`, `licenses`, `waitMinimization`, `deadlineMin`, `deadlineMax`, `deadlineK`. */
+  /** Weights of the local policy: `aging`, `licenses`, `waitMinimization`, `deadlineMin`, `deadlineMax`, `deadlineK`. */
   local?: InputMaybe<Scalars['JSON']['input']>;
 };
 
-/** A whole new policy. */
+/** A new policy. */
 export type UpdatePolicyInput = {
-  /** Fails with VERSION_CONFLICT when the policy is at another version. */
+  /** The current version of the policy; VERSION_CONFLICT if it has been changed since. */
   expectedVersion: Scalars['Int']['input'];
-  /** Why, for the history. */
+  /** Reason for the policy history, from 1 to 1000 characters. */
   reason: Scalars['String']['input'];
-  /** The new document, as in `Policy.document`. */
+  /** The whole policy, in the form of `Policy.document`. */
   document: Scalars['JSON']['input'];
 };
 
-/** A what-if to compute. */
+/** A what-if simulation to compute. */
 export type SimulateInput = {
-  /** The policy to try, as in `Policy.document`. */
+  /** The candidate policy, in the form of `Policy.document`. */
   candidate: Scalars['JSON']['input'];
-  /** Jobs submitted from then on. */
+  /** Start of the time window: jobs submitted at this time or later. */
   from: Scalars['DateTime']['input'];
-  /** Jobs submitted before then. There may be up to 100 000 in the window. */
+  /** End of the time window: jobs submitted before this time. The window may have at most 100 000 jobs. */
   to: Scalars['DateTime']['input'];
-  /** Why, for the audit log. */
+  /** Reason for the audit log, from 1 to 1000 characters. */
   reason?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** A report on a run, by a site's agent. See PROTOCOL.md. */
+/** A report about a run by the agent of its site. See PROTOCOL.md. */
 export type RunReportInput = {
   /** The job. */
   job: Scalars['ID']['input'];
-  /** The run: a report with an old epoch is refused. */
+  /** Number of the run. Reports about any but the latest run are refused. */
   epoch: Scalars['Int']['input'];
-  /** What is reported. */
+  /** Whether it started or ended. */
   phase: RunPhase;
-  /** When it happened, by the agent's clock. */
+  /** When it happened, by the clock of the agent. */
   at: Scalars['DateTime']['input'];
   /** Exit code (ENDED). */
   exitCode?: InputMaybe<Scalars['Int']['input']>;
-  /** Signal that ended it (ENDED). */
+  /** The signal that killed it (ENDED). */
   signal?: InputMaybe<Scalars['String']['input']>;
   /** Why it ended (required for ENDED). */
   cause?: InputMaybe<EndCause>;
-  /** More on how it ended. */
+  /** More about how it ended. Only the first 4000 characters are kept. */
   message?: InputMaybe<Scalars['String']['input']>;
-  /** CPU time of all its processes. */
+  /** CPU time of all its processes, seconds, up to 10^12. */
   cpuS?: InputMaybe<Scalars['Float']['input']>;
-  /** Time waited for block input and output. */
+  /** Time that its processes waited for input and output, seconds, up to 10^12. */
   ioWaitS?: InputMaybe<Scalars['Float']['input']>;
-  /** What it wrote to standard output. */
+  /** Its standard output. */
   stdout?: InputMaybe<OutputInput>;
-  /** What it wrote to standard error. */
+  /** Its standard error. */
   stderr?: InputMaybe<OutputInput>;
 };
 
-/** What a run wrote, as far as it was kept. */
+/** Output of a run, as much of it as was kept. */
 export type OutputInput = {
   /** The text. */
   text: Scalars['String']['input'];
-  /** Bytes written in all. */
+  /** Bytes written in total. */
   bytes: Scalars['Float']['input'];
-  /** Not everything was kept. */
+  /** Whether part of the output was dropped. */
   truncated: Scalars['Boolean']['input'];
 };
 
-/** What a report says. */
+/** What a report is about. */
 export type RunPhase =
   /** Its processes have started. */
   | 'STARTED'
   /** Its processes have ended. */
   | 'ENDED';
 
-/** What became of a report. */
+/** What the service did with a report. */
 export type ReportResult =
-  /** It is stored. */
+  /** Stored. */
   | 'ACCEPTED'
-  /** It had been stored before. */
+  /** Already stored earlier. */
   | 'REPEATED'
-  /** The run is not the job's latest any more: stop and forget it. */
+  /** This is no longer the latest run of the job: stop and forget it. */
   | 'STALE_EPOCH'
-  /** No such run at this site: stop and forget it. */
+  /** There is no such run at this site: stop and forget it. */
   | 'UNKNOWN_RUN';
 
-/** What became of a batch of reports. */
+/** The result of a batch of reports. */
 export type ReportRunsPayload = {
   __typename?: 'ReportRunsPayload';
-  /** Aligned with the reports. */
+  /** One result per report, in the same order. */
   results: Array<ReportResult>;
 };
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type Mutation = {
   __typename?: 'Mutation';
-  /** Submit jobs, all or none (USER and above). */
+  /** Submit jobs, all or none (USER, OPERATOR, ADMIN). */
   submitJobs: SubmitJobsPayload;
   /** Cancel jobs that have not ended. */
   cancelJobs: JobsPayload;
-  /** Set jobs aside that have not started. */
+  /** Hold pending jobs. */
   holdJobs: JobsPayload;
-  /** Submit up to 100 000 jobs from one template, all or none (USER and above). */
+  /** Submit up to 100 000 jobs from one template, all or none (USER, OPERATOR, ADMIN). */
   submitJobGroup: SubmitJobGroupPayload;
   /** Cancel all jobs of a bulk group that have not ended. */
   cancelJobGroup: CancelJobGroupPayload;
-  /** Let held jobs wait for their turn again. */
+  /** Release held jobs. */
   releaseJobs: JobsPayload;
-  /** Set what is added to the priorities of jobs, −1000 to 1000; above 0 needs an OPERATOR. */
+  /** Set the boost of jobs, which is added to their priority. Above 0 needs an OPERATOR. */
   reprioritizeJobs: JobsPayload;
   /** Register a site (OPERATOR). */
   registerSite: Site;
   /** Change a site (OPERATOR). */
   updateSite: Site;
-  /** Start no more jobs there and give its queue back to the root (OPERATOR). */
+  /** Accept and start no more jobs at a site, and return its queue to the global queue (OPERATOR). */
   drainSite: Site;
-  /** Take a drained site without live runs out of service (OPERATOR). */
+  /** Remove a drained site with no runs left (OPERATOR). */
   removeSite: Site;
   /** Register a machine (OPERATOR). */
   registerMachine: Machine;
-  /** Register many machines at once, all or none (OPERATOR). */
+  /** Register several machines, all or none (OPERATOR). */
   registerMachines: Array<Machine>;
   /** Change a machine (OPERATOR). */
   updateMachine: Machine;
   /** Start no more jobs on a machine (OPERATOR). */
   drainMachine: Machine;
-  /** Take an empty machine out of service (OPERATOR). */
+  /** Remove a machine on which no job runs (OPERATOR). */
   removeMachine: Machine;
-  /** Register a pool of licenses (OPERATOR). */
+  /** Register a license pool (OPERATOR). */
   registerLicense: License;
-  /** Change a pool of licenses (OPERATOR). */
+  /** Change a license pool (OPERATOR). */
   updateLicense: License;
-  /** Take an unused pool of licenses out of service (OPERATOR). */
+  /** Remove a license pool that is not in use (OPERATOR). */
   removeLicense: License;
-  /** Make a dataset known (OPERATOR). */
+  /** Register a dataset (OPERATOR). */
   createDataset: Dataset;
   /** Change a dataset (OPERATOR). */
   updateDataset: Dataset;
-  /** Remove a dataset; jobs that name it read nothing any more (OPERATOR). */
+  /** Remove a dataset. Jobs with it as input no longer read it (OPERATOR). */
   removeDataset: Dataset;
-  /** Say where copies of a dataset have come to be, and where there are none any more (OPERATOR). */
+  /** Add and remove replicas of a dataset in the catalog (OPERATOR). */
   setReplicas: Dataset;
-  /** Make datasets known; those that are known by their names get these sizes, and these replicas beside the ones they have. All or none (OPERATOR). */
+  /**
+   * Register datasets, all or none. Datasets already registered under their name get the new size, and the new replicas in addition to those
+   * they have (OPERATOR).
+   */
   importDatasets: ImportDatasetsPayload;
-  /** Set what links are like, all or none; agents' later measurements replace it (OPERATOR). */
+  /** Set the values of links, all or none. Later measurements by agents replace them (OPERATOR). */
   setLinks: Array<Link>;
-  /** Forget a link and its history; answers with the link as it was (OPERATOR). */
+  /** Remove a link and its history; returns the link as it was (OPERATOR). */
   removeLink: Link;
   /** Register a user (ADMIN). */
   registerUser: User;
   /** Change a user (ADMIN). */
   updateUser: User;
-  /** Make an API key (one's own; ADMIN: anybody's). */
+  /** Create an API key for oneself; ADMIN: for any user. */
   createApiKey: CreateApiKeyPayload;
-  /** Revoke an API key (one's own; ADMIN: anybody's). Its subscriptions are closed. */
+  /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;
-  /** Set a user's share and submission quota (ADMIN). */
+  /** Set the share and the submission quota of a user (ADMIN). */
   setQuota: User;
-  /** Change weights of the policy; acts from the next cycle (ADMIN). */
+  /** Change weights of the policy, from the next scheduling cycle on (ADMIN). */
   setWeights: Policy;
-  /** Put a new policy in force; acts from the next cycle (ADMIN). */
+  /** Put a new policy in force, from the next scheduling cycle on (ADMIN). */
   updatePolicy: Policy;
-  /** Put an earlier version in force again, as a new version (ADMIN). */
+  /** Put an earlier version of the policy back in force, as a new version (ADMIN). */
   revertPolicy: Policy;
-  /** Try a policy on jobs of the past, in the background; up to 5 of a user's at a time (OPERATOR). */
+  /** Request a what-if simulation of a policy on past jobs. It runs in the background; a user may have 5 that have not ended (OPERATOR). */
   simulate: Simulation;
-  /** End a what-if that has not ended (OPERATOR). */
+  /** Cancel a what-if simulation that has not ended (OPERATOR). */
   cancelSimulation: Simulation;
-  /** A site's agent lives, and sees these machines (AGENT). */
+  /** Report that the agent of a site is running and which machines it reaches (AGENT). */
   heartbeat: Scalars['Boolean']['output'];
   /**
-   * Report what links to the agent's site are like. Answers, aligned with the measurements, with what the links are taken to be now; null: no
-   * other site of that name is in service (AGENT).
+   * Report measurements of the links to the site of the agent. Returns the resulting values of each link, in the same order; null: there is no
+   * other site of that name (AGENT).
    */
   reportLinks: Array<Maybe<LinkMeasurement>>;
-  /** Report starts and ends of runs, up to 1000 (AGENT). */
+  /** Report that runs started or ended (AGENT). */
   reportRuns: ReportRunsPayload;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSubmitJobsArgs = {
   input: SubmitJobsInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCancelJobsArgs = {
   selection: JobSelection;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationHoldJobsArgs = {
   selection: JobSelection;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSubmitJobGroupArgs = {
   input: SubmitJobGroupInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCancelJobGroupArgs = {
   jobGroup: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationReleaseJobsArgs = {
   selection: JobSelection;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationReprioritizeJobsArgs = {
   selection: JobSelection;
   boost: Scalars['Int']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRegisterSiteArgs = {
   input: RegisterSiteInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdateSiteArgs = {
   input: UpdateSiteInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationDrainSiteArgs = {
   site: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveSiteArgs = {
   site: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRegisterMachineArgs = {
   input: RegisterMachineInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRegisterMachinesArgs = {
   inputs: Array<RegisterMachineInput>;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdateMachineArgs = {
   input: UpdateMachineInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationDrainMachineArgs = {
   machine: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveMachineArgs = {
   machine: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRegisterLicenseArgs = {
   input: RegisterLicenseInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdateLicenseArgs = {
   input: UpdateLicenseInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveLicenseArgs = {
   license: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCreateDatasetArgs = {
   input: DatasetInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdateDatasetArgs = {
   input: UpdateDatasetInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveDatasetArgs = {
   dataset: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSetReplicasArgs = {
   dataset: Scalars['ID']['input'];
   add: Array<Scalars['ID']['input']>;
@@ -2276,68 +2284,68 @@ export type MutationSetReplicasArgs = {
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationImportDatasetsArgs = {
   datasets: Array<DatasetInput>;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSetLinksArgs = {
   links: Array<LinkInput>;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveLinkArgs = {
   from: Scalars['ID']['input'];
   to: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRegisterUserArgs = {
   input: RegisterUserInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdateUserArgs = {
   input: UpdateUserInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCreateApiKeyArgs = {
   input: CreateApiKeyInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRevokeApiKeyArgs = {
   apiKey: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSetQuotaArgs = {
   input: SetQuotaInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSetWeightsArgs = {
   input: SetWeightsInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationUpdatePolicyArgs = {
   input: UpdatePolicyInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRevertPolicyArgs = {
   version: Scalars['Int']['input'];
   expectedVersion: Scalars['Int']['input'];
@@ -2345,105 +2353,105 @@ export type MutationRevertPolicyArgs = {
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSimulateArgs = {
   input: SimulateInput;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCancelSimulationArgs = {
   simulation: Scalars['ID']['input'];
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationHeartbeatArgs = {
   site: Scalars['ID']['input'];
   machines: Array<Scalars['ID']['input']>;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationReportLinksArgs = {
   site: Scalars['ID']['input'];
   measurements: Array<LinkMeasurementInput>;
 };
 
 
-/** Writes. Each says which role it needs; a USER acts on their own jobs only. */
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationReportRunsArgs = {
   site: Scalars['ID']['input'];
   reports: Array<RunReportInput>;
 };
 
-/** News of a job. */
+/** An update about a job. */
 export type JobUpdate = {
   __typename?: 'JobUpdate';
-  /** Pass it as `after` to continue behind this update. */
+  /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** `after` was too old, or this subscriber too slow: updates were left out; query the jobs again and go on from here. */
+  /** Updates were left out, because `after` was too old or this subscriber too slow. Query the jobs again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
-  /** What happened; null with `resyncRequired`. */
+  /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
-  /** The job as it is now; null with `resyncRequired`. */
+  /** The current job; null with `resyncRequired`. */
   job?: Maybe<Job>;
 };
 
-/** News of a site: its own, its machines', its licenses' or those of links that end there. */
+/** An update about a site, its machines, its licenses, or links to or from it. */
 export type SiteUpdate = {
   __typename?: 'SiteUpdate';
-  /** Pass it as `after` to continue behind this update. */
+  /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** As in `JobUpdate`. */
+  /** Updates were left out, as in `JobUpdate`. Query the sites again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
-  /** What happened; null with `resyncRequired`. */
+  /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
-  /** The site as it is now; null with `resyncRequired`. */
+  /** The current site; null with `resyncRequired`. */
   site?: Maybe<Site>;
 };
 
-/** News of a what-if. */
+/** An update about a what-if simulation. */
 export type SimulationUpdate = {
   __typename?: 'SimulationUpdate';
-  /** Pass it as `after` to continue behind this update. */
+  /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** As in `JobUpdate`. */
+  /** Updates were left out, as in `JobUpdate`. Query the simulations again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
-  /** What happened; null with `resyncRequired`. */
+  /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
-  /** The what-if as it is now; null with `resyncRequired`. */
+  /** The current simulation; null with `resyncRequired`. */
   simulation?: Maybe<Simulation>;
 };
 
-/** News of job ratios. */
+/** An update about a job ratio. */
 export type JobRatioUpdate = {
   __typename?: 'JobRatioUpdate';
-  /** Pass it as `after` to continue behind this update. */
+  /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** `after` was too old, or this subscriber too slow: points were left out; query `jobRatio` again and go on from here. */
+  /** Updates were left out, because `after` was too old or this subscriber too slow. Query `jobRatio` again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
-  /** What a run added; null with `resyncRequired`. */
+  /** What a run contributed; null with `resyncRequired`. */
   point?: Maybe<JobRatioPoint>;
 };
 
-/** What a run's agent has to do. */
+/** What an agent has to do with a run. */
 export type AssignmentAction =
-  /** Start it, unless it has been started already. */
+  /** Start it, unless it has already been started. */
   | 'START'
-  /** It has been reported as started: go on with it. */
+  /** It has been reported as started: let it go on. */
   | 'CONTINUE'
   /** Stop it. */
   | 'STOP';
 
-/** One run as its agent must know it. */
+/** A run for an agent. */
 export type Assignment = {
   __typename?: 'Assignment';
-  /** The job's global id. */
+  /** Global id of the job. */
   job: Scalars['ID']['output'];
-  /** The run. */
+  /** Number of the run. */
   epoch: Scalars['Int']['output'];
-  /** What to do. */
+  /** What to do with it. */
   action: AssignmentAction;
   /** The program. */
   command: Scalars['String']['output'];
@@ -2451,99 +2459,99 @@ export type Assignment = {
   arguments: Array<Scalars['String']['output']>;
   /** Environment variables. */
   environment: Scalars['JSON']['output'];
-  /** Where to run it; null: a directory of its own. */
+  /** Directory to run in; null: a new one for this run. */
   workingDirectory?: Maybe<Scalars['String']['output']>;
-  /** Tasks in all. */
+  /** Number of tasks. */
   tasks: Scalars['Int']['output'];
-  /** CPUs for each task. */
+  /** CPUs per task. */
   cpusPerTask: Scalars['Int']['output'];
-  /** Memory for each task, MB. */
+  /** Memory per task, MB. */
   memoryMbPerTask: Scalars['Int']['output'];
-  /** Kinds of licenses it holds. */
+  /** Kinds of license that it uses. */
   licenses: Array<Scalars['String']['output']>;
-  /** Stop it after so long. */
+  /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
-  /** Place in an array of jobs. */
+  /** Index in a job array. */
   arrayIndex?: Maybe<Scalars['Int']['output']>;
   /** The application. */
   application: Scalars['String']['output'];
-  /** Where its tasks go. */
+  /** The machines allocated to it. */
   machines: Array<AssignedMachine>;
-  /** Run time planned on these machines. */
+  /** Planned run time on these machines, seconds. */
   plannedS: Scalars['Float']['output'];
-  /** Run time on these machines for a simulated agent, where the submission gave one. */
+  /** Actual run time on these machines for a simulated agent, seconds; null: not given at submission. */
   simulatedS?: Maybe<Scalars['Float']['output']>;
-  /** Time of waiting for input and output that a simulated agent reports, where the submission gave one, seconds. */
+  /** Time of waiting for input and output that a simulated agent reports, seconds; null: not given at submission. */
   simulatedIoS?: Maybe<Scalars['Float']['output']>;
 };
 
-/** Tasks of an assignment on a machine. */
+/** Tasks of a run on one machine. */
 export type AssignedMachine = {
   __typename?: 'AssignedMachine';
-  /** The machine's global id. */
+  /** Global id of the machine. */
   machine: Scalars['ID']['output'];
-  /** Its name. */
+  /** Name of the machine. */
   name: Scalars['String']['output'];
-  /** Tasks there. */
+  /** How many tasks run there. */
   tasks: Scalars['Int']['output'];
 };
 
-/** What a site's agent has to know next. */
+/** Runs for an agent. */
 export type AssignmentBatch = {
   __typename?: 'AssignmentBatch';
-  /** Pass it as `after` to continue behind this batch. */
+  /** Pass it as `after` to continue after this batch. */
   cursor: Scalars['String']['output'];
-  /** True: these are all live runs of the site; a run the agent has beyond them is to be stopped and forgotten. */
+  /** Whether these are all live runs of the site. If so, the agent stops and forgets any other run. */
   complete: Scalars['Boolean']['output'];
-  /** The runs. */
+  /** The runs; at most 2000, unless the batch is complete. */
   assignments: Array<Assignment>;
 };
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type Subscription = {
   __typename?: 'Subscription';
-  /** News of jobs that match; behind `after`, or from now on. A job is told of as it is when the news is read. */
+  /** Updates about jobs that match, after `after` or from now on. An update shows the job as it is when the update is read. */
   jobUpdated: JobUpdate;
-  /** News of a site, or of all. */
+  /** Updates about one site, or about all. */
   siteUpdated: SiteUpdate;
-  /** News of a what-if, or of all (OPERATOR). */
+  /** Updates about one what-if simulation, or about all (OPERATOR). */
   simulationUpdated: SimulationUpdate;
-  /** The job ratio after each run that ended; behind `after`, or from now on. */
+  /** The job ratio after each run that ends, after `after` or from now on. */
   jobRatioUpdated: JobRatioUpdate;
-  /** For a site's agent: first all its live runs (or what came behind `after`), then changes (AGENT). */
+  /** For the agent of a site: first all live runs (or those changed after `after`), then changes as they happen (AGENT). */
   assignments: AssignmentBatch;
 };
 
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionJobUpdatedArgs = {
   filter?: InputMaybe<JobFilter>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionSiteUpdatedArgs = {
   site?: InputMaybe<Scalars['ID']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionSimulationUpdatedArgs = {
   simulation?: InputMaybe<Scalars['ID']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionJobRatioUpdatedArgs = {
   application?: InputMaybe<Scalars['String']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
 
-/** News, over graphql-ws. A subscription ends when its key expires or is revoked. */
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionAssignmentsArgs = {
   site: Scalars['ID']['input'];
   after?: InputMaybe<Scalars['String']['input']>;

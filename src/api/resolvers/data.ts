@@ -18,15 +18,11 @@ export const Dataset: DatasetResolvers = {
 export const Link: LinkResolvers = {
   from: (link, _, { loaders }) => loaders.site(link.fromSiteId),
   to: (link, _, { loaders }) => loaders.site(link.toSiteId),
-  bandwidthMbPerS: (link) => link.bandwidthMbPerS,
-  rttS: (link) => link.rttS,
   history: (link, { first }, { services }) => services.data.historyOf(link, first),
 };
 
 export const LinkMeasurement: LinkMeasurementResolvers = {
   measuredAt: (measured) => ('at' in measured ? measured.at : measured.measuredAt),
-  bandwidthMbPerS: (measured) => measured.bandwidthMbPerS,
-  rttS: (measured) => measured.rttS,
 };
 
 export const InputData: InputDataResolvers = {

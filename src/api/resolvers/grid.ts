@@ -32,7 +32,6 @@ export const Reservation: ReservationResolvers = {
 export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
-  architecture: (machine) => machine.architecture,
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
 };
 

@@ -5,8 +5,10 @@ import {
   describeStart,
   type ReasonCode,
   ranking,
+  reasonSentence,
   type StartExplanation,
 } from '../../core/index.js';
+import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type {
   AllocationResolvers,
   CandidateResolvers,
@@ -19,6 +21,7 @@ import type {
   SubmitJobsPayloadResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
+import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel } from '../models.js';
 import { maySeeJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
@@ -27,16 +30,10 @@ export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
   user: (job, _, { loaders }) => loaders.user(job.userId),
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
-  groupName: (job) => job.groupName,
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
-  arguments: (job) => job.arguments,
   environment: (job, _, { viewer }) => (maySeeJob(viewer, job) ? job.environment : null),
-  architecture: (job) => job.architecture,
-  estimateS: (job) => job.estimateS,
-  benchmark: (job) => job.benchmark,
-  runTimeLimitS: (job) => job.runTimeLimitS,
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
@@ -50,9 +47,6 @@ export const Run: RunResolvers = {
   allocations: (run) =>
     run.machineIds.map((machineId, i) => ({ machineId, tasks: run.machineTasks[i] ?? 0 })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
-  plannedS: (run) => run.plannedS,
-  cpuS: (run) => run.cpuS,
-  ioWaitS: (run) => run.ioWaitS,
 };
 
 export const Output: OutputResolvers = {
@@ -76,7 +70,7 @@ export const JobsPayload: JobsPayloadResolvers = {
 export const Decision: DecisionResolvers = {
   id: (decision) => globalId('decision', decision.id),
   job: (decision, _, { loaders }) => loaders.job(decision.jobId),
-  message: (decision) => sentenceOf(decision),
+  message: (decision, _, { loaders }) => sentenceOf(decision, loaders),
   from: (decision, _, { loaders }) =>
     decision.fromSiteId === null ? null : loaders.site(decision.fromSiteId),
   site: (decision, _, { loaders }) => (decision.siteId === null ? null : loaders.site(decision.siteId)),
@@ -96,14 +90,29 @@ function detailOf(decision: DecisionModel): Record<string, unknown> {
   return JSON.parse(decision.detail) as Record<string, unknown>;
 }
 
-function sentenceOf(decision: DecisionModel): string {
+/** What was done, and why: `Dispatched to north: highest rank of all sites for this job`. */
+async function sentenceOf(decision: DecisionModel, loaders: Loaders): Promise<string> {
   const reason = decision.reason as ReasonCode;
-  return decision.kind === 'START'
-    ? describeStart(reason, detailOf(decision) as unknown as StartExplanation)
-    : decision.kind === 'DISPATCH'
-      ? describeDispatch(reason, detailOf(decision) as unknown as DispatchExplanation).sentence
-      : decision.reason;
+  const nameOf = async (siteId: number | null): Promise<string> =>
+    siteId === null ? GLOBAL_QUEUE : (await loaders.site(siteId)).name;
+  switch (decision.kind) {
+    case 'DISPATCH': {
+      const explanation = detailOf(decision) as unknown as DispatchExplanation;
+      const why = clause(describeDispatch(reason, explanation).sentence);
+      return `Dispatched to ${await nameOf(decision.siteId)}: ${why}`;
+    }
+    case 'START':
+      return `Started: ${clause(describeStart(reason, detailOf(decision) as unknown as StartExplanation))}`;
+    case 'TAKE_BACK': {
+      const why = clause(reasonSentence(reason)).replace(/^the site\b/, await nameOf(decision.fromSiteId));
+      return `Returned to the ${GLOBAL_QUEUE}: ${why}`;
+    }
+  }
 }
+
+/** A sentence as it stands behind a colon. */
+const clause = (sentence: string): string =>
+  sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 
 /** The sites of a dispatch decision as it ranked them; other decisions had none to choose from. */
 function candidatesOf(decision: DecisionModel): CandidateModel[] {

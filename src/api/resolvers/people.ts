@@ -22,7 +22,6 @@ export const User: UserResolvers = {
 };
 
 export const SubmissionQuota: SubmissionQuotaResolvers = {
-  periodS: (quota) => quota.periodS,
   used: (quota, _, { loaders }) => loaders.quotaUsed(quota),
 };
 

@@ -11,11 +11,7 @@ export const JobRatio: JobRatioResolvers = {
   history: ({ application }, page, { services }) => services.ratios.historyOf(application, page),
 };
 
-export const RunAverages: RunAveragesResolvers = {
-  turnaroundS: (averages) => averages.turnaroundS,
-  executionS: (averages) => averages.executionS,
-  ioS: (averages) => averages.ioS,
-};
+export const RunAverages: RunAveragesResolvers = {};
 
 export const JobRatioPoint: JobRatioPointResolvers = {
   cursor: (point) => String(point.id),
@@ -24,8 +20,6 @@ export const JobRatioPoint: JobRatioPointResolvers = {
     return job && maySeeJob(viewer, job) ? job : null;
   },
   site: (point, _, { loaders }) => loaders.site(point.siteId),
-  turnaroundS: (point) => point.turnaroundS,
-  ioS: (point) => point.ioS,
   dataIntensive: (point) => 1 - point.computation,
 };
 

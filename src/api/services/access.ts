@@ -97,7 +97,7 @@ export function authorize(viewer: Viewer, field: RootField): void {
   if (allowed?.includes(viewer.role)) return;
   throw new ApiError(
     'FORBIDDEN',
-    `${field} needs one of the roles ${allowed?.join(', ') || '(none)'}; this key has ${viewer.role}`,
+    `${field} requires the role ${allowed?.join(' or ') || '(none)'}; this key has the role ${viewer.role}`,
   );
 }
 
@@ -141,5 +141,5 @@ export const maySeeUser = (viewer: Viewer, userId: number): boolean =>
 /** Throws FORBIDDEN unless the viewer is the agent of this site. */
 export function ownSite(viewer: Viewer, siteId: number): void {
   if (viewer.siteId === siteId) return;
-  throw new ApiError('FORBIDDEN', 'this key is for another site, or for none');
+  throw new ApiError('FORBIDDEN', 'this key is for another site');
 }

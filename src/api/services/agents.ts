@@ -1,5 +1,7 @@
 /** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
 import { parsePolicy } from '../../core/policy.js';
+import { ROOT, schedulerOf } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { OutputPiece, RunReport } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost } from '../check.js';
@@ -9,10 +11,7 @@ import { localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import type { ServiceParts } from './parts.js';
 
-const HEARTBEAT_MACHINES_MAX = 10_000;
-const MESSAGE_CHARS_MAX = 4_000;
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
-const SECONDS_MAX = 1e12;
 
 /** A new policy acts from the next cycle; here it may take so long. */
 const POLICY_MS = 1_000;
@@ -34,10 +33,10 @@ export function createAgentsService(parts: ServiceParts) {
     async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
-      atMost('machines', machines, HEARTBEAT_MACHINES_MAX);
+      atMost('machines', machines, MAX.heartbeatMachines);
       const ids = machines.map((machine) => localId('machine', machine, 'machines'));
       const back = await store.heartbeat(siteId, ids, now());
-      if (back.length > 0) parts.wake(['root', siteId]);
+      if (back.length > 0) parts.wake([ROOT, siteId]);
       return true;
     },
 
@@ -51,7 +50,7 @@ export function createAgentsService(parts: ServiceParts) {
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts());
-      if (outcome.touched.length > 0) parts.wake(outcome.touched.map((touched) => touched ?? 'root'));
+      if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       return outcome.results.map((result) => RESULTS[result]);
     },
   });
@@ -77,13 +76,13 @@ function runReport(input: RunReportInput, index: number): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
   const seconds = (name: 'cpuS' | 'ioWaitS'): number | null => {
     const value = input[name] ?? null;
-    if (value !== null && !(value >= 0 && value <= SECONDS_MAX))
-      throw badInput(field(name), value, `0 to ${SECONDS_MAX}`);
+    if (value !== null && !(value >= 0 && value <= MAX.reportedSeconds))
+      throw badInput(field(name), value, `0 to ${MAX.reportedSeconds}`);
     return value;
   };
   if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
   const ended = input.phase === 'ENDED';
-  if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, when the phase is ENDED');
+  if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, because the phase is ENDED');
   const signal = input.signal ?? null;
   if (signal !== null && !SIGNAL.test(signal))
     throw badInput(field('signal'), signal, 'the name of a signal such as SIGTERM');
@@ -96,7 +95,7 @@ function runReport(input: RunReportInput, index: number): RunReport {
     signal: ended ? signal : null,
     cause: ended ? (input.cause ?? null) : null,
     // Cut rather than refused: the end of a run must not be lost over the length of its message.
-    message: input.message?.slice(0, MESSAGE_CHARS_MAX) ?? null,
+    message: input.message?.slice(0, MAX.messageChars) ?? null,
     cpuS: seconds('cpuS'),
     ioWaitS: seconds('ioWaitS'),
     stdout: output(input.stdout, field('stdout.bytes')),

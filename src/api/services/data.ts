@@ -1,11 +1,13 @@
 /** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
 import type { Link } from '../../core/model.js';
-import { DATASETS_IMPORTED_MAX, type NewDataset } from '../../store/directory.js';
+import { ROOT } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
+import type { NewDataset } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, notNull, positive, text, textFault, within } from '../check.js';
 import { type Connection, connection, decodeCursor, encodeCursor, pageSize } from '../connections.js';
-import { badInput, quote } from '../errors.js';
+import { badInput, notAccepted } from '../errors.js';
 import type {
   DatasetInput,
   LinkInput,
@@ -17,25 +19,14 @@ import type {
 import { localId, parseGlobalId } from '../ids.js';
 import type { ImportDatasetsPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
-import { SIZE_MB_MAX } from './job-input.js';
 import { actor, done, type ServiceParts } from './parts.js';
-import { FAULTS_MAX } from './submissions.js';
-
-const NAME_CHARS_MAX = 200;
-const REPLICAS_MAX = 1_000;
-const LINKS_MAX = 10_000;
-const MEASUREMENTS_MAX = 1_000;
-const BANDWIDTH_MB_S_MAX = 1e9;
-const RTT_S_MAX = 3_600;
-/** Beyond, next to nothing arrives. */
-const LOSS_MAX = 0.999;
 
 export function createDataService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 
   /** After a change to what schedulers reckon with. */
   function changed<T>(value: T): T {
-    parts.wake(['root']);
+    parts.wake([ROOT]);
     return value;
   }
 
@@ -48,23 +39,18 @@ export function createDataService(parts: ServiceParts) {
     const names = new Set<string>();
     datasets.forEach(({ name, sizeMb, replicas }, index) => {
       const refuse = (field: string, value: unknown, accepted: string): void => {
-        if (errors.length === FAULTS_MAX) return;
-        errors.push({
-          index,
-          field,
-          message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`,
-        });
+        if (errors.length === MAX.faults) return;
+        errors.push({ index, field, message: notAccepted(field, value, accepted) });
       };
-      const wrong = textFault(name, NAME_CHARS_MAX, 1);
+      const wrong = textFault(name, MAX.nameChars, 1);
       if (wrong) refuse('name', name, wrong);
       if (names.has(name)) refuse('name', name, 'each name once');
       names.add(name);
-      if (!(sizeMb >= 0 && sizeMb <= SIZE_MB_MAX)) refuse('sizeMb', sizeMb, `0 to ${SIZE_MB_MAX}`);
-      if (replicas.length > REPLICAS_MAX) refuse('replicas', replicas.length, `up to ${REPLICAS_MAX} sites`);
+      if (!(sizeMb >= 0 && sizeMb <= MAX.sizeMb)) refuse('sizeMb', sizeMb, `0 to ${MAX.sizeMb}`);
+      if (replicas.length > MAX.replicas) refuse('replicas', replicas.length, `up to ${MAX.replicas} sites`);
       for (const site of replicas) {
         const parsed = parseGlobalId(site);
-        if (parsed?.type !== 'site' || !sites.has(parsed.id))
-          refuse('replicas', site, 'the id of a site in service');
+        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('replicas', site, 'the id of a site');
       }
     });
     return errors;
@@ -86,9 +72,9 @@ export function createDataService(parts: ServiceParts) {
     { bandwidthMbPerS, rttS, loss }: Pick<LinkInput, 'bandwidthMbPerS' | 'rttS' | 'loss'>,
     field: (name: string) => string,
   ): Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'> => ({
-    bandwidthMbPerS: positive(field('bandwidthMbPerS'), bandwidthMbPerS, BANDWIDTH_MB_S_MAX),
-    rttS: within(field('rttS'), rttS, 0, RTT_S_MAX),
-    loss: within(field('loss'), loss, 0, LOSS_MAX),
+    bandwidthMbPerS: positive(field('bandwidthMbPerS'), bandwidthMbPerS, MAX.bandwidthMbPerS),
+    rttS: within(field('rttS'), rttS, 0, MAX.rttS),
+    loss: within(field('loss'), loss, 0, MAX.loss),
   });
 
   return {
@@ -103,7 +89,7 @@ export function createDataService(parts: ServiceParts) {
         { name, first, after }: QueryDatasetsArgs,
       ): Promise<Connection<DatasetRow>> {
         const size = pageSize('first', first, limits);
-        const containing = name ? text('name', name, NAME_CHARS_MAX) : null;
+        const containing = name ? text('name', name, MAX.nameChars) : null;
         const behind = after ? (decodeCursor('after', after, 'dataset', ['string'])[0] as string) : '';
         const rows = await queries.datasets(containing, behind, size + 1);
         return connection(rows, size, (one) => encodeCursor('dataset', [one.name]), {
@@ -129,8 +115,8 @@ export function createDataService(parts: ServiceParts) {
 
       async createDataset(viewer: Viewer, input: DatasetInput, requestId: string): Promise<DatasetRow> {
         const dataset = {
-          name: text('name', input.name, NAME_CHARS_MAX, 1),
-          sizeMb: within('sizeMb', input.sizeMb, 0, SIZE_MB_MAX),
+          name: text('name', input.name, MAX.nameChars, 1),
+          sizeMb: within('sizeMb', input.sizeMb, 0, MAX.sizeMb),
           siteIds: siteIds('replicas', input.replicas),
         };
         return changed(done(await directory.createDataset(dataset, actor(viewer, requestId))));
@@ -139,8 +125,8 @@ export function createDataService(parts: ServiceParts) {
         const name = notNull('name', input.name);
         const sizeMb = notNull('sizeMb', input.sizeMb);
         const change = {
-          ...(name === undefined ? {} : { name: text('name', name, NAME_CHARS_MAX, 1) }),
-          ...(sizeMb === undefined ? {} : { sizeMb: within('sizeMb', sizeMb, 0, SIZE_MB_MAX) }),
+          ...(name === undefined ? {} : { name: text('name', name, MAX.nameChars, 1) }),
+          ...(sizeMb === undefined ? {} : { sizeMb: within('sizeMb', sizeMb, 0, MAX.sizeMb) }),
         };
         const id = localId('dataset', input.dataset, 'dataset');
         return changed(done(await directory.updateDataset(id, change, actor(viewer, requestId))));
@@ -164,8 +150,8 @@ export function createDataService(parts: ServiceParts) {
         datasets: readonly DatasetInput[],
         requestId: string,
       ): Promise<ImportDatasetsPayloadModel> {
-        if (datasets.length === 0) throw badInput('datasets', [], `1 to ${DATASETS_IMPORTED_MAX} datasets`);
-        atMost('datasets', datasets, DATASETS_IMPORTED_MAX);
+        if (datasets.length === 0) throw badInput('datasets', [], `1 to ${MAX.datasetsImported} datasets`);
+        atMost('datasets', datasets, MAX.datasetsImported);
         const sites = await inService(replicasOf(datasets));
         const errors = checkImport(datasets, sites);
         if (errors.length > 0) return { created: 0, updated: 0, errors };
@@ -181,19 +167,19 @@ export function createDataService(parts: ServiceParts) {
       },
 
       async setLinks(viewer: Viewer, inputs: readonly LinkInput[], requestId: string): Promise<LinkRow[]> {
-        if (inputs.length === 0) throw badInput('links', [], `1 to ${LINKS_MAX} links`);
-        atMost('links', inputs, LINKS_MAX);
+        if (inputs.length === 0) throw badInput('links', [], `1 to ${MAX.links} links`);
+        atMost('links', inputs, MAX.links);
         const sites = await inService(inputs.flatMap(({ from, to }) => [from, to]));
         const seen = new Set<string>();
         const links = inputs.map((input, index): Link => {
           const field = (name: string): string => `links[${index}].${name}`;
           const end = (name: 'from' | 'to'): number => {
             const id = localId('site', input[name], field(name));
-            if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site in service');
+            if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site');
             return id;
           };
           const [fromSiteId, toSiteId] = [end('from'), end('to')];
-          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'another site than `from`');
+          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'a site other than `from`');
           const way = `${fromSiteId} ${toSiteId}`;
           if (seen.has(way))
             throw badInput(`links[${index}]`, { from: input.from, to: input.to }, 'each link once');
@@ -214,11 +200,11 @@ export function createDataService(parts: ServiceParts) {
       ): Promise<(LinkMeasurementRow | LinkRow | null)[]> {
         const siteId = localId('site', site, 'site');
         ownSite(viewer, siteId);
-        atMost('measurements', inputs, MEASUREMENTS_MAX);
+        atMost('measurements', inputs, MAX.measurements);
         const names = new Set<string>();
         const values = inputs.map((input, index) => {
           const field = (name: string): string => `measurements[${index}].${name}`;
-          text(field('from'), input.from, NAME_CHARS_MAX, 1);
+          text(field('from'), input.from, MAX.nameChars, 1);
           if (names.has(input.from)) throw badInput(field('from'), input.from, 'each site once');
           names.add(input.from);
           return linkValues(input, field);
@@ -250,6 +236,6 @@ function* replicasOf(datasets: readonly DatasetInput[]): Generator<string> {
 
 /** Distinct sites of a list. Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
 function siteIds(field: string, ids: readonly string[]): number[] {
-  atMost(field, ids, REPLICAS_MAX);
+  atMost(field, ids, MAX.replicas);
   return [...new Set(ids.map((id) => localId('site', id, field)))];
 }

@@ -21,7 +21,7 @@ export function createEventsService({ queries, limits }: ServiceParts) {
       if (rows === 'too-old') {
         throw new ApiError(
           'CONFLICT',
-          `after: events behind ${behind} have been removed; ask without \`after\``,
+          `after: events after ${behind} have been removed; query without \`after\``,
         );
       }
       return connection(rows, size, cursorOf, { continued: behind !== '0' });

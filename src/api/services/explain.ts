@@ -1,5 +1,4 @@
 /** Dry runs and explanations: what the schedulers would do, asked of the same functions that do it. */
-
 import {
   type Job as CoreJob,
   type ExplainContext,
@@ -83,7 +82,7 @@ export function createExplainService(parts: ServiceParts) {
     if (isTerminal(row.state) || isLive(row.state)) {
       throw new ApiError(
         'CONFLICT',
-        `${globalId('job', row.id)} is ${row.state}: it has been placed already`,
+        `${globalId('job', row.id)} is ${row.state}: it has already been started or has ended`,
       );
     }
     const { grid, version, explain } = await context();
@@ -95,7 +94,7 @@ export function createExplainService(parts: ServiceParts) {
       );
     }
     if (place.at === 'RUNNING')
-      throw new ApiError('CONFLICT', `${globalId('job', row.id)} has started meanwhile`);
+      throw new ApiError('CONFLICT', `${globalId('job', row.id)} has just been started`);
     // It is in a queue: its place is decided, the ranking is what it would be today.
     const start = await startAt(grid, place.siteId, known, explain);
     return {

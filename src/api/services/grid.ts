@@ -1,8 +1,10 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
+import { ROOT } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, INT_MAX, notNull, plainName, positive, text, within } from '../check.js';
+import { atMost, notNull, plainName, positive, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -24,20 +26,13 @@ import { localId } from '../ids.js';
 import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAll } from './parts.js';
 
-const CPUS_MAX = 1_000_000;
-const SHARES_MAX = 1_000_000;
-const BENCHMARK_MAX = 1e9;
-const PLATFORM_CHARS_MAX = 200;
-const KIND_CHARS_MAX = 200;
-const MACHINE_LICENSES_MAX = 1_000;
-
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 
   /** Wakes whoever may have something new to do after a change at a site; null: a pool of the whole grid. */
   async function wake(siteId: number | null): Promise<void> {
     if (siteId === null) await wakeAll(parts);
-    else parts.wake(['root', siteId]);
+    else parts.wake([ROOT, siteId]);
   }
 
   async function changeSite(
@@ -82,17 +77,17 @@ export function createGridService(parts: ServiceParts) {
       return {
         siteId: localId('site', input.site, field('site')),
         name: plainName(field('name'), input.name),
-        cpus: within(field('cpus'), input.cpus, 1, CPUS_MAX),
-        memoryMb: within(field('memoryMb'), input.memoryMb, 0, INT_MAX),
-        benchmark: positive(field('benchmark'), input.benchmark, BENCHMARK_MAX),
-        os: text(field('os'), input.os, PLATFORM_CHARS_MAX, 1),
-        architecture: text(field('architecture'), input.architecture, PLATFORM_CHARS_MAX, 1),
+        cpus: within(field('cpus'), input.cpus, 1, MAX.machineCpus),
+        memoryMb: within(field('memoryMb'), input.memoryMb, 0, MAX.integer),
+        benchmark: positive(field('benchmark'), input.benchmark, MAX.benchmark),
+        os: text(field('os'), input.os, MAX.nameChars, 1),
+        architecture: text(field('architecture'), input.architecture, MAX.nameChars, 1),
         licenseIds: licenseIds(field('licenses'), input.licenses),
         maxTasks: limitOf(field('maxTasks'), input.maxTasks),
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
-    parts.wake(['root', ...new Set(made.map((machine) => machine.siteId))]);
+    parts.wake([ROOT, ...new Set(made.map((machine) => machine.siteId))]);
     return made;
   }
 
@@ -144,8 +139,8 @@ export function createGridService(parts: ServiceParts) {
     async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
       const site = {
         name: plainName('name', input.name),
-        latitude: degrees('latitude', input.latitude, 90),
-        longitude: degrees('longitude', input.longitude, 180),
+        latitude: degrees('latitude', input.latitude, MAX.latitude),
+        longitude: degrees('longitude', input.longitude, MAX.longitude),
         localPolicy: localPolicy(input.localPolicy),
         maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
       };
@@ -159,8 +154,12 @@ export function createGridService(parts: ServiceParts) {
       const change = {
         ...(name === undefined ? {} : { name: plainName('name', name) }),
         ...(state === undefined ? {} : { state }),
-        ...(input.latitude === undefined ? {} : { latitude: degrees('latitude', input.latitude, 90) }),
-        ...(input.longitude === undefined ? {} : { longitude: degrees('longitude', input.longitude, 180) }),
+        ...(input.latitude === undefined
+          ? {}
+          : { latitude: degrees('latitude', input.latitude, MAX.latitude) }),
+        ...(input.longitude === undefined
+          ? {}
+          : { longitude: degrees('longitude', input.longitude, MAX.longitude) }),
         ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
         ...(input.maxRunningJobs === undefined
           ? {}
@@ -203,15 +202,17 @@ export function createGridService(parts: ServiceParts) {
       const change = {
         ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
         ...(given.state === undefined ? {} : { state: given.state }),
-        ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, CPUS_MAX) }),
-        ...(given.memoryMb === undefined ? {} : { memoryMb: within('memoryMb', given.memoryMb, 0, INT_MAX) }),
+        ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, MAX.machineCpus) }),
+        ...(given.memoryMb === undefined
+          ? {}
+          : { memoryMb: within('memoryMb', given.memoryMb, 0, MAX.integer) }),
         ...(given.benchmark === undefined
           ? {}
-          : { benchmark: positive('benchmark', given.benchmark, BENCHMARK_MAX) }),
-        ...(given.os === undefined ? {} : { os: text('os', given.os, PLATFORM_CHARS_MAX, 1) }),
+          : { benchmark: positive('benchmark', given.benchmark, MAX.benchmark) }),
+        ...(given.os === undefined ? {} : { os: text('os', given.os, MAX.nameChars, 1) }),
         ...(given.architecture === undefined
           ? {}
-          : { architecture: text('architecture', given.architecture, PLATFORM_CHARS_MAX, 1) }),
+          : { architecture: text('architecture', given.architecture, MAX.nameChars, 1) }),
         ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
         ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
       };
@@ -232,8 +233,8 @@ export function createGridService(parts: ServiceParts) {
       requestId: string,
     ): Promise<LicenseRow> {
       const license = {
-        kind: text('kind', input.kind, KIND_CHARS_MAX, 1),
-        copies: within('copies', input.copies, 0, INT_MAX),
+        kind: text('kind', input.kind, MAX.nameChars, 1),
+        copies: within('copies', input.copies, 0, MAX.integer),
         siteId: input.site ? localId('site', input.site, 'site') : null,
       };
       const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
@@ -242,7 +243,7 @@ export function createGridService(parts: ServiceParts) {
     },
     async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
       const licenseId = localId('license', input.license, 'license');
-      const change = { copies: within('copies', input.copies, 0, INT_MAX) };
+      const change = { copies: within('copies', input.copies, 0, MAX.integer) };
       const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
       await wake(license.siteId);
       return license;
@@ -261,13 +262,13 @@ function degrees(field: string, value: number | null | undefined, max: number): 
 }
 
 function licenseIds(field: string, ids: readonly string[]): number[] {
-  atMost(field, ids, MACHINE_LICENSES_MAX);
+  atMost(field, ids, MAX.machineLicenses);
   return [...new Set(ids.map((id) => localId('license', id, field)))];
 }
 
 /** A limit, or none. */
 function limitOf(field: string, value: number | null | undefined): number | null {
-  return value === null || value === undefined ? null : within(field, value, 1, SHARES_MAX);
+  return value === null || value === undefined ? null : within(field, value, 1, MAX.sharing);
 }
 
 function localPolicy(document: unknown): LocalPolicy | null {

@@ -1,6 +1,8 @@
 /** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import { schedulerOf } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { GroupRow } from '../../store/rows.js';
 import type { NewJob } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
@@ -13,18 +15,16 @@ import {
   type ForwardArguments,
   pageSize,
 } from '../connections.js';
-import { ApiError, badInput, notFound, quote } from '../errors.js';
+import { ApiError, badInput, notAccepted, notFound } from '../errors.js';
 import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
+import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
 
-const NAME_CHARS_MAX = 200;
-const VALUE_CHARS_MAX = 128 * 1024;
 /** The job's place in its group; no parameter may be called so. */
 const INDEX = 'index';
 /** Jobs that are made before others get their turn. */
@@ -38,24 +38,30 @@ export function createGroupsService(parts: ServiceParts) {
     input: SubmitJobGroupInput,
   ): Promise<SubmitJobGroupPayloadModel> {
     const name =
-      input.name === null || input.name === undefined ? null : text('name', input.name, NAME_CHARS_MAX, 1);
+      input.name === null || input.name === undefined ? null : text('name', input.name, MAX.nameChars, 1);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const size = sizeOf(input, limits.groupJobsMax);
 
     const errors: SubmitJobGroupPayloadModel['errors'][number][] = [];
     const refuse = (index: number, field: string, value: unknown, accepted: string): void => {
-      if (errors.length === FAULTS_MAX) return;
-      const message = `${field}: ${quote(value)} is not accepted; accepted: ${accepted}`;
-      errors.push({ index, field, code: 'BAD_USER_INPUT', message });
+      if (errors.length === MAX.faults) return;
+      errors.push({ index, field, code: 'BAD_USER_INPUT', message: notAccepted(field, value, accepted) });
     };
     const refused = () => ({ groupId: null, ids: [], repeated: false, errors });
 
     if ((input.template.arrayIndex ?? null) !== null)
-      refuse(0, 'template.arrayIndex', input.template.arrayIndex, 'nothing: it is the place in the group');
+      refuse(
+        0,
+        'template.arrayIndex',
+        input.template.arrayIndex,
+        'no value, because it is set to the index in the group',
+      );
     const maker = makerOf(input.template);
     if (input.parameters) {
       for (const [i, row] of input.parameters.entries()) checkParameters(row, i, maker.names, refuse);
-    } else for (const other of maker.names) refuse(0, 'template', `{${other}}`, 'only {index}, with `count`');
+    } else
+      for (const other of maker.names)
+        refuse(0, 'template', `{${other}}`, 'only {index}, because `count` is given');
     if (errors.length > 0) return refused();
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
@@ -70,12 +76,12 @@ export function createGroupsService(parts: ServiceParts) {
       if (chars > limits.groupCharsMax) {
         throw new ApiError(
           'LIMIT_EXCEEDED',
-          `template: with the parameters of ${index + 1} jobs its texts are longer than all jobs' together may be; accepted: up to ${limits.groupCharsMax} characters`,
+          `template: its jobs would have too many characters in all; accepted: up to ${limits.groupCharsMax} characters`,
           { field: 'template' },
         );
       }
       jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) => {
-        if (errors.length === FAULTS_MAX) return;
+        if (errors.length === MAX.faults) return;
         const { code, field, message } = fault;
         errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
       });
@@ -110,7 +116,7 @@ export function createGroupsService(parts: ServiceParts) {
       const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
       const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
       const { changed, touched } = await store.cancel(selection, now(), cause);
-      if (touched.length > 0) parts.wake(touched.map((site) => site ?? 'root'));
+      if (touched.length > 0) parts.wake(touched.map(schedulerOf));
       if (changed.length > 0 && handlesAll(viewer)) {
         await parts.directory.audit(
           actor(viewer, requestId),
@@ -144,14 +150,14 @@ function sizeOf({ parameters, count }: SubmitJobGroupInput, max: number): number
     throw badInput(
       'parameters',
       parameters ? 'parameters and count' : 'neither parameters nor count',
-      'one of the two',
+      'exactly one of the two',
     );
   const [field, size] = parameters
     ? (['parameters', parameters.length] as const)
     : (['count', count as number] as const);
   if (size < 1) throw badInput(field, size, `1 to ${max} jobs`);
   if (size > max) {
-    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${size} jobs asked for; accepted: up to ${max}`, {
+    throw new ApiError('LIMIT_EXCEEDED', `${field}: ${size} jobs given; accepted: up to ${max}`, {
       field,
     });
   }
@@ -167,14 +173,16 @@ function checkParameters(
 ): void {
   const place = `parameters[${index}]`;
   if (row === null || typeof row !== 'object' || Array.isArray(row)) {
-    refuse(index, place, row, 'an object of texts by name');
+    refuse(index, place, row, 'an object with texts as values');
     return;
   }
   const values = row as Readonly<Record<string, unknown>>;
   for (const name of names) {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     const wrong =
-      typeof value === 'string' ? textFault(value, VALUE_CHARS_MAX) : `a text for {${name}} of the template`;
+      typeof value === 'string'
+        ? textFault(value, MAX.argumentChars)
+        : `a text, because the template uses {${name}}`;
     if (wrong) refuse(index, `${place}.${name}`, value, wrong);
   }
   for (const name of Object.keys(values)) {
@@ -185,8 +193,8 @@ function checkParameters(
       `${place}.${name}`,
       values[name],
       name === INDEX
-        ? 'no `index`: it is the place in the group'
-        : `what the template uses: ${used || 'nothing'}`,
+        ? 'no value for `index`, which is the index in the group'
+        : `only parameters that the template uses: ${used || 'none'}`,
     );
   }
 }

@@ -3,10 +3,11 @@
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
 import type { JobInput as CoreInput } from '../../core/model.js';
+import { MAX } from '../../platform/limits.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
-import { INT_MAX, textFault } from '../check.js';
-import { quote } from '../errors.js';
+import { textFault } from '../check.js';
+import { notAccepted } from '../errors.js';
 import type { ErrorCode, InputDataInput, JobInput } from '../generated/resolvers-types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 
@@ -16,25 +17,9 @@ export interface Fault {
   message: string;
 }
 
-const NAME_CHARS_MAX = 200;
-const PATH_CHARS_MAX = 4_096;
-/** What Linux takes as one argument, and far below what it takes in all. */
-const ARGUMENT_CHARS_MAX = 128 * 1024;
-const ARGUMENTS_MAX = 1_000;
-const VARIABLES_MAX = 500;
-/** Arguments and environment of one job together. */
-const WORDS_CHARS_MAX = 256 * 1024;
-const LICENSES_MAX = 16;
-const INPUTS_MAX = 100;
-const COUNT_MAX = 100_000;
-const BOOST_MAX = 1_000;
-/** About thirty years: longer than any run, and exact to the millisecond when added to any time. */
-const SECONDS_MAX = 1e9;
-export const SIZE_MB_MAX = 1e12;
-const BENCHMARK_MAX = 1e9;
 /** Ids in one look-up. */
 const LOOK_UP_MAX = 10_000;
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
+const VARIABLE_NAME = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX.variableNameChars - 1}}$`);
 
 const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
@@ -94,7 +79,7 @@ export function newJob(
   fault: (fault: Fault) => void,
 ): NewJob {
   const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
-    fault({ field, code, message: `${field}: ${quote(value)} is not accepted; accepted: ${accepted}` });
+    fault({ field, code, message: notAccepted(field, value, accepted) });
   const text = (
     field: string,
     value: string | null | undefined,
@@ -115,7 +100,7 @@ export function newJob(
     return value;
   };
   const size = (field: string, value: number): number => {
-    if (!(value >= 0 && value <= SIZE_MB_MAX)) refuse(field, value, `0 to ${SIZE_MB_MAX}`);
+    if (!(value >= 0 && value <= MAX.sizeMb)) refuse(field, value, `0 to ${MAX.sizeMb}`);
     return value;
   };
   /** Seconds or shares that may be absent. */
@@ -128,11 +113,7 @@ export function newJob(
     const parsed = parseGlobalId(id);
     const known = type === 'dataset' ? places.datasets : places.sites;
     if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
-    refuse(
-      field,
-      id,
-      type === 'dataset' ? 'the id of a dataset that is there' : 'the id of a site in service',
-    );
+    refuse(field, id, type === 'dataset' ? 'the id of a dataset' : 'the id of a site');
     return 0;
   };
   const data = ({ dataset, sizeMb, site }: InputDataInput, field: string): CoreInput => {
@@ -145,81 +126,82 @@ export function newJob(
             siteId: place(`${field}.site`, 'site', site as string),
           };
     }
-    refuse(field, { dataset, sizeMb, site }, '`dataset`, or `sizeMb` and `site`');
+    refuse(field, { dataset, sizeMb, site }, 'either `dataset`, or `sizeMb` and `site`');
     return { datasetId: 0 };
   };
 
-  text('command', input.command, PATH_CHARS_MAX);
-  if (input.arguments.length > ARGUMENTS_MAX)
-    refuse('arguments', input.arguments.length, `up to ${ARGUMENTS_MAX} arguments`);
+  text('command', input.command, MAX.pathChars);
+  if (input.arguments.length > MAX.arguments)
+    refuse('arguments', input.arguments.length, `up to ${MAX.arguments} arguments`);
   let words = 0;
   for (const argument of input.arguments) {
     words += argument.length;
-    text('arguments', argument, ARGUMENT_CHARS_MAX, 0);
+    text('arguments', argument, MAX.argumentChars, 0);
   }
 
   let env = NO_VARIABLES as Record<string, string>;
   if (input.environment.length > 0) {
-    if (input.environment.length > VARIABLES_MAX)
-      refuse('environment', input.environment.length, `up to ${VARIABLES_MAX} variables`);
+    if (input.environment.length > MAX.variables)
+      refuse('environment', input.environment.length, `up to ${MAX.variables} variables`);
     // No prototype: a variable may be called `constructor`, and `__proto__` is a name like any other.
     env = Object.create(null) as Record<string, string>;
     for (const { name, value } of input.environment) {
       words += name.length + value.length;
       if (!VARIABLE_NAME.test(name))
-        refuse('environment.name', name, 'letters, digits and `_`, not beginning with a digit');
+        refuse('environment.name', name, 'letters, digits and `_`, not starting with a digit');
       if (name in env) refuse('environment.name', name, 'each name once');
-      text('environment.value', value, ARGUMENT_CHARS_MAX, 0);
+      text('environment.value', value, MAX.argumentChars, 0);
       env[name] = value;
     }
   }
-  if (words > WORDS_CHARS_MAX) {
-    refuse('arguments', words, `up to ${WORDS_CHARS_MAX} characters of arguments and environment together`);
+  if (words > MAX.wordsChars) {
+    refuse('arguments', words, `up to ${MAX.wordsChars} characters in arguments and environment together`);
   }
 
-  const workingDirectory = text('workingDirectory', input.workingDirectory, PATH_CHARS_MAX);
+  const workingDirectory = text('workingDirectory', input.workingDirectory, MAX.pathChars);
   if (workingDirectory !== null && !/^(\/|[A-Za-z]:[\\/])/.test(workingDirectory)) {
     refuse('workingDirectory', workingDirectory, 'an absolute path');
   }
 
   let licenses: string[] = [];
   if (input.licenses.length > 0) {
-    if (input.licenses.length > LICENSES_MAX)
-      refuse('licenses', input.licenses.length, `up to ${LICENSES_MAX} kinds`);
+    if (input.licenses.length > MAX.jobLicenses)
+      refuse('licenses', input.licenses.length, `up to ${MAX.jobLicenses} kinds`);
     licenses = [...new Set(input.licenses)].sort();
     if (licenses.length !== input.licenses.length) refuse('licenses', input.licenses, 'each kind once');
-    for (const kind of licenses) text('licenses', kind, NAME_CHARS_MAX);
+    for (const kind of licenses) text('licenses', kind, MAX.nameChars);
   }
 
-  if (input.inputs.length > INPUTS_MAX) refuse('inputs', input.inputs.length, `up to ${INPUTS_MAX} inputs`);
+  if (input.inputs.length > MAX.jobInputs)
+    refuse('inputs', input.inputs.length, `up to ${MAX.jobInputs} inputs`);
 
-  whole('boost', input.boost, -BOOST_MAX, BOOST_MAX);
+  whole('boost', input.boost, -MAX.boost, MAX.boost);
   if (input.boost > 0 && !mayRaise)
-    refuse('boost', input.boost, `-${BOOST_MAX} to 0; above 0 needs an operator`, 'FORBIDDEN');
+    refuse('boost', input.boost, `-${MAX.boost} to 0; above 0 only by operators`, 'FORBIDDEN');
   if (input.arrayIndex !== null && input.arrayIndex !== undefined)
-    whole('arrayIndex', input.arrayIndex, 0, INT_MAX);
+    whole('arrayIndex', input.arrayIndex, 0, MAX.integer);
 
   const origin = input.originSite ?? null;
   const limit = input.runTimeLimitS ?? null;
   const simulated = input.simulatedRunS ?? null;
   return {
-    name: text('name', input.name, NAME_CHARS_MAX),
-    application: text('application', input.application, NAME_CHARS_MAX) ?? programName(input.command),
-    groupName: text('groupName', input.groupName, NAME_CHARS_MAX),
+    name: text('name', input.name, MAX.nameChars),
+    application: text('application', input.application, MAX.nameChars) ?? programName(input.command),
+    groupName: text('groupName', input.groupName, MAX.nameChars),
     arrayIndex: input.arrayIndex ?? null,
     command: input.command,
     arguments: input.arguments,
     environment: env,
     workingDirectory,
-    tasks: whole('tasks', input.tasks, 1, COUNT_MAX),
-    cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, COUNT_MAX),
-    memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, INT_MAX),
+    tasks: whole('tasks', input.tasks, 1, MAX.tasks),
+    cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
+    memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, MAX.integer),
     licenses,
-    os: text('os', input.os, NAME_CHARS_MAX),
-    architecture: text('architecture', input.architecture, NAME_CHARS_MAX),
-    estimateS: above0('estimateS', input.estimateS, SECONDS_MAX),
-    benchmark: above0('benchmark', input.benchmark, BENCHMARK_MAX),
-    runTimeLimitS: limit === null ? null : above0('runTimeLimitS', limit, SECONDS_MAX),
+    os: text('os', input.os, MAX.nameChars),
+    architecture: text('architecture', input.architecture, MAX.nameChars),
+    estimateS: above0('estimateS', input.estimateS, MAX.seconds),
+    benchmark: above0('benchmark', input.benchmark, MAX.benchmark),
+    runTimeLimitS: limit === null ? null : above0('runTimeLimitS', limit, MAX.seconds),
     deadline: input.deadline ? input.deadline.getTime() / 1000 : null,
     sandboxMb: size('sandboxMb', input.sandboxMb),
     outputMb: size('outputMb', input.outputMb),
@@ -227,8 +209,8 @@ export function newJob(
     originSiteId: origin === null ? null : place('originSite', 'site', origin),
     computationShare: amount('computationShare', input.computationShare, 1),
     restartable: input.restartable,
-    simulatedRunS: simulated === null ? null : above0('simulatedRunS', simulated, SECONDS_MAX),
-    simulatedIoS: amount('simulatedIoS', input.simulatedIoS, SECONDS_MAX),
+    simulatedRunS: simulated === null ? null : above0('simulatedRunS', simulated, MAX.seconds),
+    simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     boost: input.boost,
     held: input.held,
   };
@@ -237,5 +219,5 @@ export function newJob(
 /** The last component of a path, cut to the length of a name. */
 function programName(command: string): string {
   const last = command.slice(Math.max(command.lastIndexOf('/'), command.lastIndexOf('\\')) + 1);
-  return (last || command).slice(0, NAME_CHARS_MAX);
+  return (last || command).slice(0, MAX.nameChars);
 }

@@ -1,10 +1,12 @@
 /** Jobs: submitting them, acting on them, reading them. Users see and touch their own only. */
 import { createHash } from 'node:crypto';
+import { schedulerOf } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { JobPage, JobFilter as StoredFilter } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
-import { atMost, text, within } from '../check.js';
+import { atMost, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -24,27 +26,17 @@ import type {
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { jobFilter } from './job-filter.js';
 import { type Fault, newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
-import { checkedKey, FAULTS_MAX, isKnown, submitted } from './submissions.js';
-
-const BOOST_MAX = 1_000;
-/** Ids in a filter. */
-const FILTER_IDS_MAX = 1_000;
-const COUNT_MAX = 100_000;
-const NAME_CHARS_MAX = 200;
+import { checkedKey, isKnown, submitted } from './submissions.js';
 
 export function createJobsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
 
   async function submitJobs(viewer: Viewer, input: SubmitJobsInput): Promise<SubmitJobsPayloadModel> {
     if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
-    if (input.jobs.length > limits.jobsMax) {
-      throw new ApiError(
-        'LIMIT_EXCEEDED',
-        `jobs: ${input.jobs.length} given; accepted: up to ${limits.jobsMax}`,
-      );
-    }
+    atMost('jobs', input.jobs, limits.jobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries, isRetry) };
@@ -52,7 +44,7 @@ export function createJobsService(parts: ServiceParts) {
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;
     const fault = (one: Fault): void => {
-      if (errors.length < FAULTS_MAX) errors.push({ index, ...one });
+      if (errors.length < MAX.faults) errors.push({ index, ...one });
     };
     for (const job of input.jobs) {
       jobs[index] = newJob(job, context, fault);
@@ -75,17 +67,12 @@ export function createJobsService(parts: ServiceParts) {
   function select(viewer: Viewer, { ids, filter }: JobSelection): StoreSelection {
     const base = { ownedBy: ownerOnly(viewer), limit: limits.jobsMax };
     if ((ids ?? null) !== null && (filter ?? null) !== null)
-      throw badInput('selection', 'ids and filter', 'one of the two');
+      throw badInput('selection', 'ids and filter', 'exactly one of the two');
     if (ids) {
-      if (ids.length > limits.jobsMax) {
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `selection.ids: ${ids.length} given; accepted: up to ${limits.jobsMax}`,
-        );
-      }
+      atMost('selection.ids', ids, limits.jobsMax);
       return { ...base, ids: [...new Set(ids.map((id) => localId('job', id, 'selection.ids')))] };
     }
-    if (!filter) throw badInput('selection', 'neither ids nor filter', 'one of the two');
+    if (!filter) throw badInput('selection', 'neither ids nor filter', 'exactly one of the two');
     return { ...base, filter: selectionFilter(filter) };
   }
 
@@ -101,10 +88,10 @@ export function createJobsService(parts: ServiceParts) {
     if (outcome.tooMany) {
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `selection.filter: more jobs match than one action may touch; accepted: up to ${limits.jobsMax}; nothing was done`,
+        `selection.filter: too many jobs match; accepted: up to ${limits.jobsMax}; no job was changed`,
       );
     }
-    if (outcome.touched.length > 0) parts.wake(outcome.touched.map((site) => site ?? 'root'));
+    if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
     const ids = outcome.changed;
     if (ids.length > 0 && handlesAll(viewer)) {
       const target = ids.length === 1 ? globalId('job', ids[0] as number) : 'jobs';
@@ -132,7 +119,7 @@ export function createJobsService(parts: ServiceParts) {
   ): Promise<Connection<JobRow>> {
     const backward = (last ?? null) !== null || (before ?? null) !== null;
     if (backward && ((first ?? null) !== null || (after ?? null) !== null)) {
-      throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+      throw badInput('last', last ?? before, 'either `first` with `after`, or `last` with `before`');
     }
     const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
     const order = ORDERS[orderBy?.field ?? 'SUBMITTED_AT'];
@@ -162,32 +149,9 @@ export function createJobsService(parts: ServiceParts) {
   /** Null: nothing can match. Cursors and ids of others' jobs are harmless: the owner is always a condition too. */
   function storedFilter(viewer: Viewer, filter: JobFilter | null): StoredFilter | null {
     const owner = ownerOnly(viewer);
-    const user = filter?.user ? localId('user', filter.user, 'filter.user') : null;
-    if (owner !== null && user !== null && user !== owner) return null;
-    const userId = owner ?? user;
-    return {
-      ...(userId === null ? {} : { userId }),
-      ...(filter?.ids
-        ? {
-            ids: atMost('filter.ids', filter.ids, FILTER_IDS_MAX).map((id) =>
-              localId('job', id, 'filter.ids'),
-            ),
-          }
-        : {}),
-      ...(filter?.states ? { states: [...new Set(filter.states)] } : {}),
-      ...(filter?.site ? { siteId: localId('site', filter.site, 'filter.site') } : {}),
-      ...(typeof filter?.application === 'string'
-        ? { application: text('filter.application', filter.application, NAME_CHARS_MAX) }
-        : {}),
-      ...(typeof filter?.groupName === 'string'
-        ? { groupName: text('filter.groupName', filter.groupName, NAME_CHARS_MAX) }
-        : {}),
-      ...(filter?.group ? { groupId: localId('group', filter.group, 'filter.group') } : {}),
-      ...(filter?.submittedAfter ? { submittedFrom: seconds(filter.submittedAfter) } : {}),
-      ...(filter?.submittedBefore ? { submittedBefore: seconds(filter.submittedBefore) } : {}),
-      ...(filter?.endedAfter ? { endedFrom: seconds(filter.endedAfter) } : {}),
-      ...(filter?.endedBefore ? { endedBefore: seconds(filter.endedBefore) } : {}),
-    };
+    const stored = jobFilter('filter', filter);
+    if (owner === null) return stored;
+    return stored.userId !== undefined && stored.userId !== owner ? null : { ...stored, userId: owner };
   }
 
   /** A job that the viewer may see. Throws NOT_FOUND. */
@@ -221,9 +185,12 @@ export function createJobsService(parts: ServiceParts) {
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('releaseJobs', viewer, requestId, selection, (selected) => store.release(selected)),
       reprioritizeJobs(viewer: Viewer, selection: JobSelection, boost: number, requestId: string) {
-        within('boost', boost, -BOOST_MAX, BOOST_MAX);
+        within('boost', boost, -MAX.boost, MAX.boost);
         if (boost > 0 && !handlesAll(viewer)) {
-          throw new ApiError('FORBIDDEN', `boost: ${boost} needs an operator; accepted: -${BOOST_MAX} to 0`);
+          throw new ApiError(
+            'FORBIDDEN',
+            `boost: only operators can set ${boost}; accepted: -${MAX.boost} to 0`,
+          );
         }
         return act('reprioritizeJobs', viewer, requestId, selection, (selected) =>
           store.reprioritize(selected, boost),
@@ -233,7 +200,7 @@ export function createJobsService(parts: ServiceParts) {
       jobs,
       async jobCount(viewer: Viewer, filter: JobFilter | null): Promise<number> {
         const stored = storedFilter(viewer, filter);
-        return stored === null ? 0 : queries.jobCount(stored, COUNT_MAX);
+        return stored === null ? 0 : queries.jobCount(stored, MAX.jobCount);
       },
       async job(viewer: Viewer, id: string): Promise<JobRow | null> {
         const [found] = await queries.jobsByIds([localId('job', id, 'id')]);
@@ -248,7 +215,7 @@ export function createJobsService(parts: ServiceParts) {
         if (!handlesAll(viewer))
           throw new ApiError(
             'FORBIDDEN',
-            'decisions: name one of your own jobs; all of them need an operator',
+            'decisions: give one of your own jobs; only operators can list decisions about all jobs',
           );
         const size = pageSize('first', page.first, limits);
         const before = page.after
@@ -273,8 +240,8 @@ export function createJobsService(parts: ServiceParts) {
 
 /** Why jobs that were named stayed as they were. */
 const CANNOT = {
-  cancelJobs: 'it has ended, or is being cancelled already',
-  holdJobs: 'only jobs that wait can be held',
+  cancelJobs: 'it has ended or is already being cancelled',
+  holdJobs: 'only pending jobs can be held',
   releaseJobs: 'only held jobs can be released',
   reprioritizeJobs: 'it has ended',
 } as const;
@@ -283,7 +250,6 @@ const ORDERS = { SUBMITTED_AT: 'SUBMITTED', ENDED_AT: 'ENDED', DEADLINE: 'DEADLI
 /** What each order compares beside the id. */
 const KEYS = { SUBMITTED: 'id', ENDED: 'endedAt', DEADLINE: 'deadline' } as const;
 
-const seconds = (date: Date): number => date.getTime() / 1000;
 const decisionCursor = (decision: DecisionRow): string => encodeCursor('decision', [decision.id]);
 
 /** What authorization, the cursor and the resolvers' shortcuts need is always read. */
@@ -303,20 +269,9 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'states, site, user, application, groupName and group; or `ids` beside the filter',
+        'only states, site, user, application, groupName and group; or `ids` instead of the filter',
       );
     }
   }
-  return {
-    ...(filter.states ? { states: [...filter.states] } : {}),
-    ...(filter.site ? { siteId: localId('site', filter.site, 'selection.filter.site') } : {}),
-    ...(filter.user ? { userId: localId('user', filter.user, 'selection.filter.user') } : {}),
-    ...(filter.application
-      ? { application: text('selection.filter.application', filter.application, NAME_CHARS_MAX) }
-      : {}),
-    ...(filter.groupName
-      ? { groupName: text('selection.filter.groupName', filter.groupName, NAME_CHARS_MAX) }
-      : {}),
-    ...(filter.group ? { groupId: localId('group', filter.group, 'selection.filter.group') } : {}),
-  };
+  return jobFilter('selection.filter', filter) as NonNullable<StoreSelection['filter']>;
 }

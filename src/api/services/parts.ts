@@ -1,15 +1,16 @@
 /** What services are made of, and what they share. */
+import { ROOT, type Scheduler } from '../../core/scheduler.js';
+import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { EventFeed } from '../../store/feed.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
-import type { ApiLimits } from '../config.js';
 import { ApiError } from '../errors.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
-export type Wake = (schedulers: readonly ('root' | number)[]) => void;
+export type Wake = (schedulers: readonly Scheduler[]) => void;
 
 export interface ServiceParts {
   store: Store;
@@ -19,7 +20,7 @@ export interface ServiceParts {
   /** For dry runs and explanations only: keeping it in step costs work. */
   mirror: Mirror;
   wake: Wake;
-  limits: ApiLimits;
+  limits: Limits;
   /** Epoch seconds. */
   now(): number;
   /** Keys may have lost their power: ask again before trusting one. */
@@ -29,7 +30,7 @@ export interface ServiceParts {
 /** Wakes the root and every site: something changed for all. */
 export async function wakeAll(parts: Pick<ServiceParts, 'queries' | 'wake'>): Promise<void> {
   const sites = await parts.queries.sites('', SITES_MAX);
-  parts.wake(['root', ...sites.map((site) => site.id)]);
+  parts.wake([ROOT, ...sites.map((site) => site.id)]);
 }
 
 /** More sites than anybody has; the slow timer wakes the rest. */

@@ -1,7 +1,9 @@
 /** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
+import { ROOT } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { INT_MAX, notNull, plainName, positive, reason, text, within } from '../check.js';
+import { notNull, plainName, positive, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -20,10 +22,6 @@ import type {
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts } from './parts.js';
-
-const KEY_NAME_CHARS_MAX = 200;
-const SHARE_MAX = 1e6;
-const PERIOD_SECONDS_MAX = 366 * 86_400;
 
 export function createPeopleService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
@@ -61,7 +59,7 @@ export function createPeopleService(parts: ServiceParts) {
           name: plainName('name', input.name),
           class: input.class,
           role: input.role,
-          quotaShare: positive('quotaShare', input.quotaShare, SHARE_MAX),
+          quotaShare: positive('quotaShare', input.quotaShare, MAX.quotaShare),
         };
         return done(await directory.registerUser(made, actor(viewer, requestId)));
       },
@@ -78,7 +76,7 @@ export function createPeopleService(parts: ServiceParts) {
         };
         const changed = done(await directory.updateUser(userId, change, actor(viewer, requestId)));
         parts.keysChanged();
-        parts.wake(['root']);
+        parts.wake([ROOT]);
         return changed;
       },
 
@@ -87,30 +85,30 @@ export function createPeopleService(parts: ServiceParts) {
         const share = notNull('quotaShare', input.quotaShare);
         const submission = submissionQuota(input);
         const quota = {
-          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, SHARE_MAX) }),
+          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, MAX.quotaShare) }),
           ...(submission === undefined ? {} : { submission }),
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
         const changed = done(await directory.setQuota(userId, quota, by));
-        parts.wake(['root']);
+        parts.wake([ROOT]);
         return changed;
       },
 
       async createApiKey(viewer: Viewer, input: CreateApiKeyInput, requestId: string) {
         const userId = input.user ? localId('user', input.user, 'user') : viewer.userId;
         if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
-          throw new ApiError('FORBIDDEN', "createApiKey: another user's key needs an ADMIN");
+          throw new ApiError('FORBIDDEN', 'createApiKey: only an ADMIN can create keys for other users');
         }
         const owner = await user(userId, input.user ?? 'viewer');
         const siteId = input.site ? localId('site', input.site, 'site') : null;
         if (owner.role === 'AGENT' && siteId === null)
-          throw badInput('site', null, "an AGENT's key is for one site: name it");
+          throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
-          throw badInput('site', input.site, 'nothing: only keys of AGENTs are for one site');
+          throw badInput('site', input.site, 'no site, because the user is not an AGENT');
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
         if (expiresAt !== null && expiresAt <= now())
-          throw badInput('expiresAt', input.expiresAt, 'a time to come');
-        const key = { userId, name: text('name', input.name, KEY_NAME_CHARS_MAX, 1), siteId, expiresAt };
+          throw badInput('expiresAt', input.expiresAt, 'a time in the future');
+        const key = { userId, name: text('name', input.name, MAX.nameChars, 1), siteId, expiresAt };
         return done(await directory.createApiKey(key, actor(viewer, requestId)));
       },
 
@@ -127,7 +125,7 @@ export function createPeopleService(parts: ServiceParts) {
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
     checkKeysOf(viewer: Viewer, userId: number): void {
       if (userId === viewer.userId || viewer.role === 'ADMIN') return;
-      throw new ApiError('FORBIDDEN', "another user's keys need an ADMIN");
+      throw new ApiError('FORBIDDEN', 'only an ADMIN can see or change the keys of other users');
     },
   };
 }
@@ -137,11 +135,12 @@ function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number
   const { submissionLimit: limit, submissionPeriodS: periodS } = input;
   if (limit === undefined && (periodS ?? null) === null) return undefined;
   if (limit === null) return null;
-  if (limit === undefined) throw badInput('submissionLimit', limit, 'a limit, with a period');
+  if (limit === undefined)
+    throw badInput('submissionLimit', limit, 'a number of jobs, because `submissionPeriodS` is given');
   if (periodS === null || periodS === undefined)
-    throw badInput('submissionPeriodS', periodS, 'a period, with a limit');
+    throw badInput('submissionPeriodS', periodS, 'a number of seconds, because `submissionLimit` is given');
   return {
-    limit: within('submissionLimit', limit, 0, INT_MAX),
-    periodS: within('submissionPeriodS', periodS, 1, PERIOD_SECONDS_MAX),
+    limit: within('submissionLimit', limit, 0, MAX.integer),
+    periodS: within('submissionPeriodS', periodS, 1, MAX.quotaPeriodS),
   };
 }

@@ -1,8 +1,9 @@
 /** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
 import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
+import { MAX } from '../../platform/limits.js';
 import type { PolicyRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { INT_MAX, reason, within } from '../check.js';
+import { reason, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -43,7 +44,7 @@ export function createPolicyService(parts: ServiceParts) {
   ): Promise<PolicyRow> {
     const policy = {
       document: checked(document),
-      expectedVersion: within('expectedVersion', expectedVersion, 1, INT_MAX),
+      expectedVersion: within('expectedVersion', expectedVersion, 1, MAX.integer),
       reason: reason(why),
       revertsTo,
     };
@@ -69,7 +70,7 @@ export function createPolicyService(parts: ServiceParts) {
       if (!input.dispatch && !input.local)
         throw badInput('dispatch', null, 'weights for `dispatch`, for `local`, or for both');
       // Of the version that the weights are meant for; if it is not in force any more, adding the new one says so.
-      const { document } = await version(within('expectedVersion', input.expectedVersion, 1, INT_MAX));
+      const { document } = await version(within('expectedVersion', input.expectedVersion, 1, MAX.integer));
       const changed = withWeights(withWeights(document, 'dispatch', input.dispatch), 'local', input.local);
       return put(viewer, 'setWeights', changed, input, requestId);
     },
@@ -78,7 +79,7 @@ export function createPolicyService(parts: ServiceParts) {
       put(viewer, 'updatePolicy', input.document, input, requestId),
 
     async revertPolicy(viewer: Viewer, input: RevertInput, requestId: string): Promise<PolicyRow> {
-      const earlier = await version(within('version', input.version, 1, INT_MAX));
+      const earlier = await version(within('version', input.version, 1, MAX.integer));
       return put(viewer, 'revertPolicy', earlier.document, input, requestId, earlier.version);
     },
   });
@@ -107,10 +108,10 @@ function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unk
     throw badInput(
       part,
       weights,
-      `nothing: the ${part} policy in force, ${JSON.stringify(whole[part]?.kind)}, has no weights`,
+      `no weights, because the ${part} policy in force (${JSON.stringify(whole[part]?.kind)}) has none`,
     );
   }
-  if (!isObject(weights)) throw badInput(part, weights, 'an object of weights by name');
+  if (!isObject(weights)) throw badInput(part, weights, 'an object with numbers by weight name');
   return { ...whole, [part]: { ...whole[part], weights: merged(known, weights) } };
 }
 

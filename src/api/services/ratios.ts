@@ -6,6 +6,7 @@
  * once.
  */
 import type { JobRatio } from '../../core/index.js';
+import { MAX } from '../../platform/limits.js';
 import type { RatioPointRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
@@ -14,12 +15,10 @@ import { badInput } from '../errors.js';
 import type { JobRatioHistoryArgs } from '../generated/resolvers-types.js';
 import { createLoaders } from '../loaders.js';
 import type { JobRatioModel, JobRatioUpdateModel } from '../models.js';
+import { subscription } from '../subscriptions/loop.js';
 import { type Behind, POINTS_MAX, RecentPoints } from '../subscriptions/recent-points.js';
-import { pulled } from '../subscriptions/streams.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
-
-const NAME_CHARS_MAX = 200;
 
 /** What a look behind a cursor finds. */
 interface Look extends Behind {
@@ -42,7 +41,7 @@ export function createRatiosService(parts: ServiceParts) {
   }
 
   async function jobRatio(viewer: Viewer, application: string): Promise<JobRatioModel> {
-    text('application', application, NAME_CHARS_MAX, 1);
+    text('application', application, MAX.nameChars, 1);
     const { cursor, ratio } = await queries.ratio(application);
     if (ratio === null) {
       return {
@@ -64,18 +63,19 @@ export function createRatiosService(parts: ServiceParts) {
     };
   }
 
+  /** Points behind one, from the database. */
   async function look(application: string | null, after: number): Promise<Look> {
     const loaders = newLoaders();
     const latest = await queries.latestRatioPoint();
-    const found = await queries.ratioPointsSince(application, after, POINTS_MAX);
-    if (found === 'too-old') return { points: [], upTo: latest, more: false, tooOld: true, loaders };
-    const more = found.length === POINTS_MAX;
-    const last = found.at(-1)?.id ?? after;
-    return { points: found, upTo: more ? last : Math.max(last, latest), more, tooOld: false, loaders };
+    const points = await queries.ratioPointsSince(application, after, POINTS_MAX);
+    if (points === 'too-old') return { points: [], upTo: latest, more: false, tooOld: true, loaders };
+    const more = points.length === POINTS_MAX;
+    const last = points.at(-1)?.id ?? after;
+    return { points, upTo: more ? last : Math.max(last, latest), more, tooOld: false, loaders };
   }
 
-  /** What a subscriber that hears of the end of runs has not been told yet. */
-  async function lookAgain(application: string | null, after: number): Promise<Look> {
+  /** The same for a subscriber that was up to date: what is new has mostly been read for all of them. */
+  async function lookNear(application: string | null, after: number): Promise<Look> {
     const near = await recent.behind(after);
     if (near === null) return look(application, after);
     const { points, upTo, loaders } = near;
@@ -88,7 +88,8 @@ export function createRatiosService(parts: ServiceParts) {
     const latest = await queries.latestRatioPoint();
     const cursor = eventCursor('after', after);
     if (cursor === null) return latest;
-    if (Number(cursor) > latest) throw badInput('after', cursor, 'a cursor of a job ratio, point or update');
+    if (Number(cursor) > latest)
+      throw badInput('after', cursor, 'a cursor from `jobRatio`, its history or `jobRatioUpdated`');
     return Number(cursor);
   }
 
@@ -97,16 +98,11 @@ export function createRatiosService(parts: ServiceParts) {
       jobRatio,
 
       async jobRatioUpdated(viewer: Viewer, application: string | null, after: string | null) {
-        if (application !== null) text('application', application, NAME_CHARS_MAX, 1);
+        if (application !== null) text('application', application, MAX.nameChars, 1);
         // Of all applications, users hear of their own runs only.
         const owner = application === null ? ownerOnly(viewer) : null;
-        const stop = new AbortController();
-        // Followed from before the first look, so that nothing is missed in between.
-        let news = feed.follow(feed.cursor, stop.signal);
         let at = await begin(after);
-        let found: Look | null = await look(application, at);
-        let ready = await visible(found);
-        let next = 0;
+        let upToDate = false;
 
         async function visible({ points, loaders }: Look): Promise<readonly RatioPointRow[]> {
           if (owner === null) return points;
@@ -115,41 +111,18 @@ export function createRatiosService(parts: ServiceParts) {
           return points.filter((point) => own.has(point.jobId));
         }
 
-        /** Waits until runs have ended that the next look may find. False: the subscription has ended. */
-        async function runsEnded(): Promise<boolean> {
-          for (;;) {
-            const { value: batch, done } = await news.next();
-            if (done || !batch) return false;
-            if (!batch.resync && !batch.events.some((event) => event.toState === 'COMPLETED')) continue;
-            if (batch.cursor !== feed.cursor) {
-              // One look finds what all the batches in between would tell of.
-              void news.return();
-              news = feed.follow(feed.cursor, stop.signal);
-            }
-            return true;
-          }
-        }
-
-        return pulled<JobRatioUpdateModel>(
-          async () => {
-            for (;;) {
-              const point = ready[next++];
-              if (point && found) return { cursor: String(point.id), point, loaders: found.loaders };
-              if (found !== null) {
-                const { tooOld, more, upTo } = found;
-                at = upTo;
-                found = more ? await look(application, at) : null;
-                if (tooOld) return { cursor: String(at), point: null, loaders: null };
-              } else {
-                if (!(await runsEnded())) return null;
-                found = await lookAgain(application, at);
-              }
-              ready = found === null ? [] : await visible(found);
-              next = 0;
-            }
+        return subscription<JobRatioUpdateModel>(feed, limits.subscriberBuffer, {
+          async read() {
+            const found = await (upToDate ? lookNear : look)(application, at);
+            const { upTo, more, tooOld, loaders } = found;
+            at = upTo;
+            upToDate ||= !more;
+            if (tooOld) return { updates: [{ cursor: String(at), point: null, loaders: null }], more };
+            const points = await visible(found);
+            return { updates: points.map((point) => ({ cursor: String(point.id), point, loaders })), more };
           },
-          () => stop.abort(),
-        );
+          concerns: (batch) => batch.events.some((event) => event.toState === 'COMPLETED'),
+        });
       },
     }),
 
@@ -160,7 +133,7 @@ export function createRatiosService(parts: ServiceParts) {
     ): Promise<Connection<RatioPointRow>> {
       const backward = (last ?? null) !== null || (before ?? null) !== null;
       if (backward && ((first ?? null) !== null || (after ?? null) !== null))
-        throw badInput('last', last ?? before, '`first` with `after`, or `last` with `before`');
+        throw badInput('last', last ?? before, 'either `first` with `after`, or `last` with `before`');
       const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
       const cursor = backward ? eventCursor('before', before) : eventCursor('after', after);
       const from = cursor === null ? null : Number(cursor);

@@ -1,6 +1,6 @@
 /** What-ifs: a policy tried on a window of the service's own jobs. A worker computes them; here they are asked for and read. */
+import { MAX } from '../../platform/limits.js';
 import type { SimulationRow } from '../../store/rows.js';
-import { SIMULATED_JOBS_MAX } from '../../store/simulations.js';
 import type { Viewer } from '../auth.js';
 import { reason } from '../check.js';
 import {
@@ -17,9 +17,6 @@ import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts } from './parts.js';
 import { checked } from './policy.js';
-
-/** Of one user's simulations, those that have not ended. */
-const OPEN_MAX = 5;
 
 export function createSimulationsService({ directory, queries, limits, now }: ServiceParts) {
   return guarded({
@@ -47,17 +44,17 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
       const why = input.reason === null || input.reason === undefined ? null : reason(input.reason);
       // Said at once; the worker counts again.
       const window = { submittedFrom: from, submittedBefore: to };
-      const jobs = await queries.jobCount(window, SIMULATED_JOBS_MAX + 1);
-      if (jobs === 0) throw badInput('from', input.from, 'a window in which jobs were submitted');
-      if (jobs > SIMULATED_JOBS_MAX) {
+      const jobs = await queries.jobCount(window, MAX.simulatedJobs + 1);
+      if (jobs === 0) throw badInput('from', input.from, 'a time window with submitted jobs');
+      if (jobs > MAX.simulatedJobs) {
         throw new ApiError(
           'LIMIT_EXCEEDED',
-          `from, to: more than ${SIMULATED_JOBS_MAX} jobs were submitted then; accepted: a shorter window`,
+          `from, to: more than ${MAX.simulatedJobs} jobs were submitted in this time window; accepted: a shorter one`,
           { field: 'to' },
         );
       }
       const asked = { userId: viewer.userId, candidate, from, to, reason: why, now: now() };
-      return done(await directory.addSimulation(asked, OPEN_MAX, actor(viewer, requestId)));
+      return done(await directory.addSimulation(asked, MAX.openSimulations, actor(viewer, requestId)));
     },
 
     async cancelSimulation(viewer: Viewer, simulation: string, requestId: string): Promise<SimulationRow> {

@@ -1,16 +1,14 @@
 /** What submissions have in common, be it of jobs one by one or of a bulk group. */
+import { ROOT } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
 import type { Submission, SubmitResult } from '../../store/store.js';
 import { text } from '../check.js';
 import { ApiError } from '../errors.js';
 import type { ServiceParts } from './parts.js';
 
-/** Faults of a submission that are reported; the first ones say what is wrong. */
-export const FAULTS_MAX = 1_000;
-const KEY_CHARS_MAX = 200;
-
 /** An idempotency key as a client gave it. Throws BAD_USER_INPUT. */
 export function checkedKey(key: string | null | undefined): string | null {
-  return key === null || key === undefined ? null : text('idempotencyKey', key, KEY_CHARS_MAX, 1);
+  return key === null || key === undefined ? null : text('idempotencyKey', key, MAX.nameChars, 1);
 }
 
 /** Whether a submission with this key was accepted before: this one is a retry, or refused for what it differs in. */
@@ -30,24 +28,24 @@ export async function submitted(
   const result = await store.submit(submission);
   switch (result.kind) {
     case 'accepted':
-      if (!result.repeated) wake(['root']);
+      if (!result.repeated) wake([ROOT]);
       return result;
     case 'key-reused':
       throw new ApiError(
         'IDEMPOTENCY_KEY_REUSED',
-        `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} was used before with other jobs`,
+        `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
       );
     case 'full':
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `the service holds ${result.live} jobs; accepted: up to ${result.limit}`,
+        `the service already has ${result.live} jobs that have not ended; accepted: up to ${result.limit}`,
       );
     case 'quota': {
       const { limit, periodS, used, asked, freesAt } = result;
       const when = freesAt === null ? null : new Date(freesAt * 1000).toISOString();
       throw new ApiError(
         'QUOTA_EXCEEDED',
-        `${asked} jobs asked for, ${used} of ${limit} used within ${periodS} s; ${when ? `admitted from ${when}` : 'never admitted at once'}`,
+        `submission quota exceeded: ${asked} jobs submitted, ${used} of ${limit} already used within ${periodS} s; ${when ? `they will be accepted from ${when}` : 'split them into smaller submissions'}`,
         { limit, periodS: periodS, used, asked, freesAt: when },
       );
     }

@@ -10,8 +10,8 @@ import { failure, POLICY_HELP, type WorkloadFlags, workloadOf, workloadOptions }
 
 export function addCompare(program: Command): void {
   const command = workloadOptions(
-    addCommand(program, 'compare', 'run a trace through several policies and put the figures side by side'),
-  ).option('--policy <names>', `policies, repeated or with commas; each ${POLICY_HELP}`, collect);
+    addCommand(program, 'compare', 'simulate several policies on a trace and compare their results'),
+  ).option('--policy <names>', `policies, separated by commas or repeated; each ${POLICY_HELP}`, collect);
   command.addHelpText(
     'after',
     '\nExample: switchyard compare --trace KTH-SP2.swf.gz --processors 100 --policy fcfs,easy,easy-sjbf,conservative',
@@ -19,7 +19,7 @@ export function addCompare(program: Command): void {
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
     const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
     const runs = await Promise.all(policies.map((policy) => workloadOf(flags, policy)));
-    const plots = plotsOf(flags, policies);
+    const plots = await plotsOf(flags, policies);
     let bar: Progress | undefined;
     let recorded: Recorded[];
     try {

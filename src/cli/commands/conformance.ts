@@ -1,15 +1,14 @@
 /** `switchyard conformance`: runs cases `{rule, input, expected}` through the core. */
 import type { Command } from 'commander';
 import { runVectors } from '../../core/conformance.js';
-import { addCommand, print, printJson, wantsJson } from '../command.js';
+import { addCommand, print, printJson, readJson, wantsJson } from '../command.js';
 import { CliError, ExitCode } from '../errors.js';
-import { readJson } from './grid.js';
 
 export function addConformance(program: Command): void {
   const command = addCommand(
     program,
     'conformance <file>',
-    'run a JSON file of cases {rule, input, expected} through the core',
+    'check the schedulers against a JSON file of cases {rule, input, expected}',
   );
   command.action(async (file: string) => {
     const vectors = await readJson('conformance', file);

@@ -1,13 +1,12 @@
 /** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
-import { addCommand, collect, findDataset, findSite, type Named } from '../command.js';
+import type { Client } from '../../client/index.js';
+import { addCommand, collect, findDataset, findSite, type Named, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
-import { readJson, show } from './grid.js';
 
 interface Dataset extends Named {
   sizeMb: number;
@@ -46,17 +45,17 @@ export function addData(program: Command): void {
 }
 
 function addDatasets(program: Command): void {
-  const list = addCommand(program, 'data', 'list the datasets, or change them').option(
+  const list = addCommand(program, 'data', 'list or change datasets').option(
     '--name <text>',
-    'only those whose names contain this',
+    'only datasets whose names contain this text',
   );
   list.action(async ({ name }: { name?: string }) => {
     show(list, await connect().all<Dataset>(documents.DATASETS, 'datasets', { name }), datasetTable);
   });
 
-  const add = addCommand(list, 'add <name>', 'make a dataset known (OPERATOR)')
+  const add = addCommand(list, 'add <name>', 'register a dataset (OPERATOR)')
     .requiredOption('--size-mb <mb>', 'size, MB')
-    .option('--replica <site>', 'a site with a copy; may be repeated', collect);
+    .option('--replica <site>', 'a site that has a replica; may be repeated', collect);
   add.action(async (name: string, options: { sizeMb: string; replica?: string[] }) => {
     const client = connect();
     const input = {
@@ -68,11 +67,11 @@ function addDatasets(program: Command): void {
     show(add, data.createDataset, (one) => datasetTable([one]));
   });
 
-  const set = addCommand(list, 'set <dataset>', 'change a dataset, and say where it has copies (OPERATOR)')
+  const set = addCommand(list, 'set <dataset>', 'change a dataset and its replicas (OPERATOR)')
     .option('--name <name>', 'new name')
     .option('--size-mb <mb>', 'new size, MB')
-    .option('--add <site>', 'a site that has a copy now; may be repeated', collect)
-    .option('--remove <site>', 'a site that has none any more; may be repeated', collect);
+    .option('--add <site>', 'a site that now has a replica; may be repeated', collect)
+    .option('--remove <site>', 'a site that no longer has a replica; may be repeated', collect);
   set.action(
     async (
       nameOrId: string,
@@ -100,7 +99,7 @@ function addDatasets(program: Command): void {
     },
   );
 
-  const remove = addCommand(list, 'remove <dataset>', 'forget a dataset (OPERATOR)');
+  const remove = addCommand(list, 'remove <dataset>', 'remove a dataset (OPERATOR)');
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id: dataset } = await findDataset(client, nameOrId);
@@ -134,7 +133,7 @@ function addDatasets(program: Command): void {
 }
 
 function addLinks(program: Command): void {
-  const list = addCommand(program, 'links', 'list the links between sites, or change them')
+  const list = addCommand(program, 'links', 'list or change links between sites')
     .option('--from <site>', 'only from this site')
     .option('--to <site>', 'only to this site');
   list.action(async (options: { from?: string; to?: string }) => {
@@ -145,10 +144,10 @@ function addLinks(program: Command): void {
     show(list, await client.all<Link>(documents.LINKS, 'links', { from, to }), linkTable);
   });
 
-  const set = addCommand(list, 'set <from> <to>', 'say what a link is like (OPERATOR)')
-    .requiredOption('--bandwidth <mb>', 'MB a second')
+  const set = addCommand(list, 'set <from> <to>', 'set the values of a link (OPERATOR)')
+    .requiredOption('--bandwidth <mb>', 'bandwidth, MB/s')
     .option('--rtt <seconds>', 'round-trip time, seconds', '0')
-    .option('--loss <share>', 'share of packets lost', '0');
+    .option('--loss <share>', 'packet loss, from 0 to 0.999', '0');
   set.action(async (from: string, to: string, options: { bandwidth: string; rtt: string; loss: string }) => {
     const client = connect();
     const values = {
@@ -175,14 +174,14 @@ function addLinks(program: Command): void {
     show(load, data.setLinks, linkTable);
   });
 
-  const history = addCommand(list, 'history <from> <to>', 'what agents measured of a link, newest first');
+  const history = addCommand(list, 'history <from> <to>', 'list the measurements of a link, newest first');
   history.action(async (from: string, to: string) => {
     const client = connect();
     const variables = await ends(client, from, to);
     const data = await client.request<{ links: { nodes: Link[] } }>(documents.LINK_HISTORY, variables);
     const [link] = data.links.nodes;
     if (link === undefined)
-      throw new CliError(`nothing is known of a link from ${from} to ${to} (NOT_FOUND)`, ExitCode.NOT_FOUND);
+      throw new CliError(`there is no link from ${from} to ${to} (NOT_FOUND)`, ExitCode.NOT_FOUND);
     show(history, link.history ?? [], (measured) =>
       table(
         ['MEASURED (UTC)', ...VALUES],
@@ -191,7 +190,7 @@ function addLinks(program: Command): void {
     );
   });
 
-  const remove = addCommand(list, 'remove <from> <to>', 'forget a link (OPERATOR)');
+  const remove = addCommand(list, 'remove <from> <to>', 'remove a link (OPERATOR)');
   remove.action(async (from: string, to: string) => {
     const client = connect();
     const variables = await ends(client, from, to);

@@ -1,79 +1,103 @@
-/** `switchyard experiment`: the tables of the papers, ours beside theirs. */
+/**
+ * `switchyard experiment`: the tables of the papers, ours beside theirs. The experiments are not part of the product: they
+ * are in the repository, beside it, and are built when they are asked for.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
-import { diana } from '../../simulator/experiments/diana.js';
-import { dianaReport } from '../../simulator/experiments/diana-report.js';
-import { jobRatio } from '../../simulator/experiments/job-ratio.js';
-import { jobRatioReport } from '../../simulator/experiments/job-ratio-report.js';
-import { queues, queuesReport } from '../../simulator/experiments/queues.js';
-import { type Report, writeReport } from '../../simulator/experiments/report.js';
-import { santoso, santosoReport } from '../../simulator/experiments/santoso.js';
-import { twoLevel, twoLevelReport } from '../../simulator/experiments/two-level.js';
-import { addCommand, print, printJson, wantsJson } from '../command.js';
+import { packagePath } from '../../platform/paths.js';
+import { drawingLibraries } from '../../plots/chart.js';
+import { addCommand, show } from '../command.js';
+import { CliError, usage } from '../errors.js';
+import { table } from '../format.js';
 import { parseNumber } from '../parse.js';
 import { type Progress, progress } from '../progress.js';
 
-type OnProgress = (done: number, all: number) => void;
+/** What experiments/index.ts offers. */
+export interface Experiments {
+  all: Readonly<Record<string, Experiment>>;
+  /** Writes the page, its numbers as JSON and its plots into a folder. */
+  write(folder: string, report: Report): Promise<void>;
+}
 
 interface Experiment {
   /** What it reproduces. */
   about: string;
   /** `runs`: how often everything is repeated with other draws; undefined: as often as the experiment says. */
-  run: (seed: number, onProgress: OnProgress, runs: number | undefined) => Report;
+  run(seed: number, onProgress: (done: number, all: number) => void, runs: number | undefined): Report;
 }
 
-const experiments: Record<string, Experiment> = {
-  santoso: {
-    about: 'Santoso et al., Table 2: hierarchical scheduling of clusters, 17 policies at 5 loads',
-    run: (seed, onProgress, runs) => santosoReport(seed, santoso(seed, onProgress, runs), runs),
-  },
-  queues: {
-    about: 'M/M/1, M/M/2 and M/M/4 against theory',
-    run: (seed, onProgress, runs) => queuesReport(seed, queues(seed, onProgress, runs), runs),
-  },
-  'two-level': {
-    about:
-      'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
-    run: (seed, onProgress, runs) => twoLevelReport(seed, twoLevel(seed, onProgress, runs)),
-  },
-  'job-ratio': {
-    about:
-      'AL-Khateeb et al.: the job ratio against schedulers without it, on jobs that compute and that read',
-    run: (seed, onProgress, runs) => jobRatioReport(jobRatio(seed, onProgress, runs)),
-  },
-  diana: {
-    about: 'Anjum et al., section 8: DIANA against round robin and most FLOPS on five sites and more',
-    run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs)),
-  },
-};
+interface Report {
+  /** Markdown. */
+  text: string;
+  /** Plain values, for JSON. */
+  data: unknown;
+}
 
 /** More would only take longer. */
 const RUNS_MAX = 10_000;
 
 export function addExperiment(program: Command): void {
-  const parent = program
-    .command('experiment')
-    .description('repeat an experiment of a paper and print ours beside theirs');
-  for (const [name, { about, run }] of Object.entries(experiments)) {
-    const command = addCommand(parent, name, about)
-      .option('--seed <n>', 'seed of every draw', '1')
-      .option('--runs <n>', 'repeat everything so often with other draws')
-      .option('--out <folder>', `write ${name}.md, ${name}.json and the plots there`);
-    command.action(async (flags: { seed: string; runs?: string; out?: string }) => {
-      const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
-      const runs =
-        flags.runs === undefined
-          ? undefined
-          : parseNumber('--runs', flags.runs, { min: 1, max: RUNS_MAX, integer: true });
-      let bar: Progress | undefined;
-      const onProgress = (done: number, all: number): void => {
+  const command = addCommand(
+    program,
+    'experiment [name]',
+    'repeat an experiment of a paper and print our results beside the published ones; without a name: list the experiments',
+  )
+    .option('--seed <n>', 'random seed', '1')
+    .option('--runs <n>', 'number of runs with different random numbers (default: as on the published page)')
+    .option('--out <folder>', 'also write the page, its numbers as JSON and its plots there');
+  command.addHelpText(
+    'after',
+    '\nThe experiments are part of the repository: run this command in a checkout.',
+  );
+  command.action(async (name: string | undefined, flags: { seed: string; runs?: string; out?: string }) => {
+    const seed = parseNumber('--seed', flags.seed, { min: 0, max: 0xffffffff, integer: true });
+    const runs =
+      flags.runs === undefined
+        ? undefined
+        : parseNumber('--runs', flags.runs, { min: 1, max: RUNS_MAX, integer: true });
+    const { all, write } = await load();
+    if (name === undefined) {
+      const list = Object.entries(all).map(([name, { about }]) => ({ name, about }));
+      return show(command, list, () =>
+        table(
+          ['NAME', 'WHAT IT REPEATS'],
+          list.map(({ name, about }) => [name, about]),
+        ),
+      );
+    }
+    const experiment = Object.hasOwn(all, name) ? all[name] : undefined;
+    if (experiment === undefined) throw usage('experiment', name, `one of ${Object.keys(all).join(', ')}`);
+    // Not at the end of a long computation: whether its plots can be drawn.
+    if (flags.out !== undefined) await drawingLibraries();
+    let bar: Progress | undefined;
+    const report = experiment.run(
+      seed,
+      (done, all) => {
         bar ??= progress(name, all);
         bar.update(done);
-      };
-      const report = run(seed, onProgress, runs);
-      bar?.stop();
-      if (flags.out !== undefined) await writeReport(flags.out, report);
-      if (wantsJson(command)) return printJson(report.data);
-      print(report.text.trimEnd());
-    });
+      },
+      runs,
+    );
+    bar?.stop();
+    if (flags.out !== undefined) await write(flags.out, report);
+    show(command, report.data, () => report.text.trimEnd());
+  });
+}
+
+/** Builds the experiments where their sources are newer, and loads them. */
+async function load(): Promise<Experiments> {
+  // Of the packages for development, one that they need: others may be installed for other reasons.
+  if (!existsSync(packagePath('experiments')) || !existsSync(packagePath('node_modules', 'vega'))) {
+    throw new CliError(
+      'the experiments are not part of an installed Switchyard: run `npm ci` and then this command in a checkout of its repository',
+    );
   }
+  // On standard error: standard output belongs to the result.
+  const build = [packagePath('scripts', 'build.mjs'), 'experiments'];
+  const { status } = spawnSync(process.execPath, build, { stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new CliError('the experiments could not be built');
+  const built = packagePath('dist-experiments', 'experiments', 'index.js');
+  return ((await import(pathToFileURL(built).href)) as { default: Experiments }).default;
 }

@@ -1,10 +1,9 @@
 /** `switchyard sites`, `machines`, `licenses`, `drain`, `undrain`: what there is to run on. */
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { addCommand, collect, findMachine, findSite, print, printJson, wantsJson } from '../command.js';
+import { addCommand, collect, findMachine, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
-import { CliError, ExitCode, usage } from '../errors.js';
+import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { parseId, parseNumber, parseWord } from '../parse.js';
 
@@ -69,7 +68,7 @@ export function addGrid(program: Command): void {
 }
 
 function addSites(program: Command): void {
-  const list = addCommand(program, 'sites', 'list the sites, or change them');
+  const list = addCommand(program, 'sites', 'list or change sites');
   list.action(async () => {
     const sites = await connect().all<Site>(documents.SITES, 'sites');
     show(list, sites, siteTable);
@@ -96,11 +95,7 @@ function addSites(program: Command): void {
       show(set, data.updateSite, (site) => siteTable([site]));
     });
 
-  const remove = addCommand(
-    list,
-    'remove <site>',
-    'take a drained site without live runs out of service (OPERATOR)',
-  );
+  const remove = addCommand(list, 'remove <site>', 'remove a drained site with no runs left (OPERATOR)');
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id } = await findSite(client, nameOrId);
@@ -118,10 +113,13 @@ interface SiteOptions {
 
 function siteOptions(command: Command): Command {
   return command
-    .option('--latitude <degrees>', 'degrees north')
-    .option('--longitude <degrees>', 'degrees east')
+    .option('--latitude <degrees>', 'latitude, degrees north')
+    .option('--longitude <degrees>', 'longitude, degrees east')
     .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force")
-    .option('--max-running-jobs <n>', 'jobs that may run there at once; none: as many as fit');
+    .option(
+      '--max-running-jobs <n>',
+      'how many jobs may run there at once; none: no limit but its resources',
+    );
 }
 
 async function siteFields(options: SiteOptions): Promise<object> {
@@ -140,17 +138,8 @@ async function siteFields(options: SiteOptions): Promise<object> {
   };
 }
 
-/** The JSON value of a file, or of standard input for `-`. */
-export async function readJson(field: string, path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path === '-' ? '/dev/stdin' : path, 'utf8'));
-  } catch (error) {
-    throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
-  }
-}
-
 function addMachines(program: Command): void {
-  const list = addCommand(program, 'machines', 'list the machines, or change them').option(
+  const list = addCommand(program, 'machines', 'list or change machines').option(
     '--site <site>',
     'only of this site',
   );
@@ -161,7 +150,7 @@ function addMachines(program: Command): void {
     show(list, machines, machineTable);
   });
 
-  const add = addCommand(list, 'add <site> <name>', 'register a machine, or many (OPERATOR)')
+  const add = addCommand(list, 'add <site> <name>', 'register one or more machines (OPERATOR)')
     .requiredOption('--cpus <n>', 'CPUs')
     .requiredOption('--memory-mb <mb>', 'memory, MB')
     .option('--count <n>', `so many machines, called NAME-1, NAME-2, … up to ${MAX_MACHINES}`);
@@ -181,7 +170,7 @@ function addMachines(program: Command): void {
     },
   );
 
-  const set = addCommand(list, 'set <machine>', 'change a machine, SITE/NAME or its id (OPERATOR)')
+  const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by id (OPERATOR)')
     .option('--name <name>', 'new name')
     .option('--state <state>', 'UP, DRAINING or DOWN')
     .option('--cpus <n>', 'CPUs')
@@ -197,7 +186,7 @@ function addMachines(program: Command): void {
     },
   );
 
-  const remove = addCommand(list, 'remove <machine>', 'take an empty machine out of service (OPERATOR)');
+  const remove = addCommand(list, 'remove <machine>', 'remove a machine on which no job runs (OPERATOR)');
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id: machine } = await findMachine(client, nameOrId);
@@ -238,15 +227,15 @@ function machineFields(options: MachineOptions): object {
 }
 
 function addLicenses(program: Command): void {
-  const list = addCommand(program, 'licenses', 'list the pools of licenses, or change them');
+  const list = addCommand(program, 'licenses', 'list or change license pools');
   list.action(async () => {
     const licenses = await connect().all<License>(documents.LICENSES, 'licenses');
     show(list, licenses, licenseTable);
   });
 
-  const add = addCommand(list, 'add <kind>', 'register a pool of licenses (OPERATOR)')
-    .requiredOption('--copies <n>', 'how many may be in use at once')
-    .option('--site <site>', "whose (default: the whole grid's)");
+  const add = addCommand(list, 'add <kind>', 'register a license pool (OPERATOR)')
+    .requiredOption('--copies <n>', 'number of licenses')
+    .option('--site <site>', 'site that the pool belongs to (default: the whole grid)');
   add.action(async (kind: string, options: { copies: string; site?: string }) => {
     const client = connect();
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
@@ -255,7 +244,7 @@ function addLicenses(program: Command): void {
     show(add, data.registerLicense, (one) => licenseTable([one]));
   });
 
-  const set = addCommand(list, 'set <id>', 'change a pool of licenses (OPERATOR)').requiredOption(
+  const set = addCommand(list, 'set <id>', 'change a license pool (OPERATOR)').requiredOption(
     '--copies <n>',
     'how many',
   );
@@ -270,7 +259,7 @@ function addLicenses(program: Command): void {
     show(set, data.updateLicense, (one) => licenseTable([one]));
   });
 
-  const remove = addCommand(list, 'remove <id>', 'take an unused pool out of service (OPERATOR)');
+  const remove = addCommand(list, 'remove <id>', 'remove a license pool that is not in use (OPERATOR)');
   remove.action(async (id: string) => {
     const variables = { license: parseId('license', id) };
     const data = await connect().request<{ removeLicense: License }>(documents.REMOVE_LICENSE, variables);
@@ -282,7 +271,7 @@ function addDrain(program: Command): void {
   const drain = addCommand(
     program,
     'drain <site-or-machine>',
-    'start no more jobs at a site, or on a machine SITE/NAME (OPERATOR)',
+    'start no more jobs at a site, or on a machine given as SITE/NAME (OPERATOR)',
   );
   drain.action(async (target: string) => {
     const client = connect();
@@ -304,7 +293,11 @@ function addDrain(program: Command): void {
     );
   });
 
-  const undrain = addCommand(program, 'undrain <site-or-machine>', 'back to work after draining (OPERATOR)');
+  const undrain = addCommand(
+    program,
+    'undrain <site-or-machine>',
+    'put a drained site or machine back in service (OPERATOR)',
+  );
   undrain.action(async (target: string) => {
     const client = connect();
     if (isMachine(target)) {
@@ -325,12 +318,6 @@ const stillUsed = ({ maxTasks, cpusUsed, tasksUsed }: Machine): string =>
 function isMachine(target: string): boolean {
   if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
   return target.includes('/') || target.startsWith('machine_');
-}
-
-/** Prints a result as JSON or as text. */
-export function show<T>(command: Command, value: T, describe: (value: T) => string): void {
-  if (wantsJson(command)) printJson(value);
-  else print(describe(value));
 }
 
 function siteTable(sites: readonly Site[]): string {

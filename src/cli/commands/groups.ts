@@ -1,14 +1,14 @@
 /** `switchyard groups`: many jobs from one template. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
-import { addCommand, type Named, note } from '../command.js';
+import type { Client } from '../../client/index.js';
+import { DEFAULT_LIMITS } from '../../platform/limits.js';
+import { addCommand, type Named, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId, parseNumber } from '../parse.js';
-import { readJson, show } from './grid.js';
 
 interface Group {
   id: string;
@@ -29,14 +29,11 @@ interface SubmitOptions extends JobOptions {
   idempotencyKey?: string;
 }
 
-/** Jobs in a group at most. */
-const GROUP_MAX = 100_000;
-
 export function addGroups(program: Command): void {
   const list = addCommand(
     program,
     'groups',
-    'list the groups of jobs submitted from one template, newest first',
+    'list bulk groups (jobs submitted from one template), newest first',
   ).option('--first <n>', 'how many', '50');
   list.action(async (options: { first: string }) => {
     const first = parseNumber('--first', options.first, { min: 1, integer: true });
@@ -48,17 +45,17 @@ export function addGroups(program: Command): void {
     addCommand(
       list,
       'submit [command] [arguments...]',
-      `submit up to ${GROUP_MAX} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
+      `submit up to ${DEFAULT_LIMITS.groupJobsMax} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
     ),
   )
-    .option('--group-name <text>', "the group's name for people")
+    .option('--group-name <text>', 'name of the bulk group')
     .option('--parameters <file>', 'a JSON list of objects of texts, one for each job; - for standard input')
-    .option('--count <n>', 'instead: so many jobs, which differ in {index} only')
+    .option('--count <n>', 'instead: the number of jobs, which differ in {index} only')
     .option(
       '--template <file>',
       'a JSON file with the template (fields of JobInput); the options fill in what it lacks',
     )
-    .option('--idempotency-key <key>', 'a retry with the same key and payload gives the same group')
+    .option('--idempotency-key <key>', 'a retry with the same key and payload returns the same group')
     .passThroughOptions()
     .addHelpText('after', "\nExample: switchyard groups submit --count 1000 -- sh -c 'echo {index}'");
   submit.action(async (command: string | undefined, args: string[], options: SubmitOptions) => {
@@ -79,23 +76,23 @@ export function addGroups(program: Command): void {
         exitCodeOf(first?.code ?? ''),
       );
     }
-    if (repeated) note('the idempotency key was known: this group had been submitted before');
+    if (repeated) note('the idempotency key has been used before: this group had already been submitted');
     show(submit, jobGroup, ({ id, size }) => `${id} (${count(size, 'job')})`);
   });
 
-  const one = addCommand(list, 'show <id>', 'show one group');
+  const one = addCommand(list, 'show <id>', 'show a bulk group');
   one.action(async (id: string) => {
     const groupId = parseId('group', id);
     const { jobGroup } = await connect().request<{ jobGroup: Group | null }>(GROUP, { id: groupId });
     if (jobGroup === null)
       throw new CliError(
-        `there is no group ${groupId}, or not one that this key may see (NOT_FOUND)`,
+        `there is no group ${groupId}, or this key may not see it (NOT_FOUND)`,
         ExitCode.NOT_FOUND,
       );
     show(one, jobGroup, (group) => groupTable([group]));
   });
 
-  const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a group that have not ended');
+  const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a bulk group that have not ended');
   cancel.action(async (id: string) => {
     type Payload = { cancelled: number; jobGroup: Group };
     const variables = { jobGroup: parseId('group', id) };
@@ -110,7 +107,7 @@ export function addGroups(program: Command): void {
 
 async function inputOf(client: Client, options: SubmitOptions, commandLine: string[]): Promise<object> {
   if ((options.parameters === undefined) === (options.count === undefined))
-    throw new CliError('which jobs? Give either --parameters FILE or --count N', ExitCode.USAGE);
+    throw new CliError('no jobs given: give either --parameters FILE or --count N', ExitCode.USAGE);
   const fromFile = options.template === undefined ? {} : await readJson('--template', options.template);
   const template = {
     ...jobFromOptions(options, commandLine),
@@ -125,7 +122,7 @@ async function inputOf(client: Client, options: SubmitOptions, commandLine: stri
     count:
       options.count === undefined
         ? undefined
-        : parseNumber('--count', options.count, { min: 1, max: GROUP_MAX, integer: true }),
+        : parseNumber('--count', options.count, { min: 1, max: DEFAULT_LIMITS.groupJobsMax, integer: true }),
     idempotencyKey: options.idempotencyKey,
   };
 }

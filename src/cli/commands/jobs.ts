@@ -1,7 +1,7 @@
 /** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import { isTerminal } from '../../core/states.js';
-import type { Client } from '../client.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -32,12 +32,12 @@ interface ListOptions extends FilterOptions {
 
 export function addJobs(program: Command): void {
   const jobs = addFilterOptions(addCommand(program, 'jobs', 'list jobs, newest first'))
-    .option('--order <field>', 'submitted, ended or deadline', 'submitted')
-    .option('--oldest-first', 'the other way round')
+    .option('--order <field>', 'order of the list: submitted, ended or deadline', 'submitted')
+    .option('--oldest-first', 'reverse the order')
     .option('--first <n>', 'how many', '50')
-    .option('--after <cursor>', 'continue behind a page')
-    .option('--all', 'all of them, page by page')
-    .option('--count', 'only how many there are');
+    .option('--after <cursor>', 'continue after this cursor of an earlier page')
+    .option('--all', 'list all jobs, not only the first')
+    .option('--count', 'print only the number of jobs');
   jobs.action(async (options: ListOptions) => {
     const client = connect();
     const filter = await filterFromOptions(client, options);
@@ -63,10 +63,10 @@ export function addJobs(program: Command): void {
   });
 
   const job = addCommand(program, 'job <id>', 'show one job')
-    .option('--output', 'print what it wrote: standard output and standard error')
+    .option('--output', 'print its standard output and standard error')
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
-    .option('--epoch <n>', 'of this run (default: the latest)');
+    .option('--epoch <n>', 'number of the run (default: the latest)');
   job.action(
     async (id: string, options: { output?: boolean; stdout?: boolean; stderr?: boolean; epoch?: string }) => {
       const client = connect();
@@ -85,13 +85,13 @@ export function addJobs(program: Command): void {
   );
 
   addAction(program, 'cancel', 'cancel jobs that have not ended', CANCEL, 'cancelJobs');
-  addAction(program, 'hold', 'set jobs aside that have not started', HOLD, 'holdJobs');
-  addAction(program, 'release', 'let held jobs wait for their turn again', RELEASE, 'releaseJobs');
+  addAction(program, 'hold', 'hold pending jobs', HOLD, 'holdJobs');
+  addAction(program, 'release', 'release held jobs', RELEASE, 'releaseJobs');
   const boost = addFilterOptions(
     addCommand(
       program,
       'boost <value> [ids...]',
-      'set what is added to the priorities of jobs, -1000 to 1000',
+      'set the boost of jobs, which is added to their priority, from -1000 to 1000',
     ),
   ).option('--all', 'all jobs that have not ended');
   boost.action(async (value: string, ids: string[], options: FilterOptions) => {
@@ -174,10 +174,10 @@ export async function printOutput(
     if (json || !output) continue;
     (stream === 'STDOUT' ? process.stdout : process.stderr).write(output.text);
     if (output.truncated)
-      note(`(${id}: not all of ${output.bytes} bytes on ${stream.toLowerCase()} were kept)`);
+      note(`(${id}: only part of the ${output.bytes} bytes on ${stream.toLowerCase()} was kept)`);
   }
   if (json) return printJson(all);
-  if (Object.values(all).every((output) => output === null)) note(`${id}: no output is known (yet)`);
+  if (Object.values(all).every((output) => output === null)) note(`${id}: no output yet`);
 }
 
 /** Jobs as lines of a table. */

@@ -1,12 +1,11 @@
 /** `switchyard users`, `keys`, `quota`: who may do what, and how much. */
 import type { Command } from 'commander';
-import { addCommand, findSite, findUser, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, findSite, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { duration, table, time } from '../format.js';
 import { parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
-import { show } from './grid.js';
 
 interface User {
   id: string;
@@ -38,7 +37,7 @@ export function addPeople(program: Command): void {
 }
 
 function addUsers(program: Command): void {
-  const list = addCommand(program, 'users', 'list the users, or change them (ADMIN, OPERATOR)');
+  const list = addCommand(program, 'users', 'list or change users (ADMIN, OPERATOR)');
   list.action(async () => {
     const users = await connect().all<User>(documents.USERS, 'users');
     show(list, users, userTable);
@@ -47,7 +46,7 @@ function addUsers(program: Command): void {
   const add = addCommand(list, 'add <name>', 'register a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '), 'REGULAR')
     .option('--role <role>', ROLES.join(', '), 'USER')
-    .option('--share <share>', 'share of the grid relative to others', '1');
+    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1');
   add.action(async (name: string, options: { class: string; role: string; share: string }) => {
     const input = {
       name,
@@ -62,8 +61,8 @@ function addUsers(program: Command): void {
   const set = addCommand(list, 'set <user>', 'change a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '))
     .option('--role <role>', ROLES.join(', '))
-    .option('--activate', 'accept the keys again')
-    .option('--deactivate', 'refuse the keys');
+    .option('--activate', "accept the user's keys")
+    .option('--deactivate', "refuse the user's keys");
   set.action(
     async (
       nameOrId: string,
@@ -83,9 +82,9 @@ function addUsers(program: Command): void {
 }
 
 function addKeys(program: Command): void {
-  const list = addCommand(program, 'keys', "list API keys, one's own or a user's").option(
+  const list = addCommand(program, 'keys', 'list or change API keys').option(
     '--user <user>',
-    'whose (ADMIN)',
+    'keys of this user (ADMIN; default: your own)',
   );
   list.action(async (options: { user?: string }) => {
     const client = connect();
@@ -98,10 +97,10 @@ function addKeys(program: Command): void {
     show(list, node.apiKeys, keyTable);
   });
 
-  const add = addCommand(list, 'add <name>', 'make an API key; it is shown this once')
-    .option('--user <user>', 'whose (ADMIN; default: your own)')
-    .option('--site <site>', "limit an AGENT's key to this site")
-    .option('--expires <time>', 'not accepted after: ISO 8601, or +DURATION');
+  const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
+    .option('--user <user>', 'user that the key is for (ADMIN; default: you)')
+    .option('--site <site>', 'site that the key of an AGENT is for')
+    .option('--expires <time>', 'when the key expires: ISO 8601, or +DURATION from now (default: never)');
   add.action(async (name: string, options: { user?: string; site?: string; expires?: string }) => {
     const client = connect();
     // --user may also stand before `add`: the list has it too.
@@ -117,11 +116,11 @@ function addKeys(program: Command): void {
       { input },
     );
     if (wantsJson(add)) return printJson(createApiKey);
-    note(`${createApiKey.apiKey.id}: keep this key, it is not shown again`);
+    note(`${createApiKey.apiKey.id}: keep this key; it will not be shown again`);
     print(createApiKey.secret);
   });
 
-  const revoke = addCommand(list, 'revoke <id>', 'revoke an API key; its subscriptions are closed');
+  const revoke = addCommand(list, 'revoke <id>', 'revoke an API key and close its subscriptions');
   revoke.action(async (id: string) => {
     const variables = { apiKey: parseId('apikey', id) };
     const data = await connect().request<{ revokeApiKey: ApiKey }>(documents.REVOKE_KEY, variables);
@@ -138,11 +137,15 @@ interface QuotaOptions {
 }
 
 function addQuota(program: Command): void {
-  const quota = addCommand(program, 'quota [user]', 'show quotas, or set those of a user (ADMIN)')
-    .option('--share <share>', 'share of the grid relative to others')
-    .option('--limit <jobs>', 'jobs that may be submitted within --period; none: no limit')
+  const quota = addCommand(
+    program,
+    'quota [user]',
+    'show the quotas of users, or set those of a user (ADMIN)',
+  )
+    .option('--share <share>', 'share of the grid, relative to the shares of other users')
+    .option('--limit <jobs>', 'how many jobs may be submitted within --period; none: no limit')
     .option('--period <duration>', 'length of the rolling period, such as 1h')
-    .option('--reason <text>', 'why, for the audit log');
+    .option('--reason <text>', 'reason for the audit log');
   quota.action(async (nameOrId: string | undefined, options: QuotaOptions) => {
     const client = connect();
     const changes = quotaChanges(options);
@@ -151,8 +154,9 @@ function addQuota(program: Command): void {
       const id = nameOrId === undefined ? null : (await findUser(client, nameOrId)).id;
       return show(quota, id ? users.filter((user) => user.id === id) : users, userTable);
     }
-    if (nameOrId === undefined) throw new CliError('whose quota? Give a user', ExitCode.USAGE);
-    if (!options.reason) throw new CliError('--reason is needed: it goes into the audit log', ExitCode.USAGE);
+    if (nameOrId === undefined) throw new CliError('no user given', ExitCode.USAGE);
+    if (!options.reason)
+      throw new CliError('--reason is required; it goes into the audit log', ExitCode.USAGE);
     const input = { user: (await findUser(client, nameOrId)).id, ...changes, reason: options.reason };
     const data = await client.request<{ setQuota: User }>(documents.SET_QUOTA, { input });
     show(quota, data.setQuota, (user) => userTable([user]));
@@ -161,7 +165,7 @@ function addQuota(program: Command): void {
 
 function quotaChanges({ share, limit, period }: QuotaOptions): object {
   if (limit === undefined ? period !== undefined : limit !== 'none' && period === undefined) {
-    throw new CliError('--limit and --period belong together', ExitCode.USAGE);
+    throw new CliError('--limit and --period must be given together', ExitCode.USAGE);
   }
   return {
     ...(share !== undefined && { quotaShare: parseNumber('--share', share, { min: 0 }) }),

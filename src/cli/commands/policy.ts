@@ -1,13 +1,12 @@
 /** `switchyard weights` and `policy`: the rules in force, and how they came to be. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
-import { addCommand } from '../command.js';
+import type { Client } from '../../client/index.js';
+import { addCommand, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
-import { readJson, show } from './grid.js';
 
 type Weights = Record<string, number>;
 /** Those of DIANA are by kind of job: `both.network`. */
@@ -33,14 +32,14 @@ export function addPolicy(program: Command): void {
 }
 
 function addWeights(program: Command): void {
-  const weights = addCommand(program, 'weights', 'show the weights of the policy in force, or change them');
+  const weights = addCommand(program, 'weights', 'show or change the weights of the policy');
   weights.action(async () => {
     const policy = await inForce(connect());
     show(weights, { version: policy.version, ...weightsOf(policy) }, () => weightTable(policy));
   });
 
   const set = changeOptions(
-    addCommand(weights, 'set <name=value...>', 'change weights; they act from the next cycle (ADMIN)'),
+    addCommand(weights, 'set <name=value...>', 'change weights, from the next scheduling cycle on (ADMIN)'),
   );
   set.addHelpText(
     'after',
@@ -60,9 +59,9 @@ function addWeights(program: Command): void {
 }
 
 function addPolicies(program: Command): void {
-  const current = addCommand(program, 'policy', 'show the policy in force, its history, or change it').option(
+  const current = addCommand(program, 'policy', 'show or change the policy').option(
     '--version <n>',
-    'an earlier version',
+    'show this version (default: the one in force)',
   );
   current.action(async (options: { version?: string }) => {
     const version =
@@ -73,7 +72,7 @@ function addPolicies(program: Command): void {
     show(current, policy, (one) => `${headline(one)}\n${JSON.stringify(one.document, null, 2)}`);
   });
 
-  const history = addCommand(current, 'history', 'list the versions, newest first');
+  const history = addCommand(current, 'history', 'list all versions, newest first');
   history.action(async () => {
     const client = connect();
     const all = await client.all<Policy>(documents.POLICY_HISTORY, 'policyHistory');
@@ -107,7 +106,7 @@ function addPolicies(program: Command): void {
   });
 
   const revert = changeOptions(
-    addCommand(current, 'revert <version>', 'put an earlier version in force again (ADMIN)'),
+    addCommand(current, 'revert <version>', 'put an earlier version back in force (ADMIN)'),
   );
   revert.action(async (version: string, options: ChangeOptions) => {
     const client = connect();
@@ -126,11 +125,8 @@ function addPolicies(program: Command): void {
 
 function changeOptions(command: Command): Command {
   return command
-    .requiredOption('--reason <text>', 'why, for the history')
-    .option(
-      '--expected-version <n>',
-      'fail when the policy is at another version (default: the one in force now)',
-    );
+    .requiredOption('--reason <text>', 'reason for the policy history')
+    .option('--expected-version <n>', 'fail if the policy is not at this version (default: the current one)');
 }
 
 function expected(options: ChangeOptions, policy: Policy | null): number {

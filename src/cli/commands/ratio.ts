@@ -1,12 +1,11 @@
 /** `switchyard ratio`, `peers`, `standings`: what schedulers that look at data and at users' shares go by. */
 import type { Command } from 'commander';
-import { addCommand, interruption, type Named, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, interruption, type Named, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { PEERS, RATIO, RATIO_UPDATED, STANDINGS } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration, table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
-import { show } from './grid.js';
 
 interface Point {
   application: string;
@@ -51,11 +50,11 @@ export function addRatio(program: Command): void {
   const ratio = addCommand(
     program,
     'ratio <application>',
-    'show which share of its time an application computes, as its runs have shown',
+    'show the job ratio of an application: which share of its run time it computes',
   )
-    .option('--last <n>', 'with the last so many runs', '10')
-    .option('--watch', 'go on with every run that ends, until Ctrl-C')
-    .option('--after <cursor>', 'with --watch: continue behind an update (its cursor is in the JSON)');
+    .option('--last <n>', 'number of latest runs to list', '10')
+    .option('--watch', 'then follow the runs that end, until Ctrl-C')
+    .option('--after <cursor>', 'with --watch: continue after this update (the JSON output has cursors)');
   ratio.action(async (application: string, options: { last: string; watch?: boolean; after?: string }) => {
     const client = connect();
     const last = parseNumber('--last', options.last, { min: 1, max: 1000, integer: true });
@@ -64,7 +63,7 @@ export function addRatio(program: Command): void {
     const json = wantsJson(ratio);
     if (options.after === undefined && !json) print(describe(jobRatio));
     const signal = interruption();
-    const updates = client.subscribe<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
+    const updates = client.updates<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
       RATIO_UPDATED,
       'jobRatioUpdated',
       { application },
@@ -72,7 +71,8 @@ export function addRatio(program: Command): void {
     );
     for await (const update of updates) {
       if (json) printJson(update, { compact: true });
-      else if (update.point === null) note('some runs were left out: this reader was too far behind');
+      else if (update.point === null)
+        note('some runs were left out, because this client fell too far behind');
       else print(rowsOf([update.point])[0]!.join('  '));
     }
     if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
@@ -112,7 +112,7 @@ export function addRatio(program: Command): void {
   const standings = addCommand(
     program,
     'standings',
-    "show users' jobs in the meta-queues and the priorities that follow from their quotas (the 500 users with most jobs)",
+    'show the jobs of users in the meta-queues and their priorities by quota (the 500 users with the most jobs)',
   );
   standings.action(async () => {
     const data = await connect().request<{ userStandings: Standing[] }>(STANDINGS, {});

@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import pRetry, { AbortError } from 'p-retry';
+import { type Client, ServiceError, sleep, untilDone } from '../../client/index.js';
 import { isTerminal, jobStates } from '../../core/states.js';
 import { readSwf, type SwfTrace } from '../../simulator/swf.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
-import { ApiError, type Client, sleep } from '../client.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JOB_COUNT, MACHINES } from '../documents.js';
@@ -35,35 +34,37 @@ const BATCH = 1000;
 /** Jobs due within so long go into one request. */
 const TICK_MS = 100;
 const POLL_MS = 1000;
+/** Of one submission while the service is away: half a minute at the least. */
+const RETRIES = 18;
 
 export function addReplay(program: Command): void {
   const command = addCommand(
     program,
     'replay <trace>',
-    'submit the jobs of a trace (Standard Workload Format, gzipped or not) as they once came',
+    'submit the jobs of a trace (Standard Workload Format, gzipped or not) at their original times',
   )
     .option(
       '--speed <factor>',
-      'so many times as fast: times of submission, run times and estimates are divided by it',
+      'how many times faster: submission times, run times and estimates are divided by it',
       '1',
     )
-    .option('--site <site>', "only on this site's kind of machines")
+    .option('--site <site>', 'run them on machines like those of this site only')
     .option(
       '--simulate',
-      'make the site, if there is none, with --processors CPUs, and run its simulated agent here (ADMIN)',
+      'create the site if there is none, with --processors CPUs, and run a simulated agent for it here (ADMIN)',
     )
     .option(
       '--processors <n>',
-      "processors of the machine: wider jobs are left out (default: the site's, or those of the trace)",
+      'number of processors; wider jobs are left out (default: those of the site, or of the trace)',
     )
-    .option('--limit <n>', 'only the first so many jobs')
+    .option('--limit <n>', 'submit only this many jobs, from the start of the trace')
     .option(
       '--missing-estimate <what>',
-      'drop jobs without a requested time, or take their run time: drop or run',
+      'what to do with jobs without a requested time: drop them, or use their run time (run)',
       'drop',
     )
-    .option('--group <name>', 'group of the jobs (default: one made from the name of the trace)')
-    .option('--no-wait', 'end when all are submitted, not when all have ended');
+    .option('--group <name>', 'group name of the jobs (default: from the name of the trace)')
+    .option('--no-wait', 'exit when all are submitted, without waiting for them to end');
   command.addHelpText(
     'after',
     '\nExample: switchyard replay KTH-SP2.swf.gz --speed 20000 --limit 5000 --site kth --simulate --processors 100',
@@ -147,7 +148,7 @@ async function replay(
       overrun: 'kill',
     });
     const jobs = cleaned.jobs.slice(0, limit);
-    if (jobs.length === 0) throw new CliError(`${path}: no job is left to replay`);
+    if (jobs.length === 0) throw new CliError(`${path}: no jobs left to replay`);
 
     const signal = interruption();
     const beganMs = Date.now();
@@ -187,10 +188,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
 }
 
 function noProcessors(): never {
-  throw new CliError(
-    'the trace does not say how many processors it is for: give --processors',
-    ExitCode.USAGE,
-  );
+  throw new CliError('the trace does not say its number of processors; give --processors', ExitCode.USAGE);
 }
 
 /** One machine with all processors of the trace, of a platform that no other site has. */
@@ -217,11 +215,13 @@ async function placeOf(
   const same = (machine: Machine): boolean =>
     machine.os === first.os && machine.architecture === first.architecture;
   if (!others.every(same))
-    throw new CliError(`the machines of site ${site.name} are not all of one platform: leave --site out`);
+    throw new CliError(
+      `the machines of site ${site.name} differ in operating system or architecture; leave out --site`,
+    );
   const elsewhere = machines.find((machine) => machine.site.id !== site.id && same(machine));
   if (elsewhere)
     note(
-      `machines of ${elsewhere.site.name} are ${first.os}/${first.architecture} too: jobs may go there as well`,
+      `site ${elsewhere.site.name} also has ${first.os}/${first.architecture} machines, so jobs may run there too`,
     );
   return {
     cpus: [first, ...others].reduce((sum, machine) => sum + machine.cpus, 0),
@@ -252,7 +252,7 @@ async function submitInTime(
       }
       let end = next + 1;
       while (end < jobs.length && end - next < BATCH && dueMs(jobs[end]!) <= nowMs) end++;
-      await submitSurely(client, jobs.slice(next, end).map(toInput), signal);
+      if (!(await submitSurely(client, jobs.slice(next, end).map(toInput), signal))) break;
       next = end;
       bar.update(next);
     }
@@ -262,22 +262,20 @@ async function submitInTime(
   return next;
 }
 
-/** Submits through interruptions of the service: the idempotency key makes a repeated request harmless. */
-async function submitSurely(client: Client, jobs: JobInput[], signal: AbortSignal): Promise<void> {
+/**
+ * Submits through interruptions of the service: the idempotency key makes a repeated request harmless. False: `signal` was
+ * aborted before it was certain.
+ */
+async function submitSurely(client: Client, jobs: JobInput[], signal: AbortSignal): Promise<boolean> {
   const key = `replay-${randomUUID()}`;
-  await pRetry(
-    async () => {
-      try {
-        await submit(client, jobs, key);
-      } catch (error) {
-        const limited = error instanceof ApiError && error.code === 'RATE_LIMITED';
-        if (limited) await sleep((error.retryAfterS ?? 1) * 1000, signal);
-        const passing = limited || (error instanceof CliError && error.exitCode === ExitCode.UNREACHABLE);
-        throw passing ? error : new AbortError(error as Error);
-      }
+  const submitted = await untilDone(
+    () => submit(client, jobs, key),
+    signal,
+    (error, failures) => {
+      if (failures > RETRIES || !(error instanceof ServiceError && error.mayPass)) throw error;
     },
-    { retries: 10, minTimeout: 200, maxTimeout: 5000, signal },
   );
+  return submitted !== undefined;
 }
 
 /** Waits until no job of the group is left and counts how they ended. */
@@ -307,7 +305,7 @@ async function waitForEnds(
 }
 
 const DROPPED: Readonly<Record<keyof Dropped, string>> = {
-  tooWide: 'wider than the machine',
+  tooWide: 'wider than the number of processors',
   noWidth: 'of unknown width',
   noRunTime: 'without run time',
   noEstimate: 'without requested time',

@@ -11,9 +11,9 @@ import { parseNumber } from '../parse.js';
 export function addServices(program: Command): void {
   program
     .command('serve')
-    .description('run everything in one process: embedded, or with DATABASE_URL and REDIS_URL')
-    .option('--demo', 'also four sites with simulated machines, and a stream of jobs')
-    .option('--demo-speed <factor>', 'how much faster than real the demo runs', '100')
+    .description('run everything in one process, with a built-in PostgreSQL unless DATABASE_URL is set')
+    .option('--demo', 'also create four sites with simulated machines, and submit jobs to them')
+    .option('--demo-speed <factor>', 'how many times faster than real time the demo runs', '100')
     .action(async (options: { demo?: boolean; demoSpeed: string }) => {
       const demoSpeed = options.demo
         ? parseNumber('--demo-speed', options.demoSpeed, { min: 0.001, max: 1e6 })
@@ -23,11 +23,11 @@ export function addServices(program: Command): void {
     });
   program
     .command('api')
-    .description('run an api process (DATABASE_URL, REDIS_URL)')
+    .description('run an API process (uses DATABASE_URL, REDIS_URL)')
     .action(() => runService('api', { api: true, worker: false }));
   program
     .command('worker')
-    .description('run a worker process: scheduling cycles and timers (DATABASE_URL, REDIS_URL)')
+    .description('run a worker process, which does the scheduling (uses DATABASE_URL, REDIS_URL)')
     .action(() => runService('worker', { api: false, worker: true }));
   addAgent(program);
   addMigrate(program);
@@ -44,10 +44,10 @@ async function runService(name: string, roles: { api: boolean; worker: boolean }
 function addAgent(program: Command): void {
   program
     .command('agent')
-    .description("run a site's agent (SWITCHYARD_URL, SWITCHYARD_KEY)")
+    .description('run the agent of a site (uses SWITCHYARD_URL, SWITCHYARD_KEY)')
     .option('--site <name>', 'the site (default: AGENT_SITE)')
-    .option('--simulate', 'run nothing, only pass time')
-    .option('--speed <factor>', 'with --simulate: so many times as fast', '1')
+    .option('--simulate', 'do not run commands; simulate their run times')
+    .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: { site?: string; simulate?: boolean; speed: string }) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
       const { processAgent, simulatedAgent } = await import('../agents.js');
@@ -71,8 +71,11 @@ function addMigrate(program: Command): void {
   const migrate = addCommand(
     program,
     'migrate',
-    "bring the database of DATABASE_URL up to date, and make the administrator's key",
-  ).option('--site <name>', 'also register this machine as this site, with a key for its agent');
+    "create or upgrade the database (DATABASE_URL), and create the administrator's key",
+  ).option(
+    '--site <name>',
+    'also register this machine as a site of this name, and create a key for its agent',
+  );
   migrate.action(async (options: { site?: string }) => {
     const context = await processContext('migrate');
     const [database, installation, compose] = await Promise.all([
@@ -89,7 +92,7 @@ function addMigrate(program: Command): void {
       const agent = options.site === undefined ? null : await installation.installSite(at, options.site);
       if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
       for (const name of applied) print(name);
-      note(applied.length > 0 ? 'the database is up to date now' : 'the database was up to date');
+      note(applied.length > 0 ? 'the database has been upgraded' : 'the database is already up to date');
       note(`the administrator's key is in ${keyFile}`);
       if (agent) note(`the key of the agent of ${options.site} is in ${agent.keyFile}`);
     } finally {
@@ -103,7 +106,7 @@ function databaseUrl({ databaseUrl }: Config, command: string): string {
   throw usage(
     'DATABASE_URL',
     '',
-    `the PostgreSQL that \`switchyard ${command}\` is to use; \`switchyard serve\` brings its own`,
+    `the PostgreSQL that \`switchyard ${command}\` is to use (\`switchyard serve\` has one built in)`,
   );
 }
 
@@ -127,6 +130,6 @@ async function run(name: string, parts: (context: ProcessContext) => Part[]): Pr
     process.exitCode = await runUntilSignal(lifecycle);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new CliError(`port ${config.port} is in use: stop what uses it, or set PORT`);
+    throw new CliError(`port ${config.port} is already in use; stop the program that uses it, or set PORT`);
   }
 }

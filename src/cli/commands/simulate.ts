@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../core/index.js';
+import { ROOT } from '../../core/scheduler.js';
 import { type RunOptions, simulateAll } from '../../simulator/compare.js';
 import { fetchTrace } from '../../simulator/fetch.js';
 import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../../simulator/policies.js';
@@ -9,13 +10,12 @@ import type { Recorded, Simulated } from '../../simulator/simulate.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { readSwf } from '../../simulator/swf.js';
 import { traceInfo } from '../../simulator/trace-info.js';
-import { addCommand, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { count, duration, short, table } from '../format.js';
 import { parseDuration, parseNumber } from '../parse.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from '../plots.js';
 import { type Progress, progress } from '../progress.js';
-import { readJson } from './grid.js';
 import { documentIn } from './whatif.js';
 
 export interface WorkloadFlags extends PlotFlags {
@@ -44,10 +44,10 @@ export const POLICY_HELP = `of the sites: ${policyNames.join(', ')}; of the root
 
 export function addSimulate(program: Command): void {
   const command = workloadOptions(
-    addCommand(program, 'simulate', 'run a trace through a scheduling policy, without a service'),
+    addCommand(program, 'simulate', 'simulate a scheduling policy on a trace, without a service'),
   )
     .option('--policy <name>', POLICY_HELP, 'easy')
-    .option('--out <file>', "write a row for each job, in the columns of Batsim's jobs.csv")
+    .option('--out <file>', "write one row per job, with the columns of Batsim's jobs.csv")
     .option('--events <file>', 'write starts and ends as JSON lines')
     .option('--summary <file>', 'write the summary as JSON');
   command.addHelpText(
@@ -68,42 +68,38 @@ export function workloadOptions(command: Command): Command {
     .requiredOption('--trace <file>', 'trace in the Standard Workload Format, gzipped or not')
     .option(
       '--processors <n>',
-      'processors of the machine; wider jobs are left out (default: MaxProcs of the trace)',
+      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
     )
     .option(
       '--sites <file>',
-      'CSV with columns site and capacity, and if wanted name, machines, maxTasks (on a machine, shared in time) and maxRunningJobs',
+      'CSV file with the columns site and capacity, and optionally name, machines, maxTasks (tasks per machine, time-shared) and maxRunningJobs',
     )
     .option(
       '--enter <where>',
-      'submit jobs to the site of their partition’s number, or to the root: partition or root (default: root under a policy of the root)',
+      'where to submit jobs: to the site with the number of their partition (partition), or to the global queue (root) (default: root if the policy has a dispatch policy)',
     )
     .option(
       '--section <duration>',
-      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: at the end only)',
+      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: only at the end)',
     )
     .option(
       '--estimate <what>',
-      'what the scheduler believes: requested, actual or predicted by the last runs of the user',
+      'run times that the scheduler assumes: requested, actual, or predicted from the last runs of the user',
       'requested',
     )
     .option(
       '--missing-estimate <what>',
-      'drop jobs without a requested time, or take their run time: drop or run',
+      'what to do with jobs without a requested time: drop them, or use their run time (run)',
       'drop',
     )
-    .option(
-      '--overrun <what>',
-      'at its requested time a job is killed, or may continue: kill or continue',
-      'kill',
-    )
+    .option('--overrun <what>', 'what happens to a job at its requested time: kill or continue', 'kill')
     .option(
       '--event-order <order>',
-      'at one instant: all events, then one cycle (batch), or a cycle each (per-event)',
+      'for events at the same time: run one cycle after all (batch), or one after each (per-event)',
       'batch',
     )
-    .option('--load <part>', 'stretch the times between submissions to this offered load, such as 0.8')
-    .option('--seed <n>', 'seed of every draw', '1');
+    .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
+    .option('--seed <n>', 'random seed', '1');
   return plotOptions(command);
 }
 
@@ -114,7 +110,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
     throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
   }
   const { policy, ofRoot } = await policyOf(name, seed);
-  const enter = flags.enter ?? (ofRoot ? 'root' : 'partition');
+  const enter = flags.enter ?? (ofRoot ? ROOT : 'partition');
   return {
     trace: flags.trace,
     processors:
@@ -128,7 +124,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
-    enter: word('--enter', enter, ['partition', 'root'] as const) === 'root' ? 'ROOT' : 'PARTITION',
+    enter: word('--enter', enter, ['partition', ROOT] as const) === ROOT ? 'ROOT' : 'PARTITION',
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     out: null,
     events: null,
@@ -138,7 +134,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
 
 async function run(flags: SimulateFlags): Promise<Simulated> {
   const workload = await workloadOf(flags, flags.policy);
-  const plots = plotsOf(flags, [flags.policy]);
+  const plots = await plotsOf(flags, [flags.policy]);
   let bar: Progress | undefined;
   try {
     const { out = null, events = null, summary = null } = flags;
@@ -221,8 +217,8 @@ function cells({ mean, median, p95, max }: Distribution, plain: boolean): string
 }
 
 function addTrace(program: Command): void {
-  const trace = program.command('trace').description('look at a trace, or fetch one');
-  const info = addCommand(trace, 'info <file>', 'what a trace in the Standard Workload Format contains');
+  const trace = program.command('trace').description('show what a trace contains, or download one');
+  const info = addCommand(trace, 'info <file>', 'show what a trace in the Standard Workload Format contains');
   info.action(async (file: string) => {
     const read = await readSwf(file).catch((error: unknown) => {
       throw failure(error);
@@ -251,8 +247,8 @@ function addTrace(program: Command): void {
   const fetch = addCommand(
     trace,
     'fetch <name>',
-    'fetch a trace from the Parallel Workloads Archive (needs internet access)',
-  ).option('--dir <folder>', 'where to put it', '.');
+    'download a trace from the Parallel Workloads Archive (needs internet access)',
+  ).option('--dir <folder>', 'folder to put it in', '.');
   fetch.action(async (name: string, { dir }: { dir: string }) => {
     const path = await fetchTrace(name, dir).catch((error: unknown) => {
       throw failure(error);

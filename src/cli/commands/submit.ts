@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
+import { DEFAULT_LIMITS } from '../../platform/limits.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';
@@ -17,7 +18,6 @@ import {
   jobFromOptions,
   placesFromOptions,
 } from '../job-options.js';
-import { MAX_BATCH } from '../parse.js';
 import { printOutput } from './jobs.js';
 
 interface SubmitOptions extends JobOptions {
@@ -36,22 +36,22 @@ export interface SubmitPayload {
 
 export function addSubmit(program: Command): void {
   const command = addJobOptions(
-    addCommand(program, 'submit [command] [arguments...]', 'submit jobs: all of them are accepted, or none'),
+    addCommand(program, 'submit [command] [arguments...]', 'submit jobs; either all are accepted or none'),
   )
     .option(
       '--array <from-to>',
-      'submit one job for each index, which it sees as SWITCHYARD_ARRAY_INDEX; such as 1-10',
+      'submit a job array with these indices, such as 1-10; a job finds its index in SWITCHYARD_ARRAY_INDEX',
     )
     .option(
       '--file <path>',
-      'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; the other options fill in what a job lacks',
+      'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
     )
-    .option('--idempotency-key <key>', 'a retry with the same key and jobs gives the same jobs')
+    .option('--idempotency-key <key>', 'a retry with the same key and jobs returns the same jobs')
     .option(
       '--wait',
-      "wait until the jobs have ended, and end with the job's exit code (of several, the largest)",
+      'wait until the jobs have ended, and exit with the exit code of the job (the largest of several)',
     )
-    .option('--output', 'wait, and print what the jobs wrote')
+    .option('--output', 'wait, and print the output of the jobs')
     .passThroughOptions()
     .addHelpText('after', "\nExample: switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'");
   command.action(async (program: string | undefined, args: string[], options: SubmitOptions) => {
@@ -65,7 +65,8 @@ export function addSubmit(program: Command): void {
       if (!wait) return printJson(payload.jobs);
     } else {
       print(payload.jobIds.length === 1 ? payload.jobIds[0]! : idList(payload.jobIds));
-      if (payload.repeated) note('the idempotency key was known: these jobs had been submitted before');
+      if (payload.repeated)
+        note('the idempotency key has been used before: these jobs had already been submitted');
     }
     if (wait) await waitFor(client, payload.jobIds, wantsJson(command), options.output === true);
   });
@@ -89,13 +90,16 @@ async function jobsToSubmit(
   if (bare >= 0) {
     const where = options.file === undefined ? '' : ` (job ${bare} of ${options.file} has none)`;
     throw new CliError(
-      `what is to be run? Give a command behind --, such as: switchyard submit -- sleep 10${where}`,
+      `no command given; give one after --, such as: switchyard submit -- sleep 10${where}`,
       ExitCode.USAGE,
     );
   }
   const all = jobs.flatMap((job) => expandArray(job, options.array));
-  if (all.length > MAX_BATCH) {
-    throw new CliError(`${all.length} jobs: a submission takes up to ${MAX_BATCH}`, ExitCode.USAGE);
+  if (all.length > DEFAULT_LIMITS.jobsMax) {
+    throw new CliError(
+      `${all.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
+      ExitCode.USAGE,
+    );
   }
   return all;
 }
@@ -167,7 +171,7 @@ async function waitFor(
   }
   if (ended.size < ids.length) {
     throw new CliError(
-      `interrupted: ${count(ids.length - ended.size, 'job')} had not ended yet`,
+      `interrupted: ${count(ids.length - ended.size, 'job')} not ended yet`,
       ExitCode.FAILED,
     );
   }

@@ -20,19 +20,15 @@ interface WatchOptions extends FilterOptions {
 
 export function addWatch(program: Command): void {
   const command = addFilterOptions(
-    addCommand(
-      program,
-      'watch [ids...]',
-      'tell what happens to jobs, as it happens: to these until they have ended, or to all until Ctrl-C',
-    ),
+    addCommand(program, 'watch [ids...]', 'follow jobs: these until they have ended, or all until Ctrl-C'),
   )
-    .option('--recent <n>', 'begin with the last so many jobs as they are', '10')
-    .option('--once', 'tell how things are, and end')
-    .option('--until-ended', 'end when every job that matches has ended')
-    .option('--after <cursor>', 'continue behind an update (its cursor is in the JSON)')
+    .option('--recent <n>', 'first show this many of the latest jobs', '10')
+    .option('--once', 'show the current state and exit')
+    .option('--until-ended', 'exit when all matching jobs have ended')
+    .option('--after <cursor>', 'continue after this update (the JSON output has cursors)')
     .addHelpText(
       'after',
-      '\nWith --json: one update a line, the jobs at the beginning without event and cursor.',
+      '\nWith --json: one update per line. The jobs shown first have no event and no cursor.',
     );
   command.action((ids: string[], options: WatchOptions) =>
     ids.length > 0 ? watchThese(ids, options, wantsJson(command)) : watchAll(options, wantsJson(command)),
@@ -76,12 +72,12 @@ async function watchAll(options: WatchOptions, json: boolean): Promise<void> {
     await look();
     if (live.size === 0) return;
   } else if (!json && process.stderr.isTTY) {
-    note('(waiting for news; Ctrl-C ends this, not the jobs)');
+    note('(waiting for updates; Ctrl-C stops watching, not the jobs)');
   }
 
   for await (const update of jobUpdates(client, filter, { after, signal, full: json })) {
     if (update.resyncRequired) {
-      note('some updates were left out: this reader was too far behind');
+      note('some updates were left out, because this client fell too far behind');
       live.clear();
       await look();
     } else if (update.job) {

@@ -1,8 +1,8 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import type { Comparison, Figures, WhatIfResult } from '../../simulator/what-if.js';
-import type { Client } from '../client.js';
-import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
@@ -10,7 +10,6 @@ import { latestCursor } from '../follow.js';
 import { count, duration, table } from '../format.js';
 import { parseTime } from '../parse.js';
 import { progress } from '../progress.js';
-import { readJson } from './grid.js';
 
 interface Simulation {
   id: string;
@@ -32,16 +31,16 @@ export function addWhatIf(program: Command): void {
   const command = addCommand(
     program,
     'whatif',
-    'try a policy on jobs of the past and compare it with the one in force (OPERATOR)',
+    'simulate a policy on past jobs and compare it with the one in force (OPERATOR)',
   )
     .requiredOption(
       '--candidate <file>',
       'the policy: a JSON file as `policy --json` shows, - for standard input',
     )
-    .requiredOption('--from <time>', 'jobs submitted from then on, ISO 8601')
-    .option('--to <time>', 'jobs submitted before then (default: now)')
-    .option('--reason <text>', 'why, for the audit log')
-    .addHelpText('after', '\nCtrl-C ends the waiting, not the simulation.');
+    .requiredOption('--from <time>', 'jobs submitted at this time or later: ISO 8601')
+    .option('--to <time>', 'jobs submitted before this time (default: now)')
+    .option('--reason <text>', 'reason for the audit log')
+    .addHelpText('after', '\nCtrl-C stops waiting; the simulation goes on.');
   command.action(async (options: WhatIfOptions) => {
     const nowMs = Date.now();
     const input = {
@@ -76,7 +75,7 @@ async function awaitEnd(client: Client, asked: Simulation, after: string): Promi
   const bar = progress('simulated %', 100);
   let latest = asked;
   try {
-    const updates = client.subscribe<{
+    const updates = client.updates<{
       cursor: string;
       resyncRequired: boolean;
       simulation: Simulation | null;

@@ -1,6 +1,6 @@
 /** `switchyard why` and `placement`: what the schedulers decided, or would decide, and on what numbers. */
 import type { Command } from 'commander';
-import type { Client } from '../client.js';
+import type { Client } from '../../client/index.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { PLACEMENT, WHY } from '../documents.js';
@@ -59,7 +59,11 @@ interface Placement {
 }
 
 export function addWhy(program: Command): void {
-  const why = addCommand(program, 'why <id>', 'why a job waits, and why it went where it did');
+  const why = addCommand(
+    program,
+    'why <id>',
+    'show why a job is waiting, and why it was dispatched to its site',
+  );
   why.action(async (id: string) => {
     const client = connect();
     const jobId = parseId('job', id);
@@ -72,7 +76,7 @@ export function addWhy(program: Command): void {
     addCommand(
       program,
       'placement [job-or-command] [arguments...]',
-      'a dry run: where a job would go and when it would start',
+      'dry run: show where a job would be dispatched and when it would start',
     ),
   )
     .passThroughOptions()
@@ -102,7 +106,7 @@ async function dryRun(
         ...(await placesFromOptions(client, options)),
       };
   if (spec && spec.command === undefined) {
-    throw new CliError('of what? Give a job such as job_17, or a command behind --', ExitCode.USAGE);
+    throw new CliError('no job given: give a job such as job_17, or a command after --', ExitCode.USAGE);
   }
   return (await client.request<{ placement: Placement }>(PLACEMENT, job ? { job } : { spec })).placement;
 }
@@ -114,23 +118,18 @@ function describeWhy(job: Why): string {
   if (job.message) lines.push(printable(job.message));
   const wait = job.whyWaiting;
   if (wait) {
-    lines.push(`waits: ${wait.message} (${wait.code})`);
+    lines.push(`waiting: ${wait.message} (${wait.code})`);
     for (const [name, value] of Object.entries(wait.numbers)) lines.push(`  ${name} = ${short(value)}`);
-    for (const change of wait.wouldChange) lines.push(`  would change it: ${change}`);
+    for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }
   for (const decision of job.decisions.nodes) {
-    const way =
-      decision.kind === 'START'
-        ? `at ${decision.site?.name ?? 'the root'}`
-        : `${decision.from?.name ?? 'the root'} → ${decision.site?.name ?? 'the root'}`;
-    lines.push(
-      '',
-      `${time(decision.at)}  ${decision.kind} ${printable(way)}: ${decision.message} (${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle})`,
-    );
+    const from = decision.kind === 'DISPATCH' && decision.from ? `from ${decision.from.name}; ` : '';
+    const basis = `${from}${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle}`;
+    lines.push('', `${time(decision.at)}  ${printable(decision.message)} (${printable(basis)})`);
     lines.push(...jobTerms(decision.detail.priorityTerms));
     if (decision.candidates.length > 0) lines.push(candidateTable(decision.candidates));
   }
-  if (job.decisions.nodes.length === 0) lines.push('nothing has been decided about it yet');
+  if (job.decisions.nodes.length === 0) lines.push('no scheduling decisions yet');
   return lines.join('\n');
 }
 
@@ -138,12 +137,12 @@ function describePlacement(placement: Placement): string {
   const where = placement.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' ');
   const starts = placement.startsAt
     ? `would start ${time(placement.startsAt)} UTC${where ? ` on ${where}` : ''}`
-    : 'no start can be told';
+    : 'its start cannot be predicted';
   const head = placement.site
-    ? `would go to ${placement.site.name}; ${starts}`
+    ? `would be dispatched to ${placement.site.name}; ${starts}`
     : placement.candidates.some(({ eligible }) => eligible)
-      ? 'would wait'
-      : `no site can take it: ${placement.reason}`;
+      ? 'would wait in the global queue'
+      : `no site can run it now: ${placement.reason}`;
   return [
     `${printable(head)} (priority ${placement.priority ?? 'none'}, policy ${placement.policyVersion})`,
     `${placement.message} (${placement.reason})`,

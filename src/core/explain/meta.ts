@@ -115,11 +115,11 @@ export function metaChanges(numbers: Record<string, number>): string[] {
   const changes: string[] = [];
   if ((numbers.userJobs as number) > 1)
     changes.push(
-      "Its user's other jobs leave the meta-queues, or the user's quota is raised: its priority rises.",
+      "Other jobs of its user leave the meta-queues, or the user's quota is raised, which raises its priority.",
     );
   if (numbers.heldOffUntil !== undefined)
-    changes.push('The hold-off after its migration ends: it can be exported again.');
+    changes.push('The hold-off after its migration ends: then it may migrate again.');
   else if (numbers.congested === 1)
-    changes.push('A peer has fewer jobs ahead of its group and costs less: the group is exported.');
+    changes.push('Another site has fewer jobs ahead of it and costs less: then it migrates there.');
   return changes;
 }

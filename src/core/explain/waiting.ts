@@ -100,6 +100,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   }
   const requirement = grid.requirementOf(job);
   const able = entry.resources.able(requirement.signature);
+  numbers.tasks = requirement.tasks;
   numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
   numbers.neededMemoryMb = requirement.memoryMbPerTask * requirement.tasks;
   const never = whyNeverFits(requirement, able);
@@ -134,7 +135,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     const code = pass.whyWaiting(requirement);
     if (reservation?.jobId === job.id) {
       const first =
-        'It is first in the queue: it starts no later than its reservation, when runs end as planned.';
+        'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
       return waiting(code, numbers, [first]);
     }
     return waiting(code, numbers);
@@ -166,28 +167,31 @@ const changes: Record<WaitingReason, string> = {
   NO_SITE_UP: 'A site comes up.',
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
   NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
-  NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more.',
-  NEVER_FITS_LICENSES: 'Ask for other licenses, or add copies and name them on machines.',
+  NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more memory.',
+  NEVER_FITS_LICENSES: 'Ask for other licenses, or add licenses and the machines that can use them.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
-  NEVER_FITS_TOGETHER: 'Ask for less of one resource, or add a machine or license so that one site has all.',
-  QUEUES_FULL: "Jobs in the sites' queues start or leave, or the policy's queueLimit is raised.",
-  NO_SITE_HAS_ROOM: 'A run ends and makes room for it, or a job leaves a full queue.',
-  BEHIND_HEAD: 'The job ahead of it leaves the root, or this one has waited longer than the age bound.',
-  META_QUEUE: "Jobs in the site's local queue start or leave, or the policy's queueLimit is raised.",
-  SITE_DOWN: 'The site comes up, or the job is taken back to the root.',
-  SITE_DRAINING: 'Draining is revoked, or the job is taken back to the root.',
-  NO_MACHINE_NOW: 'A machine that could run it becomes available, or the job is taken back to the root.',
-  NO_LICENSE_HERE: 'A copy of the license is added for this site or the grid.',
-  NO_ROOM_HERE: 'Running jobs end, or jobs in the queue there start or leave.',
+  NEVER_FITS_TOGETHER:
+    'Ask for less of one resource, or add a machine or license so that one site has everything.',
+  QUEUES_FULL: "Queued jobs at the sites start or are removed, or the policy's queueLimit is raised.",
+  NO_SITE_HAS_ROOM: 'A running job ends and makes room for it, or a job leaves a full queue.',
+  BEHIND_HEAD:
+    'The job ahead of it is dispatched or removed, or this one has waited longer than the age bound.',
+  META_QUEUE: "Jobs in the site's local queue start or are removed, or the policy's queueLimit is raised.",
+  SITE_DOWN: 'The site comes up, or the job is returned to the global queue.',
+  SITE_DRAINING: 'The site stops draining, or the job is returned to the global queue.',
+  NO_MACHINE_NOW:
+    'A machine that could run it becomes available, or the job is returned to the global queue.',
+  NO_LICENSE_HERE: 'A license of this kind is added for the site or the grid.',
+  NO_ROOM_HERE: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
-  LICENSES_BUSY: 'A job that holds the license ends, or copies are added.',
-  PLACES_BUSY: 'Running jobs end, or a machine may take more tasks.',
-  RUNS_LIMITED: 'A running job ends, or the limit is raised.',
-  NOT_HEAD: 'The jobs ahead of it start or leave, or its priority is raised.',
+  LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
+  PLACES_BUSY: "Running jobs end, or a machine's maxTasks is raised.",
+  RUNS_LIMITED: "A running job ends, or the site's maxRunningJobs is raised.",
+  NOT_HEAD: 'The jobs ahead of it start or are removed, or its priority is raised.',
   WOULD_DELAY_RESERVATION:
-    'The reserved job starts, or this one gets a smaller estimate or a higher priority.',
-  MOVE_LIMIT: 'Nothing: the next cycle takes it up.',
-  READY: 'Nothing: the next cycle takes it up.',
+    'The job with the reservation starts, or this one gets a shorter estimate or a higher priority.',
+  MOVE_LIMIT: 'Nothing is needed: the next scheduling cycle continues with it.',
+  READY: 'Nothing is needed: the next scheduling cycle continues with it.',
   HELD: 'Release the job.',
 };

@@ -1,10 +1,10 @@
 /** A whole API over a database of the test file's own: real HTTP, real WebSockets, real Postgres. */
-
 import { type Client, createClient } from 'graphql-ws';
 import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
-import { type ApiConfig, DEFAULT_LIMITS } from '../../../src/api/config.js';
+import type { ApiConfig } from '../../../src/api/config.js';
 import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
+import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
 import { Directory } from '../../../src/store/directory.js';

@@ -1,0 +1,38 @@
+/** The experiments of the papers, by name: `switchyard experiment` finds and runs them. */
+import type { Experiments } from '../src/cli/commands/experiment.js';
+import { diana } from './diana.js';
+import { dianaReport } from './diana-report.js';
+import { jobRatio } from './job-ratio.js';
+import { jobRatioReport } from './job-ratio-report.js';
+import { queues, queuesReport } from './queues.js';
+import { writeReport } from './report.js';
+import { santoso, santosoReport } from './santoso.js';
+import { twoLevel, twoLevelReport } from './two-level.js';
+
+export default {
+  all: {
+    santoso: {
+      about: 'Santoso et al., Table 2: hierarchical scheduling of clusters, 17 policies at 5 loads',
+      run: (seed, onProgress, runs) => santosoReport(seed, santoso(seed, onProgress, runs), runs),
+    },
+    queues: {
+      about: 'M/M/1, M/M/2 and M/M/4 against theory',
+      run: (seed, onProgress, runs) => queuesReport(seed, queues(seed, onProgress, runs), runs),
+    },
+    'two-level': {
+      about:
+        'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
+      run: (seed, onProgress, runs) => twoLevelReport(seed, twoLevel(seed, onProgress, runs)),
+    },
+    'job-ratio': {
+      about:
+        'AL-Khateeb et al.: the job ratio against schedulers without it, on jobs that compute and that read',
+      run: (seed, onProgress, runs) => jobRatioReport(jobRatio(seed, onProgress, runs)),
+    },
+    diana: {
+      about: 'Anjum et al., section 8: DIANA against round robin and most FLOPS on five sites and more',
+      run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs)),
+    },
+  },
+  write: writeReport,
+} satisfies Experiments;

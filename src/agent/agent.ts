@@ -1,0 +1,311 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, ServiceError, untilDone } from '../client/index.js';
+import { DEFAULT_LIMITS } from '../platform/limits.js';
+import { type LinkProbe, measureLink } from './links.js';
+import {
+  type Assignment,
+  DEFAULT_GRACE_MS,
+  type EndedReport,
+  type Runner,
+  type RunReport,
+  runKey,
+} from './runner.js';
+
+/** A log such as pino's. */
+export interface AgentLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface AgentOptions {
+  /** The GraphQL endpoint. */
+  url: string;
+  /** A key of role AGENT. */
+  key: string;
+  /** Name of the site. */
+  site: string;
+  /** What carries out the assignments. The agent does not close it. */
+  runner: Runner;
+  log: AgentLog;
+  /** Only these machines are vouched for; by default all of the site. */
+  machines?: readonly string[];
+  heartbeatMs?: number;
+  /** Links to measure; none by default. */
+  linkProbes?: readonly LinkProbe[];
+  /** Between two rounds of measurements. */
+  linkProbeMs?: number;
+  /** From SIGTERM to SIGKILL when a run is stopped. */
+  graceMs?: number;
+}
+
+/** Characters of output after which a batch is closed. */
+const BATCH_TEXT = 1 << 20;
+const MACHINES_REFRESH_BEATS = 6;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/**
+ * What a batch of reports is refused with because of what is in it, or of its size (413 by a proxy): the same batch would be
+ * refused again.
+ */
+const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX', 'HTTP_413']);
+
+const SITES = `query Sites($first: Int!, $after: String) {
+  sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+}`;
+const MACHINES = `query Machines($site: ID!, $first: Int!, $after: String) {
+  machines(site: $site, first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+}`;
+const HEARTBEAT =
+  'mutation Heartbeat($site: ID!, $machines: [ID!]!) { heartbeat(site: $site, machines: $machines) }';
+const REPORT = `mutation Report($site: ID!, $reports: [RunReportInput!]!) {
+  reportRuns(site: $site, reports: $reports) { results }
+}`;
+const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
+  reportLinks(site: $site, measurements: $measurements) { measuredAt }
+}`;
+const ASSIGNMENTS = `subscription Assignments($site: ID!) {
+  assignments(site: $site) {
+    cursor
+    complete
+    assignments {
+      jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
+      runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
+    }
+  }
+}`;
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+interface Batch {
+  cursor: string;
+  complete: boolean;
+  assignments: (Assignment & { action: 'START' | 'CONTINUE' | 'STOP' })[];
+}
+
+type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
+
+/**
+ * A site's agent: PROTOCOL.md as a program. Loops that know nothing of each other: assignments come in and go to the
+ * runner, the runner's reports go out, heartbeats go out, links are measured. Each tries for ever, with growing pauses: the service may be away
+ * as long as it likes, runs go on meanwhile.
+ *
+ * Assignments are asked for from the beginning at each connection rather than behind the last cursor. The list of live
+ * runs is short, and comparing it with what runs here heals whatever went wrong in between.
+ */
+export class Agent {
+  private readonly client: Client;
+  private readonly stopping = new AbortController();
+  private readonly runner: Runner;
+  private news: (() => void) | null = null;
+  private done: Promise<unknown> | null = null;
+
+  constructor(private readonly options: AgentOptions) {
+    this.client = new Client({ url: options.url, key: options.key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    this.runner = options.runner;
+  }
+
+  /** Begins to serve. Returns at once: the service need not be there yet. */
+  start(): void {
+    if (this.done) throw new Error('the agent has been started already');
+    this.runner.onReports = () => this.news?.();
+    this.done = this.serve();
+  }
+
+  /** Stops serving; runs go on. What has not been reported waits for the next start. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.news?.();
+    this.runner.onReports = null;
+    await this.done;
+  }
+
+  private async serve(): Promise<void> {
+    const site = await this.untilDone('find the site', () => this.findSite());
+    if (site === undefined) return;
+    this.options.log.info({ site: this.options.site, id: site }, 'agent is running');
+    await Promise.all([
+      this.followAssignments(site),
+      this.sendReports(site),
+      this.sendHeartbeats(site),
+      this.measureLinks(site),
+    ]);
+  }
+
+  private async findSite(): Promise<string> {
+    const sites = await this.client.all<Named>(SITES, 'sites', {}, this.stopping.signal);
+    const site = sites.find(({ name }) => name === this.options.site);
+    if (site) return site.id;
+    throw new ServiceError(`site "${this.options.site}": there is none that the key may serve`, 'NOT_FOUND');
+  }
+
+  // --- Assignments
+
+  private async followAssignments(site: string): Promise<void> {
+    const { signal } = this.stopping;
+    await this.untilDone('follow assignments', async (progress) => {
+      for await (const { assignments } of this.client.subscribe<{ assignments: Batch }>(
+        ASSIGNMENTS,
+        { site },
+        signal,
+      )) {
+        progress();
+        this.take(assignments);
+      }
+      // Completed by the service: it is going down, or the key has expired.
+      if (!signal.aborted) throw new ServiceError('the service ended the subscription', 'NETWORK');
+    });
+  }
+
+  private take(batch: Batch): void {
+    const { runner } = this;
+    for (const { action, ...assignment } of batch.assignments) {
+      if (action === 'START') runner.start(assignment);
+      else if (action === 'CONTINUE') runner.resume(assignment);
+      else runner.cancel(assignment.jobId, assignment.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
+    }
+    if (!batch.complete) return;
+    const live = new Set(batch.assignments.map(({ jobId, epoch }) => runKey(jobId, epoch)));
+    for (const { jobId, epoch } of runner.runs()) {
+      if (live.has(runKey(jobId, epoch))) continue;
+      this.options.log.warn({ job: jobId, epoch }, 'the service has given up this run; stopping it');
+      runner.forget(jobId, epoch);
+    }
+  }
+
+  // --- Reports
+
+  private async sendReports(site: string): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      const batch = nextBatch(this.runner.reports(DEFAULT_LIMITS.reportsMax));
+      if (batch.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.news = resolve;
+        });
+        this.news = null;
+      } else await this.untilDone('send reports', () => this.send(site, batch));
+    }
+  }
+
+  /** Sends reports, and in parts what is refused as a whole: one that cannot be taken must not hold up the others. */
+  private async send(site: string, reports: RunReport[]): Promise<void> {
+    try {
+      const variables = { site, reports: reports.map(reportInput) };
+      const { reportRuns } = await this.request<{ reportRuns: { results: ReportResult[] } }>(
+        REPORT,
+        variables,
+      );
+      for (const [i, { jobId, epoch }] of reports.entries()) {
+        const result = reportRuns.results[i];
+        if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(jobId, epoch);
+      }
+    } catch (error) {
+      if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
+      if (reports.length > 1) {
+        const half = reports.length >> 1;
+        await this.send(site, reports.slice(0, half));
+        await this.send(site, reports.slice(half));
+        return;
+      }
+      const [report] = reports;
+      if (report?.phase === 'ENDED' && (report.stdout || report.stderr)) {
+        this.options.log.warn(
+          { job: report.jobId, error: error.message },
+          'report refused; trying without its output',
+        );
+        await this.send(site, [{ ...report, stdout: null, stderr: null }]);
+        return;
+      }
+      this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused; dropped');
+    }
+    this.runner.acknowledge(reports.at(-1)!.seq);
+  }
+
+  // --- Heartbeats
+
+  private async sendHeartbeats(site: string): Promise<void> {
+    let machines: string[] = [];
+    const { signal } = this.stopping;
+    for (let beat = 0; !signal.aborted; beat++) {
+      await this.untilDone('send a heartbeat', async () => {
+        if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
+        await this.request(HEARTBEAT, { site, machines });
+      });
+      await sleep(this.options.heartbeatMs ?? 5000, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  private async findMachines(site: string): Promise<string[]> {
+    const wanted = this.options.machines && new Set(this.options.machines);
+    const machines = await this.client.all<Named>(MACHINES, 'machines', { site }, this.stopping.signal);
+    return machines.filter(({ name }) => wanted?.has(name) ?? true).map(({ id }) => id);
+  }
+
+  // --- Links
+
+  /** Measures all links, one after another, and reports those that could be measured; what is late is not repeated. */
+  private async measureLinks(site: string): Promise<void> {
+    const { linkProbes = [], linkProbeMs = 300_000, log } = this.options;
+    const { signal } = this.stopping;
+    while (linkProbes.length > 0 && !signal.aborted) {
+      const measured: { from: string; bandwidthMbPerS: number; rttS: number; loss: number }[] = [];
+      for (const { from, url } of linkProbes) {
+        try {
+          const { bandwidthMbPerS, rttS, loss } = await measureLink(url, signal);
+          measured.push({ from, bandwidthMbPerS, rttS, loss });
+        } catch (error) {
+          if (!signal.aborted)
+            log.warn({ from, error: (error as Error).message }, 'agent: cannot measure a link');
+        }
+      }
+      if (measured.length > 0)
+        await this.untilDone('report links', () =>
+          this.request(REPORT_LINKS, { site, measurements: measured }),
+        );
+      await sleep(linkProbeMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  // --- Trying again
+
+  private request<T>(query: string, variables: object): Promise<T> {
+    return this.client.request<T>(query, variables, this.stopping.signal);
+  }
+
+  /** Does something until it succeeds or the agent stops. */
+  private untilDone<T>(what: string, action: (progress: () => void) => Promise<T>): Promise<T | undefined> {
+    return untilDone(action, this.stopping.signal, (error, _failures, waitMs) => {
+      const { message, code } = error as ServiceError;
+      const fields = { error: message, code, waitMs: Math.round(waitMs) };
+      this.options.log.warn(fields, `agent: cannot ${what}`);
+    });
+  }
+}
+
+/** As many of the reports as go into one request. */
+function nextBatch(reports: RunReport[]): RunReport[] {
+  let size = 0;
+  const end = reports.findIndex((report) => {
+    if (report.phase === 'ENDED')
+      size += (report.stdout?.text.length ?? 0) + (report.stderr?.text.length ?? 0);
+    return size > BATCH_TEXT;
+  });
+  // The first goes, however large it is.
+  return end < 0 ? reports : reports.slice(0, Math.max(1, end));
+}
+
+function reportInput(report: RunReport): object {
+  const { jobId: job, epoch, phase } = report;
+  const at = new Date(report.atMs).toISOString();
+  return phase === 'STARTED' ? { job, epoch, phase, at } : { job, epoch, phase, at, ...endInput(report) };
+}
+
+/** Without what is null: a report is half as long then. */
+function endInput(report: EndedReport): object {
+  const { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr } = report;
+  const fields = { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,193 @@
+/** Talks to the service: GraphQL over HTTP, subscriptions over WebSocket (graphql-ws). */
+import type { WebSocket as Socket } from 'ws';
+import { errorOf, errorOfSubscription, type Fault, ServiceError } from './errors.js';
+import { pauseMs, sleep } from './retry.js';
+
+export interface ClientOptions {
+  /** Of the GraphQL endpoint, such as http://localhost:4000/graphql. */
+  url: string;
+  /** API key; null: none was found. */
+  key: string | null;
+  /** How long a request may take; by default a submission of 10 000 jobs on a busy machine fits many times over. */
+  requestTimeoutMs?: number;
+}
+
+interface Page<T> {
+  nodes: T[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Objects in a page. */
+const PAGE_SIZE = 500;
+/** A connection is asked so often whether its other end is still there, and has so long to answer. */
+const KEEP_ALIVE_MS = 10_000;
+
+export class Client {
+  constructor(readonly options: ClientOptions) {}
+
+  /**
+   * Sends a query or mutation and gives its data.
+   *
+   * @throws ServiceError
+   */
+  async request<T>(document: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
+    const { url, requestTimeoutMs = REQUEST_TIMEOUT_MS } = this.options;
+    // Not AbortSignal.any: the signal of an agent lives as long as the process, and would keep what is tied to it.
+    const abort = new AbortController();
+    const onStop = (): void => abort.abort();
+    const late = new Error(`no answer within ${requestTimeoutMs / 1000} s`);
+    const timer = setTimeout(() => abort.abort(late), requestTimeoutMs);
+    signal?.addEventListener('abort', onStop);
+    if (signal?.aborted) onStop();
+    let status: number;
+    let text: string;
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/graphql-response+json, application/json',
+          ...this.#authorization,
+        },
+        body: JSON.stringify({ query: document, variables }),
+        signal: abort.signal,
+      });
+      status = response.status;
+      text = await response.text();
+    } catch (error) {
+      throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onStop);
+    }
+    const body = parsed<T>(text);
+    if (body?.errors?.length) throw errorOf(body.errors);
+    if (!body?.data)
+      throw new ServiceError(`${url} answered ${status}, which is no GraphQL answer`, `HTTP_${status}`);
+    return body.data;
+  }
+
+  /** All pages of the list that is the field `list` of the answer; `document` takes `$first` and `$after`. */
+  async *pages<T>(
+    document: string,
+    list: string,
+    variables: object = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<T[]> {
+    let after: string | null = null;
+    do {
+      const asked = { ...variables, first: PAGE_SIZE, after };
+      const data: Record<string, Page<T>> = await this.request(document, asked, signal);
+      const { nodes, pageInfo } = data[list]!;
+      yield nodes;
+      after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+    } while (after !== null);
+  }
+
+  /** The whole of such a list. */
+  async all<T>(document: string, list: string, variables: object = {}, signal?: AbortSignal): Promise<T[]> {
+    const nodes: T[] = [];
+    for await (const page of this.pages<T>(document, list, variables, signal)) nodes.push(...page);
+    return nodes;
+  }
+
+  /**
+   * A subscription's data, over one connection. Ends when the service completes it or `signal` is aborted.
+   *
+   * @throws ServiceError when the subscription is refused or the connection fails
+   */
+  async *subscribe<T>(document: string, variables: object, signal: AbortSignal): AsyncGenerator<T> {
+    // Loaded here: most commands ask once and need neither.
+    const [{ createClient }, { WebSocket }] = await Promise.all([import('graphql-ws'), import('ws')]);
+    if (signal.aborted) return;
+    let socket: Socket | undefined;
+    let silence: NodeJS.Timeout | undefined;
+    const client = createClient({
+      url: this.options.url.replace(/^http/, 'ws'),
+      webSocketImpl: WebSocket,
+      connectionParams: this.#authorization,
+      // Whoever subscribes decides whether and from where to go on.
+      retryAttempts: 0,
+      keepAlive: KEEP_ALIVE_MS,
+      on: {
+        opened: (opened) => {
+          socket = opened as Socket;
+        },
+        // The other end may have vanished without a word: then no ping is answered.
+        ping: (received) => {
+          if (!received) silence = setTimeout(() => socket?.terminate(), KEEP_ALIVE_MS);
+        },
+        pong: (received) => {
+          if (received) clearTimeout(silence);
+        },
+        closed: () => clearTimeout(silence),
+      },
+    });
+    const results = client.iterate<T>({ query: document, variables: { ...variables } });
+    const stop = (): void => void results.return?.();
+    signal.addEventListener('abort', stop);
+    try {
+      for await (const { data, errors } of results) {
+        if (errors?.length) throw errorOf(errors);
+        if (data) yield data;
+      }
+    } catch (error) {
+      if (!signal.aborted) throw errorOfSubscription(error);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      await client.dispose();
+    }
+  }
+
+  /**
+   * The updates of a subscription without a gap across lost connections: each attempt continues behind the last cursor seen.
+   * Ends when the service completes it or `signal` is aborted.
+   *
+   * @param field the subscription's field, which gives the updates; `document` takes `$after`
+   * @param onRetry told why a connection was lost
+   * @throws ServiceError when the service refuses for good
+   */
+  async *updates<T extends { cursor: string }>(
+    document: string,
+    field: string,
+    variables: object,
+    { after, signal, onRetry }: { after: string; signal: AbortSignal; onRetry?: (why: string) => void },
+  ): AsyncGenerator<T> {
+    let cursor = after;
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        const answers = this.subscribe<Record<string, T>>(document, { ...variables, after: cursor }, signal);
+        for await (const { [field]: update } of answers) {
+          if (!update) continue;
+          cursor = update.cursor;
+          failures = 0;
+          yield update;
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof ServiceError && error.mayPass)) throw error;
+        onRetry?.(error.message);
+        await sleep(pauseMs(failures, error), signal);
+      }
+    }
+  }
+
+  get #authorization(): { authorization?: string } {
+    return this.options.key ? { authorization: `Bearer ${this.options.key}` } : {};
+  }
+}
+
+function parsed<T>(text: string): { data?: T | null; errors?: Fault[] } | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Why a request came to nothing: the code of the network's error, where there is one. */
+function networkFault(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } };
+  return cause?.code ?? cause?.message ?? message ?? String(error);
+}

@@ -1,0 +1,57 @@
+/** How clients try again. */
+import { ServiceError } from './errors.js';
+
+const FIRST_PAUSE_MS = 100;
+const LAST_PAUSE_MS = 5_000;
+
+/**
+ * How long to wait after so many failures, of which `error` is the last: longer each time, and never less than the service
+ * asks for. Half of it is random, so that many clients do not come back at once.
+ */
+export function pauseMs(failures: number, error: unknown): number {
+  const growing = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, failures - 1));
+  const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(growing * (0.5 + Math.random() / 2), asked);
+}
+
+/**
+ * Does something, again and again until it succeeds, with growing pauses.
+ *
+ * @param action may say that it has made progress: the failures after that are counted anew
+ * @param failed told of each failure, how many there were in a row, and the pause to come; throws to give up
+ * @returns undefined when `signal` is aborted
+ */
+export async function untilDone<T>(
+  action: (progress: () => void) => Promise<T>,
+  signal: AbortSignal,
+  failed: (error: unknown, failures: number, waitMs: number) => void,
+): Promise<T | undefined> {
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      return await action(() => {
+        failures = 0;
+      });
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      const waitMs = pauseMs(++failures, error);
+      failed(error, failures, waitMs);
+      await sleep(waitMs, signal);
+    }
+  }
+  return undefined;
+}
+
+/** Waits, or less when `signal` is aborted. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,372 @@
+/**
+ * Every bound on what clients send and ask for, in one table: nothing of theirs may grow without bound. The API enforces it;
+ * docs/operations.md lists it, and schema.graphql states it where `stated` says. Tests compare both with it.
+ */
+import { type Values, type Variable, whole } from './variables.js';
+
+const MIB = 1024 * 1024;
+
+/** Where schema.graphql states a limit: `Type.field`, or `Type.field.argument`. */
+type Stated = readonly string[];
+
+/** A limit that the installation can set. */
+export interface LimitVariable extends Variable<number> {
+  stated: Stated;
+}
+
+function settable(
+  name: string,
+  byDefault: number,
+  min: number,
+  max: number,
+  meaning: string,
+  ...stated: Stated
+): LimitVariable {
+  return { ...whole(name, byDefault, min, max, meaning), stated };
+}
+
+/** Limits that can be set, by the field of `Limits`. */
+export const LIMIT_VARIABLES = {
+  bodyBytesMax: settable(
+    'LIMIT_BODY_BYTES',
+    32 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Bytes in the body of a request, or in one message over a WebSocket.',
+  ),
+  pageMax: settable(
+    'LIMIT_PAGE',
+    5_000,
+    1,
+    100_000,
+    'Objects in a page.',
+    // The others say the same.
+    'Query.jobs.first',
+    'Query.jobs.last',
+  ),
+  jobsMax: settable(
+    'LIMIT_JOBS',
+    10_000,
+    1,
+    100_000,
+    'Jobs in one submission, or changed by one action.',
+    'SubmitJobsInput.jobs',
+    'JobSelection',
+  ),
+  groupJobsMax: settable(
+    'LIMIT_GROUP_JOBS',
+    100_000,
+    1,
+    100_000,
+    'Jobs in one bulk group.',
+    'SubmitJobGroupInput.parameters',
+    'SubmitJobGroupInput.count',
+  ),
+  groupCharsMax: settable(
+    'LIMIT_GROUP_CHARACTERS',
+    64 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Characters in the names, arguments, environments and working directories of all jobs of a bulk group together.',
+  ),
+  reportsMax: settable(
+    'LIMIT_REPORTS',
+    1_000,
+    1,
+    10_000,
+    'Run reports of an agent in one request.',
+    'Mutation.reportRuns.reports',
+  ),
+  machinesMax: settable(
+    'LIMIT_MACHINES',
+    1_000,
+    1,
+    10_000,
+    'Machines registered in one request.',
+    'Mutation.registerMachines.inputs',
+  ),
+  costMax: settable('LIMIT_QUERY_COST', 50_000, 1, 10_000_000, 'Objects that one query may ask for.'),
+  depthMax: settable('LIMIT_QUERY_DEPTH', 12, 1, 100, 'Levels of nested fields in a query.'),
+  aliasesMax: settable('LIMIT_QUERY_ALIASES', 100, 0, 10_000, 'Aliases in a query.'),
+  tokensMax: settable(
+    'LIMIT_QUERY_TOKENS',
+    20_000,
+    100,
+    1_000_000,
+    'Tokens (names, values, punctuation) in the text of a query.',
+  ),
+  requestsPerSecond: settable(
+    'LIMIT_REQUESTS_PER_SECOND',
+    200,
+    1,
+    1_000_000,
+    'Requests per second with one API key.',
+  ),
+  requestsBurst: settable(
+    'LIMIT_REQUESTS_BURST',
+    2_000,
+    1,
+    1_000_000,
+    'Unused requests that one API key may save up for a burst.',
+  ),
+  strangersPerMinute: settable(
+    'LIMIT_STRANGERS_PER_MINUTE',
+    120,
+    1,
+    1_000_000,
+    'Requests per minute from one address without a valid API key.',
+  ),
+  subscriptionsPerKey: settable(
+    'LIMIT_SUBSCRIPTIONS',
+    2_000,
+    1,
+    100_000,
+    'Open subscriptions of one API key.',
+  ),
+  connectionsMax: settable(
+    'LIMIT_CONNECTIONS',
+    5_000,
+    1,
+    100_000,
+    'Open WebSocket connections of one API process.',
+  ),
+  subscriberBuffer: settable(
+    'LIMIT_SUBSCRIBER_BUFFER',
+    20_000,
+    1,
+    1_000_000,
+    'Events that a subscriber may fall behind before it must query again (`resyncRequired`).',
+  ),
+  requestTimeoutMs: settable(
+    'LIMIT_REQUEST_MS',
+    60_000,
+    100,
+    3_600_000,
+    'Time for a request to arrive, milliseconds.',
+  ),
+  keepAliveMs: settable(
+    'LIMIT_KEEP_ALIVE_MS',
+    65_000,
+    0,
+    3_600_000,
+    'Time that an idle HTTP connection is kept open, milliseconds.',
+  ),
+  answerTimeoutMs: settable(
+    'LIMIT_ANSWER_MS',
+    60_000,
+    100,
+    3_600_000,
+    'Time to answer a request, milliseconds.',
+  ),
+} as const;
+
+export type Limits = Values<typeof LIMIT_VARIABLES>;
+
+/** The limits of an installation that sets none. */
+export const DEFAULT_LIMITS = Object.fromEntries(
+  Object.entries(LIMIT_VARIABLES).map(([field, { default: value }]) => [field, Number(value)]),
+) as unknown as Limits;
+
+/** A limit that is the same everywhere. */
+export interface FixedLimit {
+  max: number;
+  meaning: string;
+  stated: Stated;
+}
+
+const fixed = (max: number, meaning: string, ...stated: Stated): FixedLimit => ({ max, meaning, stated });
+
+/** Limits that cannot be set: what the database, the operating system or plain sense gives. */
+export const FIXED_LIMITS = {
+  plainNameChars: fixed(
+    64,
+    'Characters in the name of a site, machine or user.',
+    'RegisterSiteInput.name',
+    'UpdateSiteInput.name',
+    'RegisterMachineInput.name',
+    'UpdateMachineInput.name',
+    'RegisterUserInput.name',
+  ),
+  nameChars: fixed(
+    200,
+    'Characters in any other name, and in an idempotency key.',
+    'JobInput.name',
+    'JobInput.application',
+    'JobInput.groupName',
+    'JobInput.os',
+    'JobInput.architecture',
+    'SubmitJobsInput.idempotencyKey',
+    'SubmitJobGroupInput.name',
+    'SubmitJobGroupInput.idempotencyKey',
+    'RegisterMachineInput.os',
+    'RegisterMachineInput.architecture',
+    'RegisterLicenseInput.kind',
+    'DatasetInput.name',
+    'CreateApiKeyInput.name',
+  ),
+  reasonChars: fixed(
+    1_000,
+    'Characters in the reason for a change.',
+    'SetQuotaInput.reason',
+    'SetWeightsInput.reason',
+    'UpdatePolicyInput.reason',
+    'SimulateInput.reason',
+    'Mutation.revertPolicy.reason',
+  ),
+  pathChars: fixed(
+    4_096,
+    'Characters in a command or a working directory.',
+    'JobInput.command',
+    'JobInput.workingDirectory',
+  ),
+  // What Linux takes as one argument, and far below what it takes in all.
+  argumentChars: fixed(
+    128 * 1024,
+    'Characters in one argument, value of an environment variable, or parameter of a bulk group.',
+    'JobInput.arguments',
+    'EnvironmentVariable.value',
+    'SubmitJobGroupInput.parameters',
+  ),
+  arguments: fixed(1_000, 'Arguments of a job.', 'JobInput.arguments'),
+  variables: fixed(500, 'Environment variables of a job.', 'JobInput.environment'),
+  variableNameChars: fixed(
+    256,
+    'Characters in the name of an environment variable.',
+    'EnvironmentVariable.name',
+  ),
+  wordsChars: fixed(
+    256 * 1024,
+    'Characters in all arguments and environment variables of a job together.',
+    'JobInput.arguments',
+    'JobInput.environment',
+  ),
+  jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
+  jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
+  tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
+  boost: fixed(1_000, 'Boost of a job, up or down.', 'JobInput.boost', 'Mutation.reprioritizeJobs.boost'),
+  // About thirty years: longer than any run, and exact to the millisecond when added to any time.
+  seconds: fixed(
+    1e9,
+    'Seconds of a run time estimate or limit.',
+    'JobInput.estimateS',
+    'JobInput.runTimeLimitS',
+    'JobInput.simulatedRunS',
+    'JobInput.simulatedIoS',
+  ),
+  reportedSeconds: fixed(
+    1e12,
+    'Seconds of CPU time or input and output wait that an agent reports.',
+    'RunReportInput.cpuS',
+    'RunReportInput.ioWaitS',
+  ),
+  sizeMb: fixed(
+    1e12,
+    'Size of data, MB.',
+    'InputDataInput.sizeMb',
+    'JobInput.sandboxMb',
+    'JobInput.outputMb',
+    'DatasetInput.sizeMb',
+    'UpdateDatasetInput.sizeMb',
+  ),
+  benchmark: fixed(
+    1e9,
+    'Benchmark (relative power) of a machine.',
+    'JobInput.benchmark',
+    'RegisterMachineInput.benchmark',
+    'UpdateMachineInput.benchmark',
+  ),
+  // The largest value of the columns that count in 32 bits.
+  integer: fixed(
+    0x7fffffff,
+    'Memory in MB, array index, license copies, and jobs of a submission quota.',
+    'JobInput.memoryMbPerTask',
+    'JobInput.arrayIndex',
+    'RegisterMachineInput.memoryMb',
+    'UpdateMachineInput.memoryMb',
+    'RegisterLicenseInput.copies',
+    'UpdateLicenseInput.copies',
+    'SetQuotaInput.submissionLimit',
+  ),
+  machineCpus: fixed(1_000_000, 'CPUs of a machine.', 'RegisterMachineInput.cpus', 'UpdateMachineInput.cpus'),
+  sharing: fixed(
+    1_000_000,
+    'Running jobs of a site and tasks of a time-shared machine, where these are limited.',
+    'RegisterSiteInput.maxRunningJobs',
+    'UpdateSiteInput.maxRunningJobs',
+    'RegisterMachineInput.maxTasks',
+    'UpdateMachineInput.maxTasks',
+  ),
+  machineLicenses: fixed(
+    1_000,
+    'License pools of a machine.',
+    'RegisterMachineInput.licenses',
+    'UpdateMachineInput.licenses',
+  ),
+  quotaShare: fixed(
+    1e6,
+    'Quota share of a user.',
+    'RegisterUserInput.quotaShare',
+    'SetQuotaInput.quotaShare',
+  ),
+  quotaPeriodS: fixed(
+    366 * 86_400,
+    'Seconds in the period of a submission quota (366 days).',
+    'SetQuotaInput.submissionPeriodS',
+  ),
+  filterIds: fixed(1_000, 'Ids in a filter.', 'JobFilter.ids'),
+  jobCount: fixed(100_000, 'Jobs that a count goes up to.', 'Query.jobCount'),
+  faults: fixed(
+    1_000,
+    'Errors reported of one submission or import.',
+    'SubmitJobsPayload.errors',
+    'SubmitJobGroupPayload.errors',
+    'ImportDatasetsPayload.errors',
+  ),
+  replicas: fixed(
+    1_000,
+    'Sites given for the replicas of a dataset.',
+    'DatasetInput.replicas',
+    'Mutation.setReplicas.add',
+    'Mutation.setReplicas.remove',
+  ),
+  datasetsImported: fixed(10_000, 'Datasets in one import.', 'Mutation.importDatasets.datasets'),
+  links: fixed(10_000, 'Links set in one request.', 'Mutation.setLinks.links'),
+  measurements: fixed(
+    1_000,
+    'Link measurements of an agent in one request.',
+    'Mutation.reportLinks.measurements',
+  ),
+  bandwidthMbPerS: fixed(
+    1e9,
+    'Bandwidth of a link, MB/s.',
+    'LinkInput.bandwidthMbPerS',
+    'LinkMeasurementInput.bandwidthMbPerS',
+  ),
+  rttS: fixed(3_600, 'Round-trip time of a link, seconds.', 'LinkInput.rttS', 'LinkMeasurementInput.rttS'),
+  // Beyond, next to nothing arrives.
+  loss: fixed(0.999, 'Packet loss of a link.', 'LinkInput.loss', 'LinkMeasurementInput.loss'),
+  openSimulations: fixed(5, 'What-if simulations of one user that have not ended.', 'Mutation.simulate'),
+  simulatedJobs: fixed(100_000, 'Jobs in the time window of a what-if simulation.', 'SimulateInput.to'),
+  heartbeatMachines: fixed(10_000, 'Machines in one heartbeat.', 'Mutation.heartbeat.machines'),
+  assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
+  messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),
+  socketBacklogBytes: fixed(
+    64 * MIB,
+    'Bytes that may wait for a WebSocket client that does not read, before it is disconnected.',
+  ),
+  jsonDepth: fixed(32, 'Levels of nesting in a JSON value.', 'JSON'),
+  latitude: fixed(90, 'Degrees of latitude.', 'RegisterSiteInput.latitude', 'UpdateSiteInput.latitude'),
+  longitude: fixed(180, 'Degrees of longitude.', 'RegisterSiteInput.longitude', 'UpdateSiteInput.longitude'),
+} as const satisfies Record<string, FixedLimit>;
+
+/** The fixed limits as numbers. */
+export const MAX = Object.fromEntries(
+  Object.entries(FIXED_LIMITS).map(([name, { max }]) => [name, max]),
+) as Readonly<Record<keyof typeof FIXED_LIMITS, number>>;
+
+/** A limit as people read it: 1000, 10 000, 10^9. */
+export function shownLimit(value: number): string {
+  const exponent = Math.log10(value);
+  if (value >= 1e9 && Number.isInteger(exponent)) return `10^${exponent}`;
+  return value < 10_000 ? String(value) : String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+}

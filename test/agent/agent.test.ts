@@ -1,0 +1,174 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GraphQLError } from 'graphql';
+import { expect, it, onTestFinished } from 'vitest';
+import { Agent, type AgentOptions } from '../../src/agent/agent.js';
+import type { Runner } from '../../src/agent/runner.js';
+import { SimulatedRunner } from '../../src/agent/simulated.js';
+import { startService, type TestService, type WireRun } from './service.js';
+import { openRunner, temporaryDirectory, until } from './support.js';
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+function startAgent(service: TestService, runner: Runner, options: Partial<AgentOptions> = {}): Agent {
+  const agent = new Agent({
+    url: service.url,
+    key: 'good-key',
+    site: 'here',
+    runner,
+    log: silent,
+    ...options,
+  });
+  onTestFinished(() => agent.stop());
+  agent.start();
+  return agent;
+}
+
+function shell(job: string, text: string, more: Partial<WireRun> = {}): WireRun {
+  return { job, epoch: 1, action: 'START', command: 'sh', arguments: ['-c', text], ...more };
+}
+
+const describeEnd = (service: TestService, job: string) =>
+  service.ends().find((report) => report.job === job);
+
+it('runs what is assigned, before and after it has come, and reports it once', async () => {
+  const service = await startService();
+  service.assign(shell('job_1', 'echo one'));
+  startAgent(service, await openRunner(), { heartbeatMs: 20 });
+  await until(() => service.ends().length === 1, 'the first end');
+  service.assign(shell('job_2', 'echo two; exit 2'), shell('job_3', 'echo three'));
+  await until(() => service.ends().length === 3, 'the ends');
+  expect(describeEnd(service, 'job_2')).toMatchObject({
+    cause: 'EXITED_NONZERO',
+    exitCode: 2,
+    stdout: { text: 'two\n' },
+  });
+  expect(service.accepted).toHaveLength(6);
+  await until(() => service.heartbeats.length > 8, 'heartbeats');
+  expect(service.heartbeats[0]).toEqual(['machine_1', 'machine_2']);
+});
+
+it('vouches for the machines it is told only', async () => {
+  const service = await startService();
+  startAgent(service, new SimulatedRunner({ speed: 1 }), { machines: ['b'] });
+  await until(() => service.heartbeats.length > 0, 'a heartbeat');
+  expect(service.heartbeats[0]).toEqual(['machine_2']);
+});
+
+it('stops a run on request', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  startAgent(service, await openRunner(), { graceMs: 50 });
+  service.assign(shell('job_1', `trap '' TERM; touch ${dir}/up; while :; do sleep 0.1; done`));
+  await until(() => existsSync(join(dir, 'up')), 'the run');
+  service.stop('job_1');
+  await until(() => service.ends().length === 1, 'the end');
+  expect(describeEnd(service, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
+});
+
+it('lets runs go on while the service is away, and reports them afterwards', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  startAgent(service, await openRunner());
+  service.assign(
+    shell('job_1', `touch ${dir}/up; while [ ! -e ${dir}/go ]; do sleep 0.02; done; touch ${dir}/done`),
+  );
+  await until(() => existsSync(join(dir, 'up')), 'the run');
+  await service.down();
+  await (await import('node:fs/promises')).writeFile(join(dir, 'go'), '');
+  await until(() => existsSync(join(dir, 'done')), 'the end of the run');
+  service.runs.set('job_2', shell('job_2', 'echo two'));
+  await service.up();
+  await until(() => service.ends().length === 2, 'the reports');
+  expect(service.subscriptions).toBeGreaterThanOrEqual(2);
+});
+
+it('starts before the service', async () => {
+  const service = await startService();
+  await service.down();
+  service.runs.set('job_1', shell('job_1', 'true'));
+  startAgent(service, await openRunner());
+  await service.up();
+  await until(() => service.ends().length === 1, 'the end');
+});
+
+it('an answer that got lost leads to the same reports again, and to no second run', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  let losses = 3;
+  service.afterReports = () => {
+    if (losses-- > 0) throw new Error('the answer got lost');
+    service.afterReports = null;
+  };
+  startAgent(service, await openRunner());
+  const run = shell('job_1', `echo x >> ${dir}/runs`);
+  service.assign(run);
+  await until(() => service.ends().length === 1 && losses < 0, 'the end');
+  service.assign({ ...run, action: 'START' });
+  service.dropSubscriptions();
+  service.assign(shell('job_2', 'true'));
+  await until(() => service.ends().some(({ job }) => job === 'job_2'), 'another end');
+  expect(readFileSync(join(dir, 'runs'), 'utf8')).toBe('x\n');
+});
+
+it('one report that the service does not take holds up no other', async () => {
+  const service = await startService();
+  const refused = new Set<string>();
+  service.onReports = (reports) => {
+    const bad = reports.find(({ job, phase, stdout }) => phase === 'ENDED' && job === 'job_7' && stdout);
+    if (!bad) return;
+    refused.add(bad.job);
+    throw new GraphQLError('no such text, please', { extensions: { code: 'BAD_USER_INPUT' } });
+  };
+  startAgent(service, await openRunner());
+  service.assign(...Array.from({ length: 20 }, (_, i) => shell(`job_${i}`, 'echo out')));
+  await until(() => service.ends().length === 20, 'the ends');
+  expect([...refused]).toEqual(['job_7']);
+  expect(describeEnd(service, 'job_7')?.stdout).toBeFalsy();
+  expect(describeEnd(service, 'job_8')?.stdout?.text).toBe('out\n');
+});
+
+it('stops what the service has given up, and what got a later epoch', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  const runner = await openRunner();
+  startAgent(service, runner, { graceMs: 50 });
+  service.assign(shell('job_1', `touch ${dir}/a; sleep 1000`), shell('job_2', `touch ${dir}/b; sleep 1000`));
+  await until(() => existsSync(join(dir, 'a')) && existsSync(join(dir, 'b')), 'the runs');
+  await until(() => service.accepted.length === 2, 'the starts');
+  service.runs.delete('job_1');
+  service.runs.set('job_2', shell('job_2', 'echo again', { epoch: 2 }));
+  service.dropSubscriptions();
+  await until(() => describeEnd(service, 'job_2') !== undefined, 'the second run');
+  expect(describeEnd(service, 'job_2')).toMatchObject({ epoch: 2, stdout: { text: 'again\n' } });
+  await until(() => runner.runs().length === 0, 'the first runs to be stopped');
+  expect(service.ends()).toHaveLength(1);
+});
+
+it('tells the service that a run it believes in is lost', async () => {
+  const service = await startService();
+  service.runs.set('job_1', shell('job_1', 'true', { action: 'CONTINUE' }));
+  startAgent(service, await openRunner());
+  await until(() => service.ends().length === 1, 'the end');
+  expect(describeEnd(service, 'job_1')).toMatchObject({ cause: 'LOST' });
+});
+
+it('a refused key does not stop it from trying', async () => {
+  const service = await startService();
+  const warnings: object[] = [];
+  startAgent(service, new SimulatedRunner({ speed: 1 }), {
+    key: 'bad-key',
+    log: { ...silent, warn: (fields) => warnings.push(fields) },
+  });
+  await until(() => warnings.length > 1, 'warnings');
+  expect(warnings[0]).toMatchObject({ code: 'UNAUTHENTICATED' });
+});
+
+it('simulated runs: thousands in one stream, each started and ended once', async () => {
+  const service = await startService();
+  startAgent(service, new SimulatedRunner({ speed: 1000 }));
+  const total = 3000;
+  service.assign(...Array.from({ length: total }, (_, i) => shell(`job_${i}`, '', { plannedS: i % 100 })));
+  await until(() => service.runs.size === 0, 'the ends');
+  expect(service.accepted).toHaveLength(2 * total);
+});

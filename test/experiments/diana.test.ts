@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import {
+  BANDWIDTHS,
+  computeWorkload,
+  type DianaResult,
+  dataWorkload,
+  diana,
+  JOBS,
+  primeS,
+  primeWorkload,
+  scaleWorkload,
+} from '../../experiments/diana.js';
+import { claims, dianaReport } from '../../experiments/diana-report.js';
+
+describe('the draws', () => {
+  const nodes = (siteId: number, { machines }: ReturnType<typeof computeWorkload>['world']): number =>
+    machines.filter((machine) => machine.siteId === siteId).length;
+
+  it('have the sites of section 8', () => {
+    const { world, jobs } = computeWorkload(1, 0, 300);
+    expect([1, 2, 3, 4, 5].map((siteId) => nodes(siteId, world))).toEqual([4, 5, 5, 5, 5]);
+    for (const { benchmark, cpus } of world.machines) {
+      expect(cpus).toBe(1);
+      expect(benchmark).toBeGreaterThanOrEqual(1);
+      expect(benchmark).toBeLessThanOrEqual(3);
+    }
+    for (const { runS } of jobs) {
+      expect(runS).toBeGreaterThanOrEqual(60);
+      expect(runS).toBeLessThanOrEqual(180);
+    }
+    // Groups of 100, each from one site.
+    const origins = new Map<number, Set<number | null>>();
+    for (const { job } of jobs) {
+      const known = origins.get(job.groupId) ?? new Set();
+      origins.set(job.groupId, known.add(job.data?.originSiteId ?? null));
+    }
+    expect([...origins.values()].map(({ size }) => size)).toEqual([1, 1, 1]);
+  });
+
+  it('take megabits for what they are, and count primes as long as that takes', () => {
+    const { world, jobs } = dataWorkload(1, 0, 20, 100);
+    expect(new Set(world.links?.map(({ bandwidthMbPerS }) => bandwidthMbPerS))).toEqual(new Set([12.5]));
+    expect(new Set(world.datasets?.map(({ sizeMb }) => sizeMb))).toEqual(new Set([10_000]));
+    expect(jobs.every(({ job }) => job.data?.inputs.length === 1)).toBe(true);
+    expect(primeS({ processors: 8, upTo: 19_999 })).toBe(10);
+    // (99999/19999)^1.5 · ln 19999/ln 99999 · 8/17 = 11.18 · 0.860 · 0.471
+    expect(primeS({ processors: 17, upTo: 99_999 })).toBeCloseTo(45.26, 1);
+    expect(new Set(primeWorkload(1, 0, 200).jobs.map(({ job }) => job.tasks))).toEqual(
+      new Set([8, 17, 26, 35]),
+    );
+    expect(nodes(40, scaleWorkload(1, 0, 40, 10).world)).toBe(5);
+  });
+});
+
+describe('the experiment, in small', () => {
+  const seed = 3;
+  let result: DianaResult;
+
+  it('is the same again', () => {
+    const once = diana(seed, () => {}, 2, 10);
+    expect(JSON.stringify(diana(seed, () => {}, 2, 10))).toBe(JSON.stringify(once));
+  });
+
+  it(`has what the paper says of data-intensive jobs, of queues and of growth (seed ${seed})`, () => {
+    result = diana(seed, () => {}, 3, 2);
+    const made = new Map(claims(result).map((claim) => [claim.claim, claim]));
+    const all = (claim: string): void => {
+      const { holds, of } = made.get(claim) ?? { holds: -1, of: 0 };
+      expect(holds, claim).toBe(of);
+    };
+    all('data-intensive jobs, turnaround: shorter than round robin');
+    all('data-intensive jobs, turnaround: shorter than most FLOPS');
+    all('compute jobs, time in queues: shorter than most FLOPS');
+    all('with SJF, turnaround: shorter than round robin');
+    all('with the multilevel queues, turnaround: shorter than round robin');
+    all('more sites, makespan: shorter than most FLOPS');
+    all('makespan grows with jobs at most as their power 1.1');
+  });
+
+  it('runs jobs where their data is when networks are slow, and serves users by their quota', () => {
+    const of = (experiment: string, x: number) =>
+      result.cells.find((c) => c.experiment === experiment && c.x === x && c.scheduler === 'diana');
+    const slow = of('data', BANDWIDTHS[0])?.atData ?? [];
+    expect(slow).toHaveLength(3);
+    for (const part of slow) expect(part).toBeGreaterThan(0.95);
+    for (const turnaroundS of of('queues', JOBS)?.byUserS ?? []) {
+      expect(turnaroundS).toHaveLength(5);
+      expect(turnaroundS[0]).toBeLessThan(turnaroundS[4] ?? 0);
+    }
+  });
+
+  it('ends its page with what holds', () => {
+    const { text, verdict, plots } = dianaReport(result);
+    expect(verdict).toMatch(/^\d+ of 59 expectations hold$/);
+    expect(text.trimEnd().split('\n').at(-1)).toBe(verdict);
+    expect(text).toContain(`--seed ${seed} --runs 3`);
+    expect(plots).toHaveLength(5);
+  });
+});

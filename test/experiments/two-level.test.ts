@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import {
+  expectations,
+  INTER_ARRIVALS,
+  MODES,
+  paperJobs,
+  paperWorld,
+  SITES,
+  twoLevel,
+  twoLevelReport,
+  usageOver,
+} from '../../experiments/two-level.js';
+
+describe("the two-level paper's draws", () => {
+  it('are in the ranges of section 5', () => {
+    const { machines, licenses } = paperWorld(1);
+    expect(SITES.map((_, i) => machines.filter(({ siteId }) => siteId === i + 1).length)).toEqual([...SITES]);
+    for (const { cpus, benchmark } of machines) {
+      expect(cpus).toBeGreaterThanOrEqual(4);
+      expect(cpus).toBeLessThanOrEqual(32);
+      expect(benchmark).toBeGreaterThanOrEqual(100);
+      expect(benchmark).toBeLessThanOrEqual(500);
+    }
+    for (const { id, copies } of licenses) {
+      const able = machines.filter((machine) => machine.licenseIds.includes(id)).length;
+      expect(copies).toBeGreaterThanOrEqual(Math.round(0.5 * able));
+      expect(copies).toBeLessThanOrEqual(Math.round(0.7 * able));
+    }
+    const jobs = paperJobs(1, 0, 5);
+    expect(jobs).toHaveLength(5000);
+    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    expect(mean(jobs.map(({ job }) => (job.licenses.length > 0 ? 1 : 0)))).toBeCloseTo(0.3, 1);
+    expect(mean(jobs.map(({ job }) => (job.deadline === null ? 1 : 0)))).toBeCloseTo(0.3, 1);
+    expect((jobs.at(-1)?.job.submittedAt ?? 0) / 5000).toBeGreaterThan(4.7);
+    expect((jobs.at(-1)?.job.submittedAt ?? 0) / 5000).toBeLessThan(5.3);
+  });
+});
+
+describe('usage', () => {
+  it('is what runs over the lesser of what there is and what is asked for', () => {
+    const jobs = [
+      { submit: 0, start: 0, end: 10, needs: 2 },
+      { submit: 0, start: 10, end: 20, needs: 3 },
+    ];
+    // 0 to 10: 2 of min(4, 5); 10 to 20: 3 of min(4, 3).
+    expect(usageOver(jobs, 4)).toBe((20 + 30) / (40 + 30));
+    expect(usageOver([], 4)).toBe(0);
+  });
+});
+
+describe('the experiment', () => {
+  const cells = twoLevel(1, () => {}, 1, 200);
+
+  it('gives every figure for every mode and rate, the same again', () => {
+    for (const interArrival of INTER_ARRIVALS) {
+      for (const mode of MODES) {
+        const cell = cells.find((one) => one.mode === mode && one.interArrival === interArrival);
+        const [figures] = cell?.runs ?? [];
+        expect(figures?.share.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
+        for (const usage of figures?.processors ?? []) {
+          expect(usage).toBeGreaterThan(0);
+          expect(usage).toBeLessThanOrEqual(1);
+        }
+        for (const slowdown of figures?.slowdown ?? []) expect(slowdown).toBeGreaterThanOrEqual(1);
+      }
+    }
+    expect(twoLevel(1, () => {}, 1, 200)).toEqual(cells);
+  });
+
+  it('shares the work equally when all comes at once', () => {
+    expect(expectations(cells)[0]).toMatchObject({ holds: true });
+  });
+
+  it('ends its page with what holds', () => {
+    const { text, verdict } = twoLevelReport(1, cells);
+    expect(verdict).toMatch(/^\d+ of 11 expectations hold$/);
+    expect(text.trimEnd().split('\n').at(-1)).toBe(verdict);
+  });
+});
