@@ -25,7 +25,8 @@ const freePort = (): Promise<number> =>
     });
   });
 
-class Service {
+/** `switchyard serve` on a PostgreSQL of its own, and agents. */
+export class Service {
   private readonly children: ChildProcess[] = [];
   private constructor(
     private readonly home: string,
