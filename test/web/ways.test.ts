@@ -122,6 +122,35 @@ describeWithChromium('the portal', (visits: Visits) => {
     expect(jobCount).toBe(12);
   });
 
+  test('a list of thousands is gone through from one end to the other', async () => {
+    const { submitJobGroup } = await grid.ask<{ submitJobGroup: { jobIds: string[] } }>(
+      'mutation { submitJobGroup(input: { count: 12000, template: { command: "many", held: true } }) { jobIds } }',
+    );
+    const ids = submitJobGroup.jobIds;
+    const { page } = await go('/jobs?application=many');
+    const shown = (id: string | undefined) =>
+      page
+        .getByRole('grid')
+        .getByRole('link', { name: id?.replace('job_', ''), exact: true })
+        .waitFor();
+    await shown(ids.at(-1));
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('End');
+    await shown(ids[0]);
+    await page.keyboard.press('PageUp');
+    await shown(ids[25]);
+    // Somewhere in between, as with the scroll bar: nothing before it has been loaded.
+    await page.evaluate(
+      "{ const grid = document.querySelector('[role=grid]'); grid.scrollTop = grid.scrollHeight / 2; }",
+    );
+    await shown(ids[5_990]);
+    await page.keyboard.press('Home');
+    await shown(ids.at(-1));
+    await grid
+      .ask('mutation { cancelJobs(selection: { filter: { application: "many" } }) { unchanged { id } } }')
+      .catch(() => {});
+  });
+
   test('selected jobs are held, boosted and released', async () => {
     const ids = await grid.submit(
       ...Array.from({ length: 3 }, () => ({

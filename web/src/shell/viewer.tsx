@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react';
 import type { UserRole, ViewerQuery } from './shell.gql';
 
-export type Viewer = ViewerQuery['viewer'];
+type Viewer = ViewerQuery['viewer'];
 
 export const ViewerContext = createContext<Viewer | null>(null);
 

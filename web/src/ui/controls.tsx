@@ -25,9 +25,9 @@ import {
   TooltipTrigger,
 } from 'react-aria-components';
 
-export type Variant = 'normal' | 'primary' | 'danger' | 'quiet';
+type Variant = 'normal' | 'primary' | 'danger' | 'quiet';
 
-export interface ButtonProps extends Omit<AriaButtonProps, 'className' | 'children' | 'style'> {
+interface ButtonProps extends Omit<AriaButtonProps, 'className' | 'children' | 'style'> {
   variant?: Variant;
   icon?: ReactNode;
   children?: ReactNode;
@@ -164,7 +164,7 @@ function Framed({
   );
 }
 
-export interface TextProps extends FieldProps {
+interface TextProps extends FieldProps {
   value: string;
   onChange(value: string): void;
   type?: 'text' | 'password' | 'search' | 'datetime-local' | 'number';
@@ -381,7 +381,7 @@ export function TabBar<V extends string>({
   );
 }
 
-export interface MenuEntry {
+interface MenuEntry {
   id: string;
   label: ReactNode;
   text?: string;

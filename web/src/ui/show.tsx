@@ -5,7 +5,7 @@ import type { CombinedError } from 'urql';
 import { messageOf } from '../api/client';
 import type { JobState } from '../pages/jobs/row.gql';
 import { Button } from './controls';
-import { causeOf, count, duration, figure, instant, lower, moment, words } from './format';
+import { causeOf, count, duration, instant, lower, moment, words } from './format';
 import { useNow } from './now';
 
 export function StateBadge({ state, cause }: { state: JobState; cause?: string | null | undefined }) {
@@ -18,7 +18,7 @@ export function StateBadge({ state, cause }: { state: JobState; cause?: string |
   );
 }
 
-export type Tone = 'good' | 'warn' | 'danger' | 'accent' | 'plain';
+type Tone = 'good' | 'warn' | 'danger' | 'accent' | 'plain';
 
 export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) {
   return <span className={`badge tone-${tone}`}>{children}</span>;
@@ -212,17 +212,6 @@ export function Lasted({ from, to }: { from: string | null | undefined; to?: str
   if (!from) return <span className="faint">–</span>;
   const end = to ? Date.parse(to) : now;
   return <span className="num">{duration(Math.max(0, (end - Date.parse(from)) / 1000))}</span>;
-}
-
-/** A number with its unit, which stands back. */
-export function Num({ value, unit }: { value: number | null | undefined; unit?: string }) {
-  if (value === null || value === undefined) return <span className="faint">–</span>;
-  return (
-    <span className="num">
-      {Number.isInteger(value) ? count(value) : figure(value)}
-      {unit && <span className="unit-of"> {unit}</span>}
-    </span>
-  );
 }
 
 /** A share as a bar. Its text says the same. */

@@ -3,9 +3,9 @@ import { Download } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useData } from '../../api/data';
 import { Button, Choice, Segments, Toggle } from '../../ui/controls';
+import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
 import { Card, Loaded, Skeleton } from '../../ui/show';
-import { download } from '../jobs/export';
 import type { Job } from './job';
 import { JobOutputDocument } from './job.gql';
 

@@ -24,7 +24,7 @@ export const titleOf = (job: {
   arrayIndex: number | null;
 }): string => `${job.name ?? job.application}${job.arrayIndex === null ? '' : ` [${job.arrayIndex}]`}`;
 
-export const waitedS = (row: Row): number =>
+const waitedS = (row: Row): number =>
   ((row.startedAt ? Date.parse(row.startedAt) : row.endedAt ? Date.parse(row.endedAt) : Date.now()) -
     Date.parse(row.submittedAt)) /
   1000;

@@ -21,7 +21,7 @@ import type { JobList, Row } from './job-list';
 const ROW_PX = 34;
 const NARROW_ROW_PX = 58;
 
-export interface Selection {
+interface Selection {
   ids: ReadonlyMap<string, Row>;
   toggle(row: Row, on: boolean): void;
 }

@@ -29,7 +29,7 @@ const ORDER: readonly JobState[] = [
   'HELD',
 ];
 
-export const countsOf = (group: Pick<GroupPartsFragment, 'counts'>): Partial<Record<JobState, number>> =>
+const countsOf = (group: Pick<GroupPartsFragment, 'counts'>): Partial<Record<JobState, number>> =>
   (group.counts ?? {}) as Partial<Record<JobState, number>>;
 
 function Progress({ group }: { group: GroupPartsFragment }) {

@@ -36,7 +36,7 @@ const ENDED: JobState[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
 export type Row = JobRowFragment;
 type Update = JobRowsSubscription['jobUpdated'];
 
-export interface ListState {
+interface ListState {
   /** null: not known yet. */
   total: number | null;
   /** Jobs that have come to match, or no longer do, since the list was queried. */

@@ -5,12 +5,12 @@ import { useFollow } from '../../api/data';
 import type { JobState } from '../jobs/row.gql';
 import { EndedDocument, PulseDocument } from './overview.gql';
 
-export const MINUTES = 60;
+const MINUTES = 60;
 const MINUTE_MS = 60_000;
 /** Jobs that are read at the start at most; of more, only the newest are shown. */
 const READ_MAX = 5_000;
 
-export interface Minute {
+interface Minute {
   at: number;
   COMPLETED: number;
   FAILED: number;

@@ -3,7 +3,7 @@ import './simulator.css';
 import { count, duration, figure, percent } from '../../ui/format';
 import { Table } from '../../ui/show';
 
-export type Metric =
+type Metric =
   | 'ended'
   | 'neverStarted'
   | 'waitMeanS'
@@ -13,7 +13,7 @@ export type Metric =
   | 'deadlineMisses'
   | 'utilization';
 type Side = Partial<Record<Metric, number | null>>;
-export interface Comparison {
+interface Comparison {
   baseline: Side;
   candidate: Side;
   difference: Side;
@@ -82,10 +82,7 @@ const known = (value: number | null | undefined): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
 /** Whether a difference is to the better; null: it makes none. */
-export function verdict(
-  better: 'low' | 'high' | null,
-  difference: number | null | undefined,
-): boolean | null {
+function verdict(better: 'low' | 'high' | null, difference: number | null | undefined): boolean | null {
   if (!known(difference) || Math.abs(difference) < 1e-9 || better === null) return null;
   return better === 'low' ? difference < 0 : difference > 0;
 }

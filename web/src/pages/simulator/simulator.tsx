@@ -40,11 +40,7 @@ import {
 
 type One = SimulationPartsFragment;
 
-export function StateOf({
-  simulation: { state, progress },
-}: {
-  simulation: Pick<One, 'state' | 'progress'>;
-}) {
+function StateOf({ simulation: { state, progress } }: { simulation: Pick<One, 'state' | 'progress'> }) {
   if (state === 'RUNNING')
     return (
       <div className="state-pill">
@@ -57,7 +53,7 @@ export function StateOf({
 }
 
 /** A candidate in a few words: what it changes. */
-export function kindsOf(candidate: unknown): string {
+function kindsOf(candidate: unknown): string {
   return `${String(at(candidate, 'dispatch.kind') ?? '?')}, ${String(at(candidate, 'local.kind') ?? '?')}`;
 }
 
@@ -347,7 +343,7 @@ export function SimulationPage() {
   );
 }
 
-export const WINDOWS = [
+const WINDOWS = [
   { value: '1', label: 'Last hour' },
   { value: '6', label: 'Last 6 hours' },
   { value: '24', label: 'Last 24 hours' },

@@ -75,7 +75,7 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   useFollow(
     PulseDocument,
     'jobUpdated',
-    {},
+    { filter: { site: id } },
     {
       onUpdates: load,
       onResync: load,

@@ -63,7 +63,7 @@ export function SitePage() {
   useEffect(() => {
     if (changes > 0) refresh();
   }, [changes]);
-  useFollow(PulseDocument, 'jobUpdated', {}, { onUpdates: refresh, onResync: refresh });
+  useFollow(PulseDocument, 'jobUpdated', { filter: { site: id } }, { onUpdates: refresh, onResync: refresh });
   const tab = TABS.find(({ value }) => value === search.tab)?.value ?? 'schedule';
 
   return (
