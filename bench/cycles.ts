@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
 import { createLogger } from '../src/platform/log.js';
-import { Directory } from '../src/store/directory.js';
+import { openDirectory } from '../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
+import { givenFields } from '../src/store/job-fields.js';
 import { migrate } from '../src/store/migrate.js';
 import { Mirror } from '../src/store/mirror.js';
 import { type Database, openDatabase } from '../src/store/pool.js';
@@ -43,15 +44,15 @@ class Grid {
       statementTimeoutMs: 60_000,
       applicationName: 'bench',
     });
-    await new Directory(database.prisma).bootstrap();
-    await database.prisma.$executeRawUnsafe(
+    await openDirectory(database).bootstrap();
+    await database.pool.query(
       `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
     );
-    await database.prisma.$executeRawUnsafe(
+    await database.pool.query(
       `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, silent)
        SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false FROM sites s, generate_series(1, ${MACHINES}) i`,
     );
-    const store = new PostgresStore(database.prisma);
+    const store = new PostgresStore(database);
     const mirror = new Mirror(store);
     await mirror.sync();
     return new Grid(url, database, store, mirror);
@@ -131,35 +132,30 @@ class Grid {
 
 const now = (): number => Date.now() / 1000;
 
+/** A job that says nothing, in the fields that there are. */
+const silent = Object.fromEntries(
+  Object.keys(givenFields).map((field) => [field, null]),
+) as unknown as NewJob;
+
 function anyJob(random: RandomStream): NewJob {
   const estimateS = random.integer(600, 10_000);
   return {
-    name: null,
+    ...silent,
     application: 'bench',
-    groupName: null,
-    arrayIndex: null,
     command: 'bench',
     arguments: [],
     environment: {},
-    workingDirectory: null,
     tasks: 1,
     cpusPerTask: random.integer(1, 24),
     memoryMbPerTask: 1024 * random.integer(1, 8),
     licenses: [],
-    os: null,
-    architecture: null,
     estimateS,
     benchmark: random.integer(100, 500),
-    runTimeLimitS: null,
     deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
     sandboxMb: 0,
     outputMb: 0,
     inputs: [],
-    originSiteId: null,
-    computationShare: null,
     restartable: true,
-    simulatedRunS: null,
-    simulatedIoS: null,
     boost: 0,
     held: false,
   };

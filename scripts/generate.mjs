@@ -18,7 +18,7 @@ export function generate() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   rmSync(output, { recursive: true, force: true });
   // The CLI would download its schema engine, which generating does not use: any executable in its
-  // place keeps the build off the network. Migrations run on the WebAssembly engine (src/store/migrate.ts).
+  // place keeps the build off the network. Migrations need none (src/store/migrate.ts).
   const result = spawnSync(
     process.execPath,
     [join(root, 'node_modules/prisma/build/index.js'), 'generate', '--schema', schema, '--no-hints'],

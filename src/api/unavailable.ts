@@ -3,10 +3,10 @@
  * said, and the driver what the system said, so the chain of causes is looked through for a code of theirs.
  */
 
-/** Of the system (sockets), of PostgreSQL (class 08, shutting or starting up, too many connections), of Prisma (P2028: a transaction that lost its connection, or its time). */
+/** Of the system (sockets), of PostgreSQL (class 08, shutting or starting up, too many connections, a transaction out of time), of Prisma (P2028: a transaction that lost its connection, or its time). */
 const CODES: ReadonlySet<unknown> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
-  ...['08000', '08001', '08003', '08004', '08006', '57P01', '57P02', '57P03', '53300'],
+  ...['08000', '08001', '08003', '08004', '08006', '57P01', '57P02', '57P03', '53300', '25P04'],
   ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037'],
 ]);
 const KINDS: ReadonlySet<unknown> = new Set([

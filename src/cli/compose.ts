@@ -6,7 +6,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
-import { Directory } from '../store/directory.js';
+import { type Directory, openDirectory } from '../store/directory.js';
 import { EventFeed } from '../store/feed.js';
 import { pendingMigrations } from '../store/migrate.js';
 import { Mirror } from '../store/mirror.js';
@@ -49,13 +49,12 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
     onIdleError: (error) => log.warn({ error: error.message }, 'an idle database connection failed'),
   });
   watchPool(metrics, 'postgres', database.pool);
-  const { prisma } = database;
   return {
     url,
     database,
-    store: new PostgresStore(prisma),
-    directory: new Directory(prisma),
-    queries: new Queries(prisma),
+    store: new PostgresStore(database),
+    directory: openDirectory(database),
+    queries: new Queries(database),
   };
 }
 
@@ -94,7 +93,7 @@ export function serviceParts(
   // The engine does not know the simulator: they meet here.
   const simulations = roles.worker
     ? createSimulationWorker({
-        simulations: new Simulations(database.prisma),
+        simulations: new Simulations(database),
         simulate: whatIfInThread,
         queueConnection,
         log,
@@ -118,7 +117,7 @@ export function serviceParts(
   const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
   const feed = new EventFeed(queries, { url, onError });
   const ready = async (): Promise<void> => {
-    const missing = await pendingMigrations((sql) => database.prisma.$queryRawUnsafe(sql));
+    const missing = await pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
     if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
   };
   const { wake } = (engine ?? waker)!;

@@ -1,6 +1,6 @@
 /**
- * The life of a job: THE table of its states and the transitions between them. Every place that changes a state asks
- * `assertTransition`; nothing else knows which changes are legal.
+ * The state machine of jobs: the one list of actions and transitions. Everything else is derived from it: which states are live or
+ * ended, here and in SQL; which transitions the database allows; which fields a statement writes; the table in docs/glossary.md.
  *
  *   QUEUED      held by the root, or in the meta-queue of a site, from which it can still go elsewhere (diana.md)
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
@@ -41,67 +41,171 @@ export const endCauses = [
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
-/** From each state (`NONE`: not submitted yet) to which others, and when. */
-export const transitions: Readonly<Record<JobState | 'NONE', Readonly<Partial<Record<JobState, string>>>>> = {
-  NONE: { QUEUED: 'submitted', HELD: 'submitted on hold' },
-  QUEUED: {
-    QUEUED: 'moved between the root and meta-queues',
-    DISPATCHED: 'moved to a site',
-    HELD: 'held',
-    CANCELLED: 'cancelled',
-    FAILED: 'can never run, or its deadline passed',
-  },
-  HELD: {
-    QUEUED: 'released, or the site it was held at is gone',
-    DISPATCHED: 'released at its site',
-    CANCELLED: 'cancelled',
-    FAILED: 'its deadline passed',
-  },
-  DISPATCHED: {
-    ASSIGNED: 'started',
-    QUEUED: 'taken back: the site is down, draining or can no longer run it',
-    HELD: 'held',
-    CANCELLED: 'cancelled',
-    FAILED: 'its deadline passed',
-  },
-  ASSIGNED: {
-    RUNNING: 'the agent reports the start',
-    QUEUED: 'lost, refused or returned by the agent, and restartable',
-    CANCELLING: 'asked to stop',
-    COMPLETED: 'start and end reported together',
-    FAILED: 'launch failed, lost for good, or start and failure reported together',
-    CANCELLED: 'cancelled before the agent took it',
-  },
-  RUNNING: {
-    COMPLETED: 'ended well',
-    FAILED: 'ended badly',
-    QUEUED: 'lost, and restartable',
-    CANCELLING: 'asked to stop',
-  },
-  CANCELLING: {
-    CANCELLED: 'stopped as asked',
-    COMPLETED: 'ended well before the request reached it',
-    FAILED: 'ended badly before the request reached it, or was lost',
-  },
-  COMPLETED: {},
-  FAILED: {},
-  CANCELLED: {},
-};
+/** Who performs an action: whoever submits the job, a scheduler, a site's agent, a person, or the service as time passes. */
+export type Actor = 'SUBMITTER' | 'SCHEDULER' | 'AGENT' | 'PERSON' | 'SERVICE';
 
-const terminal: ReadonlySet<JobState> = new Set(['COMPLETED', 'FAILED', 'CANCELLED']);
-const live: ReadonlySet<JobState> = new Set(['ASSIGNED', 'RUNNING', 'CANCELLING']);
+interface Action {
+  readonly by: readonly Actor[];
+  /** Fields of the job that it sets, besides the state. For `submit`: those that are not part of the job as submitted. */
+  readonly sets?: readonly string[];
+  /** Fields that it sets to null. */
+  readonly clears?: readonly string[];
+  /** Whether a run begins or ends with it. */
+  readonly run?: 'BEGINS' | 'ENDS';
+  /** States in which it is possible and that it does not change. */
+  readonly keeps?: readonly JobState[];
+}
+
+const notEnded = ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
+const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
+
+/** All actions on jobs. `transitions` has the states from and to which each leads. */
+export const jobActions = {
+  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt'] },
+  moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
+  dispatch: { by: ['SCHEDULER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
+  takeBack: { by: ['SCHEDULER'], clears: atRoot },
+  start: { by: ['SCHEDULER'], sets: ['epoch'], clears: ['startedAt', 'exitCode', 'message'], run: 'BEGINS' },
+  reportStart: { by: ['AGENT'], sets: ['startedAt'], keeps: ['CANCELLING'] },
+  reportEnd: {
+    by: ['AGENT', 'SERVICE'],
+    sets: ['cause', 'endedAt', 'exitCode', 'message', 'deadlineMissed'],
+    run: 'ENDS',
+  },
+  requeue: { by: ['AGENT', 'SERVICE'], sets: ['message'], clears: [...atRoot, 'startedAt'], run: 'ENDS' },
+  hold: { by: ['PERSON'], sets: ['siteId'] },
+  release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
+  boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
+  cancel: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'] },
+  stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'] },
+  missDeadline: { by: ['SERVICE'], sets: ['deadlineMissed'], keeps: notEnded },
+} as const satisfies Record<string, Action>;
+export type JobAction = keyof typeof jobActions;
+
+/** From a state (null: not submitted yet) to another, by an action. `when`: in words, for the glossary. */
+export interface Transition {
+  from: JobState | null;
+  to: JobState;
+  action: JobAction;
+  when: string;
+}
+
+/** All there are. */
+export const transitions: readonly Transition[] = [
+  { from: null, to: 'QUEUED', action: 'submit', when: 'submitted' },
+  { from: null, to: 'HELD', action: 'submit', when: 'submitted on hold' },
+  {
+    from: 'QUEUED',
+    to: 'QUEUED',
+    action: 'moveToMeta',
+    when: 'moved to a meta-queue, from the root or another one',
+  },
+  { from: 'QUEUED', to: 'QUEUED', action: 'takeBack', when: 'taken back from a meta-queue' },
+  { from: 'QUEUED', to: 'DISPATCHED', action: 'dispatch', when: 'moved to a site' },
+  { from: 'QUEUED', to: 'HELD', action: 'hold', when: 'held' },
+  { from: 'QUEUED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
+  { from: 'HELD', to: 'QUEUED', action: 'release', when: 'released, or the site it was held at is gone' },
+  { from: 'HELD', to: 'DISPATCHED', action: 'release', when: 'released at its site' },
+  { from: 'HELD', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
+  { from: 'DISPATCHED', to: 'ASSIGNED', action: 'start', when: 'started' },
+  {
+    from: 'DISPATCHED',
+    to: 'QUEUED',
+    action: 'takeBack',
+    when: 'taken back: the site is down, draining or can no longer run it',
+  },
+  { from: 'DISPATCHED', to: 'HELD', action: 'hold', when: 'held' },
+  { from: 'DISPATCHED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
+  { from: 'ASSIGNED', to: 'RUNNING', action: 'reportStart', when: 'the agent reports the start' },
+  { from: 'ASSIGNED', to: 'COMPLETED', action: 'reportEnd', when: 'ended well, and no start was reported' },
+  { from: 'ASSIGNED', to: 'FAILED', action: 'reportEnd', when: 'launch failed, or lost for good' },
+  {
+    from: 'ASSIGNED',
+    to: 'QUEUED',
+    action: 'requeue',
+    when: 'lost, refused or returned by the agent, and restartable',
+  },
+  { from: 'ASSIGNED', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
+  { from: 'RUNNING', to: 'COMPLETED', action: 'reportEnd', when: 'ended well' },
+  { from: 'RUNNING', to: 'FAILED', action: 'reportEnd', when: 'ended badly, or lost for good' },
+  { from: 'RUNNING', to: 'QUEUED', action: 'requeue', when: 'lost, and restartable' },
+  { from: 'RUNNING', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
+  {
+    from: 'CANCELLING',
+    to: 'COMPLETED',
+    action: 'reportEnd',
+    when: 'ended well before the request reached it',
+  },
+  { from: 'CANCELLING', to: 'CANCELLED', action: 'reportEnd', when: 'stopped as asked, or ended otherwise' },
+];
+
+const rules: Record<JobAction, Action> = jobActions;
+const next = new Map<JobState | null, ReadonlySet<JobState>>(
+  [null, ...jobStates].map((state) => [
+    state,
+    new Set(transitions.filter(({ from }) => from === state).map(({ to }) => to)),
+  ]),
+);
+
+const reached = new Map(
+  (Object.keys(rules) as JobAction[]).map((action) => [
+    action,
+    {
+      from: new Set<JobState | null>([
+        ...transitions.filter((one) => one.action === action).map(({ from }) => from),
+        ...(rules[action].keeps ?? []),
+      ]),
+      to: transitions.filter((one) => one.action === action).map(({ to }) => to),
+    },
+  ]),
+);
+
+/** The states in which a run begins, and those reached from them before it ends. */
+function statesWithRun(): ReadonlySet<JobState> {
+  const found = new Set<JobState>();
+  for (let size = -1; size < found.size; ) {
+    size = found.size;
+    for (const { from, to, action } of transitions) {
+      const { run } = rules[action];
+      if (run === 'BEGINS' || (run === undefined && from !== null && found.has(from))) found.add(to);
+    }
+  }
+  return found;
+}
+const live = statesWithRun();
+const ended: ReadonlySet<JobState> = new Set(jobStates.filter((state) => next.get(state)?.size === 0));
+
+/** The job has a live run: it occupies machines and licenses. */
+export const liveStates: readonly JobState[] = jobStates.filter((state) => live.has(state));
+/** The job has ended: no transition leads on. */
+export const endedStates: readonly JobState[] = jobStates.filter((state) => ended.has(state));
+/** The job waits: neither live nor ended. */
+export const waitingStates: readonly JobState[] = jobStates.filter(
+  (state) => !live.has(state) && !ended.has(state),
+);
 
 /** The job has ended. */
-export const isTerminal = (state: JobState): boolean => terminal.has(state);
+export const isTerminal = (state: JobState): boolean => ended.has(state);
 /** The job has a live run: it occupies machines and licenses. */
 export const isLive = (state: JobState): boolean => live.has(state);
-/** Whether the table allows the change; null is a job that is not submitted yet. */
-export const canTransition = (from: JobState | null, to: JobState): boolean =>
-  to in transitions[from ?? 'NONE'];
 
-/** Throws when the table does not allow the change, naming what would be. */
+/** Whether the action is possible in this state. */
+export const possible = (action: JobAction, state: JobState): boolean =>
+  (reached.get(action) as { from: ReadonlySet<JobState | null> }).from.has(state);
+
+/** The state to which the action leads, if it is always the same. */
+export function stateAfter(action: JobAction): JobState | null {
+  const states = new Set((reached.get(action) as { to: JobState[] }).to);
+  return states.size === 1 ? ([...states][0] as JobState) : null;
+}
+
+/** Whether there is such a transition; null is a job that is not submitted yet. */
+export const canTransition = (from: JobState | null, to: JobState): boolean =>
+  next.get(from)?.has(to) ?? false;
+
+/** Throws when there is no such transition, naming what there is. */
 export function assertTransition(from: JobState | null, to: JobState): void {
   if (canTransition(from, to)) return;
-  const accepted = Object.keys(transitions[from ?? 'NONE']).join(', ') || 'nothing: it has ended';
+  const accepted = [...(next.get(from) ?? [])].join(', ') || 'nothing: it has ended';
   throw new Error(`a job may not go from ${from ?? 'nothing'} to ${to}; accepted: ${accepted}`);
 }

@@ -8,6 +8,7 @@
  */
 import { EventEmitter, once } from 'node:events';
 import pg from 'pg';
+import { EVENT_CHANNEL } from './constants.js';
 import type { Queries } from './queries.js';
 import type { EventRow, JobRow } from './rows.js';
 import type { Cursor } from './store.js';
@@ -39,7 +40,6 @@ export interface FeedOptions {
   onError?: (error: unknown) => void;
 }
 
-const CHANNEL = 'switchyard_events';
 const RECONNECT_MS = 1_000;
 
 interface Entry {
@@ -246,7 +246,7 @@ export class EventFeed {
     });
     try {
       await client.connect();
-      await client.query(`LISTEN ${CHANNEL}`);
+      await client.query(`LISTEN ${EVENT_CHANNEL}`);
       this.listener = client;
       this.wakeReader();
       // Stopped meanwhile: nobody else knows of this connection.

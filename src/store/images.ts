@@ -1,11 +1,13 @@
-/** The arrays that the statements of sql/grid.ts answer, as objects of the core's model. */
+/**
+ * What schedulers know, as SQL answers it and as the core has it. Arrays of JSON: of 100 000 jobs there are two million values, and a
+ * JSON object would repeat every name with each.
+ */
 import type { PromisesImage, Room } from '../core/local/conservative.js';
 import type {
   Allocation,
   Dataset,
   Job,
   JobData,
-  JobInput,
   License,
   Link,
   Machine,
@@ -16,68 +18,43 @@ import type {
   UserClass,
 } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
-import { groupOf } from './rules.js';
+import { TRAFFIC_KEPT_S } from './constants.js';
+import { type JobField, jobColumn, jobFields, readField, scheduledFields } from './job-fields.js';
+import { type DescribedJob, schedulersJob } from './rules.js';
 import type { GridImage, TrafficCount } from './store.js';
 
-export type JobArray = [
-  id: number,
-  userId: number,
-  userClass: UserClass,
-  submit: number,
-  estimate: number,
-  benchmark: number,
-  deadline: number | null,
-  tasks: number,
-  cpusPerTask: number,
-  memoryMbPerTask: number,
-  licenses: string[],
-  os: string | null,
-  architecture: string | null,
-  boost: number,
-  priority: number | null,
-  runTimeLimit: number | null,
-  application: string,
-  groupId: number | null,
-  migratedAt: number | null,
-  data: DataArray | null,
-];
+const epoch = (column: string): string => `extract(epoch FROM ${column})::float8`;
 
-type DataArray = [
-  originSiteId: number | null,
-  sandboxMb: number,
-  inputs: JobInput[] | null,
-  outputMb: number,
-  computationShare: number | null,
-];
+// Jobs ------------------------------------------------------------------------------------------------------------------
 
-export function jobFromArray(a: JobArray): Job {
-  return {
-    id: a[0],
-    userId: a[1],
-    userClass: a[2],
-    submittedAt: a[3],
-    estimateS: a[4],
-    benchmark: a[5],
-    deadline: a[6],
-    tasks: a[7],
-    cpusPerTask: a[8],
-    memoryMbPerTask: a[9],
-    licenses: a[10],
-    os: a[11],
-    architecture: a[12],
-    boost: a[13],
-    priority: a[14],
-    runTimeLimitS: a[15],
-    application: a[16],
-    groupId: groupOf(a[0], a[17]),
-    migratedAt: a[18],
-    data: a[19] && dataFromArray(a[19]),
-  };
+const ofJob = scheduledFields('JOB');
+const ofData = scheduledFields('DATA');
+
+/** Of a job and its user; then `ofJob`; `ofData` within, where there is any of it. */
+export type JobArray = [userClass: UserClass, data: unknown[] | null, ...job: unknown[]];
+
+const arrayOf = (fields: readonly JobField[]): string => fields.map((field) => readField(field)).join(', ');
+const hasData = ofData
+  .filter((field) => jobFields[field].nullable || jobFields[field].sparse)
+  .map((field) => `j.${jobColumn[field]} IS NOT NULL`)
+  .join(' OR ');
+
+/** A JobArray; needs jobs as j and users as u. */
+export const jobArray = `json_build_array(
+  u.class, CASE WHEN ${hasData} THEN json_build_array(${arrayOf(ofData)}) END, ${arrayOf(ofJob)})`;
+
+export function jobFromArray(values: JobArray): Job {
+  const [userClass, data] = values;
+  const job: Partial<Record<string, unknown>> = { userClass };
+  for (let i = 0; i < ofJob.length; i++) job[ofJob[i] as string] = values[i + 2];
+  return schedulersJob(job as unknown as DescribedJob, data && dataFromArray(data));
 }
 
-function dataFromArray([originSiteId, sandboxMb, inputs, outputMb, computationShare]: DataArray): JobData {
-  return { originSiteId, sandboxMb, inputs: inputs ?? [], outputMb, computationShare };
+function dataFromArray(values: readonly unknown[]): JobData {
+  return Object.fromEntries(ofData.map((field, i) => [field, values[i]])) as unknown as JobData;
 }
+
+// Runs and reservations ---------------------------------------------------------------------------------------------------
 
 export type RunArray = [
   siteId: number,
@@ -88,6 +65,10 @@ export type RunArray = [
   start: number,
   plannedS: number,
 ];
+
+/** A RunArray; needs runs as r. */
+export const runArray = `json_build_array(
+  r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s)`;
 
 export function runFromArray(jobId: number, a: RunArray): Run {
   const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS] = a;
@@ -105,12 +86,16 @@ export type ReservationArray = [
   madeAt: number,
 ];
 
+/** A ReservationArray; needs reservations as v. */
+export const reservationArray = `json_build_array(
+  v.site_id, v.job_id, ${epoch('v.at')}, v.machine_ids, v.machine_tasks, v.license_ids, ${epoch('v.made_at')})`;
+
 export function reservationFromArray(a: ReservationArray): Reservation {
   const [siteId, jobId, at, machineIds, machineTasks, licenseIds, madeAt] = a;
   return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, madeAt };
 }
 
-/** As it is stored. */
+/** As promises are stored. */
 export type PromisesArray = [
   room: [runs: number, cpus: number, memoryMb: number, copies: Room['copies']],
   jobs: [
@@ -150,6 +135,8 @@ function allocationsFrom(machineIds: readonly number[], tasks: readonly number[]
   return machineIds.map((machineId, i) => ({ machineId, tasks: tasks[i] as number }));
 }
 
+// The directory and data --------------------------------------------------------------------------------------------------
+
 export type DirectoryArray = [
   policy: { version: number; document: unknown } | null,
   sites: Site[],
@@ -157,13 +144,18 @@ export type DirectoryArray = [
   licenses: License[],
 ];
 
-export type DataArrays = [
-  datasets: Dataset[],
-  links: Link[],
-  quotas: GridImage['quotas'],
-  averages: RunAverages[],
-  traffic: TrafficCount[],
-];
+/** A DirectoryArray as it is now; machines are available where a condition holds. */
+export const directoryArray = (available = "state = 'UP' AND NOT silent"): string => `json_build_array(
+  (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
+            'maxRunningJobs', max_running_jobs) ORDER BY id), '[]')
+     FROM sites WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb,
+            'benchmark', benchmark, 'os', os, 'architecture', architecture, 'licenseIds', license_ids, 'available', ${available},
+            'maxTasks', max_tasks) ORDER BY id), '[]')
+     FROM machines WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
+     FROM licenses WHERE removed_at IS NULL))`;
 
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
 export function directoryFromArray(
@@ -174,3 +166,35 @@ export function directoryFromArray(
   const { version, document } = policy;
   return { policy: { version, document: parsePolicy(document) }, sites, machines, licenses };
 }
+
+/** A Dataset; needs datasets as v. */
+export const datasetObject = `json_build_object('id', v.id, 'sizeMb', v.size_mb,
+  'siteIds', (SELECT coalesce(json_agg(site_id ORDER BY site_id), '[]') FROM dataset_replicas WHERE dataset_id = v.id))`;
+/** A Link; needs links as v. */
+export const linkObject = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id,
+  'bandwidthMbPerS', v.bandwidth_mb_per_s, 'rttS', v.rtt_s, 'loss', v.loss)`;
+/** A RunAverages; needs run_averages as v. */
+export const averagesObject = `json_build_object('application', v.application, 'userId', v.user_id, 'kinds', v.kinds,
+  'count', v.count, 'turnaroundS', v.turnaround_s, 'executionS', v.execution_s, 'ioS', v.io_s)`;
+
+export type DataArray = [
+  datasets: Dataset[],
+  links: Link[],
+  quotas: GridImage['quotas'],
+  averages: RunAverages[],
+  traffic: TrafficCount[],
+];
+
+/** A DataArray as it is now. */
+export const dataArray = `json_build_array(
+  (SELECT coalesce(json_agg(${datasetObject} ORDER BY v.id), '[]') FROM datasets v WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(${linkObject} ORDER BY v.from_site_id, v.to_site_id), '[]') FROM links v),
+  (SELECT coalesce(json_agg(json_build_object('userId', id, 'share', quota_share) ORDER BY id), '[]')
+     FROM users WHERE quota_share <> 1),
+  (SELECT coalesce(json_agg(${averagesObject}), '[]') FROM run_averages v),
+  (SELECT coalesce(json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services)
+            ORDER BY at, site_id), '[]')
+     FROM traffic WHERE at > extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}))`;
+
+/** The largest event id that anybody can see; the horizon where retention has deleted them all. */
+export const latestCursor = `greatest((SELECT max(id) FROM events), (SELECT id FROM events_horizon))`;

@@ -1,7 +1,15 @@
-/** Reads for people: pages, and look-ups by ids for loaders. Each is one statement, whatever the number of rows. */
-import type { JobState } from '../core/states.js';
-import { plainColumn } from './columns.js';
-import type { PrismaClient } from './generated/client.js';
+/**
+ * Reads for people: pages, and look-ups by ids for loaders. Each is one statement, whatever the number of rows. The directory is read
+ * through Prisma; jobs and what happens to them, of which a page may have thousands, by statements.
+ */
+import { isTerminal, type JobState, liveStates } from '../core/states.js';
+import { list } from './columns.js';
+import type { Prisma } from './generated/client.js';
+import { latestCursor } from './images.js';
+import { readField, shownFields } from './job-fields.js';
+import { type JobFilter, jobConditions } from './job-filter.js';
+import type { Database } from './pool.js';
+import { plain, type Reading, readRows, rowsOf, seconds } from './read-rows.js';
 import type {
   ApiKeyRow,
   AuditRow,
@@ -15,6 +23,7 @@ import type {
   LinkRow,
   MachineRow,
   OutputRow,
+  Plain,
   PolicyRow,
   RatioPointRow,
   RatioRow,
@@ -25,29 +34,11 @@ import type {
   SiteStats,
   UserRow,
 } from './rows.js';
-import { latestCursor } from './sql/grid.js';
-import { type Built, countJobs, listJobs } from './sql/jobs.js';
-import * as ratiosSql from './sql/ratios.js';
-import * as rows from './sql/rows.js';
-import { read } from './statement.js';
+import { and, labels, raw, type Sql, sql } from './sql.js';
+import { rows, value } from './statement.js';
 import type { Cursor } from './store.js';
 
-/** Which jobs: all that is given must hold. Times are epoch seconds, "from" included, "before" not. */
-export interface JobFilter {
-  ids?: readonly number[];
-  states?: readonly JobState[];
-  /** Held by (its queue or its meta-queue), or ended at. */
-  siteId?: number;
-  userId?: number;
-  application?: string;
-  groupName?: string;
-  /** Of a group made from a template. */
-  groupId?: number;
-  submittedFrom?: number;
-  submittedBefore?: number;
-  endedFrom?: number;
-  endedBefore?: number;
-}
+export type { JobFilter };
 
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
@@ -60,100 +51,142 @@ export interface JobPage {
   limit: number;
 }
 
-/** Whether a user may see the event `v`: the parameter is the user's id. */
-const visibleTo = (user: string): string =>
-  `(v.user_id = ${user}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENSE', 'POLICY', 'DATA') OR (v.kind = 'USER' AND v.entity_id = ${user}::integer))`;
-
-const allJobColumns = Object.keys(rows.jobColumns) as (keyof JobRow)[];
+const allJobFields = Object.keys(shownFields) as (keyof JobRow)[];
 
 export class Queries {
-  constructor(private readonly prisma: PrismaClient) {}
+  private readonly pool: Database['pool'];
+  private readonly prisma: Database['prisma'];
+
+  constructor({ pool, prisma }: Pick<Database, 'pool' | 'prisma'>) {
+    this.pool = pool;
+    this.prisma = prisma;
+  }
 
   // Jobs --------------------------------------------------------------------------------------------------------------
 
-  /** A page of jobs. `columns`: what to read of each, `id` and what the order compares always included; by default all. */
+  /** A page of jobs. `fields`: what to read of each, `id` and what the order compares always included; by default all. */
   async jobs<K extends keyof JobRow = keyof JobRow>(
     filter: JobFilter,
     page: JobPage,
-    columns: readonly K[] = allJobColumns as K[],
+    fields: readonly K[] = allJobFields as K[],
   ): Promise<Pick<JobRow, K>[]> {
-    const found = await this.run<unknown[][]>(listJobs(filter, page, columns));
-    const list = found.map((values) => rowOf<K>(columns, values));
-    return page.backward ? list.reverse() : list;
+    const reading = Object.fromEntries(fields.map((field) => [field, readField(field, '')]));
+    const found = await readRows<Pick<JobRow, K>>(
+      this.pool,
+      reading as Reading<Pick<JobRow, K>>,
+      pageOfJobs(filter, page),
+    );
+    return page.backward ? found.reverse() : found;
   }
 
-  /** How many match, counted up to `limit`. */
+  /**
+   * How many match, counted up to `limit`. Of jobs that have not ended, at a site or in all, the counts are kept by triggers, exactly:
+   * then nothing is counted, however many there are.
+   */
   jobCount(filter: JobFilter, limit: number): Promise<number> {
-    return this.run<number>(countJobs(filter, limit));
+    const { states, siteId, ...others } = filter;
+    if (states?.every((state) => !isTerminal(state)) && Object.keys(others).length === 0) {
+      const site = siteId === undefined ? sql`true` : sql`site_id = ${siteId}`;
+      return value(
+        this.pool,
+        sql`SELECT least(coalesce(sum(jobs), 0), ${limit}::integer) AS v FROM job_counts WHERE state = ANY (${list('job_state', states)}) AND ${site}`,
+      );
+    }
+    return value(
+      this.pool,
+      sql`SELECT count(*) AS v FROM (SELECT 1 FROM jobs j WHERE ${and(jobConditions(filter))} LIMIT ${limit}) v`,
+    );
   }
 
   /** Those of the jobs that exist, in the order of ids. */
   jobsByIds(ids: readonly number[]): Promise<JobRow[]> {
-    const page: JobPage = {
+    const page = {
       order: 'SUBMITTED',
       direction: 'ASC',
       backward: false,
       from: null,
       limit: ids.length,
-    };
+    } as const;
     return ids.length === 0 ? Promise.resolve([]) : this.jobs({ ids }, page);
   }
 
   /** Runs of the jobs, by job and epoch. */
   runsOfJobs(jobIds: readonly number[]): Promise<RunRow[]> {
-    return this.list(
-      rows.runRow,
-      'SELECT * FROM runs WHERE job_id = ANY ($1::bigint[]) ORDER BY job_id, epoch',
-      plainColumn(jobIds),
+    return readRows(
+      this.pool,
+      runReading,
+      sql`SELECT * FROM runs WHERE job_id = ANY (${list('bigint', jobIds)}) ORDER BY job_id, epoch`,
     );
   }
 
   /** What a run wrote; of the latest epoch that wrote anything to the stream when `epoch` is null. */
   async output(jobId: number, epoch: number | null, stream: 'STDOUT' | 'STDERR'): Promise<OutputRow | null> {
-    const query = `SELECT * FROM outputs WHERE job_id = $1::bigint AND epoch = coalesce($2::integer, epoch) AND stream = $3::text::output_stream
-      ORDER BY epoch DESC LIMIT 1`;
-    return (await this.list<OutputRow>(rows.outputRow, query, jobId, epoch, stream))[0] ?? null;
+    const found = await this.prisma.output.findFirst({
+      where: { jobId, stream, ...(epoch !== null && { epoch }) },
+      orderBy: { epoch: 'desc' },
+    });
+    return found && plain(found);
   }
 
   /** Decisions about a job behind a decision, oldest first. */
   decisionsOfJob(jobId: number, afterId: number, limit: number): Promise<DecisionRow[]> {
-    const query =
-      'SELECT * FROM decisions WHERE job_id = $1::bigint AND id > $2::bigint ORDER BY id LIMIT $3';
-    return this.list(rows.decisionRow, query, jobId, afterId, limit);
+    return readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE job_id = ${jobId}::bigint AND id > ${afterId}::bigint ORDER BY id LIMIT ${limit}`,
+    );
   }
 
   /** All decisions behind a decision, oldest first. */
   decisions(afterId: number, limit: number): Promise<DecisionRow[]> {
-    return this.list(
-      rows.decisionRow,
-      'SELECT * FROM decisions WHERE id > $1::bigint ORDER BY id LIMIT $2',
-      afterId,
-      limit,
+    return readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE id > ${afterId}::bigint ORDER BY id LIMIT ${limit}`,
     );
   }
 
   /** Decisions before a decision (null: from the newest), newest first. */
   latestDecisions(beforeId: number | null, limit: number): Promise<DecisionRow[]> {
-    const query =
-      'SELECT * FROM decisions WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
-    return this.list(rows.decisionRow, query, beforeId, limit);
+    return readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE ${before('id', beforeId)} ORDER BY id DESC LIMIT ${limit}`,
+    );
+  }
+
+  decisionsByIds(ids: readonly number[]): Promise<DecisionRow[]> {
+    return readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE id = ANY (${list('bigint', ids)}) ORDER BY id`,
+    );
   }
 
   /** By which cycle each job was last given to a site, where that was in a batch (policy `job-ratio`). */
   batchesOfJobs(jobIds: readonly number[]): Promise<{ jobId: number; batch: string }[]> {
-    const text = `SELECT coalesce(json_agg(json_build_object('jobId', d.job_id, 'batch', d.cycle)), '[]')::text AS v FROM (
-      SELECT DISTINCT ON (job_id) job_id, cycle, policy_version FROM decisions WHERE job_id = ANY ($1::bigint[]) AND kind = 'DISPATCH'
-       ORDER BY job_id, id DESC) d
-      JOIN policies p ON p.version = d.policy_version AND p.document -> 'dispatch' ->> 'kind' = 'job-ratio'`;
-    return read(this.prisma, text, plainColumn(jobIds));
+    return rows(
+      this.pool,
+      sql`
+SELECT d.job_id AS "jobId", d.cycle AS batch FROM (
+  SELECT DISTINCT ON (job_id) job_id, cycle, policy_version FROM decisions
+   WHERE job_id = ANY (${list('bigint', jobIds)}) AND kind = 'DISPATCH' ORDER BY job_id, id DESC) d
+  JOIN policies p ON p.version = d.policy_version AND p.document -> 'dispatch' ->> 'kind' = 'job-ratio'`,
+    );
   }
 
-  decisionsByIds(ids: readonly number[]): Promise<DecisionRow[]> {
-    return this.list(
-      rows.decisionRow,
-      'SELECT * FROM decisions WHERE id = ANY ($1::bigint[]) ORDER BY id',
-      plainColumn(ids),
+  /** Jobs that have not ended, by the scheduler that holds them (null: the root) and state. */
+  jobCounts(): Promise<{ siteId: number | null; state: JobState; jobs: number }[]> {
+    return rows(
+      this.pool,
+      sql`SELECT nullif(site_id, 0) AS "siteId", state, jobs FROM job_counts WHERE jobs <> 0`,
     );
+  }
+
+  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
+  async idempotencyKeyKnown(userId: number, key: string): Promise<boolean> {
+    const where = { userId_idempotencyKey: { userId, idempotencyKey: key } };
+    return (await this.prisma.submission.findUnique({ where, select: { id: true } })) !== null;
   }
 
   // Events ------------------------------------------------------------------------------------------------------------
@@ -163,208 +196,258 @@ export class Queries {
    * 'too-old': retention has passed the cursor.
    */
   async events(after: Cursor, userId: number | null, limit: number): Promise<EventRow[] | 'too-old'> {
-    const text = `SELECT CASE WHEN $1::bigint >= (SELECT id FROM events_horizon) THEN (
-      SELECT coalesce(json_agg(${rows.eventRow}), '[]') FROM (
-        SELECT * FROM events v WHERE id > $1::bigint AND ($2::integer IS NULL OR ${visibleTo('$2')}) ORDER BY id LIMIT $3) v) END::text AS v`;
-    return (await read<EventRow[] | null>(this.prisma, text, after, userId, limit)) ?? 'too-old';
+    const found = await value<unknown[][] | null>(
+      this.pool,
+      sql`
+SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
+  SELECT coalesce(json_agg(json_build_array(${raw(Object.values(eventReading).join(', '))})), '[]') FROM (
+    SELECT * FROM events v WHERE id > ${after}::bigint AND ${visibleTo(userId)} ORDER BY id LIMIT ${limit}) v) END AS v`,
+    );
+    return found === null ? 'too-old' : rowsOf(eventReading, found);
   }
 
   /** The latest events that `userId` may see (null: of all), oldest first. */
   latestEvents(userId: number | null, limit: number): Promise<EventRow[]> {
-    const query = `SELECT * FROM (SELECT * FROM events v WHERE $1::integer IS NULL OR ${visibleTo('$1')} ORDER BY id DESC LIMIT $2) v ORDER BY id`;
-    return this.list(rows.eventRow, query, userId, limit);
+    return readRows(
+      this.pool,
+      eventReading,
+      sql`SELECT * FROM (SELECT * FROM events v WHERE ${visibleTo(userId)} ORDER BY id DESC LIMIT ${limit}) v ORDER BY id`,
+    );
   }
 
   /** Events of a job behind a cursor, oldest first, as far back as they are kept. */
   eventsOfJob(jobId: number, after: Cursor, limit: number): Promise<EventRow[]> {
-    const query = `SELECT * FROM events WHERE entity_id = $1::bigint AND seq IS NOT NULL AND id > $2::bigint ORDER BY seq LIMIT $3`;
-    return this.list(rows.eventRow, query, jobId, after, limit);
+    return readRows(
+      this.pool,
+      eventReading,
+      sql`SELECT * FROM events WHERE entity_id = ${jobId}::bigint AND seq IS NOT NULL AND id > ${after}::bigint ORDER BY seq LIMIT ${limit}`,
+    );
   }
 
   eventsByIds(ids: readonly number[]): Promise<EventRow[]> {
-    return this.list(
-      rows.eventRow,
-      'SELECT * FROM events WHERE id = ANY ($1::bigint[]) ORDER BY id',
-      plainColumn(ids),
+    return readRows(
+      this.pool,
+      eventReading,
+      sql`SELECT * FROM events WHERE id = ANY (${list('bigint', ids)}) ORDER BY id`,
     );
   }
 
   /** The cursor behind the latest event. */
   latestCursor(): Promise<Cursor> {
-    return read<number>(this.prisma, `SELECT ${latestCursor}::text AS v`).then(String);
+    return value(this.pool, sql`SELECT ${raw(latestCursor)}::text AS v`);
   }
 
   // Directory ---------------------------------------------------------------------------------------------------------
 
   /** Sites in service behind a name, by name. */
-  sites(afterName: string, limit: number): Promise<SiteRow[]> {
-    const query = `SELECT * FROM sites WHERE removed_at IS NULL AND name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2`;
-    return this.list(rows.siteRow, query, afterName, limit);
+  async sites(afterName: string, limit: number): Promise<SiteRow[]> {
+    const where = { removedAt: null, name: { gt: afterName } };
+    return all(await this.prisma.site.findMany({ where, orderBy: { name: 'asc' }, take: limit }));
   }
 
   /** Those that exist, removed ones too, by id. So all the look-ups below. */
-  sitesByIds(ids: readonly number[]): Promise<SiteRow[]> {
-    return this.list(
-      rows.siteRow,
-      'SELECT * FROM sites WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
-    );
+  async sitesByIds(ids: readonly number[]): Promise<SiteRow[]> {
+    return all(await this.prisma.site.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
   /** In service; null when there is none. */
   async siteByName(name: string): Promise<SiteRow | null> {
-    const found = await this.list<SiteRow>(
-      rows.siteRow,
-      'SELECT * FROM sites WHERE removed_at IS NULL AND name = $1',
-      name,
-    );
-    return found[0] ?? null;
+    const found = await this.prisma.site.findFirst({ where: { removedAt: null, name } });
+    return found && plain(found);
   }
 
   /** Machines in service behind (site, name), in that order; of one site or of all. */
-  machines(
+  async machines(
     siteId: number | null,
     after: { siteId: number; name: string } | null,
     limit: number,
   ): Promise<MachineRow[]> {
-    const query = `SELECT * FROM machines WHERE removed_at IS NULL AND ($1::integer IS NULL OR site_id = $1)
-      AND (site_id, name COLLATE "C") > ($2::integer, $3::text) ORDER BY site_id, name COLLATE "C" LIMIT $4`;
-    return this.list(rows.machineRow, query, siteId, after?.siteId ?? 0, after?.name ?? '', limit);
+    const where: Prisma.MachineWhereInput = {
+      removedAt: null,
+      ...(siteId !== null && { siteId }),
+      ...(after !== null && {
+        OR: [{ siteId: { gt: after.siteId } }, { siteId: after.siteId, name: { gt: after.name } }],
+      }),
+    };
+    const orderBy = [{ siteId: 'asc' }, { name: 'asc' }] as const;
+    return all(await this.prisma.machine.findMany({ where, orderBy: [...orderBy], take: limit }));
   }
 
-  machinesByIds(ids: readonly number[]): Promise<MachineRow[]> {
-    return this.list(
-      rows.machineRow,
-      'SELECT * FROM machines WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
-    );
+  async machinesByIds(ids: readonly number[]): Promise<MachineRow[]> {
+    return all(await this.prisma.machine.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
   /** Machines in service of the sites, by site and name. */
-  machinesOfSites(siteIds: readonly number[]): Promise<MachineRow[]> {
-    const query = `SELECT * FROM machines WHERE removed_at IS NULL AND site_id = ANY ($1::integer[]) ORDER BY site_id, name COLLATE "C"`;
-    return this.list(rows.machineRow, query, plainColumn(siteIds));
+  async machinesOfSites(siteIds: readonly number[]): Promise<MachineRow[]> {
+    const where = { removedAt: null, siteId: { in: [...siteIds] } };
+    return all(await this.prisma.machine.findMany({ where, orderBy: [{ siteId: 'asc' }, { name: 'asc' }] }));
   }
 
   /** License pools in service behind (kind, id), in that order. */
-  licenses(after: { kind: string; id: number } | null, limit: number): Promise<LicenseRow[]> {
-    const query = `SELECT * FROM licenses WHERE removed_at IS NULL AND (kind COLLATE "C", id) > ($1::text, $2::integer)
-      ORDER BY kind COLLATE "C", id LIMIT $3`;
-    return this.list(rows.licenseRow, query, after?.kind ?? '', after?.id ?? 0, limit);
+  async licenses(after: { kind: string; id: number } | null, limit: number): Promise<LicenseRow[]> {
+    const where: Prisma.LicenseWhereInput = {
+      removedAt: null,
+      ...(after !== null && {
+        OR: [{ kind: { gt: after.kind } }, { kind: after.kind, id: { gt: after.id } }],
+      }),
+    };
+    return all(
+      await this.prisma.license.findMany({ where, orderBy: [{ kind: 'asc' }, { id: 'asc' }], take: limit }),
+    );
   }
 
-  licensesByIds(ids: readonly number[]): Promise<LicenseRow[]> {
-    return this.list(
-      rows.licenseRow,
-      'SELECT * FROM licenses WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
-    );
+  async licensesByIds(ids: readonly number[]): Promise<LicenseRow[]> {
+    return all(await this.prisma.license.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
   /** Pools in service that belong to the sites, by kind. */
-  licensesOfSites(siteIds: readonly number[]): Promise<LicenseRow[]> {
-    const query = `SELECT * FROM licenses WHERE removed_at IS NULL AND site_id = ANY ($1::integer[]) ORDER BY kind COLLATE "C", id`;
-    return this.list(rows.licenseRow, query, plainColumn(siteIds));
+  async licensesOfSites(siteIds: readonly number[]): Promise<LicenseRow[]> {
+    const where = { removedAt: null, siteId: { in: [...siteIds] } };
+    return all(await this.prisma.license.findMany({ where, orderBy: [{ kind: 'asc' }, { id: 'asc' }] }));
   }
 
   /** Users behind a name, by name. */
-  users(afterName: string, limit: number): Promise<UserRow[]> {
-    const query = `SELECT * FROM users WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2`;
-    return this.list(rows.userRow, query, afterName, limit);
+  async users(afterName: string, limit: number): Promise<UserRow[]> {
+    const where = { name: { gt: afterName } };
+    return all(await this.prisma.user.findMany({ where, orderBy: { name: 'asc' }, take: limit }));
   }
 
-  usersByIds(ids: readonly number[]): Promise<UserRow[]> {
-    return this.list(
-      rows.userRow,
-      'SELECT * FROM users WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
-    );
+  async usersByIds(ids: readonly number[]): Promise<UserRow[]> {
+    return all(await this.prisma.user.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
   async userByName(name: string): Promise<UserRow | null> {
-    return (await this.list<UserRow>(rows.userRow, 'SELECT * FROM users WHERE name = $1', name))[0] ?? null;
+    const found = await this.prisma.user.findUnique({ where: { name } });
+    return found && plain(found);
   }
 
-  apiKeysByIds(ids: readonly number[]): Promise<ApiKeyRow[]> {
-    return this.list(
-      rows.apiKeyRow,
-      'SELECT * FROM api_keys WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
+  async apiKeysByIds(ids: readonly number[]): Promise<ApiKeyRow[]> {
+    return all(
+      await this.prisma.apiKey.findMany({ where: among(ids), omit: { hash: true }, orderBy: { id: 'asc' } }),
     );
   }
 
-  apiKeysOfUsers(userIds: readonly number[]): Promise<ApiKeyRow[]> {
-    return this.list(
-      rows.apiKeyRow,
-      'SELECT * FROM api_keys WHERE user_id = ANY ($1::integer[]) ORDER BY user_id, id',
-      plainColumn(userIds),
-    );
+  async apiKeysOfUsers(userIds: readonly number[]): Promise<ApiKeyRow[]> {
+    const where = { userId: { in: [...userIds] } };
+    const orderBy = [{ userId: 'asc' }, { id: 'asc' }] as const;
+    return all(await this.prisma.apiKey.findMany({ where, omit: { hash: true }, orderBy: [...orderBy] }));
   }
 
   /** Jobs that each user submitted within the user's own period; users without a quota are left out. */
   async quotaUsed(userIds: readonly number[], now: number): Promise<Map<number, number>> {
-    const text = `SELECT coalesce(json_agg(json_build_array(u.id, coalesce(s.jobs, 0))), '[]')::text AS v FROM users u
-      LEFT JOIN LATERAL (SELECT sum(job_count) AS jobs FROM submissions s
-        WHERE s.user_id = u.id AND s.at > to_timestamp($2::float8) - make_interval(secs => u.submission_period_s)) s ON true
-      WHERE u.id = ANY ($1::integer[]) AND u.submission_limit IS NOT NULL`;
-    return new Map(await read<[number, number][]>(this.prisma, text, plainColumn(userIds), now));
+    const used = await rows<{ id: number; jobs: number }>(
+      this.pool,
+      sql`
+SELECT u.id, coalesce(s.jobs, 0) AS jobs FROM users u
+  LEFT JOIN LATERAL (
+    SELECT sum(job_count) AS jobs FROM submissions s
+     WHERE s.user_id = u.id AND s.at > to_timestamp(${now}::float8) - make_interval(secs => u.submission_period_s)) s ON true
+ WHERE u.id = ANY (${list('integer', userIds)}) AND u.submission_limit IS NOT NULL`,
+    );
+    return new Map(used.map(({ id, jobs }) => [id, jobs]));
+  }
+
+  /** Queue depths come from job_counts, which the triggers keep: nothing is counted. */
+  siteStats(siteIds: readonly number[]): Promise<SiteStats[]> {
+    return rows(
+      this.pool,
+      sql`
+SELECT s.id AS "siteId", c.*, m.* FROM unnest(${list('integer', siteIds)}) AS s (id),
+  LATERAL (SELECT coalesce(sum(jobs) FILTER (WHERE state = 'QUEUED'), 0) AS "metaQueued",
+                  coalesce(sum(jobs) FILTER (WHERE state = 'DISPATCHED'), 0) AS queued,
+                  coalesce(sum(jobs) FILTER (WHERE state IN ${labels(liveStates)}), 0) AS running
+             FROM job_counts WHERE site_id = s.id) c,
+  LATERAL (SELECT coalesce(sum(cpus), 0) AS cpus, coalesce(sum(cpus_used), 0) AS "cpusUsed"
+             FROM machines WHERE site_id = s.id AND removed_at IS NULL) m
+ ORDER BY s.id`,
+    );
+  }
+
+  /** Reservations in force of the sites. */
+  async reservationsOfSites(siteIds: readonly number[]): Promise<ReservationRow[]> {
+    return readRows(
+      this.pool,
+      reservationReading,
+      sql`
+SELECT r.* FROM reservations r JOIN jobs j ON j.id = r.job_id AND j.state = 'DISPATCHED' AND j.site_id = r.site_id
+ WHERE r.site_id = ANY (${list('integer', siteIds)})`,
+    );
   }
 
   // Data --------------------------------------------------------------------------------------------------------------
 
   /** Datasets in service behind a name, by name; of those whose names contain a text, where one is given. */
-  datasets(containing: string | null, afterName: string, limit: number): Promise<DatasetRow[]> {
-    const query = `SELECT * FROM datasets WHERE removed_at IS NULL AND name COLLATE "C" > $2 AND ($1::text IS NULL OR strpos(name, $1) > 0)
-      ORDER BY name COLLATE "C" LIMIT $3`;
-    return this.list(rows.datasetRow, query, containing, afterName, limit);
+  async datasets(containing: string | null, afterName: string, limit: number): Promise<DatasetRow[]> {
+    // Prisma's `contains` would take % and _ for wildcards.
+    const ids = await rows<{ id: number }>(
+      this.pool,
+      sql`
+SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${containing}::text IS NULL OR strpos(name, ${containing}) > 0)
+ ORDER BY name LIMIT ${limit}`,
+    );
+    const where = among(ids.map(({ id }) => id));
+    return (await this.prisma.dataset.findMany({ where, orderBy: { name: 'asc' }, ...withSites })).map(
+      datasetRow,
+    );
   }
 
-  datasetsByIds(ids: readonly number[]): Promise<DatasetRow[]> {
-    return this.list(
-      rows.datasetRow,
-      'SELECT * FROM datasets WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
-    );
+  async datasetsByIds(ids: readonly number[]): Promise<DatasetRow[]> {
+    const found = await this.prisma.dataset.findMany({
+      where: among(ids),
+      orderBy: { id: 'asc' },
+      ...withSites,
+    });
+    return found.map(datasetRow);
   }
 
   /** In service; null when there is none. */
   async datasetByName(name: string): Promise<DatasetRow | null> {
-    const query = 'SELECT * FROM datasets WHERE removed_at IS NULL AND name COLLATE "C" = $1';
-    return (await this.list<DatasetRow>(rows.datasetRow, query, name))[0] ?? null;
+    const found = await this.prisma.dataset.findFirst({ where: { removedAt: null, name }, ...withSites });
+    return found && datasetRow(found);
   }
 
   /** Links from a site, to a site, or all, behind (from, to), in that order. */
-  links(
-    filter: { fromSiteId?: number; toSiteId?: number },
+  async links(
+    { fromSiteId, toSiteId }: { fromSiteId?: number; toSiteId?: number },
     after: { fromSiteId: number; toSiteId: number } | null,
     limit: number,
   ): Promise<LinkRow[]> {
-    const query = `SELECT * FROM links WHERE ($1::integer IS NULL OR from_site_id = $1) AND ($2::integer IS NULL OR to_site_id = $2)
-      AND (from_site_id, to_site_id) > ($3::integer, $4::integer) ORDER BY from_site_id, to_site_id LIMIT $5`;
-    const { fromSiteId = null, toSiteId = null } = filter;
-    return this.list(
-      rows.linkRow,
-      query,
-      fromSiteId,
-      toSiteId,
-      after?.fromSiteId ?? 0,
-      after?.toSiteId ?? 0,
-      limit,
-    );
+    const where: Prisma.LinkWhereInput = {
+      ...(fromSiteId !== undefined && { fromSiteId }),
+      ...(toSiteId !== undefined && { toSiteId }),
+      ...(after !== null && {
+        OR: [
+          { fromSiteId: { gt: after.fromSiteId } },
+          { fromSiteId: after.fromSiteId, toSiteId: { gt: after.toSiteId } },
+        ],
+      }),
+    };
+    const orderBy = [{ fromSiteId: 'asc' }, { toSiteId: 'asc' }] as const;
+    return all(await this.prisma.link.findMany({ where, orderBy: [...orderBy], take: limit }));
   }
 
   /** The last measurements of a link, newest first. */
-  linkHistory(fromSiteId: number, toSiteId: number, limit: number): Promise<LinkMeasurementRow[]> {
-    const query =
-      'SELECT * FROM link_measurements WHERE from_site_id = $1 AND to_site_id = $2 ORDER BY id DESC LIMIT $3';
-    return this.list(rows.linkMeasurementRow, query, fromSiteId, toSiteId, limit);
+  async linkHistory(fromSiteId: number, toSiteId: number, limit: number): Promise<LinkMeasurementRow[]> {
+    const where = { fromSiteId, toSiteId };
+    return all(await this.prisma.linkMeasurement.findMany({ where, orderBy: { id: 'desc' }, take: limit }));
   }
 
   // What runs have shown ------------------------------------------------------------------------------------------------
 
   /** What the runs of an application have shown (null: none has ended well), and the latest point of any series by then. */
   async ratio(application: string): Promise<{ cursor: number; ratio: RatioRow | null }> {
-    const [cursor, ratio] = await read<[number, RatioRow | null]>(this.prisma, ratiosSql.ratio, application);
+    const [cursor, ratio] = await value<[number, RatioRow | null]>(
+      this.pool,
+      // `CJR = JET/JTT` of sums; runs that took no time are taken for computation (as the core's JobHistory).
+      sql`
+SELECT json_build_array(${raw(latestPoint)}, (
+  SELECT json_build_object('application', ${application}::text, 'runs', runs, 'turnaroundS', turnaround_s / runs,
+    'executionS', execution_s / runs, 'ioS', io_s / runs, 'updatedAt', ${raw(seconds('updated_at'))},
+    'computation', CASE WHEN turnaround_s > 0 THEN least(1, greatest(0, execution_s / turnaround_s)) ELSE 1 END)
+  FROM (SELECT sum(count)::float8 AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s,
+               sum(count * io_s) AS io_s, max(updated_at) AS updated_at FROM run_averages WHERE application = ${application}) t
+ WHERE runs > 0)) AS v`,
+    );
     return { cursor, ratio };
   }
 
@@ -375,15 +458,18 @@ export class Queries {
     limit: number,
     backward: boolean,
   ): Promise<RatioPointRow[]> {
-    const query = `SELECT * FROM job_ratios WHERE application = $1 AND ($2::bigint IS NULL OR id ${backward ? '<' : '>'} $2)
-      ORDER BY id ${backward ? 'DESC' : 'ASC'} LIMIT $3`;
-    const found = await this.list<RatioPointRow>(rows.ratioPointRow, query, application, from, limit);
+    const beyond = from === null ? sql`true` : backward ? sql`id < ${from}` : sql`id > ${from}`;
+    const found = await readRows(
+      this.pool,
+      ratioPointReading,
+      sql`SELECT * FROM job_ratios WHERE application = ${application} AND ${beyond} ORDER BY id ${raw(backward ? 'DESC' : 'ASC')} LIMIT ${limit}`,
+    );
     return backward ? found.reverse() : found;
   }
 
   /** The id of the latest point of any series: a cursor behind all there are. */
   latestRatioPoint(): Promise<number> {
-    return read(this.prisma, ratiosSql.latestPoint);
+    return value(this.pool, sql`SELECT ${raw(latestPoint)} AS v`);
   }
 
   /** Points behind a point, of one application or of all, oldest first. 'too-old': retention has passed it. */
@@ -392,14 +478,15 @@ export class Queries {
     after: number,
     limit: number,
   ): Promise<RatioPointRow[] | 'too-old'> {
-    const found = await read<RatioPointRow[] | null>(
-      this.prisma,
-      ratiosSql.pointsSince,
-      after,
-      application,
-      limit,
+    const which = application === null ? sql`true` : sql`application = ${application}`;
+    const found = await value<unknown[][] | null>(
+      this.pool,
+      sql`
+SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM job_ratios_horizon) THEN (
+  SELECT coalesce(json_agg(json_build_array(${raw(Object.values(ratioPointReading).join(', '))}) ORDER BY id), '[]') FROM (
+    SELECT * FROM job_ratios WHERE id > ${after}::bigint AND ${which} ORDER BY id LIMIT ${limit}) v) END AS v`,
     );
-    return found ?? 'too-old';
+    return found === null ? 'too-old' : rowsOf(ratioPointReading, found);
   }
 
   // Groups ------------------------------------------------------------------------------------------------------------
@@ -408,109 +495,197 @@ export class Queries {
     return (await this.groupsByIds([id]))[0] ?? null;
   }
 
-  groupsByIds(ids: readonly number[]): Promise<GroupRow[]> {
-    return this.list(
-      rows.groupRow,
-      'SELECT * FROM job_groups WHERE id = ANY ($1::bigint[]) ORDER BY id',
-      plainColumn(ids),
+  async groupsByIds(ids: readonly number[]): Promise<GroupRow[]> {
+    return all(
+      await this.prisma.jobGroup.findMany({ where: among(ids), omit: rangeOfGroup, orderBy: { id: 'asc' } }),
     );
   }
 
   /** Groups before a group (null: from the newest), newest first; of one user or of all. */
-  groups(userId: number | null, beforeId: number | null, limit: number): Promise<GroupRow[]> {
-    const query = `SELECT * FROM job_groups WHERE ($1::integer IS NULL OR user_id = $1) AND ($2::bigint IS NULL OR id < $2)
-      ORDER BY id DESC LIMIT $3`;
-    return this.list(rows.groupRow, query, userId, beforeId, limit);
+  async groups(userId: number | null, beforeId: number | null, limit: number): Promise<GroupRow[]> {
+    const where = { ...(userId !== null && { userId }), ...(beforeId !== null && { id: { lt: beforeId } }) };
+    return all(
+      await this.prisma.jobGroup.findMany({
+        where,
+        omit: rangeOfGroup,
+        orderBy: { id: 'desc' },
+        take: limit,
+      }),
+    );
   }
 
   /** How many jobs of each group are in which state. Jobs that retention has deleted are not counted. */
   groupCounts(ids: readonly number[]): Promise<{ groupId: number; state: JobState; jobs: number }[]> {
-    const text = `SELECT coalesce(json_agg(json_build_object('groupId', id, 'state', state, 'jobs', jobs)), '[]')::text AS v FROM (
-      SELECT g.id, j.state, count(*) AS jobs FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
-       WHERE g.id = ANY ($1::bigint[]) GROUP BY 1, 2) t`;
-    return read(this.prisma, text, plainColumn(ids));
+    return rows(
+      this.pool,
+      sql`
+SELECT g.id AS "groupId", j.state, count(*) AS jobs
+  FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+ WHERE g.id = ANY (${list('bigint', ids)}) GROUP BY 1, 2`,
+    );
   }
+
+  // Policies, simulations, audit ----------------------------------------------------------------------------------------
 
   /** The policy in force, or a version of it; null when there is none. */
   async policy(version: number | null = null): Promise<PolicyRow | null> {
-    const query =
-      'SELECT * FROM policies WHERE version = coalesce($1::integer, version) ORDER BY version DESC LIMIT 1';
-    return (await this.list<PolicyRow>(rows.policyRow, query, version))[0] ?? null;
+    const where = version === null ? {} : { version };
+    const found = await this.prisma.policy.findFirst({ where, orderBy: { version: 'desc' } });
+    return found && plain(found);
   }
 
   /** Versions before a version (null: from the newest), newest first. */
-  policies(beforeVersion: number | null, limit: number): Promise<PolicyRow[]> {
-    const query =
-      'SELECT * FROM policies WHERE $1::integer IS NULL OR version < $1 ORDER BY version DESC LIMIT $2';
-    return this.list(rows.policyRow, query, beforeVersion, limit);
+  async policies(beforeVersion: number | null, limit: number): Promise<PolicyRow[]> {
+    const where = beforeVersion === null ? {} : { version: { lt: beforeVersion } };
+    return all(await this.prisma.policy.findMany({ where, orderBy: { version: 'desc' }, take: limit }));
   }
 
   /** Simulations before a simulation (null: from the newest), newest first. */
-  simulations(beforeId: number | null, limit: number): Promise<SimulationRow[]> {
-    const query = 'SELECT * FROM simulations WHERE $1::integer IS NULL OR id < $1 ORDER BY id DESC LIMIT $2';
-    return this.list(rows.simulationRow, query, beforeId, limit);
+  async simulations(beforeId: number | null, limit: number): Promise<SimulationRow[]> {
+    const where = beforeId === null ? {} : { id: { lt: beforeId } };
+    return all(
+      await this.prisma.simulation.findMany({
+        where,
+        omit: leaseOfSimulation,
+        orderBy: { id: 'desc' },
+        take: limit,
+      }),
+    );
   }
 
-  simulationsByIds(ids: readonly number[]): Promise<SimulationRow[]> {
-    return this.list(
-      rows.simulationRow,
-      'SELECT * FROM simulations WHERE id = ANY ($1::integer[]) ORDER BY id',
-      plainColumn(ids),
+  async simulationsByIds(ids: readonly number[]): Promise<SimulationRow[]> {
+    return all(
+      await this.prisma.simulation.findMany({
+        where: among(ids),
+        omit: leaseOfSimulation,
+        orderBy: { id: 'asc' },
+      }),
     );
   }
 
   /** The audit log before an entry (null: from the newest), newest first. */
-  audits(beforeId: number | null, limit: number): Promise<AuditRow[]> {
-    const query =
-      'SELECT * FROM audits WHERE $1::bigint IS NULL OR id < $1::bigint ORDER BY id DESC LIMIT $2';
-    return this.list(rows.auditRow, query, beforeId, limit);
-  }
-
-  /** Reservations in force of the sites. */
-  reservationsOfSites(siteIds: readonly number[]): Promise<ReservationRow[]> {
-    const query = `SELECT r.* FROM reservations r JOIN jobs j ON j.id = r.job_id AND j.state = 'DISPATCHED' AND j.site_id = r.site_id
-      WHERE r.site_id = ANY ($1::integer[])`;
-    return this.list(rows.reservationRow, query, plainColumn(siteIds));
-  }
-
-  /** Queue depths come from job_counts, which the triggers keep: nothing is counted. */
-  siteStats(siteIds: readonly number[]): Promise<SiteStats[]> {
-    const text = `SELECT coalesce(json_agg(json_build_object('siteId', s.id, 'metaQueued', c.meta_queued, 'queued', c.queued, 'running', c.running, 'cpus', m.cpus,
-        'cpusUsed', m.cpus_used) ORDER BY s.id), '[]')::text AS v
-      FROM unnest($1::integer[]) AS s (id),
-        LATERAL (SELECT coalesce(sum(jobs) FILTER (WHERE state = 'QUEUED'), 0) AS meta_queued,
-                        coalesce(sum(jobs) FILTER (WHERE state = 'DISPATCHED'), 0) AS queued,
-                        coalesce(sum(jobs) FILTER (WHERE state IN ('ASSIGNED', 'RUNNING', 'CANCELLING')), 0) AS running
-                   FROM job_counts WHERE site_id = s.id) c,
-        LATERAL (SELECT coalesce(sum(cpus), 0) AS cpus, coalesce(sum(cpus_used), 0) AS cpus_used
-                   FROM machines WHERE site_id = s.id AND removed_at IS NULL) m`;
-    return read(this.prisma, text, plainColumn(siteIds));
-  }
-
-  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
-  idempotencyKeyKnown(userId: number, key: string): Promise<boolean> {
-    const text = `SELECT EXISTS (SELECT 1 FROM submissions WHERE user_id = $1::integer AND idempotency_key = $2)::text AS v`;
-    return read<boolean>(this.prisma, text, userId, key);
-  }
-
-  /** Jobs that have not ended, by the scheduler that holds them (null: the root) and state. */
-  jobCounts(): Promise<{ siteId: number | null; state: JobState; jobs: number }[]> {
-    const text = `SELECT coalesce(json_agg(json_build_object('siteId', nullif(site_id, 0), 'state', state, 'jobs', jobs)), '[]')::text AS v
-      FROM job_counts WHERE jobs <> 0`;
-    return read(this.prisma, text);
-  }
-
-  private run<T>({ text, parameters }: Built): Promise<T> {
-    return read(this.prisma, text, ...parameters);
-  }
-
-  private list<T>(row: string, query: string, ...parameters: unknown[]): Promise<T[]> {
-    return read<T[]>(this.prisma, rows.listOf(row, query), ...parameters);
+  async audits(beforeId: number | null, limit: number): Promise<AuditRow[]> {
+    const where = beforeId === null ? {} : { id: { lt: beforeId } };
+    return all(await this.prisma.audit.findMany({ where, orderBy: { id: 'desc' }, take: limit }));
   }
 }
 
-function rowOf<K extends keyof JobRow>(columns: readonly K[], values: readonly unknown[]): Pick<JobRow, K> {
-  const row: Partial<Record<K, unknown>> = {};
-  for (let i = 0; i < columns.length; i++) row[columns[i] as K] = values[i];
-  return row as Pick<JobRow, K>;
+// Pages of jobs ---------------------------------------------------------------------------------------------------------
+
+function pageOfJobs(filter: JobFilter, page: JobPage): Sql {
+  const where = jobConditions(filter);
+  const key = { SUBMITTED: null, ENDED: raw('j.ended_at'), DEADLINE: raw('j.deadline') }[page.order];
+  if (key !== null) where.push(sql`${key} IS NOT NULL`);
+  // A page from the end is the first page of the opposite order, turned round.
+  const ascending = (page.direction === 'ASC') !== page.backward;
+  if (page.from !== null) {
+    const { id, at } = page.from;
+    const sign = raw(ascending ? '>' : '<');
+    where.push(
+      key === null
+        ? sql`j.id ${sign} ${id}::bigint`
+        : sql`(${key}, j.id) ${sign} (to_timestamp(${at}::float8)::timestamptz(3), ${id}::bigint)`,
+    );
+  }
+  const way = raw(ascending ? 'ASC' : 'DESC');
+  const order = key === null ? sql`j.id ${way}` : sql`${key} ${way}, j.id ${way}`;
+  return sql`SELECT j.* FROM jobs j WHERE ${and(where)} ORDER BY ${order} LIMIT ${page.limit}`;
 }
+
+// Rows ------------------------------------------------------------------------------------------------------------------
+
+const runReading: Reading<RunRow> = {
+  jobId: 'job_id',
+  epoch: 'epoch',
+  siteId: 'site_id',
+  machineIds: 'machine_ids',
+  machineTasks: 'machine_tasks',
+  licenseIds: 'license_ids',
+  policyVersion: 'policy_version',
+  assignedAt: seconds('assigned_at'),
+  plannedS: 'planned_s',
+  startedAt: seconds('started_at'),
+  endedAt: seconds('ended_at'),
+  exitCode: 'exit_code',
+  signal: 'signal',
+  cause: 'cause',
+  message: 'message',
+  cpuS: 'cpu_s',
+  ioWaitS: 'io_wait_s',
+};
+
+const decisionReading: Reading<DecisionRow> = {
+  id: 'id',
+  jobId: 'job_id',
+  at: seconds('at'),
+  kind: 'kind',
+  reason: 'reason',
+  policyVersion: 'policy_version',
+  cycle: 'cycle',
+  fromSiteId: 'from_site_id',
+  siteId: 'site_id',
+  detail: 'detail',
+};
+
+const eventReading: Reading<EventRow> = {
+  id: 'id',
+  at: seconds('at'),
+  kind: 'kind',
+  entityId: 'entity_id',
+  seq: 'seq',
+  fromState: 'from_state',
+  toState: 'to_state',
+  siteId: 'site_id',
+  fromSiteId: 'from_site_id',
+  userId: 'user_id',
+  epoch: 'epoch',
+  cause: 'cause',
+};
+
+const ratioPointReading: Reading<RatioPointRow> = {
+  id: 'id',
+  application: 'application',
+  at: seconds('at'),
+  jobId: 'job_id',
+  epoch: 'epoch',
+  siteId: 'site_id',
+  turnaroundS: 'turnaround_s',
+  ioS: 'io_s',
+  sitePower: 'site_power',
+  runs: 'runs',
+  computation: 'computation',
+};
+
+const reservationReading: Reading<ReservationRow> = {
+  siteId: 'site_id',
+  jobId: 'job_id',
+  at: seconds('at'),
+  machineIds: 'machine_ids',
+  machineTasks: 'machine_tasks',
+};
+
+const all = <T extends object>(records: readonly T[]): Plain<T>[] => records.map(plain);
+const among = (ids: readonly number[]) => ({ id: { in: [...ids] } });
+const rangeOfGroup = { firstJobId: true, lastJobId: true } as const;
+const leaseOfSimulation = { worker: true, workerSeenAt: true, attempts: true } as const;
+export const withSites = {
+  include: { replicas: { select: { siteId: true }, orderBy: { siteId: 'asc' } } },
+} as const;
+
+/** A dataset with its replicas, as it is handed out. */
+export function datasetRow({ replicas, ...dataset }: Prisma.DatasetGetPayload<typeof withSites>): DatasetRow {
+  return { ...plain(dataset), siteIds: replicas.map(({ siteId }) => siteId) };
+}
+
+const latestPoint =
+  '(SELECT greatest((SELECT max(id) FROM job_ratios), (SELECT id FROM job_ratios_horizon)))';
+
+const before = (column: string, id: number | null): Sql =>
+  id === null ? sql`true` : sql`${raw(column)} < ${id}::bigint`;
+
+/** Whether the user (null: everybody) may see the event `v`. */
+const visibleTo = (userId: number | null): Sql =>
+  userId === null
+    ? sql`true`
+    : sql`(v.user_id = ${userId}::integer OR v.kind IN ('SITE', 'MACHINE', 'LICENSE', 'POLICY', 'DATA')
+        OR (v.kind = 'USER' AND v.entity_id = ${userId}::integer))`;

@@ -2,9 +2,10 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
-import type { Job, JobData, Start, UserClass } from '../core/model.js';
+import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
-import type { NewJob, ReportResult, RunReport } from './store.js';
+import type { GivenJob } from './job-fields.js';
+import type { ReportResult, RunReport } from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
 
@@ -174,57 +175,38 @@ export function quotaFreesAt(
   return null;
 }
 
-/** A job that nobody has dispatched yet, as the schedulers see it. `submit`: epoch seconds; `groupId`: of its submission, null: alone. */
-export function schedulersJob(
-  id: number,
-  userId: number,
-  userClass: UserClass,
-  submit: number,
-  job: Pick<
-    NewJob,
-    | 'estimateS'
-    | 'benchmark'
-    | 'deadline'
-    | 'tasks'
-    | 'cpusPerTask'
-    | 'memoryMbPerTask'
-    | 'licenses'
-    | 'os'
-    | 'architecture'
-    | 'boost'
-    | 'runTimeLimitS'
-    | 'application'
-    | 'sandboxMb'
-    | 'outputMb'
-    | 'inputs'
-    | 'originSiteId'
-    | 'computationShare'
-  >,
-  groupId: number | null = null,
-): Job {
-  return {
-    id,
-    userId,
-    userClass,
-    submittedAt: submit,
-    estimateS: job.estimateS,
-    benchmark: job.benchmark,
-    deadline: job.deadline,
-    tasks: job.tasks,
-    cpusPerTask: job.cpusPerTask,
-    memoryMbPerTask: job.memoryMbPerTask,
-    licenses: job.licenses,
-    os: job.os,
-    architecture: job.architecture,
-    boost: job.boost,
-    priority: null,
-    runTimeLimitS: job.runTimeLimitS,
-    application: job.application,
-    groupId: groupOf(id, groupId),
-    migratedAt: null,
-    data: dataOf(job),
-  };
-}
+/** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */
+export type DescribedJob = Omit<Job, 'groupId' | 'data'> & { groupId: number | null };
+
+/** A job as the schedulers see it. In one literal, so that all have one shape. */
+export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => ({
+  id: job.id,
+  userId: job.userId,
+  userClass: job.userClass,
+  submittedAt: job.submittedAt,
+  estimateS: job.estimateS,
+  benchmark: job.benchmark,
+  deadline: job.deadline,
+  tasks: job.tasks,
+  cpusPerTask: job.cpusPerTask,
+  memoryMbPerTask: job.memoryMbPerTask,
+  licenses: job.licenses,
+  os: job.os,
+  architecture: job.architecture,
+  boost: job.boost,
+  priority: job.priority,
+  runTimeLimitS: job.runTimeLimitS,
+  application: job.application,
+  groupId: groupOf(job.id, job.groupId),
+  migratedAt: job.migratedAt,
+  data,
+});
+
+/** A job that nobody has dispatched yet, as the schedulers see it. */
+export const submittedJob = (
+  given: GivenJob,
+  of: Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>,
+): Job => schedulersJob({ ...given, ...of, priority: null, migratedAt: null }, dataOf(given));
 
 /** The schedulers' group of a job: a job of its own is a group of its own. */
 export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;
@@ -236,7 +218,10 @@ export function dataOf({
   computationShare,
   sandboxMb,
   outputMb,
-}: Pick<NewJob, 'inputs' | 'originSiteId' | 'computationShare' | 'sandboxMb' | 'outputMb'>): JobData | null {
+}: Pick<
+  GivenJob,
+  'inputs' | 'originSiteId' | 'computationShare' | 'sandboxMb' | 'outputMb'
+>): JobData | null {
   if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
-  return { originSiteId, sandboxMb: sandboxMb, inputs, outputMb, computationShare };
+  return { originSiteId, sandboxMb, inputs, outputMb, computationShare };
 }

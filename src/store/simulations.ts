@@ -5,18 +5,18 @@
  */
 import type { Dataset, License, Link, Machine, RunAverages, Site } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
-import type { PrismaClient } from './generated/client.js';
-import type { JobArray } from './images.js';
 import {
-  claimSimulation,
-  dueSimulations,
-  finishSimulation,
-  pruneSimulations,
-  releaseSimulation,
-  touchSimulation,
-  windowOfJobs,
-} from './sql/simulations.js';
-import { read, write } from './statement.js';
+  type DataArray,
+  type DirectoryArray,
+  dataArray,
+  directoryArray,
+  type JobArray,
+  jobArray,
+} from './images.js';
+import type { Database } from './pool.js';
+import { instant } from './read-rows.js';
+import { raw, type Sql, sql } from './sql.js';
+import { row, rows, run } from './statement.js';
 
 /** Jobs in a window at most: all of them are in memory at once. */
 export const SIMULATED_JOBS_MAX = 100_000;
@@ -67,52 +67,60 @@ export interface Claim extends SimulatedWorld {
 
 const PAGE = 5_000;
 
+/** Leases are judged by the database's clock: those of the workers may differ. */
 export class Simulations {
   constructor(
-    private readonly prisma: PrismaClient,
+    private readonly database: Pick<Database, 'pool' | 'prisma'>,
     /** A worker silent for longer (s) has died. */
     private readonly leaseS = 10,
     /** How often one simulation is taken up. */
     private readonly attemptsMax = 3,
   ) {}
 
-  /** Those that wait for a worker, oldest first. */
-  async due(): Promise<DueSimulation[]> {
-    const rows = await read<[number, number][]>(this.prisma, dueSimulations, this.leaseS, this.attemptsMax);
-    return rows.map(([id, attempts]) => ({ id, attempts }));
+  /**
+   * Those that wait for a worker, oldest first: new ones, and those whose worker has been silent. One that was taken up too often (it
+   * may be what ends the workers) fails.
+   */
+  due(): Promise<DueSimulation[]> {
+    return rows(
+      this.database.pool,
+      sql`
+WITH hopeless AS (
+  UPDATE simulations SET state = 'FAILED', ended_at = clock_timestamp(), message = 'its workers died ' || attempts || ' times'
+   WHERE ${this.abandoned()} AND attempts >= ${this.attemptsMax}
+)
+SELECT id, attempts FROM simulations
+ WHERE state = 'QUEUED' OR (${this.abandoned()} AND attempts < ${this.attemptsMax}) ORDER BY id`,
+    );
   }
 
   /** Makes one this worker's; null when it is another's by now, or has ended. */
   async claim(id: number, worker: string): Promise<Claim | null> {
-    type Directory = [unknown, Site[], Machine[], License[]];
-    type Data = [Dataset[], Link[], SimulatedWorld['quotas'], RunAverages[], ...unknown[]];
-    type Row = [baseline: unknown, candidate: unknown, from: number, to: number, Directory, Data];
-    const row = await read<Row | null>(
-      this.prisma,
-      claimSimulation,
-      id,
-      worker,
-      this.leaseS,
-      this.attemptsMax,
+    const claimed = await row<{
+      baseline: unknown;
+      candidate: unknown;
+      from: number;
+      to: number;
+      directory: DirectoryArray;
+      data: DataArray;
+    }>(
+      this.database.pool,
+      sql`
+WITH mine AS (
+  UPDATE simulations SET state = 'RUNNING', worker = ${worker}, worker_seen_at = clock_timestamp(), attempts = attempts + 1, progress = 0
+   WHERE id = ${id} AND attempts < ${this.attemptsMax} AND (state = 'QUEUED' OR ${this.abandoned()})
+  RETURNING policy_version, candidate, from_at, to_at
+)
+SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to,
+       ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data
+  FROM mine m JOIN policies p ON p.version = m.policy_version`,
     );
-    if (row === null) return null;
-    const [baseline, candidate, from, to, directory, data] = row;
-    const [, sites, machines, licenses] = directory;
-    const [datasets, links, quotas, averages] = data;
-    return {
-      id,
-      baseline: parsePolicy(baseline),
-      candidate: parsePolicy(candidate),
-      from,
-      to,
-      sites,
-      machines,
-      licenses,
-      datasets,
-      links,
-      quotas,
-      averages,
-    };
+    if (claimed === null) return null;
+    const { baseline, candidate, from, to } = claimed;
+    const [, sites, machines, licenses] = claimed.directory;
+    const [datasets, links, quotas, averages] = claimed.data;
+    const world = { sites, machines, licenses, datasets, links, quotas, averages };
+    return { id, baseline: parsePolicy(baseline), candidate: parsePolicy(candidate), from, to, ...world };
   }
 
   /** Reads the window. Throws when there are more jobs in it than may be simulated. */
@@ -121,15 +129,9 @@ export class Simulations {
     let count = 0;
     let after = 0;
     for (;;) {
-      const [page] = await this.prisma.$queryRawUnsafe<{ v: string; jobs: number; last: number | null }[]>(
-        windowOfJobs,
-        from,
-        to,
-        after,
-        PAGE,
-      );
+      const page = await row<PageOfWindow>(this.database.pool, windowOfJobs(from, to, after));
       if (!page?.last) break;
-      pages.push(page.v);
+      pages.push(page.texts);
       count += page.jobs;
       if (count > SIMULATED_JOBS_MAX)
         throw new Error(`more than ${SIMULATED_JOBS_MAX} jobs were submitted within the window`);
@@ -141,26 +143,73 @@ export class Simulations {
 
   /** Says that the worker lives, and how far it is. False: it is not this worker's any more (cancelled, or given to another). */
   async touch(id: number, worker: string, progress: number): Promise<boolean> {
-    return (await write(this.prisma, touchSimulation, id, worker, progress)) > 0;
+    const touched = await run(
+      this.database.pool,
+      sql`
+UPDATE simulations SET worker_seen_at = clock_timestamp(), progress = greatest(progress, ${progress}::float8) WHERE ${mine(id, worker)}`,
+    );
+    return touched > 0;
   }
 
   /** Ends it as DONE. What has been taken away meanwhile stays as it is. */
   async done(id: number, worker: string, result: unknown): Promise<void> {
-    await write(this.prisma, finishSimulation, id, worker, JSON.stringify(result), null);
+    await run(
+      this.database.pool,
+      sql`
+UPDATE simulations SET state = 'DONE', result = ${JSON.stringify(result)}::jsonb, progress = 1, ended_at = clock_timestamp()
+ WHERE ${mine(id, worker)}`,
+    );
   }
 
   /** Ends it as FAILED. */
   async failed(id: number, worker: string, message: string): Promise<void> {
-    await write(this.prisma, finishSimulation, id, worker, null, message);
+    await run(
+      this.database.pool,
+      sql`UPDATE simulations SET state = 'FAILED', message = ${message}, ended_at = clock_timestamp() WHERE ${mine(id, worker)}`,
+    );
   }
 
-  /** Gives it back: the worker stops. */
+  /** Gives it back: the worker stops in order, and that attempt does not count. */
   async release(id: number, worker: string): Promise<void> {
-    await write(this.prisma, releaseSimulation, id, worker);
+    await run(
+      this.database.pool,
+      sql`
+UPDATE simulations SET state = 'QUEUED', worker = NULL, worker_seen_at = NULL, attempts = attempts - 1 WHERE ${mine(id, worker)}`,
+    );
   }
 
   /** Forgets those that ended before (epoch seconds). */
   async prune(before: number): Promise<void> {
-    await write(this.prisma, pruneSimulations, before);
+    await this.database.prisma.simulation.deleteMany({ where: { endedAt: { lt: instant(before) } } });
+  }
+
+  private abandoned(): Sql {
+    return sql`(state = 'RUNNING' AND worker_seen_at < clock_timestamp() - make_interval(secs => ${this.leaseS}::float8))`;
   }
 }
+
+const mine = (id: number, worker: string): Sql =>
+  sql`id = ${id} AND worker = ${worker} AND state = 'RUNNING'`;
+
+interface PageOfWindow {
+  texts: string;
+  jobs: number;
+  last: number | null;
+}
+
+/**
+ * A page of the jobs submitted within a window behind a job, by id, with the last run of each that came to an end of its own. As text:
+ * the thread parses it.
+ */
+const windowOfJobs = (from: number, to: number, after: number): Sql => sql`
+SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
+    CASE WHEN r.site_id IS NOT NULL THEN
+      json_build_array(extract(epoch FROM r.ended_at - r.started_at)::float8, r.planned_s, r.site_id) END) ORDER BY j.id), '[]')::text AS texts,
+    count(*)::integer AS jobs, max(j.id) AS last
+  FROM (SELECT * FROM jobs
+         WHERE submitted_at >= to_timestamp(${from}::float8) AND submitted_at < to_timestamp(${to}::float8) AND id > ${after}::bigint
+         ORDER BY id LIMIT ${PAGE}) j
+  JOIN users u ON u.id = j.user_id
+  LEFT JOIN LATERAL (
+    SELECT started_at, ended_at, planned_s, site_id FROM runs
+     WHERE job_id = j.id AND started_at IS NOT NULL AND ended_at IS NOT NULL AND cause <> 'LOST' ORDER BY epoch DESC LIMIT 1) r ON true`;

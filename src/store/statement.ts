@@ -1,23 +1,49 @@
-/** Running the statements of `sql/` through Prisma's raw interface, in or out of a transaction. */
-import type { Prisma, PrismaClient } from './generated/client.js';
+/** Running statements on connections of the pool, in or out of a transaction. */
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { type CopyColumns, copyText, encoded } from './copy.js';
+import type { Sql } from './sql.js';
 
-export type Connection = PrismaClient | Prisma.TransactionClient;
+export type Connection = pg.Pool | pg.ClientBase;
 
-/**
- * Runs a statement that answers one row with one text column `v` of JSON. One value, because Prisma decodes columns value by value;
- * text, because a json column would be parsed and checked twice. null when there is no row or no value.
- */
-export async function read<T>(
-  connection: Connection,
-  statement: string,
-  ...parameters: unknown[]
-): Promise<T> {
-  const rows = await connection.$queryRawUnsafe<{ v: string | null }[]>(statement, ...parameters);
-  const text = rows[0]?.v ?? null;
-  return (text === null ? null : JSON.parse(text)) as T;
+/** Ids and sums are exact as numbers up to 2^53. JSON is parsed; times are asked for as epoch seconds. */
+const types = {
+  getTypeParser: ((oid: number, format?: 'text') =>
+    oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+/** The rows that a statement answers. */
+export async function rows<T>(connection: Connection, { text, values }: Sql): Promise<T[]> {
+  return (await (connection as pg.Pool).query({ text, values, types })).rows as T[];
 }
 
-/** Runs a statement that answers nothing; tells how many rows it touched. */
-export function write(connection: Connection, statement: string, ...parameters: unknown[]): Promise<number> {
-  return connection.$executeRawUnsafe(statement, ...parameters);
+/** The only row; null when there is none. */
+export async function row<T>(connection: Connection, statement: Sql): Promise<T | null> {
+  return (await rows<T>(connection, statement))[0] ?? null;
+}
+
+/**
+ * The only column `v` of the only row; null when there is none. Large answers are read as one JSON value of arrays. For 2 000 rows of
+ * 12 columns that takes 4.0 ms of CPU in the server and 1.4 ms here; as rows 1.7 and 3.6 ms; as JSON objects 7.6 and 2.4 ms.
+ */
+export async function value<T>(connection: Connection, statement: Sql): Promise<T> {
+  return ((await row<{ v: T }>(connection, statement))?.v ?? null) as T;
+}
+
+/** How many rows a statement touches. */
+export async function run(connection: Connection, { text, values }: Sql): Promise<number> {
+  return (await (connection as pg.Pool).query({ text, values })).rowCount ?? 0;
+}
+
+/** Copies items into a table as rows, in their order. 10 000 decisions with 1 kB of JSON each: 60 ms; as INSERT from arrays 140 ms. */
+export async function copy<T>(
+  tx: pg.ClientBase,
+  table: string,
+  columns: CopyColumns<T>,
+  items: Iterable<T>,
+): Promise<void> {
+  await pipeline(encoded(columns, items), tx.query(copyFrom(copyText(table, columns))));
 }

@@ -13,7 +13,6 @@ import type { PromisesImage } from '../core/local/conservative.js';
 import type {
   Dataset,
   Job,
-  JobInput,
   License,
   Link,
   Machine,
@@ -27,6 +26,8 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
+import type { GivenJob } from './job-fields.js';
+import type { JobFilter } from './job-filter.js';
 
 export type Cursor = string;
 
@@ -120,44 +121,8 @@ export interface GridChanges {
   more: boolean;
 }
 
-export interface NewJob {
-  name: string | null;
-  application: string;
-  groupName: string | null;
-  arrayIndex: number | null;
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  licenses: string[];
-  os: string | null;
-  architecture: string | null;
-  estimateS: number;
-  benchmark: number;
-  runTimeLimitS: number | null;
-  /** Epoch seconds. */
-  deadline: number | null;
-  /** What travels with the job from the site it is submitted from: its sandbox. */
-  sandboxMb: number;
-  /** What goes back there. */
-  outputMb: number;
-  /** At most 100. */
-  inputs: readonly JobInput[];
-  /** The site it is submitted from; null: nowhere in the grid. */
-  originSiteId: number | null;
-  /** Declared share of computation in its run time, 0 to 1. */
-  computationShare: number | null;
-  restartable: boolean;
-  /** What a simulated agent takes as the real run time on the reference machine, seconds. */
-  simulatedRunS: number | null;
-  /** How much of it is input and output, seconds. */
-  simulatedIoS: number | null;
-  boost: number;
-  held: boolean;
-}
+/** A job to be submitted: what it says of itself (job-fields.ts), and whether it shall wait to be released. */
+export type NewJob = GivenJob & { held: boolean };
 
 export interface Submission {
   userId: number;
@@ -288,14 +253,7 @@ export type ReportResult = 'accepted' | 'repeated' | 'stale-epoch' | 'unknown-ru
 /** Which jobs: by id, or by a filter; only jobs that have not ended are meant. `userId` limits both to that user's. */
 export interface JobSelection {
   ids?: number[];
-  filter?: {
-    states?: JobState[];
-    siteId?: number;
-    userId?: number;
-    application?: string;
-    groupName?: string;
-    groupId?: number;
-  };
+  filter?: JobFilter;
   ownedBy: number | null;
   /** At most so many; more selected is an error of the caller's to report. */
   limit: number;

@@ -43,7 +43,7 @@ const here: Simulate = async (task, { onProgress }) => whatIf(task, onProgress);
 
 /** As a process of its own would have it. */
 function startWorker(simulate: Simulate, config = {}, leaseS = 15): SimulationWorker {
-  const { prisma, close } = openDatabase({
+  const database = openDatabase({
     url: api.db.url,
     poolSize: 2,
     connectTimeoutMs: 5_000,
@@ -51,7 +51,7 @@ function startWorker(simulate: Simulate, config = {}, leaseS = 15): SimulationWo
     applicationName: 'test-simulations',
   });
   const worker = createSimulationWorker({
-    simulations: new Simulations(prisma, leaseS),
+    simulations: new Simulations(database, leaseS),
     simulate,
     queueConnection: { kind: 'postgres', url: api.db.url },
     log: quietLog,
@@ -62,7 +62,7 @@ function startWorker(simulate: Simulate, config = {}, leaseS = 15): SimulationWo
     ...worker,
     async stop() {
       await worker.stop();
-      await close();
+      await database.close();
     },
   };
   workers.push(stoppable);

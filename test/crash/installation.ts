@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_POLICY } from '../../src/core/index.js';
 import { packagePath } from '../../src/platform/paths.js';
-import { type Change, Directory } from '../../src/store/directory.js';
+import { type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
 import { migrate } from '../../src/store/migrate.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
@@ -93,7 +93,7 @@ export class Installation {
       statementTimeoutMs: 30_000,
       applicationName: 'crash test',
     });
-    const keys = await install(new Directory(database.prisma));
+    const keys = await install(openDirectory(database));
     const installation = new Installation(dir, postgres, database, redis, await freePort(), keys);
     installation.launch();
     return installation;

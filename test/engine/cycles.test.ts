@@ -7,9 +7,9 @@ import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
 import { strandedJobs, waitingSchedulers } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { MemoryStore } from '../../src/store/memory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
+import { MemoryStore } from '../store/memory.js';
 import { ended, newJob, T0 } from '../store/world.js';
 import { quietLog } from './support.js';
 

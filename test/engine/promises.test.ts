@@ -6,8 +6,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Policy, RandomStream } from '../../src/core/index.js';
-import { MemoryStore } from '../../src/store/memory.js';
 import type { JobSelection } from '../../src/store/store.js';
+import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { type Happening, submission, VirtualService } from './virtual.js';
 import { testPolicy } from './world.js';

@@ -19,9 +19,9 @@ import { transferS } from '../../src/simulator/data.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import type { Sink } from '../../src/simulator/sink.js';
 import type { Change } from '../../src/store/directory.js';
-import { MemoryStore } from '../../src/store/memory.js';
-import { schedulersJob } from '../../src/store/rules.js';
+import { submittedJob } from '../../src/store/rules.js';
 import type { NewJob, Store } from '../../src/store/store.js';
+import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
@@ -119,7 +119,8 @@ function schedulersJobs(list: readonly Submitted[], userIds: readonly number[]):
   return list.flatMap(({ at, user, jobs }, i) =>
     jobs.map((job) => {
       const groupId = jobs.length > 1 ? i + 1 : null;
-      return schedulersJob(++id, userIds[user] as number, 'REGULAR', at, job, groupId);
+      const userId = userIds[user] as number;
+      return submittedJob(job, { id: ++id, userId, userClass: 'REGULAR', submittedAt: at, groupId });
     }),
   );
 }

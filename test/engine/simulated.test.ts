@@ -17,9 +17,9 @@ import {
 } from '../../src/core/index.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import type { SimJob } from '../../src/simulator/workload.js';
-import { MemoryStore } from '../../src/store/memory.js';
-import { schedulersJob } from '../../src/store/rules.js';
+import { submittedJob } from '../../src/store/rules.js';
 import type { Store } from '../../src/store/store.js';
+import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
@@ -114,7 +114,8 @@ async function simulated(
 ): Promise<Started[]> {
   const { sites, machines, licenses } = await store.loadGrid(1);
   const jobs = list.map(({ at, userClass, job }, i): SimJob => {
-    const described = schedulersJob(i + 1, userIds[userClass], userClass, at, job);
+    const of = { id: i + 1, userId: userIds[userClass], userClass, submittedAt: at, groupId: null };
+    const described = submittedJob(job, of);
     return {
       job: described,
       sourceId: i + 1,

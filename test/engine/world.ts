@@ -4,7 +4,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/core/index.js';
 import { createEngine, type Engine, type EngineConfig, type Wake } from '../../src/engine/index.js';
 import type { QueueConnection } from '../../src/engine/queue.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { type Change, Directory } from '../../src/store/directory.js';
+import { type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
@@ -39,8 +39,8 @@ export class World {
     readonly url: string,
     readonly database: Database,
   ) {
-    this.store = new PostgresStore(database.prisma);
-    this.directory = new Directory(database.prisma);
+    this.store = new PostgresStore(database);
+    this.directory = openDirectory(database);
   }
 
   static async open(
@@ -95,7 +95,7 @@ export class World {
   /** As a process of its own would have it: own pool, mirror and queue. */
   async engine(queueConnection: QueueConnection, config: Partial<EngineConfig> = {}): Promise<Engine> {
     const database = open(this.url, 'engine');
-    const store = new PostgresStore(database.prisma);
+    const store = new PostgresStore(database);
     const mirror = new Mirror(store);
     const engine = createEngine({
       store,

@@ -1,13 +1,20 @@
 /** Processor sharing in the simulator, and the root's queues over it (hierarchical-clusters.md). */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, type LocalPolicy, type Policy, type QueuesPolicy } from '../../src/core/index.js';
+import {
+  DEFAULT_POLICY,
+  type LocalPolicy,
+  type Policy,
+  plainJob,
+  type QueuesPolicy,
+} from '../../src/core/index.js';
 import { type EngineOptions, runSimulation, type World } from '../../src/simulator/engine.js';
 import { MemorySink } from '../../src/simulator/sink.js';
 import { whatIf } from '../../src/simulator/what-if.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { machine } from '../core/support/grids.js';
+import { recorded } from '../support/recorded.js';
 
 const FF: LocalPolicy = { kind: 'first-fit', ageBoundS: null };
 
@@ -157,10 +164,9 @@ describe('a what-if', () => {
     const { sites, machines } = worldOf([[2]]);
     const nothing = { licenses: [], datasets: [], links: [], quotas: [], averages: [] };
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
-    const array = (id: number) => [
-      ...[id, 1, 'REGULAR', 0, 10, 1, null, 1, 1, 0, [], null, null, 0, null, null, 'app', null, null, null],
-    ];
-    const pages = [JSON.stringify([1, 2].map((id) => [array(id), [20, 10, 1]]))];
+    const past = (id: number) =>
+      recorded(plainJob({ id, submittedAt: 0, estimateS: 10, application: 'app' }));
+    const pages = [JSON.stringify([1, 2].map((id) => [past(id), [20, 10, 1]]))];
     const policy = queues({ order: 'FF' });
     const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages });
     expect(all.baseline).toMatchObject({ ended: 2, utilization: 1, slowdownMean: 2, waitMeanS: 0 });

@@ -1,35 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, type Policy, parsePolicy } from '../../src/core/index.js';
+import { DEFAULT_POLICY, jobData, type Policy, parsePolicy, plainJob } from '../../src/core/index.js';
 import { whatIf } from '../../src/simulator/what-if.js';
-import type { JobArray } from '../../src/store/images.js';
 import type { RecordedJob, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
+import { recorded } from '../support/recorded.js';
 
 const FCFS: Policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' } };
 const site = (id: number) => ({ id, name: `site ${id}`, state: 'UP', localPolicy: null }) as const;
 /** A job of one CPU with 200 MB to read from dataset 1, submitted at 0. */
-const reading = (id: number): JobArray => [
-  id,
-  7,
-  'REGULAR',
-  0,
-  100,
-  1,
-  null,
-  1,
-  1,
-  0,
-  [],
-  null,
-  null,
-  0,
-  null,
-  null,
-  'app',
-  null,
-  null,
-  [null, 0, [{ datasetId: 1 }], 0, null],
-];
+const reading = (id: number) =>
+  recorded(
+    plainJob({
+      id,
+      submittedAt: 0,
+      estimateS: 100,
+      application: 'app',
+      data: jobData({ inputs: [{ datasetId: 1 }] }),
+    }),
+  );
 const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): SimulationTask => ({
   baseline: FCFS,
   candidate: FCFS,

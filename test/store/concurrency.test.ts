@@ -1,6 +1,6 @@
 /** What must hold when many connections work at once. The order of events is left to chance: each test checks the outcome. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Directory } from '../../src/store/directory.js';
+import { openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
@@ -142,7 +142,7 @@ it('runs that end at once are all in the history, once each, and its points are 
         times(8, (i) => newJob({ application: applications[(i + n) % 3]! })),
       )),
     );
-  const queries = new Queries(database.prisma);
+  const queries = new Queries(database);
   const seen: number[] = [];
   let reported = false;
   const follow = async () => {
@@ -201,7 +201,7 @@ it('jobs in meta-queues go one way only, whoever moves, cancels, holds or takes 
 });
 
 it('data of one name is imported once, and a site does not leave while it gets some', async () => {
-  const directory = new Directory(database.prisma);
+  const directory = openDirectory(database);
   const actor = { userId: null, requestId: null };
   const other = await world.addSite('there');
   await world.setSiteState(other, 'DRAINING');

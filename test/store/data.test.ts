@@ -1,6 +1,7 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Actor, type Change, Directory, MEASUREMENTS_KEPT } from '../../src/store/directory.js';
+import { MEASUREMENTS_KEPT } from '../../src/store/constants.js';
+import { type Actor, type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
@@ -27,8 +28,8 @@ let here: number;
 let there: number;
 beforeAll(() => {
   database = openTestDatabase(test.url);
-  directory = new Directory(database.prisma);
-  queries = new Queries(database.prisma);
+  directory = openDirectory(database);
+  queries = new Queries(database);
 });
 afterAll(() => database.close());
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
-import { type Actor, type Change, Directory } from '../../src/store/directory.js';
+import { type Actor, type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
 import { withDatabase } from '../support/database.js';
@@ -28,8 +28,8 @@ let site: number;
 let machine: number;
 beforeAll(() => {
   database = openTestDatabase(test.url);
-  directory = new Directory(database.prisma);
-  queries = new Queries(database.prisma);
+  directory = openDirectory(database);
+  queries = new Queries(database);
 });
 afterAll(() => database.close());
 beforeEach(async () => {
@@ -56,9 +56,9 @@ describe('installation', () => {
   it('is done once, whoever tries and however often', async () => {
     const other = await test.another();
     const fresh = openTestDatabase(other.url);
-    const installations = await Promise.all([1, 2, 3].map(() => new Directory(fresh.prisma).bootstrap()));
+    const installations = await Promise.all([1, 2, 3].map(() => openDirectory(fresh).bootstrap()));
     expect(new Set(installations.map(({ adminId }) => adminId)).size).toBe(1);
-    const there = new Queries(fresh.prisma);
+    const there = new Queries(fresh);
     expect(await there.policy()).toMatchObject({ version: 1, document: DEFAULT_POLICY });
     expect(await there.users('', 10)).toMatchObject([{ name: 'admin', role: 'ADMIN', active: true }]);
     await fresh.close();

@@ -14,7 +14,7 @@ let user: number;
 const feeds: EventFeed[] = [];
 beforeAll(() => {
   database = openTestDatabase(test.url);
-  queries = new Queries(database.prisma);
+  queries = new Queries(database);
 });
 afterAll(() => database.close());
 beforeEach(async () => {

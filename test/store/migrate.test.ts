@@ -1,12 +1,12 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DEFAULT_POLICY } from '../../src/core/policy.js';
 import { packagePath } from '../../src/platform/paths.js';
-import { migrate, pendingMigrations, schemaDrift } from '../../src/store/migrate.js';
-import { openDatabase } from '../../src/store/pool.js';
-import { PostgresStore } from '../../src/store/postgres.js';
+import { currentFunctions, functionsOf } from '../../src/store/functions.js';
+import { migrate, pendingMigrations } from '../../src/store/migrate.js';
 import { withDatabase } from '../support/database.js';
+import { schemaDrift } from '../support/drift.js';
 import { temporaryDirectory } from '../support/home.js';
 
 const db = withDatabase();
@@ -50,52 +50,6 @@ test('schema.prisma and the migrations agree', async () => {
   expect(await schemaDrift(db.url)).toBe('');
 });
 
-test('a database with jobs of an earlier release goes on working, and so does that release on it', async () => {
-  const { url, query } = await blankDatabase();
-  const older = temporaryDirectory();
-  const own = packagePath('prisma', 'migrations');
-  for (const name of ['20261120000000_init', '20261121000000_simulations'])
-    cpSync(join(own, name), join(older, name), { recursive: true });
-  expect(await migrate(url, older)).toHaveLength(2);
-  await query(`
-    INSERT INTO users (name) VALUES ('ann');
-    INSERT INTO policies (version, document, reason) VALUES (1, '${JSON.stringify(DEFAULT_POLICY)}', 'test');
-    INSERT INTO sites (name) VALUES ('here');
-    INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture) VALUES (1, 'm1', 9, 100, 100, 'linux', 'x64');
-    INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
-      SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 3);
-    UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 3;
-    UPDATE jobs SET state = 'QUEUED', site_id = NULL, seq = seq + 1 WHERE id = 2`);
-  const [{ cursor }] = (await query('SELECT max(id)::text AS cursor FROM events')) as [{ cursor: string }];
-  await migrate(url);
-  const database = openDatabase({
-    url,
-    poolSize: 2,
-    connectTimeoutMs: 10_000,
-    statementTimeoutMs: 60_000,
-    applicationName: 'switchyard-test',
-  });
-  try {
-    const { jobs } = await new PostgresStore(database.prisma).loadGrid(0);
-    expect(jobs.map(({ job, state, siteId }) => [job.groupId, job.data, state, siteId])).toEqual([
-      [-1, null, 'DISPATCHED', 1],
-      [-2, null, 'QUEUED', null],
-      [-3, null, 'QUEUED', null],
-    ]);
-    // Statements of the earlier release.
-    await query(`
-      INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at) VALUES (1, 'app', 'true', 1, 1, 'QUEUED', now());
-      UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id = 4`);
-    const changes = await new PostgresStore(database.prisma).changesSince(cursor, 100);
-    expect(changes).toMatchObject({
-      jobs: [{ id: 4, position: { state: 'DISPATCHED', siteId: 1 } }],
-      traffic: [{ siteId: 1, arrivals: 1, services: 0 }],
-    });
-  } finally {
-    await database.close();
-  }
-});
-
 test('drift is noticed', async () => {
   const { url } = await db.another();
   const { default: pg } = await import('pg');
@@ -108,40 +62,98 @@ test('drift is noticed', async () => {
 
 test('of several migrators at once exactly one applies, and bodies with semicolons run', async () => {
   const { url, query } = await blankDatabase();
-  const dir = migrations({
-    '1_table': 'CREATE TABLE t (id int);',
-    '2_function': FUNCTION,
-  });
-  expect(await pendingMigrations(query, dir)).toEqual(['1_table', '2_function']);
-  const results = await Promise.all([1, 2, 3].map(() => migrate(url, dir)));
+  const dir = migrations({ '1_table': 'CREATE TABLE t (id int);', '2_function': FUNCTION });
+  expect(await pendingMigrations(query, dir)).toEqual(['1_table', '2_function', 'functions.sql']);
+  const results = await Promise.all([1, 2, 3].map(() => migrate(url, dir, null)));
   expect(results.flat()).toEqual(['1_table', '2_function']);
   expect(await query('SELECT answer()')).toEqual([{ answer: 42 }]);
-  expect(await pendingMigrations(query, dir)).toEqual([]);
+  expect(await pendingMigrations(query, dir)).toEqual(['functions.sql']);
 });
 
-test('a failing migration leaves nothing behind and says why; mended, it applies', async () => {
+test('the books are those of `prisma migrate`', async () => {
+  const { url, query } = await blankDatabase();
+  const names = (await migrate(url)).slice(0, -1);
+  const wanted = names.map((name) => {
+    const script = readFileSync(packagePath('prisma', 'migrations', name, 'migration.sql'));
+    return {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      checksum: createHash('sha256').update(script).digest('hex'),
+      migration_name: name,
+      started_at: expect.any(Date),
+      finished_at: expect.any(Date),
+      applied_steps_count: 1,
+      logs: null,
+      rolled_back_at: null,
+    };
+  });
+  expect(await query('SELECT * FROM _prisma_migrations ORDER BY migration_name')).toEqual(wanted);
+  // One that Prisma has begun and not finished is not passed over.
+  await query('UPDATE _prisma_migrations SET finished_at = NULL');
+  await expect(migrate(url)).rejects.toThrow(new RegExp(`${names[0]}.*prisma migrate resolve`));
+});
+
+test('a failing migration leaves nothing of itself behind and says why; mended, it applies', async () => {
   const { url, query } = await blankDatabase();
   const good = { '1_table': 'CREATE TABLE t (id int);' };
-  await expect(
-    migrate(
-      url,
-      migrations({
-        ...good,
-        '2_bad': 'CREATE TABLE u (id int); SELECT nonsense;',
-      }),
-    ),
-  ).rejects.toThrow(/column "nonsense" does not exist/);
-  expect(await query(`SELECT to_regclass('t') AS t, to_regclass('_prisma_migrations') AS m`)).toEqual([
-    { t: null, m: null },
+  const bad = migrations({ ...good, '2_bad': 'CREATE TABLE u (id int); SELECT nonsense;' });
+  await expect(migrate(url, bad, null)).rejects.toThrow(/2_bad: column "nonsense" does not exist/);
+  expect(await query(`SELECT to_regclass('t')::text AS t, to_regclass('u') AS u`)).toEqual([
+    { t: 't', u: null },
   ]);
-  expect(await migrate(url, migrations({ ...good, '2_bad': 'CREATE TABLE u (id int);' }))).toEqual([
-    '1_table',
-    '2_bad',
-  ]);
+  expect(await pendingMigrations(query, bad)).toEqual(['2_bad', 'functions.sql']);
+  const mended = migrations({ ...good, '2_bad': 'CREATE TABLE u (id int);' });
+  expect(await migrate(url, mended, null)).toEqual(['2_bad']);
+});
+
+test('a new value of an enum can be used by the migration behind the one that adds it', async () => {
+  const { url } = await blankDatabase();
+  const scripts = {
+    '1_type': `CREATE TYPE mood AS ENUM ('FAIR'); CREATE TABLE t (mood mood);`,
+    '2_value': `ALTER TYPE mood ADD VALUE 'FOUL';`,
+    '3_use': `ALTER TABLE t ADD CHECK (mood <> 'FOUL');`,
+  };
+  expect(await migrate(url, migrations(scripts), null)).toHaveLength(3);
 });
 
 test('a database of a newer release is refused by name', async () => {
   const { url } = await blankDatabase();
-  await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_newer': 'SELECT 1;' }));
-  await expect(migrate(url, migrations({ '1_a': 'SELECT 1;' }))).rejects.toThrow(/newer release.*2_newer/);
+  await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_newer': 'SELECT 1;' }), null);
+  await expect(migrate(url, migrations({ '1_a': 'SELECT 1;' }), null)).rejects.toThrow(
+    /newer release.*2_newer/,
+  );
+});
+
+test('functions and triggers are made anew when their text has changed, and only then', async () => {
+  const { url, query } = await blankDatabase();
+  const dir = migrations({ '1_table': 'CREATE TABLE t (id int);' });
+  const text = (answer: number) => `
+    CREATE FUNCTION triggers.answer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := ${answer}; RETURN NEW; END $$;
+    CREATE TRIGGER answer BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION triggers.answer()`;
+  const answer = async () => (await query('INSERT INTO t VALUES (0) RETURNING id'))[0]?.id;
+  const made = async () => (await query(`SELECT 'triggers.answer'::regproc::oid AS oid`))[0]?.oid;
+  await migrate(url, dir, functionsOf('1.0.0', text(1)));
+  expect(await answer()).toBe(1);
+  const first = await made();
+  await migrate(url, dir, functionsOf('1.0.0', text(1)));
+  expect(await made()).toBe(first);
+  await migrate(url, dir, functionsOf('1.0.0', text(2)));
+  expect(await answer()).toBe(2);
+  // Those of a later release stay when an earlier one migrates, and an error leaves those that were there.
+  await migrate(url, dir, functionsOf('1.10.0', text(3)));
+  await migrate(url, dir, functionsOf('1.9.1', text(4)));
+  await expect(migrate(url, dir, functionsOf('1.10.0', 'CREATE nonsense'))).rejects.toThrow(
+    /functions.sql: syntax error/,
+  );
+  expect(await answer()).toBe(3);
+});
+
+test('a database is not ready without the functions of its release', async () => {
+  const { url, query } = await blankDatabase();
+  await migrate(url);
+  expect(await pendingMigrations(query)).toEqual([]);
+  const { release, sql } = currentFunctions();
+  await migrate(url, undefined, functionsOf(release, `${sql}-- an earlier build`));
+  expect(await pendingMigrations(query)).toEqual(['functions.sql']);
+  await migrate(url);
+  expect(await pendingMigrations(query)).toEqual([]);
 });

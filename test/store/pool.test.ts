@@ -1,5 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, inTransaction, isConflict, openDatabase } from '../../src/store/pool.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { isUnavailable } from '../../src/api/unavailable.js';
+import {
+  type Database,
+  isConflict,
+  openDatabase,
+  prismaTransaction,
+  type TransactionOptions,
+  transaction,
+} from '../../src/store/pool.js';
 import { withDatabase } from '../support/database.js';
 
 const db = withDatabase();
@@ -36,87 +45,172 @@ function meeting(size: number): () => Promise<void> {
   };
 }
 
-test.each(['$queryRaw', '$executeRaw'] as const)(
-  'serialization failures are tried again (%s)',
-  async (kind) => {
+/** Runs a statement in the transaction; numbers are its parameters. */
+type Run = (text: string, ...values: number[]) => Promise<Record<string, number>[]>;
+type Kind = (work: (run: Run) => Promise<void>, options?: TransactionOptions) => Promise<void>;
+
+/** Every way to have a transaction, each with every way to run a statement in it. */
+const kinds: [string, Kind][] = [
+  [
+    'on a connection',
+    (work, options) =>
+      transaction(
+        database,
+        (tx) => work(async (text, ...values) => (await tx.query(text, values)).rows),
+        options,
+      ),
+  ],
+  [
+    'through Prisma, $queryRaw',
+    (work, options) =>
+      prismaTransaction(
+        database,
+        (tx) =>
+          work((text, ...values) =>
+            tx.$queryRawUnsafe(text.replace(/^UPDATE.*/, '$& RETURNING id'), ...values),
+          ),
+        options,
+      ),
+  ],
+  [
+    'through Prisma, $executeRaw',
+    (work, options) =>
+      prismaTransaction(
+        database,
+        (tx) =>
+          work(async (text, ...values) => {
+            if (text.startsWith('SELECT')) return tx.$queryRawUnsafe(text, ...values);
+            await tx.$executeRawUnsafe(text, ...values);
+            return [];
+          }),
+        options,
+      ),
+  ],
+];
+
+describe.each(kinds)('a transaction %s', (_, inTransaction) => {
+  const amounts = async () => (await db.pool.query('SELECT amount FROM account ORDER BY amount')).rows;
+  beforeEach(async () => {
+    await db.pool.query('UPDATE account SET amount = 0');
+  });
+
+  test('that fails to be serialized is tried again', async () => {
     const meet = meeting(2);
     let attempts = 0;
     const add = () =>
       inTransaction(
-        database.prisma,
-        async (tx) => {
+        async (run) => {
           attempts++;
-          const [row] = await tx.$queryRaw<{ amount: number }[]>`SELECT amount FROM account WHERE id = 1`;
+          const [row] = await run('SELECT amount FROM account WHERE id = 1');
           await meet();
-          if (kind === '$executeRaw')
-            await tx.$executeRaw`UPDATE account SET amount = ${row!.amount + 1} WHERE id = 1`;
-          else await tx.$queryRaw`UPDATE account SET amount = ${row!.amount + 1} WHERE id = 1 RETURNING id`;
+          await run('UPDATE account SET amount = $1 WHERE id = 1', row!.amount! + 1);
         },
         { isolationLevel: 'Serializable' },
       );
-    await db.pool.query('UPDATE account SET amount = 0');
     await Promise.all([add(), add()]);
-    expect((await db.pool.query('SELECT amount FROM account WHERE id = 1')).rows).toEqual([{ amount: 2 }]);
+    expect(await amounts()).toEqual([{ amount: 0 }, { amount: 2 }]);
     expect(attempts).toBeGreaterThan(2);
-  },
-);
-
-test('write skew found only at commit is tried again', async () => {
-  await db.pool.query('UPDATE account SET amount = 0');
-  const meet = meeting(2);
-  const take = (id: number) =>
-    inTransaction(
-      database.prisma,
-      async (tx) => {
-        const [row] = await tx.$queryRaw<{ sum: number }[]>`SELECT sum(amount)::int AS sum FROM account`;
-        await tx.$executeRaw`UPDATE account SET amount = ${row!.sum + 1} WHERE id = ${id}`;
-        await meet();
-      },
-      { isolationLevel: 'Serializable' },
-    );
-  await Promise.all([take(1), take(2)]);
-  const { rows } = await db.pool.query('SELECT amount FROM account ORDER BY amount');
-  expect(rows).toEqual([{ amount: 1 }, { amount: 2 }]);
-});
-
-test('deadlocks are tried again', async () => {
-  await db.pool.query('UPDATE account SET amount = 0');
-  const meet = meeting(2);
-  const both = (first: number, second: number) =>
-    inTransaction(database.prisma, async (tx) => {
-      await tx.$executeRaw`UPDATE account SET amount = amount + 1 WHERE id = ${first}`;
-      await meet();
-      await tx.$executeRaw`UPDATE account SET amount = amount + 1 WHERE id = ${second}`;
-    });
-  await Promise.all([both(1, 2), both(2, 1)]);
-  expect((await db.pool.query('SELECT amount FROM account')).rows).toEqual([{ amount: 2 }, { amount: 2 }]);
-});
-
-test('other errors are thrown at once, and what had been written is undone', async () => {
-  await db.pool.query('UPDATE account SET amount = 0');
-  let attempts = 0;
-  const failing = inTransaction(database.prisma, async (tx) => {
-    attempts++;
-    await tx.$executeRaw`UPDATE account SET amount = 7`;
-    throw new Error('no such luck');
   });
-  await expect(failing).rejects.toThrow('no such luck');
-  expect(attempts).toBe(1);
-  expect((await db.pool.query('SELECT DISTINCT amount FROM account')).rows).toEqual([{ amount: 0 }]);
+
+  test('whose write skew is found only at commit is tried again', async () => {
+    const meet = meeting(2);
+    const take = (id: number) =>
+      inTransaction(
+        async (run) => {
+          const [row] = await run('SELECT sum(amount)::int AS sum FROM account');
+          await run('UPDATE account SET amount = $1 WHERE id = $2', row!.sum! + 1, id);
+          await meet();
+        },
+        { isolationLevel: 'Serializable' },
+      );
+    await Promise.all([take(1), take(2)]);
+    expect(await amounts()).toEqual([{ amount: 1 }, { amount: 2 }]);
+  });
+
+  test('that runs into a deadlock is tried again', async () => {
+    const meet = meeting(2);
+    const both = (first: number, second: number) =>
+      inTransaction(async (run) => {
+        await run('UPDATE account SET amount = amount + 1 WHERE id = $1', first);
+        await meet();
+        await run('UPDATE account SET amount = amount + 1 WHERE id = $1', second);
+      });
+    await Promise.all([both(1, 2), both(2, 1)]);
+    expect(await amounts()).toEqual([{ amount: 2 }, { amount: 2 }]);
+  });
+
+  test('throws other errors at once, and what had been written is undone', async () => {
+    let attempts = 0;
+    const failing = inTransaction(async (run) => {
+      attempts++;
+      await run('UPDATE account SET amount = 7');
+      throw new Error('no such luck');
+    });
+    await expect(failing).rejects.toThrow('no such luck');
+    expect(attempts).toBe(1);
+    expect(await amounts()).toEqual([{ amount: 0 }, { amount: 0 }]);
+  });
+
+  test('whose conflicts never end is given up', async () => {
+    let attempts = 0;
+    const always = inTransaction(
+      async () => {
+        attempts++;
+        throw Object.assign(new Error('conflict'), { cause: { kind: 'TransactionWriteConflict' } });
+      },
+      { retries: 3 },
+    );
+    await expect(always).rejects.toThrow('conflict');
+    expect(attempts).toBe(4);
+  });
+
+  test('that takes too long is undone, and its connection is free', async () => {
+    const slow = inTransaction(
+      async (run) => {
+        await run('UPDATE account SET amount = 7 WHERE id = 1');
+        await sleep(400);
+        await run('UPDATE account SET amount = 7 WHERE id = 2');
+      },
+      { timeoutMs: 100 },
+    );
+    await expect(slow).rejects.toSatisfy(isUnavailable);
+    expect(await amounts()).toEqual([{ amount: 0 }, { amount: 0 }]);
+    await inTransaction(async (run) => void (await run('UPDATE account SET amount = 1 WHERE id = 1')));
+    expect(await amounts()).toEqual([{ amount: 0 }, { amount: 1 }]);
+  });
+
+  test('whose connection is killed meanwhile fails, and the next has another one', async () => {
+    const victim = open({ applicationName: 'switchyard-victim' });
+    const meanwhile = async () => {
+      await db.pool.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'switchyard-victim'",
+      );
+      await sleep(50);
+    };
+    const kept = database;
+    database = victim;
+    try {
+      const failing = inTransaction(async (run) => {
+        await run('UPDATE account SET amount = 7');
+        await meanwhile();
+        await run('UPDATE account SET amount = 8');
+      });
+      await expect(failing).rejects.toSatisfy(isUnavailable);
+      await inTransaction(async (run) => void (await run('UPDATE account SET amount = 1 WHERE id = 1')));
+      expect(await amounts()).toEqual([{ amount: 0 }, { amount: 1 }]);
+    } finally {
+      database = kept;
+      await victim.close();
+    }
+  });
 });
 
-test('conflicts that never end are given up', async () => {
-  let attempts = 0;
-  const always = inTransaction(
-    database.prisma,
-    async () => {
-      attempts++;
-      throw Object.assign(new Error('conflict'), { cause: { kind: 'TransactionWriteConflict' } });
-    },
-    { retries: 3 },
-  );
-  await expect(always).rejects.toThrow('conflict');
-  expect(attempts).toBe(4);
+test('a failed statement that nobody noticed is no commit', async () => {
+  const careless = transaction(database, async (tx) => {
+    await tx.query('UPDATE account SET amount = 7');
+    await tx.query('SELECT 1 / 0').catch(() => {});
+  });
+  await expect(careless).rejects.toThrow(/undone/);
 });
 
 test('what is a conflict', () => {
@@ -124,6 +218,7 @@ test('what is a conflict', () => {
   expect(
     isConflict({ code: 'P2010', meta: { driverAdapterError: { cause: { originalCode: '40P01' } } } }),
   ).toBe(true);
+  expect(isConflict({ code: '40001' })).toBe(true);
   expect(isConflict({ code: 'P2002' })).toBe(false);
   expect(isConflict(new Error('40001'))).toBe(false);
   expect(isConflict(null)).toBe(false);
@@ -136,7 +231,7 @@ test('a statement that takes too long is ended', async () => {
 });
 
 test('waiting for a connection ends with an error', async () => {
-  const narrow = open({ poolSize: 1, connectTimeoutMs: 200 });
+  const narrow = open({ poolSize: 1, connectTimeoutMs: 1_000 });
   const holder = await narrow.pool.connect();
   await expect(narrow.prisma.$queryRaw`SELECT 1`).rejects.toThrow();
   holder.release();

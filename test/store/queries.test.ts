@@ -33,7 +33,7 @@ let ids: number[];
 
 beforeAll(async () => {
   database = openTestDatabase(test.url);
-  queries = new Queries(database.prisma);
+  queries = new Queries(database);
   world = await postgresWorld(database, test.pool);
   ann = await world.addUser('ann', 'GOLD', { limit: 100, periodS: 60 });
   bob = await world.addUser('Bob');

@@ -1,7 +1,16 @@
 /** What the database itself refuses, whoever writes to it, and that it speaks the core's language. */
 import type pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { endCauses, jobStates, transitions } from '../../src/core/states.js';
+import { DEFAULT_POLICY, MAX_WINDOW, parsePolicy } from '../../src/core/policy.js';
+import {
+  endCauses,
+  endedStates,
+  jobStates,
+  liveStates,
+  transitions,
+  waitingStates,
+} from '../../src/core/states.js';
+import { BOOST_MAX, INPUTS_MAX, MARGINS_KEPT, TRAFFIC_KEPT_S } from '../../src/store/constants.js';
 import { withDatabase } from '../support/database.js';
 
 const test = withDatabase();
@@ -15,14 +24,41 @@ describe('the core and the schema', () => {
   it('have the same states, causes and transitions', async () => {
     expect((await labels('job_state')).sort()).toEqual([...jobStates].sort());
     expect((await labels('end_cause')).sort()).toEqual([...endCauses].sort());
-    const { rows } = await test.pool.query<{ t: string }>(
-      `SELECT from_state || ' ' || to_state AS t FROM job_transitions`,
+    const { rows } = await test.pool.query<{ was: string; becomes: string }>(
+      `SELECT was, becomes FROM unnest(enum_range(NULL::job_state)) was, unnest(enum_range(NULL::job_state)) becomes
+        WHERE triggers.legal(was, becomes)`,
     );
-    const { NONE: _, ...legal } = transitions;
-    const wanted = Object.entries(legal).flatMap(([from, to]) =>
-      Object.keys(to).map((state) => `${from} ${state}`),
+    const legal = transitions.filter(({ from }) => from !== null).map(({ from, to }) => `${from} ${to}`);
+    expect(rows.map(({ was, becomes }) => `${was} ${becomes}`).sort()).toEqual([...new Set(legal)].sort());
+    const sets = { live: liveStates, ended: endedStates, waiting: waitingStates };
+    for (const [name, states] of Object.entries(sets)) {
+      const { rows: found } = await test.pool.query<{ state: string }>(
+        `SELECT state FROM unnest(enum_range(NULL::job_state)) state WHERE triggers.${name}(state)`,
+      );
+      expect([name, found.map(({ state }) => state)]).toEqual([name, states]);
+    }
+  });
+
+  it('have the same bounds, and the same states in constraints', async () => {
+    const { rows } = await test.pool.query<{ name: string; text: string }>(
+      `SELECT conname AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE contype = 'c' AND conrelid = 'jobs'::regclass`,
     );
-    expect(rows.map((row) => row.t).sort()).toEqual(wanted.sort());
+    const text = (name: string) => rows.find((row) => row.name === name)?.text ?? '';
+    const numbers = (name: string) => [...text(name).matchAll(/-?\d+/g)].map(([number]) => Number(number));
+    expect(numbers('jobs_boost')).toEqual([-BOOST_MAX, BOOST_MAX]);
+    expect(numbers('jobs_inputs')).toEqual([1, INPUTS_MAX]);
+    const states = (name: string) =>
+      [...text(name).matchAll(/'(\w+)'::job_state/g)].map(([, state]) => state);
+    expect(states('jobs_end_has_cause')).toEqual(endedStates);
+    expect(states('jobs_held_by_one')).toEqual(['DISPATCHED', ...liveStates]);
+  });
+
+  it('keep as much as policies may ask for', () => {
+    const window = (congestionWindowS: number) => () =>
+      parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', congestionWindowS } });
+    expect(window(TRAFFIC_KEPT_S)).not.toThrow();
+    expect(window(TRAFFIC_KEPT_S + 1)).toThrow();
+    expect(MARGINS_KEPT).toBeGreaterThanOrEqual(MAX_WINDOW);
   });
 
   it('index nothing that changes while a job lives, so that its transitions touch no index', async () => {
@@ -182,6 +218,27 @@ describe('the database refuses', () => {
       `INSERT INTO licenses (kind, copies) VALUES ('cad', 3)`,
       'licenses_kind',
     ],
+    [
+      'a job of nobody',
+      `INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at) VALUES (9, 'app', 'true', 1, 1, 'QUEUED', now())`,
+      'jobs_user',
+    ],
+    [
+      'a job from a site that there is not',
+      `INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at, origin_site_id)
+        VALUES (1, 'app', 'true', 1, 1, 'QUEUED', now(), 9)`,
+      'jobs_site',
+    ],
+    [
+      'a job at a site that there is not',
+      `UPDATE jobs SET site_id = 9, seq = seq + 1 WHERE id = 4`,
+      'jobs_site',
+    ],
+    ['a run of no job', run(99, 1), 'runs_job'],
+    ['a run at a site that there is not', run(1, 1, { site_id: '9' }), 'runs_site'],
+    ['a run under a policy that there is not', run(1, 1, { policy_version: '9' }), 'runs_policy'],
+    ['a user that goes', 'DELETE FROM users', 'rows of users are never deleted'],
+    ['a site that goes', 'DELETE FROM sites', 'rows of sites are never deleted'],
     ['a policy that changes', `UPDATE policies SET reason = 'other'`, 'policies is append-only'],
     ['a policy that goes', `DELETE FROM policies`, 'policies is append-only'],
     ['an audit entry that changes', `UPDATE audits SET reason = 'other'`, 'audits is append-only'],

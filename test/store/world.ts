@@ -2,17 +2,16 @@
 import { expect } from 'vitest';
 import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
-import { Directory } from '../../src/store/directory.js';
-import { MemoryStore } from '../../src/store/memory.js';
+import { type Directory, openDirectory } from '../../src/store/directory.js';
+import { givenFields } from '../../src/store/job-fields.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
-import * as rows from '../../src/store/sql/rows.js';
-import { read, write } from '../../src/store/statement.js';
 import type { NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
 import type { TestDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
+import { MemoryStore } from './memory.js';
 
 /** A store, and what tests do beside it. */
 export interface World {
@@ -54,39 +53,31 @@ export const T0 = 1_700_000_000;
 
 export const context = (now = T0): PlanContext => ({ policyVersion: 1, cycle: 'cycle-1', now });
 
-export function newJob(change: Partial<NewJob> = {}): NewJob {
-  return {
-    name: null,
-    application: 'app',
-    groupName: null,
-    arrayIndex: null,
-    command: 'true',
-    arguments: [],
-    environment: {},
-    workingDirectory: null,
-    tasks: 1,
-    cpusPerTask: 1,
-    memoryMbPerTask: 0,
-    licenses: [],
-    os: null,
-    architecture: null,
-    estimateS: 100,
-    benchmark: 100,
-    runTimeLimitS: null,
-    deadline: null,
-    sandboxMb: 0,
-    outputMb: 0,
-    inputs: [],
-    originSiteId: null,
-    computationShare: null,
-    restartable: true,
-    simulatedRunS: null,
-    simulatedIoS: null,
-    boost: 0,
-    held: false,
-    ...change,
-  };
-}
+/** One that says nothing, in the fields that there are. */
+const silent = Object.fromEntries(
+  Object.keys(givenFields).map((field) => [field, null]),
+) as unknown as NewJob;
+
+export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
+  ...silent,
+  application: 'app',
+  command: 'true',
+  arguments: [],
+  environment: {},
+  tasks: 1,
+  cpusPerTask: 1,
+  memoryMbPerTask: 0,
+  licenses: [],
+  estimateS: 100,
+  benchmark: 100,
+  sandboxMb: 0,
+  outputMb: 0,
+  inputs: [],
+  restartable: true,
+  boost: 0,
+  held: false,
+  ...change,
+});
 
 export function report(jobId: number, epoch: number, change: Partial<RunReport> = {}): RunReport {
   const empty = {
@@ -275,21 +266,17 @@ export async function postgresWorld(
   pool: TestDatabase['pool'],
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
-  const { prisma } = database;
-  await write(
-    prisma,
+  await pool.query(
     `TRUNCATE users, policies, sites, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, margins, runs, outputs,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_averages, job_ratios RESTART IDENTITY`,
   );
-  await write(prisma, 'UPDATE events_horizon SET id = 0');
-  await write(prisma, 'UPDATE job_ratios_horizon SET id = 0');
-  await write(
-    prisma,
-    `INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`,
+  await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
+  await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [
     JSON.stringify(DEFAULT_POLICY),
-  );
-  const directory = new Directory(prisma);
+  ]);
+  const queries = new Queries(database);
+  const directory = openDirectory(database);
   let version = 1;
   const done = async <T>(change: ReturnType<Directory['registerSite']> | Promise<unknown>): Promise<T> => {
     const result = (await change) as { kind: string; value: T; message?: string };
@@ -297,7 +284,7 @@ export async function postgresWorld(
     return result.value;
   };
   return {
-    store: new PostgresStore(prisma, options),
+    store: new PostgresStore(database, options),
     addUser: async (name, userClass = 'REGULAR', quota) => {
       const user = { name, class: userClass, role: 'USER', quotaShare: 1 } as const;
       const { id } = await done<{ id: number }>(directory.registerUser(user, actor));
@@ -338,19 +325,11 @@ export async function postgresWorld(
     setLink: (link) => done(directory.setLinks([link], T0, actor)),
     removeLink: (fromSiteId, toSiteId) => done(directory.removeLink(fromSiteId, toSiteId, actor)),
     ratioPoints: async () => {
-      const points = await new Queries(prisma).ratioPointsSince(null, 0, 100_000);
+      const points = await queries.ratioPointsSince(null, 0, 100_000);
       if (points === 'too-old') throw new Error('the first points are gone');
       return points;
     },
-    events: (jobId) =>
-      read(
-        prisma,
-        rows.listOf(
-          rows.eventRow,
-          'SELECT * FROM events WHERE entity_id = $1::bigint AND seq IS NOT NULL ORDER BY seq',
-        ),
-        jobId,
-      ),
+    events: (jobId) => queries.eventsOfJob(jobId, '0', 100_000),
     breaches: () => checkPromises(pool),
   };
 }

@@ -78,10 +78,9 @@ const promises: Record<string, string> = {
       SELECT *, lag(to_state) OVER w AS before, lag(site_id) OVER w AS site_before, lag(seq) OVER w AS seq_before, seq = max(seq) OVER (PARTITION BY entity_id) AS last
         FROM events WHERE seq IS NOT NULL WINDOW w AS (PARTITION BY entity_id ORDER BY seq)) e
       JOIN jobs j ON j.id = e.entity_id
-      LEFT JOIN job_transitions t ON t.from_state = e.from_state AND t.to_state = e.to_state
      WHERE (e.seq = 1) <> (e.from_state IS NULL)
         OR e.seq_before IS NOT NULL AND e.before <> e.from_state
-        OR e.kind = 'JOB_STATE' AND e.seq > 1 AND t.to_state IS NULL
+        OR e.kind = 'JOB_STATE' AND e.seq > 1 AND NOT triggers.legal(e.from_state, e.to_state)
         OR e.kind = 'JOB_CHANGED' AND e.from_state <> e.to_state
         OR e.seq_before IS NOT NULL AND e.to_state IN ('QUEUED', 'HELD', 'DISPATCHED') AND e.site_before IS DISTINCT FROM e.from_site_id
         OR e.last AND (e.to_state <> j.state OR e.site_id IS DISTINCT FROM j.site_id)`,

@@ -15,7 +15,7 @@ import {
 } from '../../core/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
-import { schedulersJob } from '../../store/rules.js';
+import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
@@ -90,7 +90,7 @@ export function createExplainService(parts: ServiceParts) {
     const place = grid.placeOf(row.id);
     if (known === null || place === null || place.at === 'ROOT') {
       return atRoot(
-        known ?? schedulersJob(row.id, row.userId, await userClass(row.userId), row.submittedAt, row),
+        known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null }),
       );
     }
     if (place.at === 'RUNNING')
@@ -116,7 +116,15 @@ export function createExplainService(parts: ServiceParts) {
           const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
-          return atRoot(schedulersJob(NO_JOB, viewer.userId, await userClass(viewer.userId), now(), made));
+          const { userId } = viewer;
+          const of = {
+            id: NO_JOB,
+            userId,
+            userClass: await userClass(userId),
+            submittedAt: now(),
+            groupId: null,
+          };
+          return atRoot(submittedJob(made, of));
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);

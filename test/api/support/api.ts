@@ -7,7 +7,7 @@ import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
-import { Directory } from '../../../src/store/directory.js';
+import { openDirectory } from '../../../src/store/directory.js';
 import { EventFeed } from '../../../src/store/feed.js';
 import { Mirror } from '../../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../../src/store/pool.js';
@@ -80,11 +80,10 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       statementTimeoutMs: 30_000,
       applicationName: 'test-api',
     });
-    const { prisma } = database;
-    const directory = new Directory(prisma);
+    const directory = openDirectory(database);
     const { adminId } = await directory.bootstrap();
-    const store = new PostgresStore(prisma);
-    const queries = new Queries(prisma);
+    const store = new PostgresStore(database);
+    const queries = new Queries(database);
     feed = new EventFeed(queries, { url: db.url });
     await feed.start();
     const destination = { write: (line: string) => void log.push(line) };

@@ -2,8 +2,8 @@
  * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
-import { averagesWith, resourceKinds } from '../core/data/history.js';
-import { INTERVAL_S } from '../core/dispatch/traffic.js';
+import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { INTERVAL_S } from '../../src/core/dispatch/traffic.js';
 import type {
   Dataset,
   Job,
@@ -18,19 +18,33 @@ import type {
   SiteState,
   Start,
   UserClass,
-} from '../core/model.js';
-import { DEFAULT_POLICY, type LocalPolicy } from '../core/policy.js';
-import { assertTransition, type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
-import type { EventKind, EventRow, OutputRow, RatioPointRow } from './rows.js';
+} from '../../src/core/model.js';
+import { DEFAULT_POLICY, type LocalPolicy } from '../../src/core/policy.js';
+import {
+  assertTransition,
+  type EndCause,
+  isLive,
+  isTerminal,
+  type JobAction,
+  type JobState,
+  jobActions,
+  possible,
+  stateAfter,
+  waitingStates,
+} from '../../src/core/states.js';
+import type { StoredJob } from '../../src/store/job-fields.js';
+import { jobPredicate } from '../../src/store/job-filter.js';
+import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
+  dataOf,
   type FreeResources,
   holderOf,
   judgeReport,
   observedRun,
   quotaFreesAt,
   schedulersJob,
-} from './rules.js';
+} from '../../src/store/rules.js';
 import {
   type Applied,
   type Assignment,
@@ -58,7 +72,7 @@ import {
   type SweepOutcome,
   type SweepRules,
   type TrafficCount,
-} from './store.js';
+} from '../../src/store/store.js';
 
 export interface MemoryUser {
   id: number;
@@ -78,25 +92,7 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   removed: boolean;
 }
 
-export interface MemoryJob extends NewJob {
-  id: number;
-  userId: number;
-  state: JobState;
-  seq: number;
-  siteId: number | null;
-  priority: number | null;
-  groupId: number | null;
-  migratedAt: number | null;
-  epoch: number;
-  cause: EndCause | null;
-  stopCause: EndCause | null;
-  message: string | null;
-  deadlineMissed: boolean;
-  submittedAt: number;
-  startedAt: number | null;
-  endedAt: number | null;
-  exitCode: number | null;
-}
+export type MemoryJob = StoredJob;
 
 export interface MemoryRun {
   jobId: number;
@@ -110,6 +106,11 @@ export interface MemoryRun {
   endedAt: number | null;
   cause: EndCause | null;
 }
+
+/** What an action gives a value to. */
+type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly sets: readonly (infer F)[] }
+  ? Pick<MemoryJob, Extract<F, keyof MemoryJob>>
+  : Record<never, never>;
 
 /** To the millisecond, as Postgres keeps times. */
 const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
@@ -400,11 +401,14 @@ export class MemoryStore implements Store {
       const job = this.jobs.get(jobId) as MemoryJob;
       this.decisions.push({ jobId, kind: 'DISPATCH', policyVersion: context.policyVersion });
       if (queue === 'META') {
-        this.change(job, { siteId: to, ...(from !== null && { migratedAt: ms(context.now) }) });
+        this.change(job, 'moveToMeta', {
+          siteId: to,
+          migratedAt: from === null ? job.migratedAt : ms(context.now),
+        });
         continue;
       }
       if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
-      this.change(job, { state: 'DISPATCHED', siteId: to, priority });
+      this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: ms(context.now) });
     }
     return { accepted: accepted.map((move) => move.jobId), refused };
   }
@@ -468,7 +472,7 @@ export class MemoryStore implements Store {
       });
       this.occupy(job, start, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
-      this.change(job, { state: 'ASSIGNED', epoch, startedAt: null, exitCode: null, message: null });
+      this.change(job, 'start', { epoch });
     }
     if (reservation === null) this.held.delete(siteId);
     else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
@@ -517,7 +521,7 @@ export class MemoryStore implements Store {
   private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
     for (const job of jobs) {
       this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
-      this.change(job, { state: 'QUEUED', siteId: null, priority: null });
+      this.change(job, 'takeBack', {});
     }
     return jobs.map((job) => job.id);
   }
@@ -555,8 +559,7 @@ export class MemoryStore implements Store {
         run.startedAt = at;
         view.startedAt = at;
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
-        const { state } = view;
-        starts.push(() => this.change(job, { state, startedAt: at }));
+        starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
       this.keepOutput(report, 'STDOUT', report.stdout);
       this.keepOutput(report, 'STDERR', report.stderr);
@@ -569,11 +572,11 @@ export class MemoryStore implements Store {
       const { message, exitCode } = report;
       if (end.state === 'QUEUED') {
         touched.add(null);
-        const back = { state: 'QUEUED', siteId: null, priority: null, startedAt: null, message } as const;
-        requeues.push(() => this.change(job, back));
+        requeues.push(() => this.change(job, 'requeue', { message }));
       } else {
         const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
-        ends.push(() => this.change(job, { ...end, endedAt: at, exitCode, message, deadlineMissed }));
+        const values = { cause: end.cause, endedAt: at, exitCode, message, deadlineMissed };
+        ends.push(() => this.change(job, 'reportEnd', values, end.state));
         if (end.state === 'COMPLETED') completed.push({ job, run, report });
       }
       return result;
@@ -675,62 +678,54 @@ export class MemoryStore implements Store {
     now: number,
     cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
   ): Promise<SelectionOutcome> {
-    const possible = (state: JobState) => !isTerminal(state) && state !== 'CANCELLING';
-    return this.act(selection, possible, (job) => this.stop(job, ms(now), cause));
+    return this.act(selection, ['cancel', 'stop'], (job) => this.stop(job, ms(now), cause));
   }
 
   async hold(selection: JobSelection): Promise<SelectionOutcome> {
-    const possible = (state: JobState) => state === 'QUEUED' || state === 'DISPATCHED';
-    return this.act(selection, possible, (job) =>
-      this.change(job, { state: 'HELD', ...(job.state === 'QUEUED' && { siteId: null }) }),
+    return this.act(selection, ['hold'], (job) =>
+      this.change(job, 'hold', { siteId: job.state === 'QUEUED' ? null : job.siteId }),
     );
   }
 
   async release(selection: JobSelection): Promise<SelectionOutcome> {
-    const possible = (state: JobState) => state === 'HELD';
-    return this.act(selection, possible, (job) => {
+    return this.act(selection, ['release'], (job) => {
       const site = this.sites.get(job.siteId ?? 0);
-      const back = site?.state === 'UP' && !site.removed;
-      this.change(job, back ? { state: 'DISPATCHED' } : { state: 'QUEUED', siteId: null, priority: null });
+      const { siteId, priority, dispatchedAt } = job;
+      if (site?.state === 'UP' && !site.removed)
+        this.change(job, 'release', { siteId, priority, dispatchedAt }, 'DISPATCHED');
+      else this.change(job, 'release', { siteId: null, priority: null, dispatchedAt: null }, 'QUEUED');
     });
   }
 
   async reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
-    const possible = (state: JobState) => !isTerminal(state);
-    return this.act(selection, possible, (job) => this.change(job, { boost }));
+    return this.act(selection, ['boost'], (job) => this.change(job, 'boost', { boost }));
   }
 
   private act(
     selection: JobSelection,
-    possible: (state: JobState) => boolean,
+    actions: readonly JobAction[],
     change: (job: MemoryJob) => void,
   ): SelectionOutcome {
+    const can = (state: JobState) => actions.some((action) => possible(action, state));
     const { ids, filter = {}, ownedBy, limit } = selection;
+    const matches = jobPredicate(filter);
+    const { groupId } = filter;
+    const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
     const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
     const selected =
       ids !== undefined
         ? mine.filter((job) => ids.includes(job.id))
-        : mine.filter(
-            (job) =>
-              job.endedAt === null &&
-              (filter.states?.includes(job.state) ?? true) &&
-              (filter.siteId ?? job.siteId) === job.siteId &&
-              (filter.userId ?? job.userId) === job.userId &&
-              (filter.application ?? job.application) === job.application &&
-              (filter.groupName ?? job.groupName) === job.groupName &&
-              (filter.groupId === undefined ||
-                (job.groupId === filter.groupId && this.groups.has(filter.groupId))),
-          );
+        : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
-    const changed = selected.filter((job) => possible(job.state));
+    const changed = selected.filter((job) => can(job.state));
     const touched = [...new Set(changed.map((job) => holderOf(job.state, job.siteId)))];
     for (const job of changed) change(job);
     return {
       changed: changed.map((job) => job.id),
       unchanged: [...new Set(ids ?? states.keys())]
         .map((jobId) => ({ jobId, state: states.get(jobId) ?? null }))
-        .filter(({ state }) => state === null || !possible(state)),
+        .filter(({ state }) => state === null || !can(state)),
       tooMany: false,
       touched,
     };
@@ -796,7 +791,7 @@ export class MemoryStore implements Store {
       if (rules.onDeadlinePassed === 'CANCEL' && job.state !== 'CANCELLING') {
         touched.add(holderOf(job.state, job.siteId));
         this.stop(job, ms(now), 'DEADLINE_PASSED');
-      } else this.change(job, { deadlineMissed: true });
+      } else this.change(job, 'missDeadline', { deadlineMissed: true });
     }
     outcome.deadlinesMissed = passed.length;
     return { ...outcome, touched: [...touched] };
@@ -883,6 +878,7 @@ export class MemoryStore implements Store {
       message: null,
       deadlineMissed: false,
       submittedAt: at,
+      dispatchedAt: null,
       startedAt: null,
       endedAt: null,
       exitCode: null,
@@ -891,20 +887,28 @@ export class MemoryStore implements Store {
     return id;
   }
 
-  /** The one place where a job changes: checked against the table of transitions, and told. */
-  private change(job: MemoryJob, change: Partial<MemoryJob>): void {
+  /** The one place where a job changes: by the list of actions, and told. `state`: where the action leads to several. */
+  private change<A extends JobAction>(
+    job: MemoryJob,
+    action: A,
+    values: ValuesOf<A>,
+    state: JobState = stateAfter(action) ?? job.state,
+  ): void {
     const { state: fromState, siteId: fromSiteId } = job;
-    Object.assign(job, change);
+    const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
+    if (!possible(action, fromState))
+      throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
+    Object.assign(job, Object.fromEntries(clears.map((field) => [field, null])), values);
+    if (!keeps.includes(fromState)) job.state = state;
     job.seq++;
-    const { state, siteId } = job;
-    const moved = state !== fromState || (state === 'QUEUED' && siteId !== fromSiteId);
-    if (moved) assertTransition(fromState, state);
-    const waits = state === 'QUEUED' || state === 'HELD' || state === 'DISPATCHED';
+    const { siteId } = job;
+    const moved = job.state !== fromState || (job.state === 'QUEUED' && siteId !== fromSiteId);
+    if (moved) assertTransition(fromState, job.state);
     this.event(moved ? 'JOB_STATE' : 'JOB_CHANGED', job.id, siteId, {
       seq: job.seq,
       fromState,
-      toState: state,
-      fromSiteId: waits ? fromSiteId : null,
+      toState: job.state,
+      fromSiteId: waitingStates.includes(job.state) ? fromSiteId : null,
       userId: job.userId,
       epoch: job.epoch,
       cause: job.cause,
@@ -913,8 +917,8 @@ export class MemoryStore implements Store {
 
   private stop(job: MemoryJob, at: number, cause: EndCause): void {
     const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
-    if (isLive(job.state)) this.change(job, { state: 'CANCELLING', stopCause: cause, deadlineMissed });
-    else this.change(job, { state: 'CANCELLED', stopCause: cause, cause, endedAt: at, deadlineMissed });
+    if (isLive(job.state)) this.change(job, 'stop', { stopCause: cause, deadlineMissed });
+    else this.change(job, 'cancel', { stopCause: cause, cause, endedAt: at, deadlineMissed });
   }
 
   private occupy(
@@ -986,9 +990,7 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    const { id, userId, submittedAt, priority, groupId, migratedAt } = job;
-    const known = schedulersJob(id, userId, this.user(userId).class, submittedAt, job, groupId);
-    return { ...known, priority, migratedAt };
+    return schedulersJob({ ...job, userClass: this.user(job.userId).class }, dataOf(job));
   }
 
   private coreRun(jobId: number, epoch: number): Run {

@@ -1,0 +1,376 @@
+-- Functions and triggers: what the database promises beyond constraints.
+--   * One event for each transition, in the same transaction, numbered in the order of commits.
+--   * Only legal transitions.
+--   * Counters that follow what they count: machines, licenses, jobs by scheduler and state, traffic, averages.
+--   * Foreign keys of the tables of work, checked for all rows of a statement at once.
+-- A statement that forgets any of this cannot be written, in TypeScript or by hand.
+--
+-- They are in a schema of their own, which is dropped and made anew (src/store/functions.ts) whenever this text, or a constant or
+-- the list of transitions behind it, has changed: change a function here, and the next migration run brings it everywhere. So
+-- nothing may depend on them but triggers. `triggers.legal`, `live`, `ended`, `waiting`, `event_lock` and `traffic_interval_s` are made
+-- from the constants in TypeScript before this text runs.
+--
+-- Lock order in every writing transaction: users, sites, jobs by id, machines by id, licenses by id, simulations, datasets by id and
+-- links by (from, to), promises, then whatever writes events, last: the event lock serializes writers from the moment they take it
+-- until they commit. Row locks are FOR NO KEY UPDATE (or FOR SHARE of a site): they let foreign keys be checked meanwhile.
+--
+-- A plan in a function is made at its first call and kept. Made for one row, it would join ten thousand rows with ten thousand pair
+-- by pair: so nested loops are off where two sets are joined, and where rows are to be looked up one by one the look-up is a
+-- subquery with OFFSET 0, which stays one.
+
+-- Events --------------------------------------------------------------------------------------------------------------
+
+-- Also taken by those who have to write something in the order of events before they write an event.
+CREATE FUNCTION triggers.lock_events() RETURNS void LANGUAGE sql AS $$
+  SELECT pg_advisory_xact_lock(triggers.event_lock());
+$$;
+
+CREATE FUNCTION triggers.events_inserting() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM triggers.lock_events();
+  RETURN NULL;
+END $$;
+CREATE TRIGGER events_inserting BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION triggers.events_inserting();
+
+CREATE FUNCTION triggers.events_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify(triggers.event_channel(), '');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER events_inserted AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION triggers.events_inserted();
+
+-- Foreign keys --------------------------------------------------------------------------------------------------------
+-- Users, sites and policies are never deleted, so a row that was there once stays; runs are made for jobs that their transaction has
+-- locked.
+
+CREATE FUNCTION triggers.missing(row_of text, kind text, id bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '%: there is no % %', row_of, kind, id
+    USING ERRCODE = 'foreign_key_violation', CONSTRAINT = row_of || '_' || kind;
+END $$;
+
+-- The site, if there is one.
+CREATE FUNCTION triggers.known_site(site integer) RETURNS integer STABLE STRICT LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM triggers.missing('jobs', 'site', site) WHERE NOT EXISTS (SELECT FROM sites WHERE id = site);
+  RETURN site;
+END $$;
+
+CREATE FUNCTION triggers.never_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of % are never deleted', TG_TABLE_NAME USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER users_never_deleted BEFORE DELETE ON users FOR EACH STATEMENT EXECUTE FUNCTION triggers.never_deleted();
+CREATE TRIGGER sites_never_deleted BEFORE DELETE ON sites FOR EACH STATEMENT EXECUTE FUNCTION triggers.never_deleted();
+
+-- Jobs ----------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION triggers.jobs_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM triggers.missing('jobs', 'user', user_id) FROM (SELECT DISTINCT user_id FROM new_rows) n
+    WHERE NOT EXISTS (SELECT FROM users WHERE id = n.user_id OFFSET 0);
+  PERFORM triggers.missing('jobs', 'site', site_id)
+     FROM (SELECT DISTINCT origin_site_id AS site_id FROM new_rows WHERE origin_site_id IS NOT NULL
+           UNION SELECT DISTINCT site_id FROM new_rows WHERE site_id IS NOT NULL) n
+    WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
+  INSERT INTO events (at, kind, entity_id, seq, to_state, user_id)
+    SELECT submitted_at, 'JOB_STATE', id, seq, state, user_id FROM new_rows ORDER BY id;
+  INSERT INTO job_counts AS c (site_id, state, jobs)
+    SELECT 0, state, count(*) FROM new_rows GROUP BY state
+    ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_inserted AFTER INSERT ON jobs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_inserted();
+
+CREATE FUNCTION triggers.illegal(id bigint, was job_state, becomes job_state, seq_was integer, seq_becomes integer)
+  RETURNS job_state LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'job % may not go from % to % (seq % to %)', id, was, becomes, seq_was, seq_becomes
+    USING ERRCODE = 'check_violation', CONSTRAINT = 'jobs_legal_transition';
+END $$;
+
+-- Every statement that changes a job counts its seq up by one; the trigger writes the event that belongs to it. A move between
+-- meta-queues is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
+-- that go to local queues. Old and new rows are joined once, and counts are made from the few kinds of change that there are among
+-- thousands of rows. The event lock is taken first: nothing else says which of these parts begins.
+CREATE FUNCTION triggers.jobs_updated() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
+DECLARE instant timestamptz(3) := clock_timestamp();
+BEGIN
+  PERFORM triggers.lock_events();
+  WITH change AS MATERIALIZED (
+    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at,
+           o.seq AS seq_was, o.state AS was, o.site_id AS was_at
+      FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
+  ), kind AS MATERIALIZED (
+    SELECT was, was_at, state, triggers.known_site(site_id) AS site_id, count(*) AS jobs FROM change
+     GROUP BY was, was_at, state, change.site_id
+  ), told AS (
+    INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
+      SELECT instant,
+             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at) THEN 'JOB_CHANGED'
+                  ELSE 'JOB_STATE' END::event_kind,
+             id, seq, was,
+             CASE WHEN seq = seq_was + 1 AND (state = was AND NOT triggers.ended(state) OR triggers.legal(was, state)) THEN state
+                  ELSE triggers.illegal(id, was, state, seq_was, seq) END,
+             site_id, CASE WHEN triggers.waiting(state) THEN was_at END, user_id, epoch, cause
+        FROM change
+  ), counted AS (
+    INSERT INTO job_counts AS c (site_id, state, jobs)
+      SELECT coalesce(site_id, 0), state, sum(jobs) FROM (
+          SELECT was_at AS site_id, was AS state, -jobs AS jobs FROM kind WHERE NOT triggers.ended(was)
+          UNION ALL
+          SELECT site_id, state, jobs FROM kind WHERE NOT triggers.ended(state)) d
+        GROUP BY 1, 2 HAVING sum(jobs) <> 0
+      ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs
+  ), moved AS (
+    INSERT INTO traffic AS t (site_id, at, arrivals, services)
+      SELECT site_id, floor(extract(epoch FROM instant) / triggers.traffic_interval_s())::bigint * triggers.traffic_interval_s(),
+             coalesce(sum(jobs) FILTER (WHERE NOT triggers.ended(state)), 0),
+             coalesce(sum(jobs) FILTER (WHERE triggers.ended(state)), 0)
+        FROM kind
+       WHERE site_id IS NOT NULL
+         AND (state IN ('QUEUED', 'DISPATCHED') AND was_at IS DISTINCT FROM site_id OR triggers.ended(state) AND triggers.live(was))
+       GROUP BY site_id
+      ON CONFLICT (site_id, at) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals, services = t.services + excluded.services
+  )
+  INSERT INTO margins (margin_s)
+    SELECT extract(epoch FROM deadline)::float8 - estimate_s - extract(epoch FROM submitted_at)::float8
+      FROM change WHERE was = 'QUEUED' AND state = 'DISPATCHED' AND deadline IS NOT NULL;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_updated AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_updated();
+
+-- Everything about a job goes with it.
+CREATE FUNCTION triggers.jobs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE ids bigint[] := ARRAY(SELECT id FROM old_rows);
+BEGIN
+  DELETE FROM runs WHERE job_id = ANY (ids);
+  DELETE FROM decisions WHERE job_id = ANY (ids);
+  DELETE FROM reservations WHERE job_id = ANY (ids);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_deleted();
+
+-- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
+-- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
+-- averagesWith and resourceKinds. The mean over a batch is that over its runs one after another. A point is never later than now,
+-- whatever the agent's clock says: retention goes by it.
+-- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind
+-- jobs_updated, and so behind the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
+CREATE FUNCTION triggers.jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM new_rows WHERE state = 'COMPLETED') THEN
+    RETURN NULL;
+  END IF;
+  WITH run AS MATERIALIZED (
+    SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
+           p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
+           least(r.wall_s, greatest(0, coalesce(r.io_wait_s, r.wall_s - r.cpu_s / (j.tasks * j.cpus_per_task), 0))) AS io_s,
+           '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
+               || CASE WHEN j.licenses = '{}' THEN ''
+                       ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place)
+                               FROM unnest(j.licenses) WITH ORDINALITY AS l (kind, place)) END
+               || ']' AS kinds
+      FROM new_rows j,
+           LATERAL (SELECT *, extract(epoch FROM ended_at - started_at)::float8 AS wall_s FROM runs
+                     WHERE job_id = j.id AND epoch = j.epoch AND ended_at > started_at OFFSET 0) r,
+           LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
+     WHERE j.state = 'COMPLETED'
+  ), known AS MATERIALIZED (
+    SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
+      FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1
+  ), averaged AS (
+    INSERT INTO run_averages AS a (application, user_id, kinds, count, turnaround_s, execution_s, io_s, event_id, updated_at)
+      SELECT application, user_id, kinds, count(*), avg(f * wall_s), avg(f * (wall_s - io_s)), avg(f * io_s),
+             (SELECT max(id) FROM events), clock_timestamp()
+        FROM run GROUP BY 1, 2, 3
+      ON CONFLICT (application, user_id, kinds) DO UPDATE SET count = a.count + excluded.count,
+        turnaround_s = (a.turnaround_s * a.count + excluded.turnaround_s * excluded.count) / (a.count + excluded.count),
+        execution_s = (a.execution_s * a.count + excluded.execution_s * excluded.count) / (a.count + excluded.count),
+        io_s = (a.io_s * a.count + excluded.io_s * excluded.count) / (a.count + excluded.count),
+        event_id = excluded.event_id, updated_at = excluded.updated_at
+  ), summed AS (
+    SELECT r.*, coalesce(k.runs, 0) + count(*) OVER so_far AS runs,
+           coalesce(k.turnaround_s, 0) + sum(r.f * r.wall_s) OVER so_far AS turnaround_sum,
+           coalesce(k.execution_s, 0) + sum(r.f * (r.wall_s - r.io_s)) OVER so_far AS execution_sum
+      FROM run r LEFT JOIN known k USING (application)
+    WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
+  )
+  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
+    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
+           CASE WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
+      FROM summed ORDER BY id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_learned();
+
+-- Runs ----------------------------------------------------------------------------------------------------------------
+
+-- Runs take machines and licenses when they are inserted and give them back when they end, once; after that nothing of them changes.
+-- Locks are taken in the order of ids. A site with a limit of running jobs is locked first, by whoever starts jobs there: so the
+-- count is right.
+CREATE FUNCTION triggers.runs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  beginning boolean := TG_OP = 'INSERT';
+  sign integer := CASE WHEN beginning THEN 1 ELSE -1 END;
+  site integer;
+BEGIN
+  IF beginning THEN
+    PERFORM triggers.missing('runs', 'site', site_id) FROM (SELECT DISTINCT site_id FROM new_rows) n
+      WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
+    PERFORM triggers.missing('runs', 'policy', policy_version) FROM (SELECT DISTINCT policy_version FROM new_rows) n
+      WHERE NOT EXISTS (SELECT FROM policies WHERE version = n.policy_version OFFSET 0);
+    PERFORM triggers.missing('runs', 'job', job_id) FROM new_rows n WHERE NOT EXISTS (SELECT FROM jobs WHERE id = n.job_id OFFSET 0);
+    PERFORM 1 FROM sites WHERE id IN (SELECT site_id FROM new_rows) AND max_running_jobs IS NOT NULL ORDER BY id FOR NO KEY UPDATE;
+    SELECT id INTO site FROM sites s WHERE id IN (SELECT site_id FROM new_rows WHERE ended_at IS NULL)
+       AND max_running_jobs < (SELECT count(*) FROM runs r WHERE r.site_id = s.id AND r.ended_at IS NULL) LIMIT 1;
+    IF FOUND THEN
+      RAISE EXCEPTION 'site % runs more jobs than it may', site
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'sites_running_jobs_limited';
+    END IF;
+  ELSE
+    IF EXISTS (SELECT FROM old_rows WHERE ended_at IS NOT NULL) THEN
+      RAISE EXCEPTION 'an ended run may not change' USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_end_once';
+    END IF;
+    IF NOT EXISTS (SELECT FROM new_rows WHERE ended_at IS NOT NULL) THEN
+      RETURN NULL;
+    END IF;
+  END IF;
+  PERFORM 1 FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
+    ORDER BY id FOR NO KEY UPDATE;
+  UPDATE machines m SET
+      cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN sign * t.cpus ELSE 0 END,
+      tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE sign * t.tasks END,
+      memory_used_mb = m.memory_used_mb + sign * t.memory_mb
+    FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
+                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
+           WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
+    WHERE m.id = t.machine_id;
+  PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
+    ORDER BY id FOR NO KEY UPDATE;
+  UPDATE licenses l SET in_use = l.in_use + sign * t.copies
+    FROM (SELECT u.license_id, count(*) AS copies FROM new_rows r, unnest(r.license_ids) AS u (license_id)
+           WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
+    WHERE l.id = t.license_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER runs_inserted AFTER INSERT ON runs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_changed();
+CREATE TRIGGER runs_updated AFTER UPDATE ON runs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.runs_changed();
+
+-- Directory -----------------------------------------------------------------------------------------------------------
+
+-- What administrators change is told; counters and heartbeats (the second argument) are not.
+CREATE FUNCTION triggers.directory_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE kind event_kind := TG_ARGV[0]; ignored text[] := string_to_array(TG_ARGV[1], ',');
+BEGIN
+  IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - ignored = to_jsonb(OLD) - ignored THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO events (at, kind, entity_id, site_id)
+    VALUES (clock_timestamp(), kind, NEW.id, CASE kind WHEN 'SITE' THEN NEW.id ELSE (to_jsonb(NEW) ->> 'site_id')::integer END);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at');
+CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');
+CREATE TRIGGER licenses_inserted AFTER INSERT ON licenses FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', '');
+CREATE TRIGGER machines_inserted AFTER INSERT ON machines FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', '');
+-- The counters of these two change with every run: the columns are named so that those updates do not even call the function.
+CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_at ON licenses
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', 'in_use');
+CREATE TRIGGER machines_changed
+  AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, architecture, license_ids, max_tasks, removed_at ON machines
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'heartbeat_at,cpus_used,memory_used_mb,tasks_used');
+
+CREATE FUNCTION triggers.policies_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id) VALUES (NEW.created_at, 'POLICY', NEW.version);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER policies_inserted AFTER INSERT ON policies FOR EACH ROW EXECUTE FUNCTION triggers.policies_inserted();
+
+CREATE FUNCTION triggers.append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER policies_append_only BEFORE UPDATE OR DELETE ON policies FOR EACH STATEMENT EXECUTE FUNCTION triggers.append_only();
+CREATE TRIGGER audits_append_only BEFORE UPDATE ON audits FOR EACH STATEMENT EXECUTE FUNCTION triggers.append_only();
+
+-- Data ----------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION triggers.datasets_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id) SELECT clock_timestamp(), 'DATA', id FROM new_rows ORDER BY id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER datasets_inserted AFTER INSERT ON datasets REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.datasets_inserted();
+
+CREATE FUNCTION triggers.datasets_updated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id)
+    SELECT clock_timestamp(), 'DATA', n.id FROM new_rows n JOIN old_rows o USING (id) WHERE n IS DISTINCT FROM o ORDER BY n.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER datasets_updated AFTER UPDATE ON datasets REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.datasets_updated();
+
+CREATE FUNCTION triggers.dataset_replicas_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id)
+    SELECT clock_timestamp(), 'DATA', dataset_id FROM changed_rows GROUP BY dataset_id ORDER BY dataset_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER dataset_replicas_inserted AFTER INSERT ON dataset_replicas REFERENCING NEW TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.dataset_replicas_changed();
+CREATE TRIGGER dataset_replicas_deleted AFTER DELETE ON dataset_replicas REFERENCING OLD TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.dataset_replicas_changed();
+
+CREATE FUNCTION triggers.links_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id, site_id)
+    SELECT clock_timestamp(), 'DATA', from_site_id, to_site_id FROM changed_rows ORDER BY from_site_id, to_site_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER links_inserted AFTER INSERT ON links REFERENCING NEW TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.links_changed();
+CREATE TRIGGER links_deleted AFTER DELETE ON links REFERENCING OLD TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.links_changed();
+
+-- A measurement that changes nothing is no news.
+CREATE FUNCTION triggers.links_updated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id, site_id)
+    SELECT clock_timestamp(), 'DATA', from_site_id, to_site_id FROM new_rows n JOIN old_rows o USING (from_site_id, to_site_id)
+     WHERE (n.bandwidth_mb_per_s, n.rtt_s, n.loss) IS DISTINCT FROM (o.bandwidth_mb_per_s, o.rtt_s, o.loss)
+     ORDER BY from_site_id, to_site_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER links_updated AFTER UPDATE ON links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.links_updated();
+
+-- What-if -------------------------------------------------------------------------------------------------------------
+
+-- What has ended does not change any more; what people see of it is news.
+CREATE FUNCTION triggers.simulations_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    IF OLD.ended_at IS NOT NULL THEN
+      RAISE EXCEPTION 'an ended simulation may not change' USING ERRCODE = 'check_violation', CONSTRAINT = 'simulations_end_once';
+    END IF;
+    IF NEW.state = OLD.state AND NEW.progress = OLD.progress THEN
+      RETURN NULL;
+    END IF;
+  END IF;
+  INSERT INTO events (at, kind, entity_id, user_id) VALUES (clock_timestamp(), 'SIMULATION', NEW.id, NEW.user_id);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER simulations_changed AFTER INSERT OR UPDATE ON simulations
+  FOR EACH ROW EXECUTE FUNCTION triggers.simulations_changed();

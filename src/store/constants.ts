@@ -1,0 +1,20 @@
+/** What code and database must agree on, written once. A test compares it with the constraints of the migrations. */
+
+/** Held by whoever writes events, from then on until the commit. Any number that nobody else uses. */
+export const EVENT_LOCK = 5_928_041;
+/** Notified with each commit that has written events. */
+export const EVENT_CHANNEL = 'switchyard_events';
+
+/** An operator's boost, either way. */
+export const BOOST_MAX = 1_000;
+/** Inputs of one job. */
+export const INPUTS_MAX = 100;
+
+/** Margins kept: more than any policy's window (core/policy.ts, MAX_WINDOW). */
+export const MARGINS_KEPT = 10_000;
+/** How long arrivals and services are kept (s): the widest window over which a policy may count them. */
+export const TRAFFIC_KEPT_S = 3_600;
+/** Records of run averages kept: applications × users × kinds of resource. All of them are in every mirror. */
+export const AVERAGES_KEPT = 100_000;
+/** Of each link. */
+export const MEASUREMENTS_KEPT = 100;

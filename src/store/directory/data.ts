@@ -1,0 +1,279 @@
+/** Datasets, their replicas, and links. Locks: sites shared, then datasets by id or links by (from, to). */
+import type { Link } from '../../core/model.js';
+import { table } from '../columns.js';
+import { MEASUREMENTS_KEPT } from '../constants.js';
+import { datasetRow, withSites } from '../queries.js';
+import { instant } from '../read-rows.js';
+import type { DatasetRow, LinkRow } from '../rows.js';
+import { type Sql, sql } from '../sql.js';
+import {
+  type Actor,
+  type Change,
+  type Changes,
+  conflict,
+  firstRepeated,
+  inService,
+  Refusal,
+  shareSites,
+  type Transaction,
+  unique,
+} from './changes.js';
+
+/** A file, or files that go together, with copies at sites. */
+export interface NewDataset {
+  name: string;
+  sizeMb: number;
+  siteIds: readonly number[];
+}
+
+/** Datasets in one import at most. */
+export const DATASETS_IMPORTED_MAX = 10_000;
+/** Measurements of a link that make up its values. */
+const MEASUREMENTS_AVERAGED = 5;
+
+export const dataChanges = (change: Changes) => ({
+  createDataset({ name, sizeMb, siteIds }: NewDataset, actor: Actor) {
+    return change(actor, 'createDataset', async (tx, note): Promise<DatasetRow> => {
+      await shareSites(tx, siteIds);
+      const { id } = await unique(`a dataset is called ${name}`, () =>
+        tx.dataset.create({ data: { name, sizeMb }, select: { id: true } }),
+      );
+      await addReplicas(
+        tx,
+        siteIds.map((siteId) => ({ datasetId: id, siteId })),
+      );
+      const after = await datasetOf(tx, id);
+      await note(`dataset_${id}`, null, after);
+      return after;
+    });
+  },
+
+  /** What is absent stays. */
+  updateDataset(id: number, given: Partial<Pick<NewDataset, 'name' | 'sizeMb'>>, actor: Actor) {
+    return change(actor, 'updateDataset', async (tx, note): Promise<DatasetRow> => {
+      const before = await lockDataset(tx, id);
+      const after = datasetRow(
+        await unique(`a dataset is called ${given.name}`, () =>
+          tx.dataset.update({ where: { id }, data: given, ...withSites }),
+        ),
+      );
+      await note(`dataset_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /** Jobs that still name it read nothing from then on. */
+  removeDataset(id: number, now: number, actor: Actor) {
+    return change(actor, 'removeDataset', async (tx, note): Promise<DatasetRow> => {
+      const before = await lockDataset(tx, id);
+      await removeReplicas(tx, id, before.siteIds);
+      const after = datasetRow(
+        await tx.dataset.update({ where: { id }, data: { removedAt: instant(now) }, ...withSites }),
+      );
+      await note(`dataset_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /** Copies appear at sites, and go; adding one that is there, or removing one that is not, changes nothing. */
+  setReplicas(
+    id: number,
+    { add = [], remove = [] }: { add?: readonly number[]; remove?: readonly number[] },
+    actor: Actor,
+  ) {
+    return change(actor, 'setReplicas', async (tx, note): Promise<DatasetRow> => {
+      const both = add.find((siteId) => remove.includes(siteId));
+      if (both !== undefined) throw conflict(`site ${both} is named to be added and to be removed`);
+      await shareSites(tx, add);
+      const before = await lockDataset(tx, id);
+      await removeReplicas(tx, id, remove);
+      await addReplicas(
+        tx,
+        add.map((siteId) => ({ datasetId: id, siteId })),
+      );
+      const after = await datasetOf(tx, id);
+      await note(`dataset_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /**
+   * Creates what is new by its name; what is there gets the size given, and the replicas beside those it has. All or none. Names are
+   * distinct, and there are at most DATASETS_IMPORTED_MAX of them.
+   */
+  importDatasets(datasets: readonly NewDataset[], actor: Actor): Promise<Change<Imported>> {
+    if (datasets.length > DATASETS_IMPORTED_MAX)
+      throw new RangeError(
+        `datasets has ${datasets.length} entries; accepted is up to ${DATASETS_IMPORTED_MAX}`,
+      );
+    return change(actor, 'importDatasets', async (tx, note): Promise<Imported> => {
+      const twice = firstRepeated(datasets.map(({ name }) => name));
+      if (twice !== null) throw conflict(`two of the datasets are called ${twice}`);
+      await shareSites(tx, [...new Set(datasets.flatMap(({ siteIds }) => siteIds))]);
+      const { created, updated, datasetIds } = await upsertDatasets(tx, datasets);
+      const replicas = datasets.flatMap(({ siteIds }, i) =>
+        siteIds.map((siteId) => ({ datasetId: datasetIds[i] as number, siteId })),
+      );
+      await addReplicas(tx, replicas);
+      await note('datasets', null, { created, updated });
+      return { created, updated, datasetIds };
+    });
+  },
+
+  /** What is known of links is replaced. Each at most once. In the order given. */
+  setLinks(links: readonly Link[], now: number, actor: Actor) {
+    return change(actor, 'setLinks', async (tx, note): Promise<LinkRow[]> => {
+      await shareEnds(tx, links);
+      const after = await putLinks(tx, sql`SELECT * FROM ${linkTable(links)}`, { now, source: 'ADMIN' });
+      await note('links', null, links);
+      return after;
+    });
+  },
+
+  /** Its measurements go with it. */
+  removeLink(fromSiteId: number, toSiteId: number, actor: Actor) {
+    return change(actor, 'removeLink', async (tx, note): Promise<LinkRow> => {
+      const ends = { fromSiteId, toSiteId };
+      await tx.linkMeasurement.deleteMany({ where: ends });
+      const [before] = await tx.$queryRaw<LinkRow[]>(
+        sql`DELETE FROM links WHERE from_site_id = ${fromSiteId} AND to_site_id = ${toSiteId} RETURNING ${linkColumns}`,
+      );
+      if (before === undefined)
+        throw new Refusal('NOT_FOUND', `there is no link from site ${fromSiteId} to site ${toSiteId}`);
+      await note(`link_${fromSiteId}_${toSiteId}`, before, null);
+      return before;
+    });
+  },
+
+  /**
+   * An agent has measured links to its site. Each link's values become the mean of its last measurements, whoever set it before.
+   * Each link at most once. In the order given; nothing is written to the audit log.
+   */
+  reportLinks(siteId: number, measurements: readonly Omit<Link, 'toSiteId'>[], now: number) {
+    const links = measurements.map((measurement) => ({ ...measurement, toSiteId: siteId }));
+    return change({ userId: null, requestId: null }, 'reportLinks', async (tx): Promise<LinkRow[]> => {
+      await shareEnds(tx, links);
+      await tx.linkMeasurement.createMany({ data: links.map((link) => ({ ...link, at: instant(now) })) });
+      await boundMeasurements(tx, links);
+      return putLinks(tx, meanOfMeasurements(links), { now, source: 'AGENT' });
+    });
+  },
+});
+
+// Datasets ------------------------------------------------------------------------------------------------------------------
+
+interface Imported {
+  created: number;
+  updated: number;
+  /** Aligned with what was given. */
+  datasetIds: number[];
+}
+
+async function lockDataset(tx: Transaction, id: number): Promise<DatasetRow> {
+  await tx.$queryRaw(sql`SELECT 1 FROM datasets WHERE id = ${id} FOR NO KEY UPDATE`);
+  return datasetRow(inService('dataset', id, await tx.dataset.findUnique({ where: { id }, ...withSites })));
+}
+
+const datasetOf = async (tx: Transaction, id: number): Promise<DatasetRow> =>
+  datasetRow(await tx.dataset.findUniqueOrThrow({ where: { id }, ...withSites }));
+
+/** Those that are there already stay. */
+const addReplicas = (
+  tx: Transaction,
+  replicas: readonly { datasetId: number; siteId: number }[],
+): Promise<unknown> =>
+  tx.$executeRaw(sql`
+INSERT INTO dataset_replicas (dataset_id, site_id)
+  SELECT DISTINCT dataset_id, site_id
+    FROM ${table('t', replicas, { dataset_id: ['integer', ({ datasetId }) => datasetId], site_id: ['integer', ({ siteId }) => siteId] })}
+   ORDER BY 1, 2
+  ON CONFLICT DO NOTHING`);
+
+const removeReplicas = (tx: Transaction, datasetId: number, siteIds: readonly number[]): Promise<unknown> =>
+  tx.datasetReplica.deleteMany({ where: { datasetId, siteId: { in: [...siteIds] } } });
+
+async function upsertDatasets(tx: Transaction, datasets: readonly NewDataset[]): Promise<Imported> {
+  // One import at a time: two that make the same names in another order would wait for each other.
+  await tx.$executeRaw(sql`LOCK TABLE datasets IN SHARE ROW EXCLUSIVE MODE`);
+  const given = table('g', datasets, {
+    name: ['text', ({ name }) => name],
+    size_mb: ['float8', ({ sizeMb }) => sizeMb],
+  });
+  const [answer] = await tx.$queryRaw<[{ v: Imported }]>(sql`
+WITH given AS MATERIALIZED (
+  SELECT * FROM ${given}
+), known AS MATERIALIZED (
+  SELECT d.id, g.size_mb, g.place FROM given g JOIN datasets d ON d.name = g.name AND d.removed_at IS NULL
+   ORDER BY d.id FOR NO KEY UPDATE OF d
+), made AS (
+  INSERT INTO datasets (name, size_mb) SELECT name, size_mb FROM given WHERE place NOT IN (SELECT place FROM known) ORDER BY place
+  RETURNING id, name
+), changed AS (
+  UPDATE datasets d SET size_mb = k.size_mb FROM known k WHERE d.id = k.id AND d.size_mb <> k.size_mb
+)
+SELECT json_build_object('created', (SELECT count(*) FROM made), 'updated', (SELECT count(*) FROM known),
+  'datasetIds', (SELECT coalesce(json_agg(id ORDER BY place), '[]') FROM (
+     SELECT id, place FROM known UNION ALL SELECT made.id, g.place FROM made JOIN given g USING (name)) t)) AS v`);
+  return answer.v;
+}
+
+// Links -----------------------------------------------------------------------------------------------------------------------
+
+/** Each link once, between two sites that are in service and stay it meanwhile. */
+async function shareEnds(tx: Transaction, links: readonly Link[]): Promise<void> {
+  const twice = firstRepeated(links.map(({ fromSiteId, toSiteId }) => `${fromSiteId} to site ${toSiteId}`));
+  if (twice !== null) throw conflict(`the link from site ${twice} is named twice`);
+  const inside = links.find(({ fromSiteId, toSiteId }) => fromSiteId === toSiteId);
+  if (inside !== undefined)
+    throw conflict(`a link leads from one site to another, not within site ${inside.toSiteId}`);
+  await shareSites(tx, [...new Set(links.flatMap(({ fromSiteId, toSiteId }) => [fromSiteId, toSiteId]))]);
+}
+
+const linkTable = (links: readonly Link[]): Sql =>
+  table('g', links, {
+    from_site_id: ['integer', (link) => link.fromSiteId],
+    to_site_id: ['integer', (link) => link.toSiteId],
+    bandwidth_mb_per_s: ['float8', (link) => link.bandwidthMbPerS],
+    rtt_s: ['float8', (link) => link.rttS],
+    loss: ['float8', (link) => link.loss],
+  });
+
+/** A LinkRow. */
+const linkColumns = sql`from_site_id AS "fromSiteId", to_site_id AS "toSiteId", bandwidth_mb_per_s AS "bandwidthMbPerS",
+  rtt_s AS "rttS", loss, extract(epoch FROM measured_at)::float8 AS "measuredAt", source`;
+
+/** `given`: links with their place. Answers them in the order of places. */
+function putLinks(
+  tx: Transaction,
+  given: Sql,
+  { now, source }: { now: number; source: 'ADMIN' | 'AGENT' },
+): Promise<LinkRow[]> {
+  return tx.$queryRaw(sql`
+WITH given AS MATERIALIZED (
+  ${given}
+), put AS (
+  INSERT INTO links (from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, measured_at, source)
+    SELECT from_site_id, to_site_id, bandwidth_mb_per_s, rtt_s, loss, to_timestamp(${now}::float8), ${source}::link_source
+      FROM given ORDER BY 1, 2
+    ON CONFLICT (from_site_id, to_site_id) DO UPDATE SET bandwidth_mb_per_s = excluded.bandwidth_mb_per_s, rtt_s = excluded.rtt_s,
+      loss = excluded.loss, measured_at = excluded.measured_at, source = excluded.source
+  RETURNING *
+)
+SELECT ${linkColumns} FROM (SELECT put.*, given.place FROM put JOIN given USING (from_site_id, to_site_id)) v ORDER BY place`);
+}
+
+/** Each link as the mean of its last measurements. */
+const meanOfMeasurements = (links: readonly Link[]): Sql => sql`
+  SELECT g.from_site_id, g.to_site_id, g.place, avg(m.bandwidth_mb_per_s) AS bandwidth_mb_per_s, avg(m.rtt_s) AS rtt_s, avg(m.loss) AS loss
+    FROM ${linkTable(links)},
+      LATERAL (SELECT * FROM link_measurements m WHERE m.from_site_id = g.from_site_id AND m.to_site_id = g.to_site_id
+                ORDER BY m.id DESC LIMIT ${MEASUREMENTS_AVERAGED}) m
+   GROUP BY 1, 2, 3`;
+
+/** No more measurements than are kept. */
+const boundMeasurements = (tx: Transaction, links: readonly Link[]): Promise<unknown> =>
+  tx.$executeRaw(sql`
+DELETE FROM link_measurements WHERE id IN (
+  SELECT m.id FROM ${linkTable(links)},
+    LATERAL (SELECT id FROM link_measurements m WHERE m.from_site_id = g.from_site_id AND m.to_site_id = g.to_site_id
+              ORDER BY id DESC OFFSET ${MEASUREMENTS_KEPT}) m)`);

@@ -1,0 +1,93 @@
+/** API keys: random, stored as hashes. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Database } from '../pool.js';
+import { instant, plain } from '../read-rows.js';
+import type { ApiKeyRow, UserRole } from '../rows.js';
+import { sql } from '../sql.js';
+import { type Actor, type Changes, found } from './changes.js';
+import { lockSite } from './sites.js';
+import { userOf } from './users.js';
+
+export interface NewApiKey {
+  userId: number;
+  name: string;
+  siteId: number | null;
+  /** Epoch seconds. */
+  expiresAt: number | null;
+}
+
+/** The holder of a good key. */
+export interface KeyHolder {
+  keyId: number;
+  userId: number;
+  role: UserRole;
+  siteId: number | null;
+  expiresAtMs: number | null;
+}
+
+/** Keys begin with it, so that they are recognized in logs and by scanners of secrets. */
+const KEY_PREFIX = 'swy';
+/** A key's last use is noted at most so often. */
+const TOUCH_EVERY_S = 60;
+const withoutHash = { omit: { hash: true } } as const;
+
+export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
+  /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
+  createApiKey({ expiresAt, ...key }: NewApiKey, actor: Actor) {
+    return change(actor, 'createApiKey', async (tx, note): Promise<{ apiKey: ApiKeyRow; secret: string }> => {
+      await userOf(tx, key.userId);
+      if (key.siteId !== null) await lockSite(tx, key.siteId);
+      const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
+      const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
+      const data = {
+        ...key,
+        prefix,
+        hash: hashOf(secret),
+        expiresAt: expiresAt === null ? null : instant(expiresAt),
+      };
+      const apiKey = plain(await tx.apiKey.create({ data, ...withoutHash }));
+      await note(`apikey_${apiKey.id}`, null, apiKey);
+      return { apiKey, secret };
+    });
+  },
+
+  /** Revoking twice leaves the first time. */
+  revokeApiKey(id: number, now: number, actor: Actor) {
+    return change(actor, 'revokeApiKey', async (tx, note): Promise<ApiKeyRow> => {
+      await tx.$queryRaw(sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE`);
+      const before = plain(
+        found('apikey', id, await tx.apiKey.findUnique({ where: { id }, ...withoutHash })),
+      );
+      if (before.revokedAt !== null) return before;
+      const after = plain(
+        await tx.apiKey.update({ where: { id }, data: { revokedAt: instant(now) }, ...withoutHash }),
+      );
+      await note(`apikey_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /** The holder of a key that is good now: known, not revoked, not expired, its user active, its site in service. */
+  async findKey(secret: string, now: number): Promise<KeyHolder | null> {
+    const prefix = secret.split('_', 2).join('_');
+    const key = await prisma.apiKey.findUnique({
+      where: { prefix },
+      include: { user: { select: { role: true, active: true } }, site: { select: { removedAt: true } } },
+    });
+    if (key === null || !sameText(key.hash, hashOf(secret))) return null;
+    const { id: keyId, userId, siteId, expiresAt, revokedAt, lastUsedAt, user, site } = key;
+    if (revokedAt !== null || (expiresAt !== null && expiresAt.getTime() <= now * 1000)) return null;
+    if (!user.active || (site !== null && site.removedAt !== null)) return null;
+    if (lastUsedAt === null || lastUsedAt.getTime() / 1000 < now - TOUCH_EVERY_S) {
+      const data = { lastUsedAt: instant(now) };
+      await prisma.apiKey.update({ where: { id: keyId }, data, select: { id: true } });
+    }
+    return { keyId, userId, role: user.role, siteId, expiresAtMs: expiresAt?.getTime() ?? null };
+  },
+});
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+/** In a time that does not depend on where they differ. */
+const sameText = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

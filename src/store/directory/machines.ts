@@ -1,0 +1,156 @@
+/** Machines and licenses. */
+import { instant, plain } from '../read-rows.js';
+import type { LicenseRow, MachineRow } from '../rows.js';
+import { sql } from '../sql.js';
+import { type Actor, type Changes, conflict, inService, type Transaction, unique } from './changes.js';
+import { lockSite } from './sites.js';
+
+export interface NewMachine {
+  siteId: number;
+  name: string;
+  cpus: number;
+  memoryMb: number;
+  benchmark: number;
+  os: string;
+  architecture: string;
+  licenseIds: number[];
+  /** Null or left out: shared in space. */
+  maxTasks?: number | null;
+}
+
+export interface NewLicense {
+  kind: string;
+  copies: number;
+  /** null: the whole grid's. */
+  siteId: number | null;
+}
+
+export const machineChanges = (change: Changes) => ({
+  /** All or none. New machines are silent until their first heartbeat. In the order given. */
+  registerMachines(machines: readonly NewMachine[], actor: Actor) {
+    return change(actor, 'registerMachines', async (tx, note): Promise<MachineRow[]> => {
+      for (const siteId of [...new Set(machines.map((machine) => machine.siteId))].sort((a, b) => a - b)) {
+        await lockSite(tx, siteId);
+        const there = machines.filter((machine) => machine.siteId === siteId);
+        await checkLicenses(tx, siteId, [...new Set(there.flatMap((machine) => machine.licenseIds))]);
+      }
+      const key = ({ siteId, name }: Pick<NewMachine, 'siteId' | 'name'>) => `${siteId}/${name}`;
+      if (new Set(machines.map(key)).size < machines.length)
+        throw conflict('two of the machines have one name at one site');
+      const made = await unique('a machine of this name is in service at the site', () =>
+        tx.machine.createManyAndReturn({ data: [...machines] }),
+      );
+      const after = made.map(plain).sort((a, b) => a.id - b.id);
+      for (const machine of after) await note(`machine_${machine.id}`, null, machine);
+      const byKey = new Map(after.map((machine) => [key(machine), machine]));
+      return machines.map((machine) => byKey.get(key(machine)) as MachineRow);
+    });
+  },
+
+  /** What is absent stays. Not below what jobs hold now. */
+  updateMachine(
+    id: number,
+    given: Partial<Omit<NewMachine, 'siteId'> & Pick<MachineRow, 'state'>>,
+    actor: Actor,
+  ) {
+    return change(actor, 'updateMachine', async (tx, note): Promise<MachineRow> => {
+      const before = await lockMachine(tx, id);
+      const { name } = before;
+      const { cpus, memoryMb, maxTasks } = { ...before, ...given };
+      if (cpus < before.cpusUsed)
+        throw conflict(`jobs hold ${before.cpusUsed} CPUs of machine ${name}; cpus: ${cpus} is less`);
+      if (memoryMb < before.memoryUsedMb)
+        throw conflict(
+          `jobs hold ${before.memoryUsedMb} MB of machine ${name}; memoryMb: ${memoryMb} is less`,
+        );
+      if ((maxTasks === null) !== (before.maxTasks === null) && isHeld(before))
+        throw conflict(`${heldOf(before)}; maxTasks: how it is shared can change when it is drained`);
+      if (maxTasks !== null && maxTasks < before.tasksUsed)
+        throw conflict(`${before.tasksUsed} tasks are on machine ${name}; maxTasks: ${maxTasks} is less`);
+      if (given.licenseIds) await checkLicenses(tx, before.siteId, given.licenseIds);
+      const after = plain(
+        await unique(`a machine called ${given.name} is in service at the site`, () =>
+          tx.machine.update({ where: { id }, data: given }),
+        ),
+      );
+      await note(`machine_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /** Takes an empty machine out of service. */
+  removeMachine(id: number, now: number, actor: Actor) {
+    return change(actor, 'removeMachine', async (tx, note): Promise<MachineRow> => {
+      const before = await lockMachine(tx, id);
+      if (isHeld(before)) throw conflict(`${heldOf(before)}; drain it first`);
+      const after = plain(await tx.machine.update({ where: { id }, data: { removedAt: instant(now) } }));
+      await note(`machine_${id}`, before, after);
+      return after;
+    });
+  },
+
+  registerLicense(license: NewLicense, actor: Actor) {
+    return change(actor, 'registerLicense', async (tx, note): Promise<LicenseRow> => {
+      if (license.siteId !== null) await lockSite(tx, license.siteId);
+      const after = plain(
+        await unique(`there is a pool of ${license.kind} there already`, () =>
+          tx.license.create({ data: license }),
+        ),
+      );
+      await note(`license_${after.id}`, null, after);
+      return after;
+    });
+  },
+
+  /** Not below what is in use now. */
+  updateLicense(id: number, { copies }: { copies: number }, actor: Actor) {
+    return change(actor, 'updateLicense', async (tx, note): Promise<LicenseRow> => {
+      const before = await lockLicense(tx, id);
+      if (copies < before.inUse)
+        throw conflict(`${before.inUse} copies of ${before.kind} are in use; copies: ${copies} is less`);
+      const after = plain(await tx.license.update({ where: { id }, data: { copies } }));
+      await note(`license_${id}`, before, after);
+      return after;
+    });
+  },
+
+  /** Takes an unused pool out of service; machines that named it no longer do. */
+  removeLicense(id: number, now: number, actor: Actor) {
+    return change(actor, 'removeLicense', async (tx, note): Promise<LicenseRow> => {
+      await tx.$queryRaw(
+        sql`SELECT 1 FROM machines WHERE ${id}::integer = ANY (license_ids) ORDER BY id FOR NO KEY UPDATE`,
+      );
+      const before = await lockLicense(tx, id);
+      if (before.inUse > 0) throw conflict(`${before.inUse} copies of ${before.kind} are in use`);
+      await tx.$executeRaw(
+        sql`UPDATE machines SET license_ids = array_remove(license_ids, ${id}::integer) WHERE ${id}::integer = ANY (license_ids)`,
+      );
+      const after = plain(await tx.license.update({ where: { id }, data: { removedAt: instant(now) } }));
+      await note(`license_${id}`, before, after);
+      return after;
+    });
+  },
+});
+
+const isHeld = ({ cpusUsed, tasksUsed }: MachineRow): boolean => cpusUsed + tasksUsed > 0;
+
+const heldOf = ({ name, maxTasks, cpusUsed, tasksUsed }: MachineRow): string =>
+  `jobs hold ${maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} places`} of machine ${name}`;
+
+async function lockMachine(tx: Transaction, id: number): Promise<MachineRow> {
+  await tx.$queryRaw(sql`SELECT 1 FROM machines WHERE id = ${id} FOR NO KEY UPDATE`);
+  return plain(inService('machine', id, await tx.machine.findUnique({ where: { id } })));
+}
+
+async function lockLicense(tx: Transaction, id: number): Promise<LicenseRow> {
+  await tx.$queryRaw(sql`SELECT 1 FROM licenses WHERE id = ${id} FOR NO KEY UPDATE`);
+  return plain(inService('license', id, await tx.license.findUnique({ where: { id } })));
+}
+
+/** Pools that a machine names must be in service, and the site's or the grid's. */
+async function checkLicenses(tx: Transaction, siteId: number, ids: readonly number[]): Promise<void> {
+  const where = { id: { in: [...ids] }, removedAt: null, OR: [{ siteId }, { siteId: null }] };
+  const good = new Set((await tx.license.findMany({ where, select: { id: true } })).map(({ id }) => id));
+  const bad = ids.find((id) => !good.has(id));
+  if (bad !== undefined) throw conflict(`license ${bad} is not in service at site ${siteId}`);
+}

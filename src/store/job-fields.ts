@@ -1,0 +1,148 @@
+/**
+ * A job, described once: its fields, their types, who writes them, and whether schedulers know them. Inserting, reading, mirroring and the
+ * TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
+ * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
+ */
+import type { JobInput } from '../core/model.js';
+import type { EndCause, JobState } from '../core/states.js';
+
+type FieldType =
+  | 'bigint'
+  | 'integer'
+  | 'float8'
+  | 'boolean'
+  | 'text'
+  | 'text[]'
+  | 'jsonb'
+  | 'timestamptz'
+  | EnumType;
+type EnumType = 'job_state' | 'end_cause';
+
+/** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */
+type Scheduled = 'JOB' | 'DATA' | null;
+
+interface Field<T> {
+  readonly type: FieldType;
+  readonly nullable: boolean;
+  /** Stored as null when empty. */
+  readonly sparse: boolean;
+  readonly scheduled: Scheduled;
+  /** For the type only. */
+  readonly value?: T;
+}
+
+type More = Partial<Pick<Field<unknown>, 'scheduled' | 'sparse'>>;
+const field = (type: FieldType, nullable: boolean, more: More) => ({
+  ...{ type, nullable, sparse: false, scheduled: null },
+  ...more,
+});
+const always = <T>(type: FieldType, more: More = {}): Field<T> => field(type, false, more);
+const maybe = <T>(type: FieldType, more: More = {}): Field<T | null> => field(type, true, more);
+
+const ofJob = { scheduled: 'JOB' } as const;
+const ofData = { scheduled: 'DATA' } as const;
+
+/** What a job says of itself, written by whoever submits it. Times are epoch seconds. */
+export const givenFields = {
+  name: maybe<string>('text'),
+  application: always<string>('text', ofJob),
+  groupName: maybe<string>('text'),
+  arrayIndex: maybe<number>('integer'),
+  command: always<string>('text'),
+  arguments: always<string[]>('text[]'),
+  environment: always<Record<string, string>>('jsonb'),
+  workingDirectory: maybe<string>('text'),
+  tasks: always<number>('integer', ofJob),
+  cpusPerTask: always<number>('integer', ofJob),
+  memoryMbPerTask: always<number>('integer', ofJob),
+  /** Kinds; stored in order. */
+  licenses: always<string[]>('text[]', ofJob),
+  os: maybe<string>('text', ofJob),
+  architecture: maybe<string>('text', ofJob),
+  estimateS: always<number>('float8', ofJob),
+  benchmark: always<number>('float8', ofJob),
+  runTimeLimitS: maybe<number>('float8', ofJob),
+  deadline: maybe<number>('timestamptz', ofJob),
+  /** What travels with the job from the site it is submitted from: its sandbox. */
+  sandboxMb: always<number>('float8', ofData),
+  /** What goes back there. */
+  outputMb: always<number>('float8', ofData),
+  /** At most 100. */
+  inputs: always<readonly JobInput[]>('jsonb', { scheduled: 'DATA', sparse: true }),
+  /** The site it is submitted from; null: nowhere in the grid. */
+  originSiteId: maybe<number>('integer', ofData),
+  /** Declared share of computation in its run time, 0 to 1. */
+  computationShare: maybe<number>('float8', ofData),
+  restartable: always<boolean>('boolean'),
+  /** What a simulated agent takes as the real run time on the reference machine. */
+  simulatedRunS: maybe<number>('float8'),
+  /** How much of it is input and output. */
+  simulatedIoS: maybe<number>('float8'),
+  /** What an operator adds to its priorities. */
+  boost: always<number>('integer', ofJob),
+};
+
+/** What becomes of it: written by the actions of core/states.ts, each by what it sets and clears. */
+const keptFields = {
+  id: always<number>('bigint', ofJob),
+  userId: always<number>('integer', ofJob),
+  /** Of jobs that were submitted together. */
+  groupId: maybe<number>('bigint', ofJob),
+  submittedAt: always<number>('timestamptz', ofJob),
+  state: always<JobState>('job_state'),
+  /** Which site's scheduler holds it, or where it ended; QUEUED with a site: in its meta-queue. */
+  siteId: maybe<number>('integer'),
+  /** Level-1 priority, without the boost. */
+  priority: maybe<number>('integer', ofJob),
+  /** When it last went from one meta-queue to another. */
+  migratedAt: maybe<number>('timestamptz', ofJob),
+  dispatchedAt: maybe<number>('timestamptz'),
+  /** Of its latest run; 0: it had none. */
+  epoch: always<number>('integer'),
+  /** Of its latest run. */
+  startedAt: maybe<number>('timestamptz'),
+  message: maybe<string>('text'),
+  exitCode: maybe<number>('integer'),
+  deadlineMissed: always<boolean>('boolean'),
+  endedAt: maybe<number>('timestamptz'),
+  cause: maybe<EndCause>('end_cause'),
+};
+
+/** What only the store knows. */
+const ownFields = {
+  /** Counts its changes. */
+  seq: always<number>('integer'),
+  /** Why it is, or was, to be stopped: the cause of its end, should it end as CANCELLED. */
+  stopCause: maybe<EndCause>('end_cause'),
+};
+
+/** Of people's readers. */
+export const shownFields = { ...givenFields, ...keptFields };
+export const jobFields = { ...shownFields, ...ownFields };
+
+export type JobField = keyof typeof jobFields;
+type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : never };
+
+/** A job as it is submitted. */
+export type GivenJob = Values<typeof givenFields>;
+/** A job as people read it. */
+export type ShownJob = Values<typeof shownFields>;
+export type StoredJob = Values<typeof jobFields>;
+
+const column = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** The column of each field. */
+export const jobColumn = Object.fromEntries(
+  Object.keys(jobFields).map((field) => [field, column(field)]),
+) as Readonly<Record<JobField, string>>;
+
+/** What SQL reads of a field, of a row `j` unless told otherwise. */
+export function readField(field: JobField, of = 'j.'): string {
+  const { type, sparse } = jobFields[field];
+  const name = `${of}${jobColumn[field]}`;
+  if (type === 'timestamptz') return `extract(epoch FROM ${name})::float8`;
+  return sparse ? `coalesce(${name}, '[]')` : name;
+}
+
+/** What schedulers know of a job, by the object of the core that it is a part of. */
+export const scheduledFields = (part: 'JOB' | 'DATA'): JobField[] =>
+  (Object.keys(jobFields) as JobField[]).filter((field) => jobFields[field].scheduled === part);

@@ -1,0 +1,205 @@
+/** What agents are told, and that they are there. */
+
+import { liveStates } from '../../core/states.js';
+import { list } from '../columns.js';
+import { latestCursor } from '../images.js';
+import { readField } from '../job-fields.js';
+import { type Database, type Transaction, transaction } from '../pool.js';
+import { type Reading, rowsOf } from '../read-rows.js';
+import type { JobRow } from '../rows.js';
+import { labels, raw, sql } from '../sql.js';
+import { type Connection, run, value } from '../statement.js';
+import { type Assignment, type AssignmentBatch, type Cursor, PRESENCE_GAP_S } from '../store.js';
+
+/** Events that one request for assignments looks through. */
+const WINDOW = 10_000;
+
+// Assignments ---------------------------------------------------------------------------------------------------------------
+
+export async function assignments(
+  connection: Connection,
+  siteId: number,
+  after: Cursor | null,
+  limit: number,
+): Promise<AssignmentBatch> {
+  const news = after === null ? null : await newAssignments(connection, siteId, after, limit);
+  if (news !== null) return batch(news, false);
+  return batch(await allAssignments(connection, siteId), true);
+}
+
+/** What is read of a live run's job. */
+const jobFields = [
+  ...(['id', 'epoch', 'state', 'command', 'arguments', 'environment', 'workingDirectory', 'tasks'] as const),
+  ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS'] as const),
+];
+type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
+const jobReading = Object.fromEntries(
+  jobFields.map((field) => [field, readField(field)]),
+) as Reading<ReadJob>;
+
+type LiveRun = [job: unknown[], plannedS: number, machineIds: number[], machineTasks: number[]];
+type ReadMachine = [id: number, name: string, benchmark: number];
+type Live = [Cursor, LiveRun[], ReadMachine[]];
+
+/** A LiveRun; needs runs as r and jobs as j. */
+const liveRun = raw(
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks)`,
+);
+/** From `live`: its runs, and their machines, each once. */
+const runsAndMachines = sql`
+  (SELECT coalesce(json_agg(run ORDER BY place), '[]') FROM live),
+  (SELECT coalesce(json_agg(json_build_array(id, name, benchmark)), '[]') FROM machines
+    WHERE id IN (SELECT unnest(machine_ids) FROM live))`;
+
+function batch([cursor, runs, machines]: Live, complete: boolean): AssignmentBatch {
+  const known = new Map(machines.map((machine) => [machine[0], machine]));
+  const jobs = rowsOf(
+    jobReading,
+    runs.map(([job]) => job),
+  );
+  return { cursor, complete, assignments: runs.map((run, i) => assignment(jobs[i] as ReadJob, run, known)) };
+}
+
+function assignment(
+  { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
+  [, plannedS, machineIds, machineTasks]: LiveRun,
+  known: ReadonlyMap<number, ReadMachine>,
+): Assignment {
+  const machines = machineIds.map((machineId, i) => {
+    const [, name, power] = known.get(machineId) as ReadMachine;
+    return { machineId, name, tasks: machineTasks[i] as number, benchmark: power };
+  });
+  // On the slowest of the run's machines, which all of its tasks wait for.
+  const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+  const here = (seconds: number | null) => (seconds === null ? null : (seconds * benchmark) / slowest);
+  return {
+    ...told,
+    jobId,
+    state: state as Assignment['state'],
+    machines,
+    plannedS,
+    simulatedS: here(simulatedRunS),
+    simulatedIoS: here(simulatedIoS),
+  };
+}
+
+/** All live runs of a site, in the order of jobs. */
+function allAssignments(connection: Connection, siteId: number): Promise<Live> {
+  return value(
+    connection,
+    sql`
+WITH live AS MATERIALIZED (
+  SELECT r.job_id AS place, r.machine_ids, ${liveRun} AS run
+    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} AND r.ended_at IS NULL
+)
+SELECT json_build_array(${raw(latestCursor)}::text, ${runsAndMachines}) AS v`,
+  );
+}
+
+/**
+ * What a site's agent has to know behind a cursor: runs assigned, runs to be stopped; as they are now, and only if they
+ * are still live. The window is bounded twice: by events looked at, and by events of this site. null: retention has passed the cursor.
+ */
+function newAssignments(
+  connection: Connection,
+  siteId: number,
+  after: Cursor,
+  limit: number,
+): Promise<Live | null> {
+  return value(
+    connection,
+    sql`
+WITH recent AS MATERIALIZED (
+  SELECT id, entity_id, to_state, site_id FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
+), news AS MATERIALIZED (
+  SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT ${limit}
+), live AS MATERIALIZED (
+  SELECT n.place, r.machine_ids, ${liveRun} AS run
+    FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n
+    JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
+    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId}
+)
+SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
+  coalesce(CASE WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
+           ${after}::bigint)::text,
+  ${runsAndMachines}) END AS v`,
+  );
+}
+
+// Presence --------------------------------------------------------------------------------------------------------------------
+
+export function heartbeat(
+  database: Pick<Database, 'pool'>,
+  siteId: number,
+  machineIds: readonly number[],
+  now: number,
+): Promise<number[]> {
+  return transaction(database, async (tx) => {
+    await run(
+      tx,
+      sql`UPDATE sites SET agent_seen_at = to_timestamp(${now}::float8) WHERE id = ${siteId} AND removed_at IS NULL`,
+    );
+    if (machineIds.length === 0) return [];
+    const back = await seeMachines(tx, siteId, machineIds, now);
+    if (back.length > 0) await setSilent(tx, back, false);
+    return back;
+  });
+}
+
+/**
+ * Locks the machines in the order of ids (a multi-row UPDATE locks in the order of its plan), and updates their heartbeats: a column
+ * that neither an index nor a trigger watches. Answers those that were silent.
+ */
+function seeMachines(
+  tx: Transaction,
+  siteId: number,
+  machineIds: readonly number[],
+  now: number,
+): Promise<number[]> {
+  return value(
+    tx,
+    sql`
+WITH seen AS MATERIALIZED (
+  SELECT id, silent FROM machines
+   WHERE site_id = ${siteId} AND id = ANY (${list('integer', machineIds)}) AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
+), beaten AS (
+  UPDATE machines m SET heartbeat_at = greatest(m.heartbeat_at, to_timestamp(${now}::float8)) FROM seen WHERE m.id = seen.id
+)
+SELECT coalesce(json_agg(id), '[]') AS v FROM seen WHERE silent`,
+  );
+}
+
+/** Writes an event for each. */
+export const setSilent = (tx: Transaction, machineIds: readonly number[], silent: boolean): Promise<number> =>
+  run(tx, sql`UPDATE machines SET silent = ${silent} WHERE id = ANY (${list('integer', machineIds)})`);
+
+/** After a gap a process counts as new. */
+export async function processSeen(
+  connection: Connection,
+  id: string,
+  kind: 'api' | 'worker',
+  now: number,
+): Promise<void> {
+  const seen = sql`to_timestamp(${now}::float8)`;
+  await run(
+    connection,
+    sql`
+INSERT INTO processes AS p (id, kind, since, seen_at) VALUES (${id}, ${kind}, ${seen}, ${seen})
+  ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, seen_at = excluded.seen_at,
+    since = CASE WHEN p.seen_at < excluded.seen_at - make_interval(secs => ${PRESENCE_GAP_S}::float8) THEN excluded.since ELSE p.since END`,
+  );
+}
+
+/**
+ * Since when there has been an API to talk to: the earliest beginning of an API process that is there now. null: there is none, and
+ * nobody's silence means anything.
+ */
+export function presentSince(connection: Connection, now: number): Promise<number | null> {
+  return value(
+    connection,
+    sql`
+SELECT extract(epoch FROM min(since))::float8 AS v FROM processes
+ WHERE kind = 'api' AND seen_at >= to_timestamp(${now}::float8) - make_interval(secs => ${PRESENCE_GAP_S}::float8)`,
+  );
+}

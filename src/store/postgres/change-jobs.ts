@@ -1,0 +1,44 @@
+/** The one statement that changes jobs: an UPDATE that does what core/states.ts says about an action. */
+import { type JobAction, jobActions, stateAfter } from '../../core/states.js';
+import { type JobField, jobColumn } from '../job-fields.js';
+import { empty, join, labels, raw, type Sql, sql } from '../sql.js';
+import { type Connection, run } from '../statement.js';
+
+/** A value for each field that the action sets, in terms of the job `j` and the item `t`. */
+type Settings<A extends JobAction> = (typeof jobActions)[A] extends {
+  readonly sets: readonly (infer F extends string)[];
+}
+  ? Readonly<Record<F, Sql>>
+  : Readonly<Record<never, Sql>>;
+
+/**
+ * Performs the action on jobs that are locked and in a state in which it is possible; the trigger on jobs checks that, and writes the
+ * events. `items`: a table `t` with the jobs' ids as `id`. `state`: needed where the action can lead to several. Returns how many changed.
+ */
+export function changeJobs<A extends JobAction>(
+  tx: Connection,
+  action: A,
+  items: Sql,
+  settings: Settings<A>,
+  state: Sql = stateFrom(action),
+): Promise<number> {
+  const { clears = [] } = jobActions[action] as { clears?: readonly string[] };
+  const column = (field: string): Sql => raw(jobColumn[field as JobField]);
+  const set = [
+    ...Object.entries<Sql>(settings).map(([field, value]) => sql`, ${column(field)} = ${value}`),
+    ...clears.map((field) => sql`, ${column(field)} = NULL`),
+  ];
+  return run(
+    tx,
+    sql`UPDATE jobs j SET seq = j.seq + 1, state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`,
+  );
+}
+
+/** The state that follows from the list of transitions. */
+function stateFrom(action: JobAction): Sql {
+  const { keeps = [] } = jobActions[action] as { keeps?: readonly string[] };
+  const after = stateAfter(action);
+  if (after === null) return sql`j.state`;
+  if (keeps.length === 0) return sql`${raw(`'${after}'`)}`;
+  return sql`CASE WHEN j.state IN ${labels(keeps)} THEN j.state ELSE ${raw(`'${after}'`)} END`;
+}

@@ -1,0 +1,127 @@
+/** What people do to jobs: cancel, hold, release, boost. */
+import { type JobAction, type JobState, possible } from '../../core/states.js';
+import { table } from '../columns.js';
+import { jobConditions } from '../job-filter.js';
+import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { holderOf } from '../rules.js';
+import { and, type Sql, sql } from '../sql.js';
+import { rows, run } from '../statement.js';
+import type { JobSelection, SelectionOutcome } from '../store.js';
+import { changeJobs } from './change-jobs.js';
+
+type Db = Pick<Database, 'pool'>;
+
+/** A job as an action finds it. */
+export interface FoundJob {
+  id: number;
+  state: JobState;
+  siteId: number | null;
+}
+
+export const cancel = (
+  database: Db,
+  selection: JobSelection,
+  now: number,
+  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
+): Promise<SelectionOutcome> =>
+  act(database, selection, ['cancel', 'stop'], (tx, jobs) => cancelJobs(tx, jobs, cause, now));
+
+/** From a meta-queue it is held as if by the root. */
+export const hold = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
+  act(database, selection, ['hold'], (tx, jobs) =>
+    changeJobs(tx, 'hold', ids(jobs), { siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END` }),
+  );
+
+/** To the queue where it was held, or to the root when its site takes nothing now. */
+export const release = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
+  act(database, selection, ['release'], releaseJobs, shareSites);
+
+export const boost = (database: Db, selection: JobSelection, value: number): Promise<SelectionOutcome> =>
+  act(database, selection, ['boost'], (tx, jobs) =>
+    changeJobs(tx, 'boost', ids(jobs), { boost: sql`${value}::integer` }),
+  );
+
+const ids = (jobs: readonly FoundJob[]): Sql => table('t', jobs, { id: ['bigint', ({ id }) => id] });
+
+/** Locks what is selected and changes those of it in whose state one of the actions is possible. */
+async function act(
+  database: Db,
+  { ids, filter = {}, ownedBy, limit }: JobSelection,
+  actions: readonly JobAction[],
+  change: (tx: Transaction, jobs: readonly FoundJob[]) => Promise<unknown>,
+  before?: (tx: Transaction) => Promise<unknown>,
+): Promise<SelectionOutcome> {
+  const tooMany = { changed: [], unchanged: [], tooMany: true, touched: [] };
+  if (ids !== undefined && ids.length > limit) return tooMany;
+  // Ended jobs are found by their ids only.
+  const which =
+    ids === undefined ? [sql`j.ended_at IS NULL`, ...jobConditions(filter)] : jobConditions({ ids });
+  const own = ownedBy === null ? [] : [sql`j.user_id = ${ownedBy}::integer`];
+  const can = (state: JobState): boolean => actions.some((action) => possible(action, state));
+  return transaction(
+    database,
+    async (tx): Promise<SelectionOutcome> => {
+      await before?.(tx);
+      const found = await lockJobs(tx, [...which, ...own], limit + 1);
+      if (found.length > limit) return tooMany;
+      const changed = found.filter(({ state }) => can(state));
+      if (changed.length > 0) await change(tx, changed);
+      const known = new Map(found.map(({ id, state }) => [id, state]));
+      return {
+        changed: changed.map(({ id }) => id),
+        unchanged: [...new Set(ids ?? known.keys())]
+          .map((jobId) => ({ jobId, state: known.get(jobId) ?? null }))
+          .filter(({ state }) => state === null || !can(state)),
+        tooMany: false,
+        touched: [...new Set(changed.map(({ state, siteId }) => holderOf(state, siteId)))],
+      };
+    },
+    { timeoutMs: LONG_MS },
+  );
+}
+
+/** In the order of ids. */
+const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): Promise<FoundJob[]> =>
+  rows(
+    tx,
+    sql`SELECT id, state, site_id AS "siteId" FROM jobs j WHERE ${and(conditions)} ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
+  );
+
+/** Without a live run it has ended; with one it is asked to stop. */
+export async function cancelJobs(
+  tx: Transaction,
+  jobs: readonly FoundJob[],
+  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED',
+  now: number,
+): Promise<void> {
+  const why = sql`${cause}::end_cause`;
+  const at = sql`to_timestamp(${now}::float8)`;
+  const deadlineMissed = sql`j.deadline_missed OR coalesce(${at} > j.deadline, false)`;
+  const waiting = jobs.filter(({ state }) => possible('cancel', state));
+  const live = jobs.filter(({ state }) => possible('stop', state));
+  if (waiting.length > 0)
+    await changeJobs(tx, 'cancel', ids(waiting), { stopCause: why, cause: why, endedAt: at, deadlineMissed });
+  if (live.length > 0) await changeJobs(tx, 'stop', ids(live), { stopCause: why, deadlineMissed });
+}
+
+/** Locked before the jobs: a release must not put a job in the queue of a site that is being drained. */
+const shareSites = (tx: Transaction): Promise<number> =>
+  run(tx, sql`SELECT id FROM sites WHERE removed_at IS NULL ORDER BY id FOR SHARE`);
+
+function releaseJobs(tx: Transaction, jobs: readonly FoundJob[]): Promise<number> {
+  const held = sql`(
+    SELECT held.id, s.id AS site_id FROM ${ids(jobs)} JOIN jobs held USING (id)
+      LEFT JOIN sites s ON s.id = held.site_id AND s.state = 'UP' AND s.removed_at IS NULL) AS t`;
+  const settings = {
+    siteId: sql`t.site_id`,
+    priority: sql`CASE WHEN t.site_id IS NOT NULL THEN j.priority END`,
+    dispatchedAt: sql`CASE WHEN t.site_id IS NOT NULL THEN j.dispatched_at END`,
+  };
+  return changeJobs(
+    tx,
+    'release',
+    held,
+    settings,
+    sql`CASE WHEN t.site_id IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state`,
+  );
+}

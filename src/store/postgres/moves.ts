@@ -1,0 +1,210 @@
+/** Plans of the root, and what sites give back. */
+import type { Move } from '../../core/model.js';
+import type { JobState } from '../../core/states.js';
+import { list, table } from '../columns.js';
+import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { sql } from '../sql.js';
+import { value } from '../statement.js';
+import type { Applied, PlanContext } from '../store.js';
+import { changeJobs } from './change-jobs.js';
+import { insertDecisions } from './decisions.js';
+
+type Db = Pick<Database, 'pool'>;
+
+// To sites ----------------------------------------------------------------------------------------------------------------
+
+export async function applyMoves(
+  database: Db,
+  moves: readonly Move[],
+  context: PlanContext,
+): Promise<Applied> {
+  if (moves.length === 0) return { accepted: [], refused: [] };
+  return transaction(
+    database,
+    async (tx): Promise<Applied> => {
+      const [up, elsewhere] = await lockMoves(tx, moves);
+      const { accepted, refused } = judged(moves, new Set(up), elsewhere);
+      if (accepted.length > 0) {
+        await insertDecisions(tx, 'DISPATCH', context, accepted.map(decision));
+        const local = accepted.filter((move) => move.queue === 'LOCAL');
+        const meta = accepted.filter((move) => move.queue === 'META');
+        if (local.length > 0) await dispatch(tx, local, context.now);
+        if (meta.length > 0) await moveToMeta(tx, meta, context.now);
+      }
+      return { accepted: accepted.map((move) => move.jobId), refused };
+    },
+    { timeoutMs: LONG_MS },
+  );
+}
+
+type Elsewhere = [move: number, state: JobState | null, siteId: number | null];
+
+/**
+ * Locks the sites (so that none can be drained meanwhile) and the jobs in the order of ids, and answers only what does not
+ * fit: which sites are UP, and which moves are of jobs that are elsewhere. Ten thousand moves that all fit cost one short answer.
+ */
+function lockMoves(tx: Transaction, moves: readonly Move[]): Promise<[up: number[], Elsewhere[]]> {
+  const sites = [...new Set(moves.map((move) => move.to))];
+  const jobs = moves.map((move) => move.jobId);
+  const items = table('m', moves, {
+    id: ['bigint', (move) => move.jobId],
+    from_site: ['integer', (move) => move.from],
+  });
+  return value(
+    tx,
+    sql`
+WITH site AS MATERIALIZED (
+  SELECT id FROM sites WHERE id = ANY (${list('integer', sites)}) AND state = 'UP' AND removed_at IS NULL ORDER BY id FOR SHARE
+), job AS MATERIALIZED (
+  SELECT id, state, site_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) ORDER BY id FOR NO KEY UPDATE
+)
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(id), '[]') FROM site),
+  (SELECT coalesce(json_agg(json_build_array(m.place - 1, job.state, job.site_id)), '[]')
+     FROM ${items} LEFT JOIN job USING (id)
+    WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site)) AS v`,
+  );
+}
+
+function judged(
+  moves: readonly Move[],
+  up: ReadonlySet<number>,
+  elsewhere: readonly Elsewhere[],
+): { accepted: Move[]; refused: Applied['refused'] } {
+  const whyNot = new Map(elsewhere.map(([place, state, site]) => [place, whereabouts(state, site)]));
+  const named = new Set<number>();
+  const accepted: Move[] = [];
+  const refused: Applied['refused'] = [];
+  moves.forEach((move, place) => {
+    const why =
+      whyNot.get(place) ??
+      (up.has(move.to) ? null : `site ${move.to} is not up`) ??
+      (move.queue === 'META' && move.from === move.to ? 'it is in that meta-queue' : null) ??
+      (named.has(move.jobId) ? 'the plan names it twice' : null);
+    if (why !== null) refused.push({ jobId: move.jobId, why });
+    else {
+      accepted.push(move);
+      named.add(move.jobId);
+    }
+  });
+  return { accepted, refused };
+}
+
+function whereabouts(state: JobState | null, siteId: number | null): string {
+  if (state === null) return 'there is no such job';
+  return `the job is ${state}${siteId === null ? '' : ` at site ${siteId}`}`;
+}
+
+const decision = ({ jobId, from, to, reason, explanation }: Move) => {
+  return { jobId, fromSiteId: from, siteId: to, reason, explanation };
+};
+
+function dispatch(tx: Transaction, moves: readonly Move[], now: number): Promise<number> {
+  const items = table('t', moves, {
+    id: ['bigint', (move) => move.jobId],
+    site_id: ['integer', (move) => move.to],
+    priority: ['integer', (move) => move.priority],
+  });
+  return changeJobs(tx, 'dispatch', items, {
+    siteId: sql`t.site_id`,
+    priority: sql`t.priority`,
+    dispatchedAt: sql`to_timestamp(${now}::float8)`,
+  });
+}
+
+function moveToMeta(tx: Transaction, moves: readonly Move[], now: number): Promise<number> {
+  const items = table('t', moves, {
+    id: ['bigint', (move) => move.jobId],
+    site_id: ['integer', (move) => move.to],
+  });
+  return changeJobs(tx, 'moveToMeta', items, {
+    siteId: sql`t.site_id`,
+    migratedAt: sql`CASE WHEN j.site_id IS NULL THEN j.migrated_at ELSE to_timestamp(${now}::float8) END`,
+  });
+}
+
+// Back to the root --------------------------------------------------------------------------------------------------------
+
+export function takeBack(
+  database: Db,
+  siteId: number,
+  context: PlanContext,
+  limit: number,
+): Promise<number[]> {
+  return transaction(database, async (tx) => {
+    const [state, jobIds] = await lockQueues(tx, siteId, limit);
+    const reason = state === 'DRAINING' ? 'SITE_DRAINING' : 'SITE_DOWN';
+    return giveBack(tx, { siteId, jobIds, reason, context });
+  });
+}
+
+export async function returnJobs(
+  database: Db,
+  siteId: number,
+  jobIds: readonly number[],
+  reason: string,
+  context: PlanContext,
+): Promise<number[]> {
+  if (jobIds.length === 0) return [];
+  return transaction(database, async (tx) => {
+    const found = await lockThose(tx, siteId, jobIds);
+    return giveBack(tx, { siteId, jobIds: found, reason, context });
+  });
+}
+
+async function giveBack(
+  tx: Transaction,
+  {
+    siteId,
+    jobIds,
+    reason,
+    context,
+  }: { siteId: number; jobIds: number[]; reason: string; context: PlanContext },
+): Promise<number[]> {
+  if (jobIds.length === 0) return [];
+  const decisions = jobIds.map((jobId) => ({
+    jobId,
+    fromSiteId: siteId,
+    siteId: null,
+    reason,
+    explanation: {},
+  }));
+  await insertDecisions(tx, 'TAKE_BACK', context, decisions);
+  await changeJobs(tx, 'takeBack', table('t', jobIds, { id: ['bigint', (id) => id] }), {});
+  return jobIds;
+}
+
+/** Jobs in the queues of a site that is not UP, in the order of ids, and its state; no state and no jobs when it is. */
+function lockQueues(
+  tx: Transaction,
+  siteId: number,
+  limit: number,
+): Promise<[state: 'DRAINING' | 'DOWN' | null, jobIds: number[]]> {
+  return value(
+    tx,
+    sql`
+WITH site AS MATERIALIZED (
+  SELECT CASE WHEN removed_at IS NULL THEN state ELSE 'DOWN' END AS state FROM sites
+   WHERE id = ${siteId}::integer AND (state <> 'UP' OR removed_at IS NOT NULL) FOR SHARE
+), job AS MATERIALIZED (
+  SELECT id FROM jobs
+   WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND site_id = ${siteId}::integer AND EXISTS (SELECT 1 FROM site)
+   ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE
+)
+SELECT json_build_array((SELECT state FROM site), (SELECT coalesce(json_agg(id ORDER BY id), '[]') FROM job)) AS v`,
+  );
+}
+
+/** Those of the jobs that are in the queues of the site, in the order of ids. */
+function lockThose(tx: Transaction, siteId: number, jobIds: readonly number[]): Promise<number[]> {
+  return value(
+    tx,
+    sql`
+WITH job AS MATERIALIZED (
+  SELECT id FROM jobs
+   WHERE id = ANY (${list('bigint', jobIds)}) AND state IN ('QUEUED', 'DISPATCHED') AND site_id = ${siteId}::integer
+   ORDER BY id FOR NO KEY UPDATE
+)
+SELECT coalesce(json_agg(id ORDER BY id), '[]') AS v FROM job`,
+  );
+}

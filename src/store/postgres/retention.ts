@@ -1,0 +1,77 @@
+/** What is old goes, a bounded number of rows at a time. */
+import { AVERAGES_KEPT, MARGINS_KEPT, TRAFFIC_KEPT_S } from '../constants.js';
+import { raw, type Sql, sql } from '../sql.js';
+import { type Connection, run, value } from '../statement.js';
+import type { Pruned, Retention } from '../store.js';
+
+export async function prune(connection: Connection, retention: Retention): Promise<Pruned> {
+  const { eventsBefore, jobsEndedBefore, processesBefore, limit } = retention;
+  const events = await pruneSeries(connection, 'events', eventsBefore, limit);
+  const points = await pruneSeries(connection, 'job_ratios', jobsEndedBefore, limit);
+  const jobs = await run(connection, oldJobs(jobsEndedBefore, limit));
+  const submissions = await run(connection, oldSubmissions(jobsEndedBefore, limit));
+  const groups = await run(connection, emptyGroups(jobsEndedBefore, limit));
+  await run(connection, sql`DELETE FROM processes WHERE seen_at < to_timestamp(${processesBefore}::float8)`);
+  await run(
+    connection,
+    sql`DELETE FROM margins WHERE id <= (SELECT max(id) FROM margins) - ${MARGINS_KEPT}::bigint`,
+  );
+  await run(connection, oldAverages);
+  await run(
+    connection,
+    sql`DELETE FROM traffic WHERE at <= extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}::integer`,
+  );
+  return { events, jobs, more: Math.max(events, jobs, submissions, points, groups) >= limit };
+}
+
+/**
+ * Deletes the oldest rows of a series that is read by cursor, and moves its horizon in the same statement: who comes with a cursor
+ * below it is told that it is too old. Only a beginning goes, up to the first row that is young: ids are in the order of commits,
+ * while `at` may be slightly out of order. Answers how many.
+ */
+function pruneSeries(
+  connection: Connection,
+  table: 'events' | 'job_ratios',
+  before: number,
+  limit: number,
+): Promise<number> {
+  return value(
+    connection,
+    sql`
+WITH last AS (
+  SELECT max(id) AS id FROM (
+    SELECT id, bool_and(at < to_timestamp(${before}::float8)) OVER (ORDER BY id) AS old
+      FROM (SELECT id, at FROM ${raw(table)} ORDER BY id LIMIT ${limit}) e
+  ) o WHERE old
+), moved AS (
+  UPDATE ${raw(table)}_horizon h SET id = last.id FROM last WHERE last.id > h.id
+), gone AS (
+  DELETE FROM ${raw(table)} WHERE id <= (SELECT id FROM last) RETURNING 1
+)
+SELECT count(*) AS v FROM gone`,
+  );
+}
+
+/** Runs, outputs and decisions go with them, by a trigger. */
+const oldJobs = (before: number, limit: number): Sql => sql`
+DELETE FROM jobs WHERE id = ANY (ARRAY(
+  SELECT id FROM jobs WHERE ended_at < to_timestamp(${before}::float8) ORDER BY ended_at LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+
+/** And with them idempotency keys; those whose quota period is over too. */
+const oldSubmissions = (before: number, limit: number): Sql => sql`
+DELETE FROM submissions WHERE id IN (
+  SELECT s.id FROM submissions s JOIN users u ON u.id = s.user_id
+   WHERE s.at < to_timestamp(${before}::float8) - make_interval(secs => coalesce(u.submission_period_s, 0)) ORDER BY s.id LIMIT ${limit})`;
+
+/** Groups of which no job is left. */
+const emptyGroups = (before: number, limit: number): Sql => sql`
+DELETE FROM job_groups WHERE id IN (
+  SELECT g.id FROM job_groups g
+   WHERE g.created_at < to_timestamp(${before}::float8)
+     AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id)
+   ORDER BY g.id LIMIT ${limit})`;
+
+/** Beyond those that are kept, those first that no run has changed for longest. */
+const oldAverages = sql`
+DELETE FROM run_averages
+ WHERE event_id <= (SELECT event_id FROM run_averages ORDER BY event_id DESC OFFSET ${AVERAGES_KEPT} LIMIT 1)`;

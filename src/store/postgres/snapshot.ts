@@ -1,0 +1,271 @@
+/** What schedulers know: everything at one instant, and what changed since. */
+
+import { INTERVAL_S } from '../../core/dispatch/traffic.js';
+import type { Dataset, Link, Reservation, RunAverages, UserClass } from '../../core/model.js';
+import type { JobState } from '../../core/states.js';
+import { endedStates, liveStates } from '../../core/states.js';
+import { list, table } from '../columns.js';
+import {
+  averagesObject,
+  type DataArray,
+  type DirectoryArray,
+  dataArray,
+  datasetObject,
+  directoryArray,
+  directoryFromArray,
+  type JobArray,
+  jobArray,
+  jobFromArray,
+  latestCursor,
+  linkObject,
+  type PromisesArray,
+  promisesFromArray,
+  type ReservationArray,
+  type RunArray,
+  reservationArray,
+  reservationFromArray,
+  runArray,
+  runFromArray,
+} from '../images.js';
+import { type Database, LONG_MS, transaction } from '../pool.js';
+import { labels, raw, sql } from '../sql.js';
+import { type Connection, row, value } from '../statement.js';
+import type {
+  Cursor,
+  GridChanges,
+  GridImage,
+  JobChange,
+  JobImage,
+  KeptPromises,
+  TrafficCount,
+} from '../store.js';
+
+/** Jobs of a page when the grid is loaded: some 4 MB of JSON. */
+const LOAD_PAGE = 20_000;
+
+// Everything ------------------------------------------------------------------------------------------------------------
+
+/** One snapshot (REPEATABLE READ): the cursor and everything else are of the same instant. */
+export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number): Promise<GridImage> {
+  return transaction(
+    database,
+    async (tx): Promise<GridImage> => {
+      const [cursor, directory, margins, data] = await loadDirectory(tx, marginWindow);
+      const [datasets, links, quotas, averages, traffic] = data;
+      const kept = await reservations(tx);
+      const jobs: JobImage[] = [];
+      for (;;) {
+        const page = await loadJobs(tx, jobs.at(-1)?.job.id ?? 0);
+        for (const [job, state, siteId, run] of page) {
+          const image = jobFromArray(job);
+          jobs.push({ job: image, state, siteId, run: run && runFromArray(image.id, run) });
+        }
+        if (page.length < LOAD_PAGE) break;
+      }
+      const known = { ...directoryFromArray(directory), datasets, links, quotas, averages, traffic };
+      return { cursor, ...known, jobs, margins, reservations: kept };
+    },
+    { isolationLevel: 'RepeatableRead', timeoutMs: LONG_MS },
+  );
+}
+
+function loadDirectory(
+  tx: Connection,
+  marginWindow: number,
+): Promise<[Cursor, DirectoryArray, margins: number[], DataArray]> {
+  return value(
+    tx,
+    sql`
+SELECT json_build_array(${raw(latestCursor)}::text, ${raw(directoryArray())},
+  (SELECT coalesce(json_agg(margin_s ORDER BY id), '[]')
+     FROM (SELECT id, margin_s FROM margins ORDER BY id DESC LIMIT ${marginWindow}) m),
+  ${raw(dataArray)}) AS v`,
+  );
+}
+
+/**
+ * A page of jobs that have not ended, behind a job, by id.
+ *
+ * Which runs are live is asked of the job, not of the run. `r.ended_at IS NULL` would let the planner use the partial index of
+ * live runs, which it believes to be empty until statistics catch up, and scan all of it for each job.
+ */
+function loadJobs(
+  tx: Connection,
+  afterId: number,
+): Promise<[JobArray, JobState, siteId: number | null, RunArray | null][]> {
+  return value(
+    tx,
+    sql`
+SELECT coalesce(json_agg(json_build_array(${raw(jobArray)}, j.state, j.site_id, CASE WHEN r.epoch IS NOT NULL THEN ${raw(runArray)} END)
+         ORDER BY j.id), '[]') AS v
+  FROM (SELECT * FROM jobs WHERE ended_at IS NULL AND id > ${afterId} ORDER BY id LIMIT ${LOAD_PAGE}) j
+  JOIN users u ON u.id = j.user_id
+  LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND j.state IN ${labels(liveStates)}`,
+  );
+}
+
+/** Those whose job still waits where they were made. */
+export async function reservations(connection: Connection): Promise<Reservation[]> {
+  const found = await value<ReservationArray[]>(
+    connection,
+    sql`
+SELECT coalesce(json_agg(${raw(reservationArray)} ORDER BY v.site_id), '[]') AS v
+  FROM reservations v JOIN jobs j ON j.id = v.job_id AND j.state = 'DISPATCHED' AND j.site_id = v.site_id`,
+  );
+  return found.map(reservationFromArray);
+}
+
+export async function promises(connection: Connection, siteId: number): Promise<KeptPromises> {
+  const kept = await row<{ revision: number; body: PromisesArray | null }>(
+    connection,
+    sql`SELECT revision, body FROM promises WHERE site_id = ${siteId}`,
+  );
+  return { revision: kept?.revision ?? 0, promises: kept?.body ? promisesFromArray(kept.body) : null };
+}
+
+// What changed ------------------------------------------------------------------------------------------------------------
+
+type ChangedJob = [
+  id: number,
+  state?: JobState,
+  siteId?: number | null,
+  priority?: number | null,
+  migratedAt?: number | null,
+  run?: RunArray | null,
+  job?: JobArray | null,
+];
+type Changes = [
+  cursor: Cursor,
+  events: number,
+  jobs: ChangedJob[] | null,
+  margins: number[] | null,
+  users: [userId: number, userClass: UserClass, share: number][] | null,
+  directory: DirectoryArray | null,
+  data: ChangedData[] | null,
+  averages: RunAverages[] | null,
+  traffic: TrafficCount[] | null,
+];
+/** A dataset and null, or a link between two sites. */
+type ChangedData = [id: number, toSiteId: number | null];
+
+export async function changesSince(
+  connection: Connection,
+  cursor: Cursor,
+  limit: number,
+): Promise<GridChanges | 'too-old'> {
+  const answer = await readChanges(connection, cursor, limit);
+  if (answer === null) return 'too-old';
+  const [next, events, jobs, margins, users, directory, data, averages, traffic] = answer;
+  return {
+    cursor: next,
+    jobs: (jobs ?? []).map(jobChange),
+    margins: margins ?? [],
+    users: (users ?? []).map(([userId, userClass, share]) => ({ userId, userClass, share })),
+    directory: directory && directoryFromArray(directory),
+    ...(data === null ? { datasets: [], links: [] } : await changedData(connection, data)),
+    averages: averages ?? [],
+    traffic: traffic ?? [],
+    more: events >= limit,
+  };
+}
+
+function jobChange([
+  id,
+  state,
+  siteId = null,
+  priority = null,
+  migratedAt = null,
+  run,
+  job,
+]: ChangedJob): JobChange {
+  if (state === undefined) return { id, position: null, job: null };
+  const position = { state, siteId, priority, migratedAt, run: run ? runFromArray(id, run) : null };
+  return { id, position, job: job ? { ...jobFromArray(job), priority } : null };
+}
+
+/**
+ * What happened behind a cursor, in one statement and so of one instant. null: retention has passed the cursor.
+ *
+ * The events of the window are folded for each job: where it is comes from its last event, so the answer is exact at the
+ * cursor even when the truth is already further. Only what events do not carry is looked up: the description of jobs that
+ * appeared or changed in the window, the priority of dispatched ones, the runs of live ones. A job that appeared and
+ * ended within the window costs no lookup at all. Averages are told as they are now, to everybody who has not read up to the
+ * event at which they were written.
+ */
+function readChanges(connection: Connection, cursor: Cursor, limit: number): Promise<Changes | null> {
+  const live = labels(liveStates);
+  const ended = labels(endedStates);
+  return value(
+    connection,
+    sql`
+WITH news AS MATERIALIZED (
+  SELECT id, at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, epoch
+    FROM events WHERE id > ${cursor}::bigint ORDER BY id LIMIT ${limit}
+), folded AS MATERIALIZED (
+  SELECT DISTINCT ON (entity_id) entity_id, id, to_state, site_id, epoch,
+         bool_or(seq = 1 OR kind = 'JOB_CHANGED') OVER of_job AS told
+    FROM news WHERE seq IS NOT NULL
+  WINDOW of_job AS (PARTITION BY entity_id)
+   ORDER BY entity_id, id DESC
+), directory AS MATERIALIZED (
+  SELECT kind, entity_id, site_id FROM news WHERE seq IS NULL
+), traffic AS MATERIALIZED (
+  -- By instants first, of which each statement has but one.
+  SELECT site_id, at, count(*) FILTER (WHERE to_state IN ('QUEUED', 'DISPATCHED')) AS arrivals,
+         count(*) FILTER (WHERE to_state NOT IN ('QUEUED', 'DISPATCHED')) AS services
+    FROM news
+   WHERE site_id IS NOT NULL
+     AND (to_state IN ('QUEUED', 'DISPATCHED') AND from_site_id IS DISTINCT FROM site_id OR to_state IN ${ended} AND from_state IN ${live})
+   GROUP BY 1, 2
+)
+SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
+  coalesce((SELECT max(id) FROM news), ${cursor}::bigint)::text,
+  (SELECT count(*) FROM news),
+  (SELECT json_agg(CASE WHEN f.to_state IN ${ended} THEN json_build_array(f.entity_id) ELSE (
+      SELECT json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
+          extract(epoch FROM j.migrated_at)::float8,
+          CASE WHEN f.to_state IN ${live} THEN
+            (SELECT ${raw(runArray)} FROM runs r WHERE r.job_id = f.entity_id AND r.epoch = f.epoch) END,
+          CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)
+        FROM jobs j WHERE j.id = f.entity_id) END)
+     FROM (SELECT * FROM folded ORDER BY id) f),
+  (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM j.submitted_at)::float8 ORDER BY w.id)
+     FROM news w JOIN jobs j ON j.id = w.entity_id
+    WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
+  (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share))
+     FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
+  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'POLICY')) THEN ${raw(directoryArray())} END,
+  (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
+  (SELECT json_agg(${raw(averagesObject)}) FROM run_averages v WHERE event_id > ${cursor}::bigint),
+  (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)
+     FROM (SELECT site_id, floor(extract(epoch FROM at) / ${INTERVAL_S}::integer)::bigint * ${INTERVAL_S}::integer AS at,
+                  sum(arrivals) AS arrivals, sum(services) AS services
+             FROM traffic GROUP BY 1, 2) t)
+) END AS v`,
+  );
+}
+
+/** Datasets and links as they are now: seldom any. */
+async function changedData(
+  connection: Connection,
+  changed: readonly ChangedData[],
+): Promise<Pick<GridChanges, 'datasets' | 'links'>> {
+  const links = changed.filter(([, to]) => to !== null);
+  const datasets = changed.filter(([, to]) => to === null).map(([id]) => id);
+  const [someDatasets, someLinks] = await value<
+    [[number, Dataset | null][], [number, number, Link | null][]]
+  >(
+    connection,
+    sql`
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(json_build_array(w.id, CASE WHEN v.id IS NOT NULL THEN ${raw(datasetObject)} END)), '[]')
+     FROM unnest(${list('integer', datasets)}) AS w (id) LEFT JOIN datasets v ON v.id = w.id AND v.removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_array(w.from_id, w.to_id, CASE WHEN v.to_site_id IS NOT NULL THEN ${raw(linkObject)} END)), '[]')
+     FROM ${table('w', links, { from_id: ['integer', ([from]) => from], to_id: ['integer', ([, to]) => to] })}
+     LEFT JOIN links v ON v.from_site_id = w.from_id AND v.to_site_id = w.to_id)) AS v`,
+  );
+  return {
+    datasets: someDatasets.map(([id, dataset]) => ({ id, dataset })),
+    links: someLinks.map(([fromSiteId, toSiteId, link]) => ({ fromSiteId, toSiteId, link })),
+  };
+}

@@ -1,0 +1,269 @@
+/** Plans of a site: starts, the reservation that they respect, and promises. */
+import type { Reservation, Start } from '../../core/model.js';
+import { list, table } from '../columns.js';
+import { promisesToArray, type ReservationArray, reservationArray, reservationFromArray } from '../images.js';
+import { type Database, type Transaction, transaction } from '../pool.js';
+import { admitStart, type FreeResources, type StartedJob } from '../rules.js';
+import { raw, sql } from '../sql.js';
+import { copy, run, value } from '../statement.js';
+import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
+import { changeJobs } from './change-jobs.js';
+import { insertDecisions } from './decisions.js';
+
+export interface SitePlan {
+  siteId: number;
+  starts: readonly Start[];
+  reservation: Reservation | null;
+  promises: KeptPromises | null;
+}
+
+export function applyStarts(
+  database: Pick<Database, 'pool'>,
+  { siteId, starts, reservation, promises }: SitePlan,
+  context: PlanContext,
+): Promise<StartOutcome> {
+  return transaction(database, async (tx): Promise<StartOutcome> => {
+    const { isUp, jobs } = await lockJobs(tx, siteId, starts);
+    const { free, held } = await lockResources(tx, siteId, starts);
+    if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
+      const why = 'the site has promised otherwise meanwhile';
+      const refused = starts.map(({ jobId }) => ({ jobId, why }));
+      return { accepted: [], epochs: [], refused, outdated: true };
+    }
+    const accepted: Admitted[] = [];
+    const refused: Applied['refused'] = [];
+    for (const start of starts) {
+      const job = jobs.get(start.jobId);
+      const why = !isUp
+        ? `site ${siteId} is not up`
+        : start.siteId !== siteId
+          ? `the start is one of site ${start.siteId}`
+          : admitStart(start, job, free);
+      if (why !== null || job === undefined) {
+        refused.push({ jobId: start.jobId, why: why ?? 'there is no such job' });
+        continue;
+      }
+      job.state = 'ASSIGNED';
+      accepted.push({ start, job, epoch: job.epoch + 1 });
+    }
+    if (accepted.length > 0) {
+      await insertDecisions(tx, 'START', context, accepted.map(decision));
+      await insertRuns(tx, siteId, accepted, context);
+    }
+    await keepReservation(tx, siteId, reservation, held.reservation);
+    if (accepted.length > 0) await assignJobs(tx, accepted);
+    return {
+      accepted: accepted.map(({ start }) => start.jobId),
+      epochs: accepted.map(({ epoch }) => epoch),
+      refused,
+      outdated: false,
+    };
+  });
+}
+
+interface Admitted {
+  start: Start;
+  job: LockedJob;
+  epoch: number;
+}
+type LockedJob = StartedJob & { epoch: number };
+
+/**
+ * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids. A site with a limit of running jobs is locked
+ * against other starts too, so that what is counted behind the lock stays true.
+ */
+async function lockJobs(
+  tx: Transaction,
+  siteId: number,
+  starts: readonly Start[],
+): Promise<{ isUp: boolean; jobs: Map<number, LockedJob> }> {
+  const jobIds = starts.map((start) => start.jobId);
+  const [isUp, found] = await value<[boolean, (LockedJob & { id: number })[]]>(
+    tx,
+    sql`
+WITH limited AS MATERIALIZED (
+  SELECT id FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL FOR NO KEY UPDATE
+), site AS MATERIALIZED (
+  SELECT state FROM sites
+   WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
+), job AS MATERIALIZED (
+  SELECT id, state, site_id AS "siteId", epoch, tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", licenses
+    FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
+)
+SELECT json_build_array(
+  coalesce((SELECT state = 'UP' FROM site), false),
+  (SELECT coalesce(json_agg(job), '[]') FROM job)) AS v`,
+  );
+  return { isUp, jobs: new Map(found.map((job) => [job.id, job])) };
+}
+
+interface HeldBySite {
+  reservation: Reservation | null;
+  promised: boolean;
+}
+
+/**
+ * Locks the machines and then the licenses that are named, each in the order of ids, and tells what is free of them; behind the jobs'
+ * locks. What is not usable by the site is not in the answer. And what the site has reserved and promised, read behind them.
+ */
+async function lockResources(
+  tx: Transaction,
+  siteId: number,
+  starts: readonly Start[],
+): Promise<{ free: FreeResources; held: HeldBySite }> {
+  const machineIds = new Set(
+    starts.flatMap((start) => start.allocations.map((allocation) => allocation.machineId)),
+  );
+  const licenseIds = new Set(starts.flatMap((start) => start.licenseIds));
+  type Answer = [
+    machines: [id: number, cpus: number, memoryMb: number, places: number | null][],
+    licenses: [id: number, kind: string, copies: number][],
+    reservation: ReservationArray | null,
+    promised: boolean,
+    runs: number | null,
+  ];
+  const [machines, licenses, reserved, promised, runs] = await value<Answer>(
+    tx,
+    sql`
+WITH machine AS MATERIALIZED (
+  SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used FROM machines
+   WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
+   ORDER BY id FOR NO KEY UPDATE
+), license AS MATERIALIZED (
+  SELECT id, kind, copies, in_use FROM licenses
+   WHERE id = ANY (${list('integer', [...licenseIds])}) AND coalesce(site_id, ${siteId}::integer) = ${siteId}::integer AND removed_at IS NULL
+   ORDER BY id FOR NO KEY UPDATE
+)
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used)), '[]')
+     FROM machine WHERE state = 'UP' AND NOT silent),
+  (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
+  (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
+  EXISTS (SELECT 1 FROM promises WHERE site_id = ${siteId}::integer AND body IS NOT NULL),
+  (SELECT max_running_jobs - (SELECT count(*) FROM runs WHERE site_id = ${siteId}::integer AND ended_at IS NULL)
+     FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL)) AS v`,
+  );
+  return {
+    free: {
+      machines: new Map(machines.map(([id, cpus, memoryMb, places]) => [id, { cpus, memoryMb, places }])),
+      licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
+      runs,
+    },
+    held: { reservation: reserved && reservationFromArray(reserved), promised },
+  };
+}
+
+const decision = ({ start }: Admitted) => {
+  const { jobId, siteId, reason, explanation } = start;
+  return { jobId, fromSiteId: siteId, siteId, reason, explanation };
+};
+
+/** The trigger on runs takes machines and licenses. */
+function insertRuns(
+  tx: Transaction,
+  siteId: number,
+  runs: readonly Admitted[],
+  { now, policyVersion }: PlanContext,
+): Promise<void> {
+  return copy(
+    tx,
+    'runs',
+    {
+      job_id: ['bigint', ({ start }: Admitted) => start.jobId],
+      epoch: ['integer', ({ epoch }) => epoch],
+      site_id: ['integer', () => siteId],
+      machine_ids: ['integer[]', ({ start }) => start.allocations.map(({ machineId }) => machineId)],
+      machine_tasks: ['integer[]', ({ start }) => start.allocations.map(({ tasks }) => tasks)],
+      cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
+      memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
+      license_ids: ['integer[]', ({ start }) => start.licenseIds],
+      policy_version: ['integer', () => policyVersion],
+      assigned_at: ['timestamptz', () => now],
+      planned_s: ['float8', ({ start }) => start.plannedDuration],
+    },
+    runs,
+  );
+}
+
+function assignJobs(tx: Transaction, runs: readonly Admitted[]): Promise<number> {
+  const items = table('t', runs, {
+    id: ['bigint', ({ start }) => start.jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+  });
+  return changeJobs(tx, 'start', items, { epoch: sql`t.epoch` });
+}
+
+// What the site has reserved and promised -----------------------------------------------------------------------------------
+
+/** Writes it only where it changed: most cycles leave it as it was. */
+async function keepReservation(
+  tx: Transaction,
+  siteId: number,
+  reservation: Reservation | null,
+  known: Reservation | null,
+): Promise<void> {
+  if (reservation === null) {
+    if (known !== null) await run(tx, sql`DELETE FROM reservations WHERE site_id = ${siteId}`);
+  } else if (known === null || !sameReservation(reservation, known)) await putReservation(tx, reservation);
+}
+
+/** To the millisecond, which is what is stored. */
+function sameReservation(a: Reservation, b: Reservation): boolean {
+  const key = (r: Reservation) =>
+    JSON.stringify([
+      r.jobId,
+      Math.round(r.at * 1000),
+      Math.round(r.madeAt * 1000),
+      r.allocations,
+      r.licenseIds,
+    ]);
+  return key(a) === key(b);
+}
+
+function putReservation(
+  tx: Transaction,
+  { siteId, jobId, at, allocations, licenseIds, madeAt }: Reservation,
+): Promise<number> {
+  const machines = list(
+    'integer',
+    allocations.map(({ machineId }) => machineId),
+  );
+  const tasks = list(
+    'integer',
+    allocations.map((allocation) => allocation.tasks),
+  );
+  return run(
+    tx,
+    sql`
+INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, license_ids, made_at)
+  VALUES (${siteId}, ${jobId}, to_timestamp(${at}::float8), ${machines}, ${tasks}, ${list('integer', licenseIds)}, to_timestamp(${madeAt}::float8))
+  ON CONFLICT (site_id) DO UPDATE SET job_id = excluded.job_id, at = excluded.at, machine_ids = excluded.machine_ids,
+    machine_tasks = excluded.machine_tasks, license_ids = excluded.license_ids, made_at = excluded.made_at`,
+  );
+}
+
+/** Behind the locks of machines and licenses. False when the plan was not made on what the site has promised by now. */
+async function keepPromises(
+  tx: Transaction,
+  siteId: number,
+  kept: KeptPromises | null,
+  promised: boolean,
+): Promise<boolean> {
+  if (kept === null) {
+    // Of a policy that is in force no more.
+    if (promised)
+      await run(
+        tx,
+        sql`UPDATE promises SET revision = revision + 1, body = NULL WHERE site_id = ${siteId} AND body IS NOT NULL`,
+      );
+    return true;
+  }
+  const body = kept.promises && JSON.stringify(promisesToArray(kept.promises));
+  const written = await run(
+    tx,
+    sql`
+INSERT INTO promises (site_id, revision, body) VALUES (${siteId}, ${kept.revision}::bigint + 1, ${body}::json)
+  ON CONFLICT (site_id) DO UPDATE SET revision = excluded.revision, body = excluded.body WHERE promises.revision = ${kept.revision}::bigint`,
+  );
+  return written > 0;
+}

@@ -1,0 +1,156 @@
+/** What time does when nobody reports it: silent machines, lost runs, exceeded limits, passed deadlines. */
+import type { EndCause } from '../../core/states.js';
+import { possible } from '../../core/states.js';
+import { storable, table } from '../columns.js';
+import { type Database, type Transaction, transaction } from '../pool.js';
+import { holderOf } from '../rules.js';
+import { sql } from '../sql.js';
+import { type Connection, rows } from '../statement.js';
+import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
+import { presentSince, setSilent } from './agents.js';
+import { changeJobs } from './change-jobs.js';
+import { cancelJobs, type FoundJob } from './control.js';
+import { reportRuns } from './reports.js';
+
+type Db = Pick<Database, 'pool'>;
+
+export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutcome> {
+  const touched = new Set<number | null>();
+  /** Runs as the service finds them; those that ended meanwhile by themselves are left alone. */
+  const end = async (reports: readonly RunReport[]): Promise<number> => {
+    const outcome = await reportRuns(database, null, reports, rules.maxAttempts);
+    for (const scheduler of outcome.touched) touched.add(scheduler);
+    return outcome.results.filter((result) => result === 'accepted').length;
+  };
+
+  let silentMachines = 0;
+  let lostRuns = 0;
+  const present = await presentSince(database.pool, rules.now);
+  if (present !== null) {
+    const silent = await silence(database, rules, present);
+    silentMachines = silent.length;
+    for (const { siteId } of silent) touched.add(siteId).add(null);
+    const lost = await findLost(database.pool, rules, present);
+    lostRuns = await end(
+      lost.map(({ jobId, epoch, machine }) =>
+        ended(
+          jobId,
+          epoch,
+          rules.now,
+          'LOST',
+          `machine ${machine} has been silent for ${rules.lostAfterS} s`,
+        ),
+      ),
+    );
+  }
+  const over = await findOverLimit(database.pool, rules);
+  const overLimit = await end(
+    over.map(({ jobId, epoch, limitS }) =>
+      ended(jobId, epoch, rules.now, 'RUN_TIME_LIMIT', `it ran longer than its limit of ${limitS} s`),
+    ),
+  );
+  const deadlinesMissed = await missDeadlines(database, rules, touched);
+  return { silentMachines, lostRuns, deadlinesMissed, overLimit, touched: [...touched] };
+}
+
+const ended = (jobId: number, epoch: number, at: number, cause: EndCause, message: string): RunReport => ({
+  ...{ jobId, epoch, at, cause, phase: 'ENDED', message: storable(message) },
+  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null },
+});
+
+/** Machines that have just become silent, in the order of ids. */
+function silence(
+  database: Db,
+  { now, silentAfterS, limit }: SweepRules,
+  present: number,
+): Promise<{ id: number; siteId: number }[]> {
+  return transaction(database, async (tx) => {
+    const found = await rows<{ id: number; siteId: number }>(
+      tx,
+      sql`
+SELECT id, site_id AS "siteId" FROM machines
+ WHERE removed_at IS NULL AND NOT silent
+   AND greatest(heartbeat_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${silentAfterS}::float8)
+ ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
+    );
+    if (found.length > 0)
+      await setSilent(
+        tx,
+        found.map(({ id }) => id),
+        true,
+      );
+    return found;
+  });
+}
+
+/** Live runs on a machine that has been silent for too long. */
+function findLost(
+  connection: Connection,
+  { now, lostAfterS, limit }: SweepRules,
+  present: number,
+): Promise<{ jobId: number; epoch: number; machine: string }[]> {
+  return rows(
+    connection,
+    sql`
+WITH dead AS MATERIALIZED (
+  SELECT id, site_id, name FROM machines
+   WHERE removed_at IS NULL AND silent
+     AND greatest(heartbeat_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${lostAfterS}::float8)
+)
+SELECT DISTINCT ON (r.job_id) r.job_id AS "jobId", r.epoch, dead.name AS machine
+  FROM runs r, unnest(r.machine_ids) AS u (id) JOIN dead ON dead.id = u.id
+ WHERE r.ended_at IS NULL AND r.site_id = ANY (ARRAY(SELECT site_id FROM dead))
+ ORDER BY r.job_id LIMIT ${limit}`,
+  );
+}
+
+/** Runs that exceed their limit by more than the grace. */
+function findOverLimit(
+  connection: Connection,
+  { now, runTimeGraceS, limit }: SweepRules,
+): Promise<{ jobId: number; epoch: number; limitS: number }[]> {
+  return rows(
+    connection,
+    sql`
+SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
+  FROM runs r JOIN jobs j ON j.id = r.job_id
+ WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
+   AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + ${runTimeGraceS}::float8)
+ ORDER BY r.job_id LIMIT ${limit}`,
+  );
+}
+
+/** Cancels or marks jobs whose deadline has passed; answers how many. */
+function missDeadlines(database: Db, rules: SweepRules, touched: Set<number | null>): Promise<number> {
+  return transaction(database, async (tx) => {
+    const found = await lockDeadlines(tx, rules);
+    const cancelled = (job: FoundJob): boolean =>
+      rules.onDeadlinePassed === 'CANCEL' && (possible('cancel', job.state) || possible('stop', job.state));
+    const ending = found.filter(cancelled);
+    const recorded = found.filter((job) => !cancelled(job));
+    for (const { state, siteId } of ending) touched.add(holderOf(state, siteId));
+    await cancelJobs(tx, ending, 'DEADLINE_PASSED', rules.now);
+    if (recorded.length > 0) {
+      const items = table('t', recorded, { id: ['bigint', ({ id }) => id] });
+      await changeJobs(tx, 'missDeadline', items, { deadlineMissed: sql`true` });
+    }
+    return found.length;
+  });
+}
+
+/**
+ * In the order of ids.
+ *
+ * An array, not a join: right after a large submission the planner still believes that hardly any job is live, and then joined
+ * 5 000 ids with 100 000 jobs pair by pair (44 s).
+ */
+const lockDeadlines = (tx: Transaction, { now, limit }: SweepRules): Promise<FoundJob[]> =>
+  rows(
+    tx,
+    sql`
+SELECT id, state, site_id AS "siteId" FROM jobs
+ WHERE id = ANY (ARRAY(SELECT id FROM jobs WHERE deadline < to_timestamp(${now}::float8) AND ended_at IS NULL AND NOT deadline_missed
+                        ORDER BY deadline LIMIT ${limit}))
+   AND ended_at IS NULL AND NOT deadline_missed
+ ORDER BY id FOR NO KEY UPDATE`,
+  );
