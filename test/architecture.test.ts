@@ -73,7 +73,7 @@ const withoutComments = (code: string): string =>
   code.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
 
 const importsOf = (code: string): string[] =>
-  [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([\w@.][^\s'"]*)['"]/g)].map(
+  [...code.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([\w@.][^\s'"]*)['"]/g)].map(
     (match) => match[1] as string,
   );
 

@@ -47,11 +47,18 @@ export function useData<D, V extends AnyVariables>(
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs, pause, refresh]);
+  // What was shown stays while the service is away: an answer that did not come takes nothing back.
+  const asked = JSON.stringify(variables);
+  const shown = useRef<{ query: unknown; asked: string; data: D } | null>(null);
+  if (result.data && !result.stale) shown.current = { query, asked, data: result.data };
+  const held = shown.current?.query === query && shown.current.asked === asked ? shown.current.data : undefined;
+  const away = result.error?.networkError !== undefined && held !== undefined;
+  // Null where the query as a whole was refused.
+  const data = result.data ?? (away ? held : undefined);
   return {
-    // Null where the query as a whole was refused.
-    data: result.data ?? undefined,
-    error: result.error,
-    loading: !pause && !result.data && result.error === undefined,
+    data,
+    error: away ? undefined : result.error,
+    loading: !pause && !data && result.error === undefined,
     refresh,
   };
 }
