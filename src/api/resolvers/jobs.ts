@@ -13,6 +13,7 @@ import type {
   AllocationResolvers,
   CandidateResolvers,
   DecisionResolvers,
+  JobConnectionResolvers,
   JobResolvers,
   JobsPayloadResolvers,
   OutputResolvers,
@@ -40,6 +41,11 @@ export const Job: JobResolvers = {
   output: (job, { stream, epoch }, { loaders }) =>
     job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
   whyWaiting: (job, _, { services }) => services.explain.whyWaiting(job),
+  expectedStart: (job, _, { services }) => services.explain.expectedStart(job),
+};
+
+export const JobConnection: JobConnectionResolvers = {
+  totalCount: ({ filter }, _, { services, viewer }) => services.jobs.jobCount(viewer, filter),
 };
 
 export const Run: RunResolvers = {

@@ -7,6 +7,7 @@ import type {
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import type { JobGroupUpdateModel } from '../models.js';
 import { jobsPage } from './jobs-page.js';
 
 export const Query: Required<QueryResolvers> = {
@@ -28,6 +29,9 @@ export const Query: Required<QueryResolvers> = {
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
   peers: (_, { first }, { services, viewer }) => services.shares.peers(viewer, first),
   userStandings: (_, { first }, { services, viewer }) => services.shares.userStandings(viewer, first),
+  loadHistory: (_, window, { services, viewer }) => services.history.loadHistory(viewer, window),
+  licenseHistory: (_, window, { services, viewer }) => services.history.licenseHistory(viewer, window),
+  usage: (_, window, { services, viewer }) => services.history.usage(viewer, window),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>
@@ -148,6 +152,11 @@ export const Subscription: Required<SubscriptionResolvers> = {
     subscribe: (_, { simulation, after }, { services, viewer }) =>
       services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
     resolve: answer,
+  },
+  jobGroupUpdated: {
+    subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
+    resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) =>
+      answer(update, _, context).group,
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

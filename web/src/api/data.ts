@@ -51,7 +51,8 @@ export function useData<D, V extends AnyVariables>(
   const asked = JSON.stringify(variables);
   const shown = useRef<{ query: unknown; asked: string; data: D } | null>(null);
   if (result.data && !result.stale) shown.current = { query, asked, data: result.data };
-  const held = shown.current?.query === query && shown.current.asked === asked ? shown.current.data : undefined;
+  const held =
+    shown.current?.query === query && shown.current.asked === asked ? shown.current.data : undefined;
   const away = result.error?.networkError !== undefined && held !== undefined;
   // Null where the query as a whole was refused.
   const data = result.data ?? (away ? held : undefined);
