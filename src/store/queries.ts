@@ -39,8 +39,6 @@ import { and, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor } from './store.js';
 
-export type { JobFilter };
-
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
   order: 'SUBMITTED' | 'ENDED' | 'DEADLINE';

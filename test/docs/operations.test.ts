@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, dispatchPolicySchema, localPolicySchema } from '../../src/core/policy.js';
 import { VARIABLES } from '../../src/platform/config.js';
-import { FIXED_LIMITS, LIMIT_VARIABLES, MAX, shownLimit } from '../../src/platform/limits.js';
+import { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { DATASETS_IMPORTED_MAX } from '../../src/store/directory.js';
-import { SIMULATED_JOBS_MAX } from '../../src/store/simulations.js';
 import { tableUnder } from './markdown.js';
 
 const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -19,10 +17,9 @@ describe('docs/operations.md', () => {
     expect(tableUnder(operations, heading)).toEqual(expected);
   });
 
-  it('has the limits that cannot be set, and the store knows the same', () => {
+  it('has the limits that cannot be set', () => {
     const expected = Object.values(FIXED_LIMITS).map(({ max, meaning }) => [shownLimit(max), meaning]);
     expect(tableUnder(operations, 'Fixed limits')).toEqual(expected);
-    expect([DATASETS_IMPORTED_MAX, SIMULATED_JOBS_MAX]).toEqual([MAX.datasetsImported, MAX.simulatedJobs]);
   });
 
   it('has every field of the default policy, with its value', () => {
