@@ -136,6 +136,7 @@ function pagesOf(ids) {
       },
     },
     licenses: { path: '/licenses' },
+    usage: { path: '/usage' },
     ratios: { path: '/ratios?application=climate' },
     policy: {
       path: '/policy',

@@ -91,6 +91,7 @@ describeWithChromium('every page', (visits: Visits) => {
       data: '/data',
       links: '/data?tab=links',
       licenses: '/licenses',
+      usage: '/usage',
       ratios: '/ratios?application=model',
       policy: '/policy',
       history: '/policy?tab=history',

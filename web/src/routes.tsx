@@ -95,6 +95,11 @@ const routes = [
   }),
   createRoute({
     getParentRoute,
+    path: '/usage',
+    component: lazyRouteComponent(() => import('./pages/usage/usage'), 'UsagePage'),
+  }),
+  createRoute({
+    getParentRoute,
     path: '/ratios',
     component: lazyRouteComponent(() => import('./pages/ratios/ratios'), 'Ratios'),
   }),

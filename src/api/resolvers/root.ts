@@ -155,8 +155,7 @@ export const Subscription: Required<SubscriptionResolvers> = {
   },
   jobGroupUpdated: {
     subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
-    resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) =>
-      answer(update, _, context).group,
+    resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

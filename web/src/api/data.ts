@@ -84,11 +84,7 @@ export function useThrottled(work: () => void, ms: number): () => void {
 }
 
 /** Follows a subscription while the component is there; anew when `variables` change. */
-export function useFollow<
-  F extends string,
-  U extends { cursor: string; resyncRequired: boolean },
-  V extends { after?: string | null },
->(
+export function useFollow<F extends string, U extends object, V extends AnyVariables>(
   document: TypedDocumentNode<Record<F, U>, V>,
   field: F,
   variables: NoInfer<V> | null,

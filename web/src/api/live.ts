@@ -4,7 +4,7 @@
  * per frame, however many came.
  */
 import { type Client, CloseCode, createClient } from 'graphql-ws';
-import type { TypedDocumentNode } from 'urql';
+import type { AnyVariables, TypedDocumentNode } from 'urql';
 import { KEY_REFUSED, session } from './session';
 import { createStore } from './store';
 
@@ -78,9 +78,10 @@ session.subscribe(() => {
   connection.set('idle');
 });
 
+/** Without a cursor: the latest says everything, and is sent anew with each connection. */
 interface Update {
-  cursor: string;
-  resyncRequired: boolean;
+  cursor?: string;
+  resyncRequired?: boolean;
 }
 
 export interface Follower<U> {
@@ -93,7 +94,7 @@ export interface Follower<U> {
 /**
  * Follows the one field of a subscription behind `variables.after`, or from now on. Answers with what ends it.
  */
-export function follow<F extends string, U extends Update, V extends { after?: string | null }>(
+export function follow<F extends string, U extends object, V extends AnyVariables>(
   document: TypedDocumentNode<Record<F, U>, V>,
   field: F,
   variables: NoInfer<V>,
@@ -101,7 +102,10 @@ export function follow<F extends string, U extends Update, V extends { after?: s
 ): () => void {
   if (session.get().key === null) return () => {};
   client ??= connect();
-  const payload = { query: document as unknown as string, variables: { ...variables } };
+  const payload = {
+    query: document as unknown as string,
+    variables: { ...variables } as Record<string, unknown>,
+  };
   let waiting: U[] = [];
   let scheduled: (() => void) | null = null;
   let ended = false;
@@ -127,8 +131,9 @@ export function follow<F extends string, U extends Update, V extends { after?: s
     next({ data }) {
       const update = data?.[field];
       if (!update) return;
-      payload.variables.after = update.cursor;
-      if (update.resyncRequired) {
+      const { cursor, resyncRequired } = update as Update;
+      if (cursor !== undefined) payload.variables.after = cursor;
+      if (resyncRequired) {
         waiting = [];
         follower.onResync();
         return;

@@ -2,6 +2,7 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import {
   Activity,
+  ChartColumn,
   ClipboardList,
   Database,
   FlaskConical,
@@ -66,6 +67,7 @@ export const PLACES: readonly { title: string; places: readonly Place[] }[] = [
       { to: '/tree', label: 'Scheduler tree', icon: <Network {...icon} /> },
       { to: '/data', label: 'Data', icon: <Database {...icon} /> },
       { to: '/licenses', label: 'Licenses', icon: <KeyRound {...icon} /> },
+      { to: '/usage', label: 'Usage', icon: <ChartColumn {...icon} /> },
     ],
   },
   {

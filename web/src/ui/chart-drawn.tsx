@@ -7,8 +7,13 @@ import type { ChartProps } from './chart';
 import { colorChanges, colorOf } from './colors';
 import { figure, moment } from './format';
 
-const clock = (seconds: number): string =>
-  new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+/** The time of day, and at midnight which day begins. */
+function clock(seconds: number): string {
+  const at = new Date(seconds * 1000);
+  return at.getHours() === 0 && at.getMinutes() === 0
+    ? at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+    : at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+}
 
 export default function ChartDrawn({
   label,
@@ -44,7 +49,8 @@ export default function ChartDrawn({
       {
         width: Math.max(node.clientWidth, 50),
         height,
-        padding: [10, 10, 0, 0],
+        // The last mark's text is not cut off.
+        padding: [10, 18, 0, 0],
         cursor: { points: { size: 6 }, drag: { x: false, y: false } },
         legend: {
           live: true,

@@ -32,6 +32,13 @@ export type CancelGroupMutationVariables = Exact<{
 
 export type CancelGroupMutation = { cancelJobGroup: { cancelled: number, jobGroup: { id: string, name: string | null, size: number, state: JobGroupState, counts: unknown, progress: number, submittedAt: string, user: { id: string, name: string } } } };
 
+export type GroupNewsSubscriptionVariables = Exact<{
+  id: string;
+}>;
+
+
+export type GroupNewsSubscription = { jobGroupUpdated: { template: unknown, id: string, name: string | null, size: number, state: JobGroupState, counts: unknown, progress: number, submittedAt: string, user: { id: string, name: string } } };
+
 
 export const JobGroupsDocument =
   "query JobGroups($first: Int!, $after: String) { jobGroups(first: $first, after: $after) { nodes { ...GroupParts } pageInfo { hasNextPage endCursor } } } fragment GroupParts on JobGroup { id name user { id name } size state counts progress submittedAt }" as unknown as TypedDocumentNode<JobGroupsQuery, JobGroupsQueryVariables>;
@@ -41,3 +48,6 @@ export const JobGroupPageDocument =
 
 export const CancelGroupDocument =
   "mutation CancelGroup($id: ID!) { cancelJobGroup(jobGroup: $id) { cancelled jobGroup { ...GroupParts } } } fragment GroupParts on JobGroup { id name user { id name } size state counts progress submittedAt }" as unknown as TypedDocumentNode<CancelGroupMutation, CancelGroupMutationVariables>;
+
+export const GroupNewsDocument =
+  "subscription GroupNews($id: ID!) { jobGroupUpdated(jobGroup: $id) { ...GroupParts template } } fragment GroupParts on JobGroup { id name user { id name } size state counts progress submittedAt }" as unknown as TypedDocumentNode<GroupNewsSubscription, GroupNewsSubscriptionVariables>;

@@ -2,7 +2,7 @@
 import { Link, useParams } from '@tanstack/react-router';
 import { Layers } from 'lucide-react';
 import { useState } from 'react';
-import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { useAction, useData, useFollow } from '../../api/data';
 import { Button, Dialog } from '../../ui/controls';
 import { count, numberOf, percent, plural, words } from '../../ui/format';
 import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
@@ -10,11 +10,12 @@ import { told } from '../../ui/toast';
 import { STATES } from './filters';
 import {
   CancelGroupDocument,
+  GroupNewsDocument,
   type GroupPartsFragment,
   JobGroupPageDocument,
   JobGroupsDocument,
 } from './groups.gql';
-import { JobRowsDocument, type JobState } from './row.gql';
+import type { JobState } from './row.gql';
 
 /** From what has ended to what waits, so that a bar grows from the left. */
 const ORDER: readonly JobState[] = [
@@ -124,12 +125,12 @@ export function Groups() {
 export function GroupPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const group = useData(JobGroupPageDocument, { id });
-  const refresh = useThrottled(group.refresh, 1_000);
+  const [news, setNews] = useState<GroupPartsFragment | null>(null);
   useFollow(
-    JobRowsDocument,
-    'jobUpdated',
-    { filter: { group: id } },
-    { onUpdates: refresh, onResync: refresh },
+    GroupNewsDocument,
+    'jobGroupUpdated',
+    { id },
+    { onUpdates: (updates) => setNews(updates.at(-1) ?? null), onResync: group.refresh },
   );
   const cancel = useAction(CancelGroupDocument);
   const [asking, setAsking] = useState(false);
@@ -142,7 +143,8 @@ export function GroupPage() {
         </Page>
       }
     >
-      {({ jobGroup: shown }) => {
+      {({ jobGroup }) => {
+        const shown = jobGroup && { ...jobGroup, ...(news?.id === id && news) };
         if (!shown)
           return (
             <Page title="No such group">

@@ -48,6 +48,16 @@ export type RemoveLicenseMutationVariables = Exact<{
 
 export type RemoveLicenseMutation = { removeLicense: { id: string } };
 
+export type LicenseHistoryQueryVariables = Exact<{
+  kind: string;
+  from: string;
+  to: string;
+  points: number;
+}>;
+
+
+export type LicenseHistoryQuery = { licenseHistory: Array<{ at: string, inUse: number }> };
+
 
 export const LicensesDocument =
   "query Licenses { licenses(first: 1000) { nodes { ...LicenseParts } } waiting: jobs(filter: {states: [QUEUED, DISPATCHED]}, first: 2000) { nodes { id name application arrayIndex licenses submittedAt user { id name } site { id name } } pageInfo { hasNextPage } } } fragment LicenseParts on License { id kind copies inUse site { id name } }" as unknown as TypedDocumentNode<LicensesQuery, LicensesQueryVariables>;
@@ -63,3 +73,6 @@ export const UpdateLicenseDocument =
 
 export const RemoveLicenseDocument =
   "mutation RemoveLicense($license: ID!) { removeLicense(license: $license) { id } }" as unknown as TypedDocumentNode<RemoveLicenseMutation, RemoveLicenseMutationVariables>;
+
+export const LicenseHistoryDocument =
+  "query LicenseHistory($kind: String!, $from: DateTime!, $to: DateTime!, $points: Int!) { licenseHistory(kind: $kind, from: $from, to: $to, points: $points) { at inUse } }" as unknown as TypedDocumentNode<LicenseHistoryQuery, LicenseHistoryQueryVariables>;

@@ -4,12 +4,15 @@ import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
+import { Chart } from '../../ui/chart';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, numberOf, percent, plural } from '../../ui/format';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import { useSpan } from '../../ui/span';
 import { told } from '../../ui/toast';
 import { titleOf } from '../jobs/columns';
 import {
+  LicenseHistoryDocument,
   type LicensePartsFragment,
   LicenseSitesDocument,
   LicensesDocument,
@@ -91,6 +94,12 @@ export function Licenses() {
                   );
                 })}
               </div>
+              {shown && (
+                <History
+                  kind={shown}
+                  copies={pools.reduce((sum, { kind, copies }) => sum + (kind === shown ? copies : 0), 0)}
+                />
+              )}
               <div className="columns" style={{ '--column': '420px' } as React.CSSProperties}>
                 <Card title={`Pools of ${shown}`} flush>
                   <Table
@@ -196,6 +205,37 @@ export function Licenses() {
         />
       )}
     </Page>
+  );
+}
+
+function History({ kind, copies }: { kind: string; copies: number }) {
+  const [span, choose] = useSpan();
+  const history = useData(LicenseHistoryDocument, { kind, ...span }, { everyMs: 30_000 });
+  return (
+    <Card
+      title={`${kind} in use over time`}
+      about="Means of each interval, beside the copies there are now"
+      actions={choose}
+    >
+      <Loaded from={history} skeleton={<Skeleton height={186} />}>
+        {({ licenseHistory: points }) => (
+          <Chart
+            label={`Copies of ${kind} in use over time`}
+            height={160}
+            x={points.map(({ at }) => Date.parse(at) / 1000)}
+            series={[
+              {
+                label: 'In use',
+                color: '--series-1',
+                kind: 'area',
+                values: points.map(({ inUse }) => inUse),
+              },
+              { label: 'Copies', color: '--text-3', values: points.map(() => copies) },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
   );
 }
 
