@@ -28,6 +28,34 @@ describeWithChromium('the portal', (visits: Visits) => {
       expect(await page.evaluate('sessionStorage.getItem("switchyard.key")')).toBeNull();
     });
 
+    test('begins once by the link that the service prints, and takes its key with it when it ends', async () => {
+      const link = /(http\S+#sign-in=\S+)/.exec(grid.service.process.output.stdout)?.[1] ?? '';
+      const { page } = await visits.visit(link);
+      await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
+      expect(page.url()).toBe(`${grid.origin}/`);
+      await page.reload();
+      await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
+      const keys = async () =>
+        (
+          await grid.ask<{ viewer: { apiKeys: { name: string; revokedAt: string | null }[] } }>(
+            '{ viewer { apiKeys { name revokedAt } } }',
+          )
+        ).viewer.apiKeys
+          .filter(({ name }) => name === 'sign-in link' || name === 'portal')
+          .map(({ name, revokedAt }) => `${name}${revokedAt === null ? '' : ' revoked'}`)
+          .sort();
+      expect(await keys()).toEqual(['portal', 'sign-in link revoked']);
+
+      const other = await visits.visit(link);
+      await other.page.getByText('This link has been used already, or has expired.').waitFor();
+      expect(other.page.url()).toBe(`${grid.origin}/`);
+
+      await page.getByRole('button', { name: /Signed in as admin/ }).click();
+      await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      await page.getByLabel('API key').waitFor();
+      await expect.poll(keys, { timeout: 10_000 }).toEqual(['portal revoked', 'sign-in link revoked']);
+    });
+
     test('that is revoked is told so at once', async () => {
       const { key, keyId } = await grid.user('leaver', 'USER');
       const { page } = await go('/jobs', { key });
@@ -241,6 +269,7 @@ describeWithChromium('the portal', (visits: Visits) => {
     await page.getByLabel('Jobs', { exact: true }).fill('3');
     await page.getByRole('button', { name: 'Submit 3 jobs' }).click();
     await page.getByRole('heading', { name: /100.% have ended/ }).waitFor();
+    await page.getByText('Done', { exact: true }).waitFor();
   });
 
   test('a script fills in the fields, and what it does not understand is said', async () => {
@@ -398,6 +427,49 @@ describeWithChromium('the portal', (visits: Visits) => {
     await page.getByLabel('How many').fill('3');
     await page.getByRole('button', { name: 'Add 3 machines' }).click();
     await page.getByRole('row', { name: /node-3/ }).waitFor();
+  });
+
+  test('what was used is added up by user, site and application, and written to a file', async () => {
+    const [id] = await grid.submit({
+      command: 'used',
+      application: '=used',
+      cpusPerTask: 8,
+      estimateS: 1,
+      ...SIMULATED,
+    });
+    await expect
+      .poll(
+        async () =>
+          (await grid.ask<{ job: { state: string } }>('query ($id: ID!) { job(id: $id) { state } }', { id }))
+            .job.state,
+        { timeout: 20_000 },
+      )
+      .toBe('COMPLETED');
+    const { page } = await go('/usage');
+    await page.getByRole('img', { name: 'CPUs in use over time' }).locator('canvas').waitFor();
+    await page
+      .getByRole('row', { name: /^admin/ })
+      .getByText('CPU h')
+      .waitFor();
+    await page.getByRole('radio', { name: 'Sites' }).click();
+    await page
+      .getByRole('row', { name: /^north/ })
+      .getByText('CPU h')
+      .waitFor();
+    await page.getByRole('radio', { name: 'Applications' }).click();
+    await page
+      .getByRole('row', { name: /^=used/ })
+      .getByText('CPU h')
+      .waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    let text = '';
+    for await (const part of await file.createReadStream()) text += part;
+    expect(text).toMatch(/^Application,CPU hours,Runs,Ended jobs,Failed jobs,Mean wait \(s\)\r\n/);
+    // What a spreadsheet would run is a text.
+    expect(text).toMatch(/^'=used,0\.00\d+,1,1,0,[\d.]+\r$/m);
   });
 
   test('the explorer at the service’s own address runs queries and subscriptions with the key of the session', async () => {

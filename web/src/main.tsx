@@ -7,7 +7,11 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { router } from './routes';
+import { signInByLink } from './shell/sign-in-link';
 import { SignedIn } from './shell/signed-in';
+
+// The link that `npm start` prints: its key leaves the address before anything is shown.
+await signInByLink();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

@@ -43,6 +43,21 @@ export type QuickOpenQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type QuickOpenQuery = { sites: { nodes: Array<{ id: string, name: string }> } };
 
+export type CreateSessionKeyMutationVariables = Exact<{
+  name: string;
+  expiresAt: string;
+}>;
+
+
+export type CreateSessionKeyMutation = { createApiKey: { secret: string, apiKey: { id: string } } };
+
+export type RevokeSessionKeyMutationVariables = Exact<{
+  id: string;
+}>;
+
+
+export type RevokeSessionKeyMutation = { revokeApiKey: { id: string } };
+
 
 export const ViewerDocument =
   "query Viewer { viewer { id name role class } }" as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;
@@ -52,3 +67,9 @@ export const GridNewsDocument =
 
 export const QuickOpenDocument =
   "query QuickOpen { sites(first: 200) { nodes { id name } } }" as unknown as TypedDocumentNode<QuickOpenQuery, QuickOpenQueryVariables>;
+
+export const CreateSessionKeyDocument =
+  "mutation CreateSessionKey($name: String!, $expiresAt: DateTime!) { createApiKey(input: {name: $name, expiresAt: $expiresAt}) { secret apiKey { id } } }" as unknown as TypedDocumentNode<CreateSessionKeyMutation, CreateSessionKeyMutationVariables>;
+
+export const RevokeSessionKeyDocument =
+  "mutation RevokeSessionKey($id: ID!) { revokeApiKey(apiKey: $id) { id } }" as unknown as TypedDocumentNode<RevokeSessionKeyMutation, RevokeSessionKeyMutationVariables>;

@@ -28,7 +28,6 @@ import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { useFollow, useThrottled } from '../api/data';
 import { type Connection, connection } from '../api/live';
-import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { Button, MenuButton } from '../ui/controls';
 import { words } from '../ui/format';
@@ -38,6 +37,7 @@ import { gridChanges } from './feed';
 import { Logo } from './logo';
 import { QuickOpen } from './quick-open';
 import { GridNewsDocument, type UserRole } from './shell.gql';
+import { signOut } from './sign-in-link';
 import { theme } from './theme';
 import { useViewer } from './viewer';
 
@@ -169,7 +169,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
                   </span>
                 ),
                 text: 'Sign out',
-                onAction: () => session.end(),
+                onAction: signOut,
               },
             ]}
           >

@@ -4,6 +4,7 @@ import { Segments } from './controls';
 import { useNow } from './now';
 
 const SPANS = {
+  hour: { label: '1 hour', points: 60, stepS: 60 },
   day: { label: '24 hours', points: 96, stepS: 900 },
   week: { label: '7 days', points: 84, stepS: 7_200 },
   month: { label: '30 days', points: 90, stepS: 28_800 },
