@@ -18,8 +18,8 @@ export interface Span {
   points: number;
 }
 
-/** The span that is chosen, and what chooses it. */
-export function useSpan(): [Span, React.ReactNode] {
+/** The span that is chosen, what chooses it, and how often to ask again: a longer one changes less, and costs the service more. */
+export function useSpan(): { span: Span; chooser: React.ReactNode; everyMs: number } {
   const [name, setName] = useState<SpanName>('day');
   const { points, stepS } = SPANS[name];
   const end = Math.ceil(useNow(60_000) / 1000 / stepS) * stepS;
@@ -31,14 +31,13 @@ export function useSpan(): [Span, React.ReactNode] {
     }),
     [end, points, stepS],
   );
-  return [
-    span,
+  const chooser = (
     <Segments
-      key="span"
       label="Time"
       value={name}
       onChange={setName}
       options={Object.entries(SPANS).map(([value, { label }]) => ({ value: value as SpanName, label }))}
-    />,
-  ];
+    />
+  );
+  return { span, chooser, everyMs: Math.max(10_000, (stepS * 1000) / 15) };
 }

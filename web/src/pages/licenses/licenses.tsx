@@ -209,13 +209,13 @@ export function Licenses() {
 }
 
 function History({ kind, copies }: { kind: string; copies: number }) {
-  const [span, choose] = useSpan();
-  const history = useData(LicenseHistoryDocument, { kind, ...span }, { everyMs: 30_000 });
+  const { span, chooser, everyMs } = useSpan();
+  const history = useData(LicenseHistoryDocument, { kind, ...span }, { everyMs });
   return (
     <Card
       title={`${kind} in use over time`}
       about="Means of each interval, beside the copies there are now"
-      actions={choose}
+      actions={chooser}
     >
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
         {({ licenseHistory: points }) => (

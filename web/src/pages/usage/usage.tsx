@@ -26,28 +26,27 @@ const BY: Record<UsageBy, { label: string; header: string }> = {
   SITE: { label: 'Sites', header: 'Site' },
   APPLICATION: { label: 'Applications', header: 'Application' },
 };
-const REFRESH_MS = 30_000;
 const HOUR_S = 3_600;
 
 export function UsagePage() {
-  const [span, choose] = useSpan();
+  const { span, chooser, everyMs } = useSpan();
   const everything = useViewer().may('OPERATOR');
   return (
     <Page
       title="Usage"
       about={`From the jobs that are kept${everything ? '' : '; the sums are of your own jobs'}.`}
-      actions={choose}
+      actions={chooser}
     >
-      <Load span={span} />
-      <Sums span={span} />
+      <Load span={span} everyMs={everyMs} />
+      <Sums span={span} everyMs={everyMs} />
     </Page>
   );
 }
 
-function Load({ span }: { span: Span }) {
+function Load({ span, everyMs }: { span: Span; everyMs: number }) {
   const [site, setSite] = useState('');
   const sites = useData(UsageSitesDocument, {});
-  const load = useData(LoadHistoryDocument, { ...span, site: site || null }, { everyMs: REFRESH_MS });
+  const load = useData(LoadHistoryDocument, { ...span, site: site || null }, { everyMs });
   return (
     <Card
       title="Load"
@@ -101,9 +100,9 @@ function Load({ span }: { span: Span }) {
   );
 }
 
-function Sums({ span: { from, to } }: { span: Span }) {
+function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
   const [by, setBy] = useState<UsageBy>('USER');
-  const usage = useData(UsageDocument, { by, from, to }, { everyMs: REFRESH_MS });
+  const usage = useData(UsageDocument, { by, from, to }, { everyMs });
   const rows = usage.data?.usage ?? [];
   const total = rows.reduce((sum, { cpuS }) => sum + cpuS, 0);
   const nameOf = (row: Row): string => row.user?.name ?? row.site?.name ?? row.application ?? '';
