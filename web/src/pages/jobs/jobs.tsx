@@ -209,7 +209,7 @@ function Toolbar({
 }) {
   const set = STATE_SETS.find(({ value }) => value === (search.states ?? ''));
   return (
-    <div className="toolbar">
+    <div className="toolbar jobs-toolbar">
       <Segments
         label="States"
         value={set ? set.value : 'other'}
