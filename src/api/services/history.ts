@@ -25,6 +25,15 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       throw badInput('from', from, `up to ${MAX.historyDays} days before \`to\``);
     return { from: start, to: end };
   }
+
+  // A long window reads a large part of its tables: in turns, so that these never take all connections to the database.
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const mine = turn.then(read);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
   const window = ({ from, to, points }: Pick<QueryLoadHistoryArgs, 'from' | 'to' | 'points'>) => ({
     ...span(from, to),
     points: within('points', points, 1, MAX.historyPoints),
@@ -33,20 +42,24 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
   return guarded({
     async loadHistory(_viewer: Viewer, { site, ...given }: QueryLoadHistoryArgs): Promise<LoadRow[]> {
       const siteId = site === null || site === undefined ? null : localId('site', site, 'site');
-      return queries.loadHistory(window(given), siteId);
+      const asked = window(given);
+      return inTurn(() => queries.loadHistory(asked, siteId));
     },
 
     async licenseHistory(
       _viewer: Viewer,
       { kind, ...given }: QueryLicenseHistoryArgs,
     ): Promise<LicenseUseRow[]> {
-      return queries.licenseHistory(window(given), text('kind', kind, MAX.nameChars, 1));
+      const asked = window(given);
+      const name = text('kind', kind, MAX.nameChars, 1);
+      return inTurn(() => queries.licenseHistory(asked, name));
     },
 
     /** Users see their own share only. */
     async usage(viewer: Viewer, { by, from, to, first }: QueryUsageArgs): Promise<UsageRow[]> {
       const limit = pageSize('first', first, limits);
-      return queries.usage(span(from, to), { by, owner: ownerOnly(viewer), now: now(), limit });
+      const asked = span(from, to);
+      return inTurn(() => queries.usage(asked, { by, owner: ownerOnly(viewer), now: now(), limit }));
     },
   });
 }

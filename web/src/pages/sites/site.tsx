@@ -28,6 +28,7 @@ import {
 import { told } from '../../ui/toast';
 import { titleOf } from '../jobs/columns';
 import { PulseDocument } from '../overview/overview.gql';
+import { Priority } from './priority';
 import { Schedule } from './schedule';
 import {
   DrainMachineDocument,
@@ -289,9 +290,13 @@ function DrainDialog({ site, onClose }: { site: SitePartsFragment; onClose(): vo
 
 // --- Queue
 
+/** The API lists jobs by submission: so many are read to find those in front. */
+const QUEUE_READ = 1_000;
+const QUEUE_SHOWN = 200;
+
 function Queue({ site }: { site: SitePartsFragment }) {
   const filter = useMemo(() => ({ site: site.id, states: ['DISPATCHED' as const] }), [site.id]);
-  const queue = useData(SiteQueueDocument, { filter, first: 200 }, { everyMs: 4_000 });
+  const queue = useData(SiteQueueDocument, { filter, first: QUEUE_READ }, { everyMs: 5_000 });
   return (
     <Card
       title="The local queue"
@@ -307,67 +312,75 @@ function Queue({ site }: { site: SitePartsFragment }) {
         }
       >
         {({ jobs }) => {
-          const rows = [...jobs.nodes].sort(
-            (a, b) =>
-              (b.priority ?? 0) + b.boost - ((a.priority ?? 0) + a.boost) ||
-              a.submittedAt.localeCompare(b.submittedAt),
-          );
+          const rows = [...jobs.nodes]
+            .sort(
+              (a, b) =>
+                (b.priority ?? 0) + b.boost - ((a.priority ?? 0) + a.boost) ||
+                a.submittedAt.localeCompare(b.submittedAt),
+            )
+            .slice(0, QUEUE_SHOWN);
           return (
-            <Table
-              label="Queue"
-              rows={rows}
-              id={({ id }) => id}
-              empty={<Empty title="Nobody waits here" />}
-              columns={[
-                {
-                  key: 'job',
-                  header: 'Job',
-                  cell: (job) => (
-                    <Link to="/jobs/$id" params={{ id: job.id }}>
-                      <span className="num strong">{numberOf(job.id)}</span>{' '}
-                      <span className="muted">{titleOf(job)}</span>
-                    </Link>
-                  ),
-                },
-                { key: 'user', header: 'User', cell: ({ user }) => user.name },
-                {
-                  key: 'cpus',
-                  header: 'CPUs',
-                  right: true,
-                  cell: ({ tasks, cpusPerTask }) => count(tasks * cpusPerTask),
-                },
-                {
-                  key: 'licenses',
-                  header: 'Licenses',
-                  minor: true,
-                  cell: ({ licenses }) => licenses.join(', ') || <span className="faint">none</span>,
-                },
-                {
-                  key: 'priority',
-                  header: 'Priority',
-                  right: true,
-                  cell: ({ priority, boost }) => (
-                    <>
-                      {priority ?? '–'}
-                      {boost !== 0 && <span className="faint"> {boost > 0 ? `+${boost}` : boost}</span>}
-                    </>
-                  ),
-                },
-                {
-                  key: 'waits',
-                  header: 'Waits here',
-                  right: true,
-                  cell: ({ dispatchedAt }) => <Lasted from={dispatchedAt} />,
-                },
-                {
-                  key: 'all',
-                  header: 'Waits in all',
-                  right: true,
-                  minor: true,
-                  cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
-                },
-              ]}
-            />
+            <>
+              {jobs.nodes.length > QUEUE_SHOWN && (
+                <p className="card-body muted small">
+                  The first {QUEUE_SHOWN} of{' '}
+                  {jobs.pageInfo.hasNextPage
+                    ? `the ${count(QUEUE_READ)} submitted first`
+                    : count(jobs.nodes.length)}
+                  .
+                </p>
+              )}
+              <Table
+                label="Queue"
+                rows={rows}
+                id={({ id }) => id}
+                empty={<Empty title="Nobody waits here" />}
+                columns={[
+                  {
+                    key: 'job',
+                    header: 'Job',
+                    cell: (job) => (
+                      <Link to="/jobs/$id" params={{ id: job.id }}>
+                        <span className="num strong">{numberOf(job.id)}</span>{' '}
+                        <span className="muted">{titleOf(job)}</span>
+                      </Link>
+                    ),
+                  },
+                  { key: 'user', header: 'User', cell: ({ user }) => user.name },
+                  {
+                    key: 'cpus',
+                    header: 'CPUs',
+                    right: true,
+                    cell: ({ tasks, cpusPerTask }) => count(tasks * cpusPerTask),
+                  },
+                  {
+                    key: 'licenses',
+                    header: 'Licenses',
+                    minor: true,
+                    cell: ({ licenses }) => licenses.join(', ') || <span className="faint">none</span>,
+                  },
+                  {
+                    key: 'priority',
+                    header: 'Priority',
+                    right: true,
+                    cell: (job) => <Priority job={job} />,
+                  },
+                  {
+                    key: 'waits',
+                    header: 'Waits here',
+                    right: true,
+                    cell: ({ dispatchedAt }) => <Lasted from={dispatchedAt} />,
+                  },
+                  {
+                    key: 'all',
+                    header: 'Waits in all',
+                    right: true,
+                    minor: true,
+                    cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
+                  },
+                ]}
+              />
+            </>
           );
         }}
       </Loaded>

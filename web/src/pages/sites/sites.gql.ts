@@ -39,6 +39,11 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS';
 
+export type DecisionKind =
+  | 'DISPATCH'
+  | 'START'
+  | 'TAKE_BACK';
+
 export type JobFilter = {
   ids?: Array<string> | null | undefined;
   states?: Array<JobState> | null | undefined;
@@ -188,6 +193,13 @@ export type RegisterMachinesMutationVariables = Exact<{
 
 export type RegisterMachinesMutation = { registerMachines: Array<{ id: string }> };
 
+export type PriorityTermsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, detail: unknown }> } } | null };
+
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
 
@@ -226,3 +238,6 @@ export const RemoveMachineDocument =
 
 export const RegisterMachinesDocument =
   "mutation RegisterMachines($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }" as unknown as TypedDocumentNode<RegisterMachinesMutation, RegisterMachinesMutationVariables>;
+
+export const PriorityTermsDocument =
+  "query PriorityTerms($id: ID!) { job(id: $id) { id decisions(first: 100) { nodes { id kind detail } } } }" as unknown as TypedDocumentNode<PriorityTermsQuery, PriorityTermsQueryVariables>;
