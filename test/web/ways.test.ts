@@ -316,6 +316,14 @@ describeWithChromium('the portal', (visits: Visits) => {
     const { page } = await go(`/sites/${grid.north}`);
     await title(page, /^north Up$/).waitFor();
     await page.locator('.figure', { hasText: 'Queued' }).getByText('2', { exact: true }).waitFor();
+    // Who is in front, and of which terms the priority is made.
+    await page.getByRole('button', { name: 'Queue', exact: true }).click();
+    await page
+      .getByRole('button', { name: /^Priority \d+ of job \d+: its terms$/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText('User class').waitFor();
+    await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Drain…' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('4 running jobs').waitFor();
