@@ -2,10 +2,13 @@
  * The availability profile with promises in it: what one of its operations costs as promises grow in number. What each is
  * said to cost is in src/core/resources/profile.ts.
  */
-import { Grid, RandomStream } from '../src/core/index.js';
-import { holdingOf, type Opening, Profile } from '../src/core/resources/profile.js';
-import type { Requirement } from '../src/core/resources/requirements.js';
-import type { Able } from '../src/core/resources/site-resources.js';
+
+import type { Requirement } from '../src/core/grid/requirements.js';
+import type { EligibleMachines } from '../src/core/grid/site-resources.js';
+import { DEFAULT_POLICY, Grid, type Policy, RandomStream, siteCycle } from '../src/core/index.js';
+import { earliestStart, SitePass } from '../src/core/local/pass.js';
+import { holdOf } from '../src/core/resources/placement.js';
+import { type Opening, Profile } from '../src/core/resources/profile.js';
 import { addSite, anyJob } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 
@@ -16,7 +19,7 @@ const ROUNDS = 9;
 
 interface Wanted {
   requirement: Requirement;
-  able: Able;
+  eligible: EligibleMachines;
   work: number;
 }
 
@@ -31,8 +34,7 @@ class Promising {
 
   constructor(promises: number) {
     addSite(this.grid, 1, MACHINES, this.random);
-    const { machines } = this.grid.siteEntry(1).resources;
-    this.profile = new Profile(machines, [], [], 0);
+    this.profile = new Profile(this.grid.siteEntry(1).resources, [], 0);
     for (let i = 0; i < promises; i++) {
       const wanted = this.next();
       this.take(wanted, this.earliest(wanted));
@@ -49,7 +51,7 @@ class Promising {
     this.each((wanted, i) => {
       const opening = this.found[i] as Opening;
       this.take(wanted, opening);
-      this.profile.give(holding(wanted, opening), opening.at, opening.end);
+      this.profile.give(hold(wanted, opening), opening.at, opening.end);
     });
 
   private async each(operation: (wanted: Wanted, i: number) => void): Promise<number> {
@@ -59,23 +61,23 @@ class Promising {
   private next(): Wanted {
     const job = { ...anyJob(++this.jobs, this.random), licenses: [] };
     const requirement = this.grid.requirementOf(job);
-    const able = this.grid.siteEntry(1).resources.able(requirement.signature);
-    return { requirement, able, work: job.estimateS * job.benchmark };
+    const eligible = this.grid.siteEntry(1).resources.eligible(requirement.signature);
+    return { requirement, eligible, work: job.estimateS * job.benchmark };
   }
 
-  private earliest({ requirement, able, work }: Wanted): Opening {
-    const found = this.profile.earliest(requirement, able, work);
+  private earliest({ requirement, eligible, work }: Wanted): Opening {
+    const found = this.profile.earliest(requirement, eligible, work);
     if (found === null) throw new Error('the largest machine has room for every job, some time');
     return found;
   }
 
   private take(wanted: Wanted, opening: Opening): void {
-    this.profile.take(holding(wanted, opening), opening.at, opening.end);
+    this.profile.take(hold(wanted, opening), opening.at, opening.end);
   }
 }
 
-const holding = ({ requirement }: Wanted, { placement, pools }: Opening) =>
-  holdingOf(requirement, placement, pools);
+const hold = ({ requirement }: Wanted, { placement, pools }: Opening) =>
+  holdOf(requirement, placement, pools);
 
 const OPERATIONS = {
   earliest: 'find the earliest opening of one more job',
@@ -85,8 +87,48 @@ type Operation = keyof typeof OPERATIONS;
 const nameOf = (operation: Operation, size: number): string => `profile-${operation}-${size}`;
 const operations = Object.keys(OPERATIONS) as Operation[];
 
+const WALK = 'profile-walk';
+
+/** A site that is full, and a job that waits: when does it start? Answered so many times in two ways. */
+async function walkAgainstProfile(): Promise<Measured> {
+  const grid = new Grid();
+  const random = new RandomStream(5, 'walk');
+  addSite(grid, 1, MACHINES, random);
+  for (let id = 1; id <= JOBS; id++)
+    grid.placeAtSite({ ...anyJob(id, random), licenses: [], priority: 0 }, 1);
+  const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'first-fit', ageBoundS: null } };
+  for (const start of siteCycle(grid, 1, { now: 0, policy, policyVersion: 1, maxStarts: JOBS }).starts)
+    grid.startRun({ ...start, epoch: 1, start: 0, plannedEnd: start.plannedDuration });
+  const entry = grid.siteEntry(1);
+  const { resources } = entry;
+  const pass = new SitePass(grid, entry).begin(0, 1, false);
+  const asking = [...entry.queue.slots()].map((slot): Wanted => {
+    const requirement = pass.requirement(slot);
+    return { requirement, eligible: pass.eligible(requirement), work: pass.work(slot) };
+  });
+  const walk = () => {
+    for (const { requirement, eligible, work } of asking)
+      earliestStart(pass, requirement, eligible, work, null);
+  };
+  const profile = () => {
+    for (const { requirement, eligible, work } of asking)
+      Profile.of(resources, [], [], 0).earliest(requirement, eligible, work);
+  };
+  return sideBySide(
+    {
+      name: WALK,
+      unit: 's',
+      aim: null,
+      what: `the first start of one job at a site with ${resources.runs.length} runs, ${asking.length} times, by walking over their planned ends as EASY does; against a profile made of them`,
+    },
+    ROUNDS,
+    () => seconds(walk),
+    () => seconds(profile),
+  );
+}
+
 export const profileBench: Bench = {
-  names: SIZES.flatMap((size) => operations.map((operation) => nameOf(operation, size))),
+  names: [...SIZES.flatMap((size) => operations.map((operation) => nameOf(operation, size))), WALK],
   async run(only) {
     const results: Measured[] = [];
     for (const size of SIZES) {
@@ -111,6 +153,7 @@ export const profileBench: Bench = {
         );
       }
     }
+    if (only(WALK)) results.push(await walkAgainstProfile());
     return results;
   },
 };

@@ -1,5 +1,6 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { JobHistory } from '../../src/core/data/history.js';
 import { MEASUREMENTS_KEPT } from '../../src/store/constants.js';
 import { type Actor, type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -400,7 +401,7 @@ describe('what runs have shown', () => {
     for (const application of ['c', 'd', 'c', 'e']) {
       await runs(application, [1]);
       await mirror.sync();
-      sizes.push(mirror.grid.history.size);
+      sizes.push(mirror.grid.index(JobHistory).size);
     }
     expect(sizes).toEqual([100_003, 100_004, 100_002, 100_003]);
   });
