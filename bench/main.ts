@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
+import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
@@ -21,7 +22,7 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench];
+const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench, portalBench];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {

@@ -26,6 +26,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
+/** `switchyard serve` on a PostgreSQL of its own, and agents. */
 export class Service {
   private readonly children: ChildProcess[] = [];
   private constructor(

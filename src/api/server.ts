@@ -23,6 +23,7 @@ import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createOidc, type Identity, isToken } from './oidc.js';
 import { createPrepare } from './operations.js';
+import { mountPortal } from './portal.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
@@ -252,6 +253,7 @@ export function createApi(parts: ApiParts): Api {
         createContext,
         toClient,
       };
+      if (config.portal) mountPortal(app, GRAPHQL_PATH);
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,

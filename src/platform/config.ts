@@ -153,7 +153,7 @@ export const VARIABLES = {
     'By how much the clocks of issuer and service may differ, seconds.',
   ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may query the GraphQL schema (introspection).'),
-  landingPage: flag('LANDING_PAGE', true, 'Whether the endpoint shows browsers a page to try queries.'),
+  portal: flag('PORTAL', true, 'Whether browsers get the portal at /, and the explorer at /graphql.'),
 
   poolSize: whole(
     'DATABASE_POOL_SIZE',

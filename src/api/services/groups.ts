@@ -1,6 +1,6 @@
 /** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { GroupRow } from '../../store/rows.js';
@@ -18,7 +18,13 @@ import {
 import { ApiError, badInput, notAccepted, notFound } from '../errors.js';
 import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
-import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../models.js';
+import { createLoaders } from '../loaders.js';
+import type {
+  CancelJobGroupPayloadModel,
+  JobGroupUpdateModel,
+  SubmitJobGroupPayloadModel,
+} from '../models.js';
+import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import { actor, type ServiceParts } from './parts.js';
@@ -29,6 +35,8 @@ import { filled, filledChars, type Template, templateOf } from './template.js';
 const INDEX = 'index';
 /** Jobs that are made before others get their turn. */
 const JOBS_OF_A_TURN = 5_000;
+/** Shortest time between two updates about a group. */
+const GROUP_UPDATE_MS = 1_000;
 
 export function createGroupsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
@@ -142,6 +150,27 @@ export function createGroupsService(parts: ServiceParts) {
     },
 
     jobGroup: (viewer: Viewer, id: string) => visibleGroup(viewer, id, 'id'),
+
+    /** The group as it is, whenever it is another: a count of all its jobs is too dear for each event. */
+    async jobGroupUpdated(viewer: Viewer, id: string) {
+      const group = await visibleGroup(viewer, id, 'jobGroup');
+      if (group === null) throw notFound('jobGroup', id);
+      let toldAt = Number.NEGATIVE_INFINITY;
+      let told = '';
+      return subscription<JobGroupUpdateModel>(parts.feed, limits.subscriberBuffer, {
+        async read() {
+          const early = toldAt + GROUP_UPDATE_MS - performance.now();
+          if (early > 0) await delay(early);
+          toldAt = performance.now();
+          const loaders = createLoaders(queries, now);
+          const counts = JSON.stringify(await loaders.groupCounts(group.id));
+          if (counts === told) return { updates: [], more: false };
+          told = counts;
+          return { updates: [{ group, loaders }], more: false };
+        },
+        concerns: ({ events }) => events.some((event) => event.seq !== null && event.userId === group.userId),
+      });
+    },
 
     async jobGroups(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<GroupRow>> {
       const size = pageSize('first', first, limits);
