@@ -21,6 +21,7 @@ import {
   withBackend,
 } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import { limitsOfConnection } from '../store/pool.js';
 import type { Scheduler } from './ports.js';
 
 /** Where the queue lives. */
@@ -45,6 +46,7 @@ const PREFIX = 'switchyard';
 /** BullMQ's tables, which it makes itself, under an advisory lock. */
 const SCHEMA = 'bullmq';
 const CONNECT_TIMEOUT_MS = 3_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
 /**
  * How long a cycle remains a dead worker's: until then nobody else runs its scheduler. It is renewed every half of it, so
  * only a thread that stands still for longer loses it; cycle.ts says why none does.
@@ -253,5 +255,6 @@ function postgres(url: string, max: number) {
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'switchyard-queue',
+    ...limitsOfConnection({ statementTimeoutMs: STATEMENT_TIMEOUT_MS }),
   };
 }

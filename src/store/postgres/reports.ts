@@ -1,9 +1,9 @@
 /** What agents, and the service in their place, report of runs. */
 import { isLive } from '../../core/states.js';
 import { list, table } from '../columns.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { type JobEnd, judgeReport, type ReportedJob } from '../rules.js';
-import { sql } from '../sql.js';
+import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -63,9 +63,12 @@ export async function reportRuns(
 
     if (runs.size > 0) await updateRuns(tx, [...runs]);
     if (outputs.length > 0) await upsertOutputs(tx, outputs);
-    if (started.length > 0) await startJobs(tx, started);
-    if (ended.length > 0) await endJobs(tx, ended);
-    if (requeued.length > 0) await requeueJobs(tx, requeued);
+    const changes = [
+      ...(started.length > 0 ? [startJobs(started)] : []),
+      ...(ended.length > 0 ? [endJobs(ended)] : []),
+      ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
+    ];
+    if (changes.length > 0) await commitWith(tx, changes);
     return { results, touched: [...touched] };
   });
 }
@@ -178,12 +181,12 @@ INSERT INTO outputs (job_id, epoch, stream, body, bytes, truncated)
 }
 
 /** A job that is to be stopped stays CANCELLING. */
-function startJobs(tx: Transaction, started: readonly RunReport[]): Promise<number> {
+function startJobs(started: readonly RunReport[]): Sql {
   const items = table('t', started, { id: ['bigint', ({ jobId }) => jobId], at: ['float8', ({ at }) => at] });
-  return changeJobs(tx, 'reportStart', items, { startedAt: sql`to_timestamp(t.at)` });
+  return changeJobs('reportStart', items, { startedAt: sql`to_timestamp(t.at)` });
 }
 
-function endJobs(tx: Transaction, ended: readonly EndedJob[]): Promise<number> {
+function endJobs(ended: readonly EndedJob[]): Sql {
   const items = table('t', ended, {
     id: ['bigint', ({ report }) => report.jobId],
     state: ['job_state', ({ end }) => end.state],
@@ -199,14 +202,14 @@ function endJobs(tx: Transaction, ended: readonly EndedJob[]): Promise<number> {
     message: sql`t.message`,
     deadlineMissed: sql`j.deadline_missed OR coalesce(to_timestamp(t.at) > j.deadline, false)`,
   };
-  return changeJobs(tx, 'reportEnd', items, settings, sql`t.state`);
+  return changeJobs('reportEnd', items, settings, sql`t.state`);
 }
 
 /** Back to the root, to be started again. */
-function requeueJobs(tx: Transaction, reports: readonly RunReport[]): Promise<number> {
+function requeueJobs(reports: readonly RunReport[]): Sql {
   const items = table('t', reports, {
     id: ['bigint', ({ jobId }) => jobId],
     message: ['text', ({ message }) => message],
   });
-  return changeJobs(tx, 'requeue', items, { message: sql`t.message` });
+  return changeJobs('requeue', items, { message: sql`t.message` });
 }
