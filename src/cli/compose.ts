@@ -14,6 +14,7 @@ import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
+import { Watchdog } from '../store/watchdog.js';
 import { healthPart } from './health.js';
 
 /** What every process has. */
@@ -102,8 +103,15 @@ export function serviceParts(
     : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
 
+  const watchdog = new Watchdog({
+    url,
+    onEnded: (session) => log.error(session, 'a session that kept others waiting was ended'),
+    onError: (error) => log.debug({ err: error }, 'the watchdog could not look at the database'),
+  });
+
   const parts: Part[] = [
     { name: 'database', stop: () => database.close() },
+    { name: 'watchdog', start: () => watchdog.start(), stop: () => watchdog.stop() },
     // Before the API, so that it stops behind it: requests in hand may still wake somebody.
     engine
       ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
