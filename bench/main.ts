@@ -11,6 +11,7 @@ import { cyclesBench } from './cycles.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { profileBench } from './profile.js';
+import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
 
@@ -21,7 +22,7 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench];
+const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, queuedBench, simulateBench];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {

@@ -24,8 +24,7 @@ const PAUSE_MS = 25;
  */
 export async function watchedWay(url: string): Promise<WatchedWay> {
   const to = new URL(url);
-  const observer = new pg.Client({ connectionString: url });
-  await observer.connect();
+  const observer = new pg.Pool({ connectionString: url, max: 2 });
   const begun: Record<string, string | undefined>[] = [];
   const keptWaiting: string[] = [];
   const sockets = new Set<Socket>();
