@@ -5,6 +5,7 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SharedLicenseHolders } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
@@ -19,7 +20,7 @@ import {
   type Scheduler,
   type Wake,
 } from './ports.js';
-import type { CycleTask, QueueConnection } from './queue.js';
+import { type CycleTask, LEASE_MS, type QueueConnection } from './queue.js';
 import { runSite } from './site.js';
 import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
@@ -47,6 +48,8 @@ export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
 
 /** Pause before a cycle that failed is tried again, ms: Postgres may be on its way back. */
 const FAILED_PAUSE_MS = 1_000;
+/** Between two looks of a process that has just started. */
+const TAKE_OVER_MS = 1_000;
 
 export interface Engine {
   /** Begins to take wake-ups. Does not wait for the queue: it comes when it comes. */
@@ -78,6 +81,8 @@ export function createEngine(parts: {
   let worker: QueueWorker | null = null;
   let presence: NodeJS.Timeout | null = null;
   let present: Promise<void> | null = null;
+  let takingOver: Promise<void> | null = null;
+  const stopping = new AbortController();
 
   async function perform(task: CycleTask, waitedMs?: number): Promise<void> {
     // Nobody asks for the sweep: it repeats itself.
@@ -120,10 +125,21 @@ export function createEngine(parts: {
    */
   async function workWithoutQueue(): Promise<void> {
     await perform({ kind: 'sweep' });
-    await perform({ kind: 'dispatch' });
-    if (stopped()) return;
+    if (!stopped()) await perform({ kind: 'dispatch' });
     for (const scheduler of waitingSchedulers(mirror.grid)) {
       if (scheduler !== 'root' && !stopped()) await perform({ kind: 'site', siteId: scheduler });
+    }
+  }
+
+  /**
+   * Wake-ups that were in hand when their worker was killed hold back later ones of the same scheduler until the lease runs out. A
+   * process that starts does not wait for that: for as long as it may take, it looks by itself.
+   */
+  async function takeOver(): Promise<void> {
+    for (const until = performance.now() + LEASE_MS; !stopped(); ) {
+      await workWithoutQueue();
+      if (performance.now() > until) return;
+      await sleep(TAKE_OVER_MS, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
 
@@ -148,6 +164,7 @@ export function createEngine(parts: {
       };
       show();
       presence = setInterval(show, config.presenceEveryMs);
+      takingOver = takeOver();
       // Whatever was waiting when the last process went.
       await waker.wake(waitingSchedulers(mirror.grid));
       log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
@@ -157,7 +174,8 @@ export function createEngine(parts: {
       if (stopped()) return;
       life = 'stopped';
       if (presence !== null) clearInterval(presence);
-      await Promise.all([worker?.close(), present]);
+      stopping.abort();
+      await Promise.all([worker?.close(), present, takingOver]);
       alarms.close();
       await waker.close();
       log.info({ engine: processId }, 'engine stopped');
