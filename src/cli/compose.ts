@@ -6,6 +6,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
+import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
 import { EventFeed } from '../store/feed.js';
 import { pendingMigrations } from '../store/migrate.js';
@@ -75,6 +76,7 @@ export function serviceParts(
   const queueConnection: QueueConnection = config.redisUrl
     ? { kind: 'redis', url: config.redisUrl }
     : { kind: 'postgres', url };
+  const clock = new ServerClock(database.pool);
   // A worker's cycles know the reservations; a process that only explains has to read them.
   const mirror = new Mirror(store, { reservations: !roles.worker });
   const engine = roles.worker
@@ -88,7 +90,9 @@ export function serviceParts(
           concurrency: config.workerConcurrency,
           eventRetentionDays: config.eventRetentionDays,
           jobRetentionDays: config.jobRetentionDays,
+          auditRetentionDays: config.auditRetentionDays,
         },
+        now: clock.now,
       })
     : null;
   // The engine does not know the simulator: they meet here.
@@ -111,6 +115,7 @@ export function serviceParts(
 
   const parts: Part[] = [
     { name: 'database', stop: () => database.close() },
+    { name: 'clock', start: () => clock.start(), stop: () => clock.stop() },
     { name: 'watchdog', start: () => watchdog.start(), stop: () => watchdog.stop() },
     // Before the API, so that it stops behind it: requests in hand may still wake somebody.
     engine
@@ -129,7 +134,19 @@ export function serviceParts(
     if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
   };
   const { wake } = (engine ?? waker)!;
-  const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
+  const api = createApi({
+    store,
+    directory,
+    queries,
+    feed,
+    mirror,
+    wake,
+    config,
+    log,
+    metrics,
+    ready,
+    now: clock.now,
+  });
   return [
     ...parts,
     {

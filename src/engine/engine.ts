@@ -43,6 +43,7 @@ export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
   runTimeGraceS: 30,
   eventRetentionDays: 7,
   jobRetentionDays: 90,
+  auditRetentionDays: 400,
   limit: 1_000,
 };
 
@@ -66,13 +67,25 @@ export function createEngine(parts: {
   log: EngineLog;
   metrics: EngineMetrics;
   config?: Partial<EngineConfig>;
+  /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
+  now?: () => number;
 }): Engine {
-  const { store, mirror, queueConnection, log, metrics } = parts;
+  const { store, mirror, queueConnection, log, metrics, now = () => Date.now() / 1000 } = parts;
   const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
   const processId = randomBytes(4).toString('hex');
   const waker = openWaker({ connection: queueConnection, log, metrics });
-  const alarms = new Alarms((siteId) => waker.wake([siteId]));
-  const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, alarms, processId });
+  const alarms = new Alarms((siteId) => waker.wake([siteId]), now);
+  const tools = cycleTools({
+    store,
+    mirror,
+    log,
+    metrics,
+    limits: config.limits,
+    waker,
+    alarms,
+    processId,
+    now,
+  });
   const sweeper = new Sweeper(tools, config);
   const holders: SharedLicenseHolders = new Map();
 
@@ -192,6 +205,7 @@ function cycleTools(parts: {
   waker: Waker;
   alarms: Alarms;
   processId: string;
+  now: () => number;
 }): CycleTools {
   const { waker, alarms, processId, ...rest } = parts;
   let named = 0;
@@ -200,7 +214,6 @@ function cycleTools(parts: {
     wake: waker.wake,
     wakeLater: waker.wakeLater,
     wakeAt: (siteId, at) => alarms.set(siteId, at),
-    now: () => Date.now() / 1000,
     nameCycle: (kind: CycleKind) => `${kind}-${processId}-${++named}`,
   };
 }

@@ -1,54 +1,18 @@
-/** A full disk, on a small file system of its own (tmpfs), which only root may mount: elsewhere it says so. */
+/** A full disk, on a small file system of its own. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readdirSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Journal } from '../../src/agent/process/journal.js';
 import { ProcessRunner } from '../../src/agent/process/runner.js';
-import { assignment, endOf, ends, openRunner, script, temporaryDirectory, until } from './support.js';
+import { fill, makeRoom, mayMount, smallDisk } from '../support/small-disk.js';
+import { assignment, endOf, ends, openRunner, script, until } from './support.js';
 
 const SIZE_MB = 16;
 
-function mount(dir: string): boolean {
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m`, 'tmpfs', dir], {
-    stdio: 'ignore',
-  });
-  return status === 0;
-}
-
-const unmount = (dir: string) => spawnSync('umount', ['-l', dir], { stdio: 'ignore' });
-
-const probe = '/tmp';
-const mayMount = ((): boolean => {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
-  const dir = spawnSync('mktemp', ['-d', '-p', probe], { encoding: 'utf8' }).stdout.trim();
-  const mounted = mount(dir);
-  if (mounted) unmount(dir);
-  rmSync(dir, { recursive: true, force: true });
-  return mounted;
-})();
-
-function smallDisk(): string {
-  const dir = temporaryDirectory();
-  if (!mount(dir)) throw new Error(`nothing can be mounted at ${dir}`);
-  onTestFinished(() => void unmount(dir));
-  return dir;
-}
-
-/** Takes all the room there is, but for so many bytes. */
-function fill(dir: string, leave = 0): void {
-  const fd = openSync(join(dir, 'ballast'), 'a');
-  const { bavail, bsize } = statfsSync(dir);
-  const block = Buffer.alloc(bsize, 1);
-  for (let left = bavail * bsize - leave; left >= bsize; left -= bsize) writeSync(fd, block);
-  closeSync(fd);
-}
-
-const makeRoom = (dir: string) => rmSync(join(dir, 'ballast'));
-
 describe.skipIf(!mayMount)('a full disk', () => {
   it('starts nothing; when there is room again everything runs and ends, and no job has failed for it', async () => {
-    const dir = smallDisk();
+    const dir = smallDisk(SIZE_MB);
     const warnings: string[] = [];
     const runner = await openRunner({
       stateDir: join(dir, 'state'),
@@ -73,7 +37,7 @@ describe.skipIf(!mayMount)('a full disk', () => {
   });
 
   it('keeps ends for which there is not even the reserve, over a restart of the agent', async () => {
-    const dir = smallDisk();
+    const dir = smallDisk(SIZE_MB);
     const stateDir = join(dir, 'state');
     const first = await ProcessRunner.open({ stateDir });
     const runs = Array.from({ length: 8 }, (_, i) => `job_${i}`);
@@ -99,7 +63,7 @@ describe.skipIf(!mayMount)('a full disk', () => {
   });
 
   it('never leaves a part of a line in the journal', () => {
-    const dir = smallDisk();
+    const dir = smallDisk(SIZE_MB);
     const reports = join(dir, 'reports');
     const report = { phase: 'STARTED', jobId: 'job_1', epoch: 1, atMs: 0 } as const;
     const journal = new Journal(reports, () => {});

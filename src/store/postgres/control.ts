@@ -7,6 +7,7 @@ import { holderOf } from '../rules.js';
 import { and, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { JobSelection, SelectionOutcome } from '../store.js';
+import { insertAudit } from './audit.js';
 import { changeJobs } from './change-jobs.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -46,7 +47,7 @@ const ids = (jobs: readonly FoundJob[]): Sql => table('t', jobs, { id: ['bigint'
 /** Locks what is selected and changes those of it in whose state one of the actions is possible. */
 async function act(
   database: Db,
-  { ids, filter = {}, ownedBy, limit }: JobSelection,
+  { ids, filter = {}, ownedBy, limit, audit }: JobSelection,
   actions: readonly JobAction[],
   change: (jobs: readonly FoundJob[]) => Sql[],
   before?: (tx: Transaction) => Promise<unknown>,
@@ -65,7 +66,10 @@ async function act(
       const found = await lockJobs(tx, [...which, ...own], limit + 1);
       if (found.length > limit) return tooMany;
       const changed = found.filter(({ state }) => can(state));
-      if (changed.length > 0) await commitWith(tx, change(changed));
+      if (changed.length > 0) {
+        if (audit) await insertAudit(tx, audit(changed.map(({ id }) => id)));
+        await commitWith(tx, change(changed));
+      }
       const known = new Map(found.map(({ id, state }) => [id, state]));
       return {
         changed: changed.map(({ id }) => id),
