@@ -103,6 +103,7 @@ export function serviceParts(
         queueConnection,
         log,
         config: { retentionDays: config.jobRetentionDays },
+        now: clock.now,
       })
     : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });

@@ -174,7 +174,8 @@ async function attempt<T>(
   let late: Error | null = null;
   const timer = setTimeout(() => {
     late = Object.assign(new Error(`the transaction took longer than ${timeoutMs} ms`), { code: TIMED_OUT });
-    // Whatever is under way fails, and the server undoes it all.
+    // Whatever is under way fails, and the server undoes it all. (In a pipeline it would be waited for.)
+    (client as Pipelined).pipeline = false;
     client.end().catch(() => {});
   }, timeoutMs);
   let isGood = false;
@@ -200,6 +201,9 @@ async function attempt<T>(
   }
 }
 
+/** While it is set, statements are sent without waiting for the answers to those before. */
+type Pipelined = Transaction & { pipeline: boolean };
+
 /** Connections whose transaction has been committed by its last statements. */
 const committed = new WeakSet<Transaction>();
 
@@ -212,7 +216,7 @@ function assertCommitted({ command }: { command: string }): void {
  * back the server waits for nobody, however slow, stopped or cut off this process is. Answers how many rows each has touched.
  */
 export async function commitWith(tx: Transaction, statements: readonly Sql[]): Promise<number[]> {
-  const client = tx as Transaction & { pipeline: boolean };
+  const client = tx as Pipelined;
   client.pipeline = true;
   const answers = statements.map(({ text, values }) => client.query({ text, values }));
   const done = await Promise.allSettled([...answers, client.query('COMMIT')]);

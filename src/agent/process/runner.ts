@@ -63,7 +63,8 @@ interface RunRecord {
  * Durations are measured on the time since the machine was booted, in ms: it is the same for the next agent, and nobody sets it. Only what
  * is told to others are times of day.
  */
-const upMs = (): number => uptime() * 1000;
+const upMs = (): number => BOOTED_AT_MS + performance.now();
+const BOOTED_AT_MS = uptime() * 1000 - performance.now();
 
 interface LiveProcessRun extends RunRecord {
   slot: Slot;
