@@ -115,7 +115,7 @@ export interface TransactionOptions {
 export type Transaction = pg.ClientBase;
 
 const ATTEMPT_MS = 30_000;
-/** For one that reads 100 000s of jobs, or writes 10 000, on a busy small machine. */
+/** For one that writes 10 000 jobs on a busy small machine. */
 export const LONG_MS = 120_000;
 /** How long Prisma's attempts may wait for a connection; others wait as the pool does. */
 const PRISMA_WAIT_MS = 10_000;
