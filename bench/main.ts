@@ -12,6 +12,7 @@ import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
+import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
 
@@ -22,7 +23,15 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench, portalBench];
+const benches: Bench[] = [
+  serviceBench,
+  cyclesBench,
+  policiesBench,
+  profileBench,
+  queuedBench,
+  simulateBench,
+  portalBench,
+];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {

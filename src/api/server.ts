@@ -55,6 +55,8 @@ export interface ApiParts {
   metrics: ApiMetrics;
   /** Whether the service can work: resolves where it can, throws what is missing. Beside the database: migrations and the like. */
   ready?(): Promise<void>;
+  /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
+  now?: () => number;
 }
 
 export interface Api {
@@ -84,7 +86,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export function createApi(parts: ApiParts): Api {
   const { config, log, metrics, queries } = parts;
   const { limits } = config;
-  const now = (): number => Date.now() / 1000;
+  const { now = () => Date.now() / 1000 } = parts;
   let phase: Phase = { is: 'new' };
 
   const shares = createShares(limits);

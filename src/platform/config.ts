@@ -206,6 +206,13 @@ export const VARIABLES = {
     36_500,
     'Jobs that ended longer ago are removed, with their output.',
   ),
+  auditRetentionDays: whole(
+    'AUDIT_RETENTION_DAYS',
+    400,
+    1,
+    36_500,
+    'Entries of the audit log older than this are removed, and keys that expired or were revoked longer ago.',
+  ),
 
   agentSite: text('AGENT_SITE', 'local', 'the name of a site', /^[\w.-]{1,63}$/, 'Site of the agent.'),
   agentStateDir: optional(

@@ -27,7 +27,7 @@ import type {
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
-import { actor, type ServiceParts } from './parts.js';
+import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
 
@@ -132,20 +132,18 @@ export function createGroupsService(parts: ServiceParts) {
       const group = await visibleGroup(viewer, id, 'jobGroup');
       if (group === null) throw notFound('jobGroup', id);
       const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
-      const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
-      const { changed, touched } = await store.cancel(selection, now(), cause);
+      const audit = (jobs: readonly number[]) => ({
+        ...{ userId: viewer.userId, requestId, action: 'cancelJobGroup', reason: null },
+        target: globalId('group', group.id),
+        after: { jobs: jobs.length },
+      });
+      const all = handlesAll(viewer);
+      const { changed, touched } = await store.cancel(
+        all ? { ...selection, audit } : selection,
+        now(),
+        all ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER',
+      );
       if (touched.length > 0) parts.wake(touched.map(schedulerOf));
-      if (changed.length > 0 && handlesAll(viewer)) {
-        await parts.directory.audit(
-          actor(viewer, requestId),
-          'cancelJobGroup',
-          globalId('group', group.id),
-          null,
-          {
-            jobs: changed.length,
-          },
-        );
-      }
       return { groupId: group.id, cancelled: changed.length };
     },
 
