@@ -107,26 +107,31 @@ async function assertPortFree({ host, port }: Config): Promise<void> {
 }
 
 const LINK_NAME = 'sign-in link';
+/** How long it signs in, and how long the session lasts that it began. */
 const LINK_MINUTES = 15;
+const SESSION_HOURS = 12;
 
 /**
- * The portal's address with a key in its fragment, which no request carries. The portal makes a key of its own with it and revokes
- * it, so it signs in once; the link of an earlier start signs in no more.
+ * The portal's address with a key in its fragment, which no request carries. The portal replaces the
+ * key by one of its own, so it signs in once, within minutes; the link of an earlier start signs in no more.
  */
 async function signInLink(url: string, adminKey: string | null): Promise<string> {
   const client = new Client({ url, key: adminKey });
+  const revoke = (id: string) =>
+    client.request('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id });
   const { viewer } = await client.request<{
     viewer: { apiKeys: { id: string; name: string; revokedAt: string | null }[] };
   }>('{ viewer { apiKeys { id name revokedAt } } }');
   for (const { id, name, revokedAt } of viewer.apiKeys) {
     if (name !== LINK_NAME || revokedAt !== null) continue;
-    await client.request('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id });
+    await revoke(id);
   }
-  const expiresAt = new Date(Date.now() + LINK_MINUTES * 60_000).toISOString();
+  const expiresAt = new Date(Date.now() + SESSION_HOURS * 3_600_000).toISOString();
   const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
     { input: { name: LINK_NAME, expiresAt } },
   );
+  setTimeout(() => void revoke(createApiKey.apiKey.id).catch(() => {}), LINK_MINUTES * 60_000).unref();
   return `${new URL(url).origin}/#sign-in=${createApiKey.apiKey.id}.${createApiKey.secret}`;
 }
 

@@ -343,7 +343,6 @@ export const FIXED_LIMITS = {
     'Least seconds of a run time estimate or limit.',
     'JobInput.estimateS',
     'JobInput.runTimeLimitS',
-    'JobInput.simulatedRunS',
   ),
   reportedSeconds: fixed(
     1e12,

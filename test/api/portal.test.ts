@@ -118,14 +118,16 @@ test('the explorer is at the endpoint to a browser that opens it, and the endpoi
     accept: 'text/html, application/json',
     authorization: `Bearer ${api.adminKey}`,
   });
-  expect(JSON.parse(query.body.toString())).toEqual({ data: { viewer: { role: 'ADMIN' } } });
+  expect(JSON.parse(query.body.toString())).toMatchObject({ data: { viewer: { role: 'ADMIN' } } });
   expect((await raw('/graphql')).status).toBeGreaterThanOrEqual(400);
 });
 
 test('health, readiness and metrics are not taken for pages', async () => {
   expect((await raw('/healthz', PAGE)).body.toString()).toBe('alive\n');
   expect((await raw('/readyz', PAGE)).body.toString()).toBe('ready\n');
-  expect((await raw('/metrics', PAGE)).body.toString()).toContain('switchyard_operations_total');
+  expect((await raw('/metrics', PAGE)).status).toBe(401);
+  const metrics = await raw('/metrics', { ...PAGE, authorization: `Bearer ${api.adminKey}` });
+  expect(metrics.body.toString()).toContain('switchyard_operations_total');
   expect((await raw('/jobs', { accept: 'application/json' })).status).toBe(404);
   expect((await raw('/', PAGE, 'POST')).status).toBe(404);
 });

@@ -1748,7 +1748,7 @@ export type JobInput = {
   boost: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
-  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, from 0.001 to 10^9; by default the estimate. */
+  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, from 0 to 10^9; by default the estimate. */
   simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that a simulated agent reports as waiting for input and output, seconds, from 0 to 10^9; by default none. */
   simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
@@ -2269,6 +2269,8 @@ export type Mutation = {
   updateUser: User;
   /** Create an API key for oneself; ADMIN: for any user. */
   createApiKey: CreateApiKeyPayload;
+  /** Replace an API key of one's own by a new one with the same rights and expiry; ADMIN: of any user. The old one is revoked. */
+  rotateApiKey: CreateApiKeyPayload;
   /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;
   /** Set the share and the submission quota of a user (ADMIN). */
@@ -2470,6 +2472,13 @@ export type MutationUpdateUserArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCreateApiKeyArgs = {
   input: CreateApiKeyInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationRotateApiKeyArgs = {
+  apiKey: Scalars['ID']['input'];
+  name: Scalars['String']['input'];
 };
 
 
@@ -3772,6 +3781,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   registerUser?: Resolver<ResolversTypes['User'], ParentType, ContextType, RequireFields<MutationRegisterUserArgs, 'input'>>;
   updateUser?: Resolver<ResolversTypes['User'], ParentType, ContextType, RequireFields<MutationUpdateUserArgs, 'input'>>;
   createApiKey?: Resolver<ResolversTypes['CreateApiKeyPayload'], ParentType, ContextType, RequireFields<MutationCreateApiKeyArgs, 'input'>>;
+  rotateApiKey?: Resolver<ResolversTypes['CreateApiKeyPayload'], ParentType, ContextType, RequireFields<MutationRotateApiKeyArgs, 'apiKey' | 'name'>>;
   revokeApiKey?: Resolver<ResolversTypes['ApiKey'], ParentType, ContextType, RequireFields<MutationRevokeApiKeyArgs, 'apiKey'>>;
   setQuota?: Resolver<ResolversTypes['User'], ParentType, ContextType, RequireFields<MutationSetQuotaArgs, 'input'>>;
   setWeights?: Resolver<ResolversTypes['Policy'], ParentType, ContextType, RequireFields<MutationSetWeightsArgs, 'input'>>;

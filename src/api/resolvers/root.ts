@@ -109,6 +109,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.people.updateUser(viewer, input, requestId),
   createApiKey: (_, { input }, { services, viewer, requestId }) =>
     services.people.createApiKey(viewer, input, requestId),
+  rotateApiKey: (_, { apiKey, name }, { services, viewer, requestId }) =>
+    services.people.rotateApiKey(viewer, apiKey, name, requestId),
   revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
     services.people.revokeApiKey(viewer, apiKey, requestId),
   setQuota: (_, { input }, { services, viewer, requestId }) =>

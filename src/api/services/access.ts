@@ -76,6 +76,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   registerUser: admins,
   updateUser: admins,
   createApiKey: people,
+  rotateApiKey: people,
   revokeApiKey: people,
   setQuota: admins,
   setWeights: admins,

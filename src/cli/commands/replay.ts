@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { type Client, ServiceError, sleep, untilDone } from '../../client/index.js';
 import { isTerminal, jobStates } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
 import { readSwf, type SwfTrace } from '../../simulator/swf.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
@@ -182,7 +183,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
     command: 'sleep',
     arguments: [seconds.toFixed(3)],
     tasks: job.cpusPerTask,
-    estimateS: job.estimateS / speed,
+    estimateS: Math.max(MAX.leastSeconds, job.estimateS / speed),
     simulatedRunS: seconds,
   };
 }

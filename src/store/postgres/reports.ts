@@ -2,7 +2,7 @@
 import { isLive } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { type JobEnd, judgeReport, type ReportedJob, timeOfReport } from '../rules.js';
+import { type JobEnd, judgeReport, type ReportedJob, timesOfReports } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
@@ -18,6 +18,7 @@ export async function reportRuns(
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
     const { jobs, siteOf, now } = await lockJobs(tx, reports);
+    const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
     /** By job: what changes of its live run. */
@@ -37,7 +38,7 @@ export async function reportRuns(
       const judgment = judgeReport(job, told, maxAttempts);
       results.push(judgment.result);
       if (judgment.result !== 'accepted') continue;
-      const report = { ...told, at: timeOfReport(told.at, job.since, now) };
+      const report = { ...told, at: timeOf(told, job.since) };
       job.since = report.at;
       const change = runs.get(report.jobId) ?? { epoch: report.epoch, startedAt: null, ended: null };
       runs.set(report.jobId, change);

@@ -43,13 +43,13 @@ export type QuickOpenQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type QuickOpenQuery = { sites: { nodes: Array<{ id: string, name: string }> } };
 
-export type CreateSessionKeyMutationVariables = Exact<{
+export type RotateKeyMutationVariables = Exact<{
+  id: string;
   name: string;
-  expiresAt: string;
 }>;
 
 
-export type CreateSessionKeyMutation = { createApiKey: { secret: string, apiKey: { id: string } } };
+export type RotateKeyMutation = { rotateApiKey: { secret: string, apiKey: { id: string } } };
 
 export type RevokeSessionKeyMutationVariables = Exact<{
   id: string;
@@ -68,8 +68,8 @@ export const GridNewsDocument =
 export const QuickOpenDocument =
   "query QuickOpen { sites(first: 200) { nodes { id name } } }" as unknown as TypedDocumentNode<QuickOpenQuery, QuickOpenQueryVariables>;
 
-export const CreateSessionKeyDocument =
-  "mutation CreateSessionKey($name: String!, $expiresAt: DateTime!) { createApiKey(input: {name: $name, expiresAt: $expiresAt}) { secret apiKey { id } } }" as unknown as TypedDocumentNode<CreateSessionKeyMutation, CreateSessionKeyMutationVariables>;
+export const RotateKeyDocument =
+  "mutation RotateKey($id: ID!, $name: String!) { rotateApiKey(apiKey: $id, name: $name) { secret apiKey { id } } }" as unknown as TypedDocumentNode<RotateKeyMutation, RotateKeyMutationVariables>;
 
 export const RevokeSessionKeyDocument =
   "mutation RevokeSessionKey($id: ID!) { revokeApiKey(apiKey: $id) { id } }" as unknown as TypedDocumentNode<RevokeSessionKeyMutation, RevokeSessionKeyMutationVariables>;
