@@ -19,7 +19,7 @@ import { policyNamed } from '../src/simulator/policies.js';
 import { load } from '../src/simulator/simulate.js';
 import { MemorySink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
-import { scanSwf } from '../src/simulator/swf.js';
+import { scanTrace } from '../src/simulator/trace.js';
 import { type Bench, type Measured, sideBySide } from './measure.js';
 
 const ROUNDS = 5;
@@ -101,7 +101,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
       const reading = (): Promise<number> =>
         rate(async () => {
           let jobs = 0;
-          await scanSwf(path, () => jobs++);
+          await scanTrace(path, () => jobs++);
           return jobs;
         });
       results.push(

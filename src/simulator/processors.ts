@@ -9,6 +9,9 @@ import type { World } from './engine.js';
 /** First and last number. */
 export type Interval = [first: number, last: number];
 
+/** Of a run: the processors of each of its allocations, ascending, no two intervals adjacent. */
+export type Taken = readonly (readonly Interval[])[];
+
 export class Processors {
   /** By machine: its free ones, ascending, no two adjacent. */
   private readonly free = new Map<number, Interval[]>();
@@ -27,32 +30,33 @@ export class Processors {
   }
 
   /** The processors of a starting run, for each of its allocations. */
-  take(run: Run, cpusPerTask: number): Interval[][] {
+  take(run: Run, cpusPerTask: number): Taken {
     return run.allocations.map(({ machineId, tasks }) => {
       const all = this.shared.get(machineId);
       if (all !== undefined) return [all];
       const free = this.freeOn(machineId);
       const taken: Interval[] = [];
+      let used = 0;
       for (let missing = tasks * cpusPerTask; missing > 0; ) {
-        const first = free[0];
+        const first = free[used];
         if (first === undefined)
           throw new Error(`machine ${machineId} has no processor left for job ${run.jobId}`);
         const count = Math.min(missing, first[1] - first[0] + 1);
         taken.push([first[0], first[0] + count - 1]);
         first[0] += count;
         missing -= count;
-        if (first[0] > first[1]) free.shift();
+        if (first[0] > first[1]) used++;
       }
+      if (used > 0) free.splice(0, used);
       return taken;
     });
   }
 
   /** Takes back what `take` gave. */
-  give(run: Run, taken: readonly Interval[][]): void {
+  give(run: Run, taken: Taken): void {
     run.allocations.forEach(({ machineId }, i) => {
       if (this.shared.has(machineId)) return;
-      const merged = [...this.freeOn(machineId), ...(taken[i] as Interval[])].sort((a, b) => a[0] - b[0]);
-      this.free.set(machineId, join(merged));
+      this.free.set(machineId, merged(this.freeOn(machineId), taken[i] as readonly Interval[]));
     });
   }
 
@@ -63,20 +67,36 @@ export class Processors {
   }
 }
 
-/** Ascending intervals with adjacent ones made one. */
-export function join(intervals: readonly Interval[]): Interval[] {
-  const joined: Interval[] = [];
-  for (const [first, last] of intervals) {
-    const before = joined[joined.length - 1];
-    if (before !== undefined && before[1] + 1 === first) before[1] = last;
-    else joined.push([first, last]);
+/** Two ascending lists as one, adjacent intervals made one. */
+function merged(a: readonly Interval[], b: readonly Interval[]): Interval[] {
+  const all: Interval[] = [];
+  let last: Interval | null = null;
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const next: Interval =
+      j === b.length || (i < a.length && (a[i] as Interval)[0] < (b[j] as Interval)[0])
+        ? (a[i++] as Interval)
+        : (b[j++] as Interval);
+    if (last !== null && last[1] + 1 === next[0]) last[1] = next[1];
+    else {
+      last = [next[0], next[1]];
+      all.push(last);
+    }
   }
-  return joined;
+  return all;
 }
 
+/** Ascending intervals with adjacent ones made one. */
+export const join = (intervals: readonly Interval[]): Interval[] => merged(intervals, []);
+
 /** As Batsim writes a set of processors: `1-2 5 10-50`. */
-export function intervalSet(taken: readonly Interval[][]): string {
-  return join([...taken.flat()].sort((a, b) => a[0] - b[0]))
-    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
-    .join(' ');
+export function intervalSet(taken: Taken): string {
+  const [only] = taken;
+  const all =
+    taken.length === 1 && only !== undefined ? only : join(taken.flat().sort((a, b) => a[0] - b[0]));
+  let text = '';
+  for (let i = 0; i < all.length; i++) {
+    const [first, last] = all[i] as Interval;
+    text += `${i > 0 ? ' ' : ''}${first === last ? first : `${first}-${last}`}`;
+  }
+  return text;
 }

@@ -4,7 +4,7 @@
  */
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
-import { type Interval, join, Processors } from './processors.js';
+import { type Interval, join, Processors, type Taken } from './processors.js';
 import type { MemorySink, Sink } from './sink.js';
 import { computingS } from './statistics.js';
 import type { SimJob } from './workload.js';
@@ -194,7 +194,7 @@ function increase(values: Float64Array, index: number, by: number): void {
 
 /** A run that has not ended. */
 interface Open {
-  taken: Interval[][];
+  taken: Taken;
   /** Its bars; null: it is left out. */
   bars: Interval[] | null;
 }
