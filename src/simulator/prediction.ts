@@ -21,42 +21,52 @@ export function predictorOf(source: EstimateSource): Predictor | null {
   return source === 'regression' ? new Regression() : null;
 }
 
-/** The last runs of each user that have ended. */
-class LastRuns {
-  private readonly byUser = new Map<number, { last: number; before: number | null }>();
+/** What is known of a user's runs that have ended. */
+interface Known {
+  last: number;
+  /** Before the last; the last again while there is one only. */
+  before: number;
+  mean: number;
+  runs: number;
+}
 
-  of(userId: number): { last: number; before: number | null } | undefined {
+class History {
+  private readonly byUser = new Map<number, Known>();
+
+  of(userId: number): Known | undefined {
     return this.byUser.get(userId);
   }
 
   ended(userId: number, runS: number): void {
-    this.byUser.set(userId, { last: runS, before: this.byUser.get(userId)?.last ?? null });
+    const known = this.byUser.get(userId);
+    const runs = (known?.runs ?? 0) + 1;
+    const mean = (known?.mean ?? 0) + (runS - (known?.mean ?? 0)) / runs;
+    this.byUser.set(userId, { last: runS, before: known?.last ?? runS, mean, runs });
   }
 }
 
 /** The mean of the user's last two (Tsafrir, Etsion, Feitelson, IEEE TPDS 18(6), 2007). A user without history is believed. */
 export class LastTwo implements Predictor {
-  private readonly runs = new LastRuns();
+  private readonly history = new History();
 
   estimate({ userId, estimateS }: Job): number {
-    const known = this.runs.of(userId);
-    if (known === undefined) return estimateS;
-    return Math.min(estimateS, (known.last + (known.before ?? known.last)) / 2);
+    const known = this.history.of(userId);
+    return known === undefined ? estimateS : Math.min(estimateS, (known.last + known.before) / 2);
   }
 
   ended({ userId }: Job, runS: number): void {
-    this.runs.ended(userId, runS);
+    this.history.ended(userId, runS);
   }
 }
 
 /**
- * Least squares over all jobs that have ended, kept up job by job (recursive least squares): the logarithm of the run time
- * from those of what the job asks for, of its processors, and of the user's last two run times (for a user without history, what is
- * asked for). It begins with believing the user. That a regression learns as it goes is the idea of Gaussier et al. (SC 2015);
- * what it looks at and its loss are ours.
+ * Least squares over all jobs that have ended, kept up job by job (recursive least squares): the part of what a job asks for that it
+ * runs, from the user's last run time, the one before and their mean as such parts (at most 1, and 1 for a user without
+ * history), and the logarithm of its processors. It begins with believing the user. That a regression learns as it goes is the
+ * idea of Gaussier et al. (SC 2015); what it looks at and its loss are ours.
  */
 export class Regression implements Predictor {
-  private readonly runs = new LastRuns();
+  private readonly history = new History();
   private readonly weights = new Float64Array(FEATURES);
   /** The inverse of the features' matrix, by rows. */
   private readonly inverse = new Float64Array(FEATURES * FEATURES);
@@ -65,19 +75,20 @@ export class Regression implements Predictor {
   private readonly seen = new Map<number, Float64Array>();
 
   constructor() {
-    this.weights[REQUESTED] = 1;
-    for (let i = 0; i < FEATURES; i++) this.inverse[i * FEATURES + i] = UNSURE;
+    this.weights[0] = 1;
+    for (let i = 0; i < FEATURES; i++) this.inverse[i * FEATURES + i] = 1;
   }
 
   estimate(job: Job): number {
+    const { id, estimateS } = job;
     const features = this.featuresOf(job);
-    this.seen.set(job.id, features);
-    const log = this.predicted(features);
-    return Math.min(job.estimateS, Math.max(Math.min(1, job.estimateS), Math.exp(log)));
+    this.seen.set(id, features);
+    const least = Math.min(1, estimateS);
+    return Math.min(estimateS, Math.max(least, estimateS * this.predicted(features)));
   }
 
-  ended({ id, userId }: Job, runS: number): void {
-    this.runs.ended(userId, runS);
+  ended({ id, userId, estimateS }: Job, runS: number): void {
+    this.history.ended(userId, runS);
     const features = this.seen.get(id);
     if (features === undefined) return;
     this.seen.delete(id);
@@ -89,9 +100,9 @@ export class Regression implements Predictor {
       gain[i] = sum;
       scale += sum * at(features, i);
     }
-    const error = Math.log(runS) - this.predicted(features);
-    for (let i = 0; i < FEATURES; i++) weights[i] = at(weights, i) + (at(gain, i) * error) / scale;
+    const error = Math.min(1, runS / estimateS) - this.predicted(features);
     for (let i = 0; i < FEATURES; i++) {
+      weights[i] = at(weights, i) + (at(gain, i) * error) / scale;
       for (let j = 0; j < FEATURES; j++) {
         const index = i * FEATURES + j;
         inverse[index] = at(inverse, index) - (at(gain, i) * at(gain, j)) / scale;
@@ -100,16 +111,10 @@ export class Regression implements Predictor {
   }
 
   private featuresOf({ userId, estimateS, tasks, cpusPerTask }: Job): Float64Array {
-    const known = this.runs.of(userId);
-    const last = known?.last ?? estimateS;
-    const requested = Math.log(estimateS);
-    return Float64Array.of(
-      1,
-      requested,
-      Math.log(tasks * cpusPerTask),
-      Math.log(last) - requested,
-      Math.log(known?.before ?? last) - requested,
-    );
+    const known = this.history.of(userId);
+    const part = (seconds: number | undefined): number => Math.min(1, (seconds ?? estimateS) / estimateS);
+    const width = Math.log(tasks * cpusPerTask) / 5;
+    return Float64Array.of(1, part(known?.last), part(known?.before), part(known?.mean), width);
   }
 
   private predicted(features: Float64Array): number {
@@ -120,9 +125,6 @@ export class Regression implements Predictor {
 }
 
 const FEATURES = 5;
-const REQUESTED = 1;
-/** Of the first weights: the first hundred jobs move them. */
-const UNSURE = 0.1;
 const at = (values: Float64Array, index: number): number => values[index] as number;
 
 /**
