@@ -13,11 +13,12 @@ import { gzipSync } from 'node:zlib';
 import { packagePath } from '../src/platform/paths.js';
 import { THREAD_LIMITS } from '../src/simulator/compare.js';
 import { runSimulation } from '../src/simulator/engine.js';
+import { BatsimCsv, writeSwf } from '../src/simulator/files.js';
 import { scaleLoad } from '../src/simulator/load.js';
 import { lublinJobs } from '../src/simulator/lublin.js';
 import { policyNamed } from '../src/simulator/policies.js';
 import { load } from '../src/simulator/simulate.js';
-import { MemorySink } from '../src/simulator/sink.js';
+import { MemorySink, ResultSink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
 import { scanTrace } from '../src/simulator/trace.js';
 import { type Bench, type Measured, sideBySide } from './measure.js';
@@ -50,6 +51,25 @@ async function simulateTrace(path: string, policy: string): Promise<number> {
   const options = { policy: policyNamed(policy, 1), eventOrder: 'batch' } as const;
   runSimulation(world, jobs, options, [new MemorySink(jobs.length)]);
   return jobs.length;
+}
+
+/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV and as SWF beside it. */
+async function writingRates(path: string, folder: string): Promise<{ writing: number; simulating: number }> {
+  const { world, workload } = await load(path, null, CLEANING);
+  const { jobs } = workload;
+  const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
+  const simulatingS = await cpuS(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
+  const [csvPath, swfPath] = [join(folder, 'jobs.csv'), join(folder, 'jobs.swf')];
+  // To empty a file that is there takes as long as to write it.
+  for (const file of [csvPath, swfPath]) rmSync(file, { force: true });
+  const bothS = await cpuS(() => {
+    const results = new ResultSink(jobs.length);
+    const csv = new BatsimCsv(csvPath, 'bench', world);
+    runSimulation(world, jobs, options, [results, csv]);
+    csv.close();
+    writeSwf(swfPath, {}, jobs, results);
+  });
+  return { writing: jobs.length / (bothS - simulatingS), simulating: jobs.length / simulatingS };
 }
 
 /** Jobs of the trace per CPU-second. */
@@ -133,6 +153,26 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
         ),
       );
     }
+    if (only('simulate-writing')) {
+      for (let i = 0; i < WARM_UP; i++) await writingRates(path, folder);
+      let rates = { writing: 0, simulating: 0 };
+      results.push(
+        await sideBySide(
+          {
+            name: 'simulate-writing',
+            unit: 'jobs/s',
+            aim: null,
+            what: 'writing the results of EASY over KTH-SP2 as CSV and SWF, per CPU-second; against simulating (above 1: writing costs less)',
+          },
+          ROUNDS,
+          () => rates.writing,
+          async () => {
+            rates = await writingRates(path, folder);
+            return rates.simulating;
+          },
+        ),
+      );
+    }
     if (only('simulate-million')) results.push(await million());
     return results;
   } finally {
@@ -176,7 +216,7 @@ function tracePath(folder: string): string {
   return path;
 }
 
-const NAMES = ['simulate-easy', 'simulate-conservative', 'simulate-million'];
+const NAMES = ['simulate-easy', 'simulate-conservative', 'simulate-writing', 'simulate-million'];
 
 export const simulateBench: Bench = {
   names: NAMES,

@@ -2,25 +2,68 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
-import { intervalSet, Processors, type Taken } from './processors.js';
+import { type Interval, joined, Processors, type Taken } from './processors.js';
 import type { ResultSink, RunEnd, Sink } from './sink.js';
 import type { SimJob } from './workload.js';
 
-const BUFFER_CHARS = 1 << 18;
+const BUFFER_BYTES = 1 << 18;
+/** More than a number takes. */
+const NUMBER_BYTES = 32;
+const ZERO = 48;
+const MINUS = 45;
+const POINT = 46;
+const MICRO = 1e6;
+/** From which on a whole number has a digit more. */
+const LIMITS = [10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-/** A text file that is written in large parts. */
+/** A file of text that is written in large parts. Numbers go straight into the bytes: as strings they take most of the time. */
 export class TextFile {
   private readonly file: number;
-  private text = '';
+  private readonly bytes = Buffer.allocUnsafe(BUFFER_BYTES);
+  private length = 0;
 
   /** Opens the file; throws what opening it throws. */
   constructor(path: string) {
     this.file = openSync(path, 'w');
   }
 
-  line(line: string): void {
-    this.text += `${line}\n`;
-    if (this.text.length >= BUFFER_CHARS) this.flush();
+  text(text: string): this {
+    // A character takes at most 3 bytes.
+    if (3 * text.length > BUFFER_BYTES) {
+      this.flush();
+      this.write(Buffer.from(text));
+      return this;
+    }
+    this.room(3 * text.length);
+    if (text.length > 16) this.length += this.bytes.write(text, this.length);
+    else this.short(text);
+    return this;
+  }
+
+  /** As short as it can be read back. */
+  number(value: number): this {
+    const whole = value | 0;
+    if (whole !== value) return this.text(String(value));
+    this.room(NUMBER_BYTES);
+    this.digits(whole);
+    return this;
+  }
+
+  /** To a millionth. */
+  rounded(value: number): this {
+    const whole = Math.trunc(value);
+    const micros = Math.round((value - whole) * MICRO);
+    if (micros === 0 || micros === MICRO || !(value >= 0 && value < 2 ** 31))
+      return this.number(Math.round(value * MICRO) / MICRO);
+    this.room(NUMBER_BYTES);
+    this.digits(whole);
+    this.bytes[this.length++] = POINT;
+    for (let rest = micros, unit = MICRO / 10; rest > 0; unit /= 10) {
+      const digit = Math.trunc(rest / unit);
+      this.bytes[this.length++] = ZERO + digit;
+      rest -= digit * unit;
+    }
+    return this;
   }
 
   close(): void {
@@ -31,9 +74,46 @@ export class TextFile {
     }
   }
 
+  private short(text: string): void {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) {
+        this.length += this.bytes.write(text.slice(i), this.length);
+        return;
+      }
+      this.bytes[this.length++] = code;
+    }
+  }
+
+  /** A whole number of 32 bits. */
+  private digits(value: number): void {
+    const { bytes } = this;
+    let rest = value;
+    if (rest < 0) {
+      bytes[this.length++] = MINUS;
+      rest = -rest;
+    }
+    let end = this.length + 1;
+    for (let i = 0; i < LIMITS.length && rest >= (LIMITS[i] as number); i++) end++;
+    this.length = end;
+    do {
+      const tenth = (rest / 10) | 0;
+      bytes[--end] = ZERO + rest - 10 * tenth;
+      rest = tenth;
+    } while (rest > 0);
+  }
+
+  private room(bytes: number): void {
+    if (this.length + bytes > BUFFER_BYTES) this.flush();
+  }
+
   private flush(): void {
-    const bytes = Buffer.from(this.text);
-    this.text = '';
+    const { length } = this;
+    this.length = 0;
+    this.write(this.bytes.subarray(0, length));
+  }
+
+  private write(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) at += writeSync(this.file, bytes, at);
   }
 }
@@ -46,10 +126,11 @@ const COLUMNS =
 /** Of a run that has ended. */
 const NONE: Taken = [];
 
-const FINAL_STATES: Record<RunEnd, string> = {
-  COMPLETED: 'COMPLETED_SUCCESSFULLY',
-  KILLED_AT_LIMIT: 'COMPLETED_WALLTIME_REACHED',
-  LOST: 'COMPLETED_KILLED',
+/** Success and final state. */
+const END_STATES: Record<RunEnd, string> = {
+  COMPLETED: ',1,COMPLETED_SUCCESSFULLY,',
+  KILLED_AT_LIMIT: ',0,COMPLETED_WALLTIME_REACHED,',
+  LOST: ',0,COMPLETED_KILLED,',
 };
 
 /**
@@ -61,16 +142,16 @@ export class BatsimCsv implements Sink {
   private readonly processors: Processors;
   private readonly taken: Taken[] = [];
   private readonly workloadName: string;
-  /** By id. */
+  /** By id: the end of its rows. */
   private readonly sites: ReadonlyMap<number, string>;
 
   /** Opens the file; throws what opening it throws. */
   constructor(path: string, workloadName: string, world: World) {
-    this.workloadName = quoted(workloadName);
-    this.sites = new Map(world.sites.map(({ id, name }) => [id, quoted(name)]));
+    this.workloadName = `,${quoted(workloadName)},`;
+    this.sites = new Map(world.sites.map(({ id, name }) => [id, `,-1,,${quoted(name)}\n`]));
     this.processors = new Processors(world);
     this.file = new TextFile(path);
-    this.file.line(COLUMNS);
+    this.file.text(`${COLUMNS}\n`);
   }
 
   started({ job }: SimJob, index: number, run: Run): void {
@@ -84,16 +165,44 @@ export class BatsimCsv implements Sink {
     const { start } = run;
     const { submittedAt } = job;
     const turnaround = at - submittedAt;
-    const stretch = at > start ? turnaround / (at - start) : 1;
-    this.file.line(
-      `${sourceId},${this.workloadName},run-${sourceId},${submittedAt},${job.tasks * job.cpusPerTask},` +
-        `${limitS ?? job.estimateS},${how === 'COMPLETED' ? 1 : 0},${FINAL_STATES[how]},${start},${at - start},${at},` +
-        `${start - submittedAt},${turnaround},${stretch},${intervalSet(taken)},-1,,${this.sites.get(run.siteId)}`,
-    );
+    const { file } = this;
+    file.number(sourceId).text(this.workloadName).text('run-').number(sourceId).text(',').number(submittedAt);
+    file
+      .text(',')
+      .number(job.tasks * job.cpusPerTask)
+      .text(',')
+      .number(limitS ?? job.estimateS);
+    file
+      .text(END_STATES[how])
+      .number(start)
+      .text(',')
+      .number(at - start)
+      .text(',')
+      .number(at)
+      .text(',');
+    file
+      .number(start - submittedAt)
+      .text(',')
+      .number(turnaround)
+      .text(',');
+    file.rounded(at > start ? turnaround / (at - start) : 1).text(',');
+    writeIntervals(file, taken);
+    file.text(this.sites.get(run.siteId) as string);
   }
 
   close(): void {
     this.file.close();
+  }
+}
+
+/** As Batsim writes a set of processors: `1-2 5 10-50`. */
+function writeIntervals(file: TextFile, taken: Taken): void {
+  const all = joined(taken);
+  for (let i = 0; i < all.length; i++) {
+    const [first, last] = all[i] as Interval;
+    if (i > 0) file.text(' ');
+    file.number(first);
+    if (last !== first) file.text('-').number(last);
   }
 }
 
@@ -111,8 +220,8 @@ export class JsonLines implements Sink {
 
   started({ sourceId }: SimJob, _index: number, run: Run): void {
     const { siteId, allocations, licenseIds, start, plannedEnd } = run;
-    this.file.line(
-      JSON.stringify({
+    this.file.text(
+      `${JSON.stringify({
         event: 'START',
         at: start,
         job: sourceId,
@@ -120,12 +229,12 @@ export class JsonLines implements Sink {
         allocations,
         licenseIds,
         plannedEnd,
-      }),
+      })}\n`,
     );
   }
 
   ended({ sourceId }: SimJob, _index: number, run: Run, at: number, how: RunEnd): void {
-    this.file.line(JSON.stringify({ event: 'END', at, job: sourceId, site: run.siteId, how }));
+    this.file.text(`${JSON.stringify({ event: 'END', at, job: sourceId, site: run.siteId, how })}\n`);
   }
 
   close(): void {
@@ -146,37 +255,64 @@ export function writeSwf(
 ): void {
   const file = new TextFile(path);
   try {
-    for (const [key, value] of Object.entries(header)) file.line(`; ${key}: ${value}`);
-    for (let i = 0; i < jobs.length; i++) file.line(swfLine(jobs[i] as SimJob, results, i));
+    for (const [key, value] of Object.entries(header)) file.text(`; ${key}: ${value}\n`);
+    for (let i = 0; i < jobs.length; i++) writeJob(file, jobs[i] as SimJob, results, i);
   } finally {
     file.close();
   }
 }
 
-function swfLine(
+function writeJob(
+  file: TextFile,
   { job, sourceId, runS, limitS, siteId, recorded }: SimJob,
   results: ResultSink | null,
   index: number,
-): string {
+): void {
   const cpus = job.tasks * job.cpusPerTask;
-  const start = results?.starts[index] ?? Number.NaN;
-  const end = results?.ends[index] ?? Number.NaN;
-  const ran = !Number.isNaN(end);
-  const before =
-    results === null ? `-1 ${runS}` : ran ? `${start - job.submittedAt} ${end - start}` : '-1 -1';
-  const status = results === null ? -1 : ran ? 1 - (results.killed[index] as number) : 5;
-  const site = results?.siteIds[index] || siteId || -1;
-  const {
-    averageCpu = -1,
-    usedMemoryKb = -1,
-    requestedMemoryKb = -1,
-    group = -1,
-    executable = -1,
-  } = recorded ?? {};
-  const { queue = -1, precedingJob = -1, thinkTime = -1 } = recorded ?? {};
-  return (
-    `${sourceId} ${job.submittedAt} ${before} ${ran || results === null ? cpus : -1} ${averageCpu} ${usedMemoryKb} ${cpus} ` +
-    `${limitS ?? job.estimateS} ${requestedMemoryKb} ${status} ${job.userId} ${group} ${executable} ${queue} ${site} ` +
-    `${precedingJob} ${thinkTime}`
-  );
+  let [wait, run, got, status, site] = [-1, runS, cpus, -1, siteId ?? -1];
+  if (results !== null) {
+    const start = results.starts[index] as number;
+    const end = results.ends[index] as number;
+    const ran = !Number.isNaN(end);
+    [wait, run, got] = ran ? [start - job.submittedAt, end - start, cpus] : [-1, -1, -1];
+    status = ran ? 1 - (results.killed[index] as number) : 5;
+    if (ran) site = results.siteIds[index] as number;
+  }
+  file.number(sourceId).text(' ').number(job.submittedAt).text(' ').number(wait).text(' ').number(run);
+  file
+    .text(' ')
+    .number(got)
+    .text(' ')
+    .number(recorded?.averageCpu ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.usedMemoryKb ?? -1)
+    .text(' ')
+    .number(cpus)
+    .text(' ');
+  file
+    .number(limitS ?? job.estimateS)
+    .text(' ')
+    .number(recorded?.requestedMemoryKb ?? -1);
+  file
+    .text(' ')
+    .number(status)
+    .text(' ')
+    .number(job.userId)
+    .text(' ')
+    .number(recorded?.group ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.executable ?? -1)
+    .text(' ')
+    .number(recorded?.queue ?? -1);
+  file
+    .text(' ')
+    .number(site)
+    .text(' ')
+    .number(recorded?.precedingJob ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.thinkTime ?? -1)
+    .text('\n');
 }

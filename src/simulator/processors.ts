@@ -54,10 +54,13 @@ export class Processors {
 
   /** Takes back what `take` gave. */
   give(run: Run, taken: Taken): void {
-    run.allocations.forEach(({ machineId }, i) => {
-      if (this.shared.has(machineId)) return;
-      this.free.set(machineId, merged(this.freeOn(machineId), taken[i] as readonly Interval[]));
-    });
+    for (let i = 0; i < taken.length; i++) {
+      const { machineId } = run.allocations[i] as Run['allocations'][number];
+      if (this.shared.has(machineId)) continue;
+      const free = this.freeOn(machineId);
+      const intervals = taken[i] as readonly Interval[];
+      for (let at = 0, j = 0; j < intervals.length; j++) at = insert(free, intervals[j] as Interval, at);
+    }
   }
 
   private freeOn(machineId: number): Interval[] {
@@ -67,36 +70,29 @@ export class Processors {
   }
 }
 
-/** Two ascending lists as one, adjacent intervals made one. */
-function merged(a: readonly Interval[], b: readonly Interval[]): Interval[] {
-  const all: Interval[] = [];
-  let last: Interval | null = null;
-  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
-    const next: Interval =
-      j === b.length || (i < a.length && (a[i] as Interval)[0] < (b[j] as Interval)[0])
-        ? (a[i++] as Interval)
-        : (b[j++] as Interval);
-    if (last !== null && last[1] + 1 === next[0]) last[1] = next[1];
-    else {
-      last = [next[0], next[1]];
-      all.push(last);
-    }
+/** Inserts an interval into ascending ones, from a position on, and joins it with adjacent ones. Returns where it is. */
+function insert(intervals: Interval[], [first, last]: Interval, from: number): number {
+  let at = from;
+  while (at < intervals.length && (intervals[at] as Interval)[1] < first) at++;
+  const before = intervals[at - 1];
+  const after = intervals[at];
+  const joinsAfter = after !== undefined && last + 1 === after[0];
+  if (before !== undefined && before[1] + 1 === first) {
+    before[1] = joinsAfter ? after[1] : last;
+    if (joinsAfter) intervals.splice(at, 1);
+    return at - 1;
   }
-  return all;
+  if (joinsAfter) after[0] = first;
+  else intervals.splice(at, 0, [first, last]);
+  return at;
 }
 
-/** Ascending intervals with adjacent ones made one. */
-export const join = (intervals: readonly Interval[]): Interval[] => merged(intervals, []);
-
-/** As Batsim writes a set of processors: `1-2 5 10-50`. */
-export function intervalSet(taken: Taken): string {
-  const [only] = taken;
-  const all =
-    taken.length === 1 && only !== undefined ? only : join(taken.flat().sort((a, b) => a[0] - b[0]));
-  let text = '';
-  for (let i = 0; i < all.length; i++) {
-    const [first, last] = all[i] as Interval;
-    text += `${i > 0 ? ' ' : ''}${first === last ? first : `${first}-${last}`}`;
-  }
-  return text;
+/** All processors of a run, ascending, no two intervals adjacent. */
+export function joined(taken: Taken): readonly Interval[] {
+  const [only, other] = taken;
+  if (only !== undefined && other === undefined) return only;
+  const all: Interval[] = [];
+  let at = 0;
+  for (const interval of taken.flat().sort((a, b) => a[0] - b[0])) at = insert(all, interval, at);
+  return all;
 }

@@ -9,7 +9,7 @@ import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
 import { policyNamed, policyNames } from '../../src/simulator/policies.js';
 import { LastTwo } from '../../src/simulator/prediction.js';
-import { intervalSet, Processors } from '../../src/simulator/processors.js';
+import { joined, Processors } from '../../src/simulator/processors.js';
 import { prepare } from '../../src/simulator/simulate.js';
 import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
@@ -229,7 +229,7 @@ describe('the files', () => {
         '2,"a, ""b""",run-2,0,1,4,1,COMPLETED_SUCCESSFULLY,0,4,4,0,4,1,2,-1,,one',
         '1,"a, ""b""",run-1,0,2,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,0-1,-1,,one',
         '3,"a, ""b""",run-3,0,1,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,3,-1,,one',
-        '4,"a, ""b""",run-4,5,2,3,0,COMPLETED_WALLTIME_REACHED,10,3,13,5,8,2.6666666666666665,0-1,-1,,one',
+        '4,"a, ""b""",run-4,5,2,3,0,COMPLETED_WALLTIME_REACHED,10,3,13,5,8,2.666667,0-1,-1,,one',
       ]);
       const events = readFileSync(join(folder, 'events.jsonl'), 'utf8')
         .trimEnd()
@@ -266,8 +266,11 @@ describe('the files', () => {
     const c = processors.take(run(3), 1);
     processors.give(run(1), a);
     processors.give(run(3), c);
-    expect(intervalSet(b)).toBe('3-4');
-    expect(intervalSet(processors.take(run(4), 5))).toBe('0-2 5-6');
+    expect(joined(b)).toEqual([[3, 4]]);
+    expect(joined(processors.take(run(4), 5))).toEqual([
+      [0, 2],
+      [5, 6],
+    ]);
     expect(() => processors.take(run(5), 4)).toThrow('no processor left');
   });
 });
