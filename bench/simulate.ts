@@ -13,7 +13,7 @@ import { gzipSync } from 'node:zlib';
 import { packagePath } from '../src/platform/paths.js';
 import { THREAD_LIMITS } from '../src/simulator/compare.js';
 import { runSimulation } from '../src/simulator/engine.js';
-import { BatsimCsv, writeSwf } from '../src/simulator/files.js';
+import { BatsimCsv } from '../src/simulator/files.js';
 import { scaleLoad } from '../src/simulator/load.js';
 import { lublinJobs } from '../src/simulator/lublin.js';
 import { policyNamed } from '../src/simulator/policies.js';
@@ -53,21 +53,19 @@ async function simulateTrace(path: string, policy: string): Promise<number> {
   return jobs.length;
 }
 
-/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV and as SWF beside it. */
+/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV beside it. */
 async function writingRates(path: string, folder: string): Promise<{ writing: number; simulating: number }> {
   const { world, workload } = await load(path, null, CLEANING);
   const { jobs } = workload;
   const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
   const simulatingS = await cpuS(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
-  const [csvPath, swfPath] = [join(folder, 'jobs.csv'), join(folder, 'jobs.swf')];
+  const csvPath = join(folder, 'jobs.csv');
   // To empty a file that is there takes as long as to write it.
-  for (const file of [csvPath, swfPath]) rmSync(file, { force: true });
+  rmSync(csvPath, { force: true });
   const bothS = await cpuS(() => {
-    const results = new ResultSink(jobs.length);
     const csv = new BatsimCsv(csvPath, 'bench', world);
-    runSimulation(world, jobs, options, [results, csv]);
+    runSimulation(world, jobs, options, [new ResultSink(jobs.length), csv]);
     csv.close();
-    writeSwf(swfPath, {}, jobs, results);
   });
   return { writing: jobs.length / (bothS - simulatingS), simulating: jobs.length / simulatingS };
 }
@@ -162,7 +160,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
             name: 'simulate-writing',
             unit: 'jobs/s',
             aim: null,
-            what: 'writing the results of EASY over KTH-SP2 as CSV and SWF, per CPU-second; against simulating (above 1: writing costs less)',
+            what: 'writing the results of EASY over KTH-SP2 as CSV, per CPU-second; against simulating (above 1: writing costs less)',
           },
           ROUNDS,
           () => rates.writing,

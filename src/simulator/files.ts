@@ -9,6 +9,8 @@ import type { SimJob } from './workload.js';
 const BUFFER_BYTES = 1 << 18;
 /** More than a number takes. */
 const NUMBER_BYTES = 32;
+/** Up to which a loop is faster than a call. */
+const SHORT_CHARS = 64;
 const ZERO = 48;
 const MINUS = 45;
 const POINT = 46;
@@ -35,7 +37,7 @@ export class TextFile {
       return this;
     }
     this.room(3 * text.length);
-    if (text.length > 16) this.length += this.bytes.write(text, this.length);
+    if (text.length > SHORT_CHARS) this.length += this.bytes.write(text, this.length);
     else this.short(text);
     return this;
   }
