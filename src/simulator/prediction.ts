@@ -62,7 +62,7 @@ export class LastTwo implements Predictor {
 /**
  * Least squares over all jobs that have ended, kept up job by job (recursive least squares): the part of what a job asks for that it
  * runs, from the user's last run time, the one before and their mean as such parts (at most 1, and 1 for a user without
- * history), and the logarithm of its processors. It begins with believing the user. That a regression learns as it goes is the
+ * history), and the logarithm of its processors. It begins with believing users. That a regression learns as it goes is the
  * idea of Gaussier et al. (SC 2015); what it looks at and its loss are ours.
  */
 export class Regression implements Predictor {

@@ -65,7 +65,7 @@ const siteSchema = z
   .describe('A site.');
 type SiteEntry = z.infer<typeof siteSchema>;
 
-/** A file of sites in JSON; docs/schemas/sites.schema.json is made of it. */
+/** A file of sites in JSON; `switchyard schema sites` shows it. */
 export const sitesSchema = z
   .strictObject({
     sites: z
@@ -326,15 +326,14 @@ function rowsOf<S extends z.ZodObject>(
       throw new Error(
         `${name}, line ${line}: ${cells.length} cells; accepted is ${columns.length}, one for each column`,
       );
-    const filled = columns.flatMap((column, at) =>
-      cells[at] ? [[column, numberOrText(cells[at])] as const] : [],
-    );
+    // A name may look like a number.
+    const filled = columns.flatMap((column, at) => {
+      const cell = cells[at];
+      return cell ? [[column, column === 'name' ? cell : numberOrText(cell)] as const] : [];
+    });
     const absent = needed.find((column) => !filled.some(([one]) => one === column));
     if (absent !== undefined) throw new Error(`${name}, line ${line}: ${absent} is missing`);
-    // A name may look like a number.
-    const row = Object.fromEntries(
-      filled.map(([column, value]) => [column, column === 'name' ? String(value) : value]),
-    );
+    const row = Object.fromEntries(filled);
     return [{ row: checked(schema, row, `${name}, line ${line}`), line }];
   });
   if (rows.length === 0) throw new Error(`${name}: nothing below its first line`);

@@ -231,7 +231,7 @@ const T_975 = [
   2.0518, 2.0484, 2.0452, 2.0423,
 ];
 
-/** Beyond the table by the expansion of Cornish and Fisher, which is right to four digits there. */
+/** Beyond the table by the expansion of Cornish and Fisher, which is right to 0.0001 there. */
 function studentT(degrees: number): number {
   const z = 1.959964;
   return (
