@@ -285,7 +285,7 @@ async function optionsOf(
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
     outages: flags.outages ?? null,
-    enter: word('--enter', enter, ['partition', ROOT] as const) === ROOT ? 'ROOT' : 'PARTITION',
+    enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     tauS: parseDuration('--tau', flags.tau),
     warmUp: warmUpOf(flags.warmUp),

@@ -1,7 +1,7 @@
 /** One simulation from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { Policy } from '../core/index.js';
+import { type Policy, ROOT } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines, writeSwf } from './files.js';
 import { type Generate, generatedJobs } from './generate.js';
@@ -43,7 +43,7 @@ export interface SimulateOptions {
   /** A file of outages (see `readOutages`). */
   outages?: string | null;
   /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
-  enter?: 'PARTITION' | 'ROOT';
+  enter?: 'partition' | typeof ROOT;
   /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
   sectionS?: number | null;
   /** τ of the bounded slowdown; 10 s unless said. */
@@ -148,7 +148,7 @@ export async function simulateAndRecord(
     processors,
     sites: world.sites.length,
     eventOrder,
-    dispatch: options.enter === 'ROOT' ? policy.dispatch : null,
+    dispatch: options.enter === ROOT ? policy.dispatch : null,
     local: policy.local,
     estimate: options.estimate,
     estimateError: (predictor?.errors ?? errorsOf(jobs)).summary,
@@ -278,7 +278,7 @@ function generated(
   sites: Sites | null,
   { processors, enter }: Cleaned,
 ): { scan: null; world: World; workload: Workload } {
-  const atRoot = enter === 'ROOT';
+  const atRoot = enter === ROOT;
   if (sites === null && processors === null)
     throw new Error('processors: a generated workload does not say how many there are');
   if (sites !== null && sites.length > 1 && !atRoot)
@@ -308,7 +308,7 @@ class Preparation {
   readonly cleaning: Cleaning;
 
   constructor(scan: TraceScan, sites: Sites | null, { swf, ...options }: Cleaned) {
-    const atRoot = options.enter === 'ROOT';
+    const atRoot = options.enter === ROOT;
     const keepRecorded = Boolean(swf);
     if (sites === null) {
       const processors = options.processors ?? wholeInHeader(scan, 'MaxProcs', MAX_PROCESSORS);

@@ -100,6 +100,23 @@ it('terminations first: EASY starts every job when a simulator of that order doe
   );
 });
 
+it('submissions first: conservative runs that end at one instant end in the order in which their starts got their times', () => {
+  // At 11 job 7 has long been due, and job 6 moves up to it behind: both end at 21 at the latest, and pyss ends job 7 first.
+  const smallest = [
+    [0, 10, 3, 10],
+    [0, 5, 2, 100],
+    [1, 5, 2, 5],
+    [1, 1, 2, 100],
+    [1, 1, 1, 100],
+    [1, 10, 4, 10],
+    [1, 10, 3, 50],
+  ].map(
+    ([submittedAt, runS, cpusPerTask, estimateS]) => ({ submittedAt, runS, cpusPerTask, estimateS }) as Given,
+  );
+  const starts = startsOf(smallest, 'per-event', 'conservative');
+  expect([starts[5], starts[6]]).toEqual([21, 11]);
+});
+
 it('terminations first is neither of the other orders', () => {
   const differs = (other: EventOrder): boolean =>
     fc

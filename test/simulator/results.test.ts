@@ -272,7 +272,7 @@ describe('generated workloads', () => {
     const sites = join(folder, 'two.csv');
     writeFileSync(sites, 'site,capacity\n3,4\n5,4\n');
     const policy = policyNamed('round-robin+fcfs', 1);
-    const result = await simulate({ trace: what, sites, policy, enter: 'ROOT', groups: true });
+    const result = await simulate({ trace: what, sites, policy, enter: 'root', groups: true });
     expect(result.bySite?.map(({ jobs }) => jobs)).toEqual([50, 50]);
     await expect(simulate({ trace: what, sites })).rejects.toThrow('generated jobs name no site');
     await expect(simulate({ trace: what })).rejects.toThrow('does not say how many');
