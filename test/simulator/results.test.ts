@@ -82,19 +82,16 @@ describe('jobs in the Standard Workload Format', () => {
   });
 
   it('of jobs that never ran say so', async () => {
-    const outages = join(folder, 'outages.csv');
-    writeFileSync(outages, 'site,from,to\n1,0,1\n');
     const trace = join(folder, 'b.swf');
     writeFileSync(trace, TRACE);
     const sites = join(folder, 'small.csv');
-    writeFileSync(sites, 'site,capacity,memoryMb\n3,4,4\n5,4,1\n');
+    writeFileSync(sites, 'site,capacity,memoryMb\n3,4,4\n');
     const swf = join(folder, 'never.swf');
-    // Job 3 needs 2 MB.
-    expect((await simulate({ trace, sites, swf })).waiting).toBe(2);
+    // Job 1 needs 8 MB.
+    expect((await simulate({ trace, sites, swf })).waiting).toBe(1);
     expect((await readTrace(swf)).jobs.map(({ wait, run, status }) => [wait, run, status])).toEqual([
       [-1, -1, 5],
       [0, 40, 0],
-      [-1, -1, 5],
     ]);
   });
 });
