@@ -91,13 +91,13 @@ export class Leaf {
   }
 
   /** Its bag and the CPUs of machines that can run something in it; null: it matches nothing. */
-  get channel(): { bag: readonly string[]; power: number } | null {
+  get channel(): { readonly bag: readonly string[]; readonly power: number } | null {
     return this.told;
   }
 
   /** Requests that it has asked their owners for. */
-  get claims(): Iterable<string> {
-    return this.claimed.keys();
+  get claims(): Iterable<{ request: Entry; key: number | null }> {
+    return this.claimed.values();
   }
 
   /** There are resources for a request of the queue: its owner is asked, and when it agrees `Effects.started` is called. */
@@ -125,8 +125,9 @@ export class Leaf {
       const claim = this.claimed.get(message.id);
       this.claimed.delete(message.id);
       if (claim !== undefined && claim.key !== null) this.gone.push(claim.key);
-      if (message.kind === 'REFUSED') return;
-      if (claim === undefined) this.effects.send(from, { kind: 'DECLINED', id: message.id });
+      if (message.kind === 'REFUSED') {
+        if (claim !== undefined) this.effects.refused?.(claim.request, this.id);
+      } else if (claim === undefined) this.effects.send(from, { kind: 'DECLINED', id: message.id });
       else this.effects.started?.(claim.request, this.id);
     } else if (from === this.parent) this.fromParent(message);
   }

@@ -140,6 +140,8 @@ export interface Effects {
   moved?(entry: Entry, from: Address, to: Address, reason: MoveReason): void;
   /** A leaf was granted a claim: its job starts. */
   started?(request: Request, leaf: Address): void;
+  /** It was refused: what the leaf kept free for it is free again. */
+  refused?(request: Request, leaf: Address): void;
 }
 
 /** What an administrator may set. */

@@ -37,7 +37,7 @@ export class Owner {
   }
 
   /** The job's attempt that counts, and who runs it. */
-  find(job: string): { epoch: number; leaf: Address | null } | null {
+  find(job: string): { readonly epoch: number; readonly leaf: Address | null } | null {
     return this.owned.get(job) ?? null;
   }
 

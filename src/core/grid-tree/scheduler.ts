@@ -343,6 +343,7 @@ export class Scheduler {
     const entries: Entry[] = [];
     for (const one of held) {
       one.child = branch.child;
+      if (one.place !== null) this.leavePlace(one);
       this.put(one, branch.place);
       entries.push(one.entry);
       this.effects.moved?.(one.entry, this.id, branch.child, why);
