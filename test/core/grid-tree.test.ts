@@ -1,7 +1,20 @@
 /** The grid tree's protocol (grid-tree.md): examples, and properties on networks that lose, repeat and reorder. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Address, preference, type Requirement, requirement } from '../../src/core/grid-tree/index.js';
+import {
+  type Address,
+  DEFAULT_TREE_RULES,
+  type Entry,
+  inOrder,
+  Link,
+  type Packet,
+  preference,
+  type Requirement,
+  type RootRules,
+  request,
+  requirement,
+} from '../../src/core/grid-tree/index.js';
+import { collect, Place, shareOf, type Taker } from '../../src/core/grid-tree/selection.js';
 import { type Network, TreeWorld } from './support/tree-world.js';
 
 const KINDS = ['LINUX', 'UNIX', 'WINDOWS'].flatMap((os) =>
@@ -142,7 +155,7 @@ describe('whatever becomes of messages', () => {
         const world = play(one, ['r'], false);
         for (const { reason } of world.moves) reasons.add(reason);
       }),
-      { numRuns: 150 },
+      { numRuns: 120 },
     );
     expect([...reasons].sort()).toEqual(['BUTTERFLY', 'FALLBACK', 'LOAD_BALANCE', 'UNASSIGNED']);
   });
@@ -152,7 +165,7 @@ describe('whatever becomes of messages', () => {
       fc.property(given, (one) => {
         play(one, ['p', 'q', 'r'], false);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 
@@ -161,7 +174,7 @@ describe('whatever becomes of messages', () => {
       fc.property(given, (one) => {
         play(one, ['q', 'r'], true);
       }),
-      { numRuns: 80 },
+      { numRuns: 60 },
     );
   });
 
@@ -185,8 +198,287 @@ describe('whatever becomes of messages', () => {
         expect(kept).toEqual(fresh);
         most = Math.max(most, ...Object.values(kept).map((bags) => bags.length));
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
     expect(most).toBeGreaterThan(2);
+  });
+});
+
+const LINUX = requirement({ os: ['LINUX'] });
+const machine = (os: string) => ({ os, architecture: 'X', licenses: [], cpus: 1, memoryMb: 1000 });
+const OSLO = { latitude: 59.9, longitude: 10.7 };
+const ROME = { latitude: 41.9, longitude: 12.5 };
+
+/** A tree with two sites; jobs named l… run long, others short. */
+function twoSites(rules: Partial<RootRules> = {}): TreeWorld {
+  const world = new TreeWorld(AT_ONCE, 1, DEFAULT_TREE_RULES, (job) => (job.includes('/l') ? 1000 : 10));
+  world.addRoot('r', rules);
+  world.addScheduler('g', 'r');
+  world.addSite('oslo', 'g', OSLO);
+  world.addSite('rome', 'g', ROME);
+  return world;
+}
+
+const movesOf = (world: TreeWorld, job: string): string[] =>
+  world.moves.filter((move) => move.job === job).map(({ from, to, reason }) => `${from} ${to} ${reason}`);
+
+describe('a tree', () => {
+  it('is discovered when the first job of a class comes, and forgets classes without jobs', () => {
+    const world = twoSites();
+    world.setMachines('oslo', machine('LINUX'), 2);
+    world.setMachines('rome', machine('UNIX'), 3);
+    world.submit('r', 'lone', { requirement: requirement({}) });
+    world.submit('r', 'never', { requirement: requirement({ cpusPerTask: 2 }) });
+    world.submit('r', 'l2', { requirement: LINUX });
+    world.run(5);
+    // All three are with their machines, or with nobody: one class is left.
+    expect(world.channels().kept).toEqual({ r: [], g: [], oslo: [], rome: [] });
+    world.submit('r', 'l3', { requirement: LINUX });
+    world.submit('r', 'l4', { requirement: LINUX });
+    world.run(6);
+    expect(world.channels().kept).toMatchObject({
+      r: [{ bag: [LINUX.key], power: 2 }],
+      rome: [],
+    });
+  });
+
+  it('moves a waiting job to a nearer site when that has room', () => {
+    const world = twoSites();
+    world.setMachines('oslo', machine('LINUX'), 1);
+    world.submit('r', 's1', { requirement: LINUX });
+    world.run(2);
+    world.setMachines('rome', machine('LINUX'), 1);
+    world.submit('r', 'l1', { requirement: LINUX });
+    world.run(4);
+    // Rome has a machine that is free and asks; what it is given must wait there.
+    world.setMachines('rome', machine('UNIX'), 1);
+    world.submit('r', 's2', { requirement: LINUX, origin: OSLO });
+    world.run(6);
+    expect(movesOf(world, 'r-owner/s2')).toEqual(['r g UNASSIGNED', 'g rome UNASSIGNED']);
+    world.run(100);
+    expect(movesOf(world, 'r-owner/s2').slice(2)).toEqual(['rome g BUTTERFLY', 'g oslo BUTTERFLY']);
+    expect(world.runs.get('r-owner/s2')).toMatchObject({ leaf: 'oslo', ended: true });
+  });
+
+  it('gives conditions that a user would like more weight than distance', () => {
+    const world = twoSites();
+    world.setMachines('oslo', machine('LINUX'), 1);
+    world.setMachines('rome', machine('LINUX'), 1);
+    world.submit('r', 'l1', { requirement: LINUX });
+    world.submit('r', 's1', { requirement: LINUX });
+    world.run(4);
+    const busy = world.runs.get('r-owner/l1')?.leaf as string;
+    const other = busy === 'oslo' ? 'rome' : 'oslo';
+    world.setMachines(busy, machine('UNIX'), 1);
+    const origin = busy === 'oslo' ? OSLO : ROME;
+    world.submit('r', 's2', { requirement: LINUX, origin, preferences: [preference({ leaf: other })] });
+    world.run(100);
+    expect(world.runs.get('r-owner/s2')).toMatchObject({ leaf: other });
+    expect(movesOf(world, 'r-owner/s2').join()).toContain('BUTTERFLY');
+  });
+
+  it('gives a job whose machine is lost a place elsewhere, ahead of later arrivals', () => {
+    const world = twoSites();
+    for (const site of ['oslo', 'rome']) {
+      world.setMachines(site, machine('LINUX'), 1);
+      // It asks for work all the time.
+      world.setMachines(site, machine('UNIX'), 1);
+    }
+    for (const leaf of ['oslo', 'rome']) {
+      world.submit('r', `l-${leaf}`, { requirement: LINUX, preferences: [preference({ leaf })] });
+      world.run(world.now + 2);
+    }
+    expect(world.runs.size).toBe(2);
+    for (const job of ['s1', 's2', 's3', 's4']) world.submit('r', job, { requirement: LINUX });
+    world.run(5);
+    const waitsAt = (site: string): string[] =>
+      (world.sites.get(site)?.leaf.queue ?? []).map(({ id }) => id.split('/')[1] as string);
+    const first = waitsAt('oslo').includes('s1') ? 'oslo' : 'rome';
+    const other = first === 'oslo' ? 'rome' : 'oslo';
+    const lost = waitsAt(first);
+    const kept = waitsAt(other);
+    expect([...lost, ...kept].sort()).toEqual(['s1', 's2', 's3', 's4']);
+    world.setMachines(first, machine('LINUX'), 0);
+    world.run(6);
+    expect(waitsAt(first)).toEqual([]);
+    const fallen = world.moves.filter(({ reason }) => reason === 'FALLBACK').map(({ job }) => job);
+    expect(fallen).toContain('r-owner/s1');
+    world.run(3000);
+    const startedAt = (job: string): number => world.runs.get(`r-owner/${job}`)?.startedAt as number;
+    const order = ['s1', 's2', 's3', 's4'].map(startedAt);
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+  });
+
+  it('keeps what it is told of a preference of a single request', () => {
+    expect(preference({ leaf: 'oslo' }).key).not.toBe(preference({ leaf: 'rome' }).key);
+    expect(requirement({ os: ['B', 'A', 'B'] }).key).toBe(requirement({ os: ['A', 'B'] }).key);
+  });
+});
+
+describe('peers', () => {
+  function peers(rules: Partial<RootRules>): TreeWorld {
+    const world = new TreeWorld(AT_ONCE, 1, DEFAULT_TREE_RULES, () => 50);
+    for (const tree of ['p', 'q']) world.addRoot(tree, rules).neighbors.add(tree === 'p' ? 'q' : 'p');
+    world.addSite('here', 'p');
+    world.addSite('there', 'q');
+    world.setMachines('there', machine('LINUX'), 3);
+    return world;
+  }
+
+  it('help out with what nobody here can run, and only then', () => {
+    for (const [forward, helped] of [
+      ['ALWAYS', true],
+      ['WHEN_NEEDED', true],
+      ['NEVER', false],
+    ] as const) {
+      const world = peers({ forward });
+      world.submit('p', 'job', { requirement: LINUX });
+      world.run(100);
+      expect(world.runs.get('p-owner/job')?.ended ?? false, forward).toBe(helped);
+    }
+    const world = peers({ forward: 'WHEN_NEEDED', neededAfterS: 60 });
+    world.setMachines('here', machine('LINUX'), 1);
+    for (const job of ['a', 'b', 'c', 'd']) world.submit('p', job, { requirement: LINUX });
+    world.run(300);
+    const leaves = ['a', 'b', 'c', 'd'].map((job) => world.runs.get(`p-owner/${job}`)?.leaf);
+    expect(leaves.slice(0, 2)).toEqual(['here', 'here']);
+    expect(leaves.slice(2)).toContain('there');
+  });
+
+  it('take no more foreign requests than they want to, and serve them in their rank', () => {
+    const world = peers({ forward: 'ALWAYS', foreignMax: 2, foreignRank: 1 });
+    world.setMachines('there', machine('LINUX'), 0);
+    for (let i = 0; i < 5; i++) world.submit('p', `foreign${i}`, { requirement: LINUX });
+    world.run(10);
+    expect(world.roots.get('q')?.foreign).toBe(2);
+    world.submit('q', 'home', { requirement: LINUX });
+    world.run(20);
+    world.setMachines('there', machine('LINUX'), 1);
+    world.run(300);
+    const at = (job: string): number => world.runs.get(job)?.startedAt as number;
+    expect(at('q-owner/home')).toBeLessThan(at('p-owner/foreign0'));
+  });
+
+  it('isolate themselves at once: all requests are their owners’ again', () => {
+    const world = peers({ forward: 'ALWAYS' });
+    world.setMachines('there', machine('LINUX'), 0);
+    world.submit('p', 'foreign', { requirement: LINUX });
+    world.submit('q', 'home', { requirement: LINUX });
+    world.run(10);
+    expect([world.roots.get('p')?.foreign, world.roots.get('q')?.foreign]).toEqual([1, 1]);
+    world.roots.get('q')?.isolate();
+    world.run(20);
+    expect([world.roots.get('p')?.foreign, world.roots.get('q')?.foreign]).toEqual([0, 0]);
+    expect([world.roots.get('p')?.waiting, world.roots.get('q')?.waiting]).toEqual([1, 1]);
+    world.setMachines('there', machine('LINUX'), 2);
+    world.run(200);
+    expect([...world.runs.keys()]).toEqual(['q-owner/home']);
+    world.roots.get('q')?.rejoin();
+    world.submit('p', 'later', { requirement: LINUX });
+    world.run(400);
+    expect([...world.runs.keys()]).toEqual(['q-owner/home', 'p-owner/later']);
+  });
+});
+
+describe('selection', () => {
+  const branch = fc.record({ power: fc.integer({ min: 1, max: 50 }) });
+  it('shares are within the rounding of what is due, and blocks within what is missing', () => {
+    fc.assert(
+      fc.property(
+        fc.array(branch, { minLength: 1, maxLength: 6 }),
+        fc.array(
+          fc.record({ at: fc.integer({ min: -1, max: 5 }), fits: fc.nat({ max: 63 }), gain: natural }),
+          {
+            maxLength: 60,
+          },
+        ),
+        fc.record({ butterfly: fc.boolean(), loadBalance: fc.boolean() }),
+        (branches, jobs, switches) => {
+          const total = branches.reduce((sum, { power }) => sum + power, 0);
+          const takers = branches.map(
+            ({ power }, i): Taker => ({
+              power,
+              place: new Place(),
+              coming: 0,
+              fits: (sample) => ((jobs[sample.key]?.fits as number) >> i) % 2 === 1,
+              gain: (sample) => ({
+                conditions: ((jobs[sample.key]?.gain as number) >> i) % 4,
+                distanceKm: 0,
+              }),
+            }),
+          );
+          const unassigned = new Place();
+          const entries = jobs.map(({ at }, key): Entry => {
+            const made = request({ id: `${key}`, owner: '', requirement: LINUX });
+            const entry = { ...made, group: `${key}`, key, rank: key % 2, sequence: key, moves: 0 };
+            (takers[at]?.place ?? unassigned).add(entry);
+            return entry;
+          });
+          const shares = takers.map(({ power }) => shareOf(power, total, jobs.length));
+          for (const [i, share] of shares.entries()) {
+            const due = ((branches[i] as { power: number }).power / total) * jobs.length;
+            expect(share).toBeGreaterThan(due - 1e-9);
+            expect(share).toBeLessThan(due + 1 + 1e-9);
+          }
+          for (const [i, asked] of takers.entries()) {
+            const block = collect(asked, takers, unassigned, entries.length, { ...switches, movesMax: 16 });
+            expect(block.length).toBeLessThanOrEqual(Math.max(0, (shares[i] as number) - asked.place.size));
+            expect(new Set(block.map(({ entry }) => entry)).size).toBe(block.length);
+            expect(block.map(({ entry }) => entry)).toEqual(block.map(({ entry }) => entry).sort(inOrder));
+            for (const { entry, from, how } of block) {
+              expect(asked.fits(entry)).toBe(true);
+              expect(from).not.toBe(asked);
+              if (how === 'BUTTERFLY')
+                expect(asked.gain(entry).conditions).toBeGreaterThan(from?.gain(entry).conditions as number);
+            }
+            for (const [j, other] of takers.entries()) {
+              const balanced = block.filter(
+                ({ from, how }) => from === other && how === 'LOAD_BALANCE',
+              ).length;
+              if (balanced > 0) {
+                const left = other.place.size - block.filter(({ from }) => from === other).length;
+                expect(left).toBeGreaterThanOrEqual(shares[j] as number);
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('Link', () => {
+  it('hands over each message once and in order, whatever becomes of packets', () => {
+    const step = fc.constantFrom('SEND', 'PACKET', 'LOSE', 'FIRST', 'LAST', 'REPEAT');
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const a = new Link('1');
+        const b = new Link('1');
+        const under: Packet[] = [];
+        const got: number[] = [];
+        let sent = 0;
+        const arrive = (packet: Packet | undefined): void => {
+          if (packet === undefined) return;
+          for (const message of b.accept(packet)) got.push((message as { port: number }).port);
+          a.accept(b.packet());
+        };
+        for (const one of steps) {
+          if (one === 'SEND') a.send({ kind: 'RFC', port: sent++ });
+          if (one === 'PACKET') under.push(a.packet());
+          if (one === 'LOSE') under.shift();
+          if (one === 'FIRST') arrive(under.shift());
+          if (one === 'LAST') arrive(under.pop());
+          if (one === 'REPEAT') arrive(under[0]);
+          expect(got).toEqual(Array.from({ length: got.length }, (_, i) => i));
+        }
+        arrive(a.packet());
+        expect(got).toHaveLength(sent);
+        expect(a.pending).toEqual([]);
+        // Of another connection.
+        expect(b.accept({ ...a.packet(), session: '2', messages: [{ kind: 'RFJM' }] })).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
   });
 });
