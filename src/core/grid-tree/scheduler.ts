@@ -305,8 +305,8 @@ export class Scheduler {
       again = false;
       for (const branch of [...this.asking]) {
         if (branch.triedAt === this.version) continue;
-        again ||= this.answer(branch, branches);
         branch.triedAt = this.version;
+        if (this.answer(branch, branches)) again = true;
       }
     }
     if (this.parent === null) return;
