@@ -124,16 +124,16 @@ function collected(input: CollectInput): { id: string; from: string | null; how:
       power,
       place: new Place(),
       coming: 0,
-      fits: (sample) => byId.get(sample.id)?.fits.includes(id) ?? false,
+      fits: (requirementKey) => byId.get(requirementKey)?.fits.includes(id) ?? false,
       gain: (sample) => ({ conditions: byId.get(sample.id)?.gain[id] ?? 0, distanceKm: 0 }),
     };
     return taker;
   });
   const unassigned = new Place();
   input.jobs.forEach(({ id, seq, at }, i) => {
-    const made = request({ id, owner: '', requirement: requirement({}) });
-    // A group of its own: what fits, and how well, is given for each.
-    const entry: Entry = { ...made, group: id, key: i, rank: 0, sequence: seq, moves: 0 };
+    // A class of its own: what fits, and how well, is given for each.
+    const made = request({ id, owner: '', requirement: { ...requirement({}), key: id } });
+    const entry: Entry = { ...made, key: i, rank: 0, sequence: seq, moves: 0 };
     (takers.find((taker) => taker.id === at)?.place ?? unassigned).add(entry);
   });
   const asked = takers.find(({ id }) => id === input.asked);

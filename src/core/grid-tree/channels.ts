@@ -30,8 +30,8 @@ export class Branch implements Taker {
     return this.expected.size;
   }
 
-  fits(sample: Entry): boolean {
-    return this.channel.bag.has(sample.requirement.key);
+  fits(requirementKey: string): boolean {
+    return this.channel.bag.has(requirementKey);
   }
 
   /** The most conditions that hold at a leaf below, and the least distance to one: all of them have the bag. */

@@ -40,11 +40,14 @@ interface Child {
   resets: number;
 }
 
+/** For `lastOf`: requests that swap places need not be alike. */
+const ANY_CLASS = { fits: () => true };
+
 export class Scheduler {
   parent: Address | null = null;
   readonly channels = new Channels();
   /** Nobody's below. */
-  readonly unassigned = new Place();
+  readonly unassigned = new Place(true);
   protected readonly held = new Map<number, Held>();
   protected readonly children = new Map<Address, Child>();
   protected readonly requirements = new Map<string, Requirement>();
@@ -269,7 +272,7 @@ export class Scheduler {
 
   private rehome(limbo: Place, branches: readonly Branch[]): void {
     for (const entry of [...limbo.entries()]) {
-      const branch = branches.find((one) => one.fits(entry));
+      const branch = branches.find((one) => one.fits(entry.requirement.key));
       if (branch === undefined) continue;
       limbo.delete(entry);
       this.put(this.held.get(entry.key) as Held, branch.place);
@@ -367,12 +370,8 @@ export class Scheduler {
   private placeAhead(one: Held): void {
     let found: { branch: Branch; last: Entry } | null = null;
     for (const branch of this.channels.all()) {
-      if (!branch.fits(one.entry)) continue;
-      const last = lastOf(
-        branch.place,
-        () => true,
-        () => true,
-      );
+      if (!branch.fits(one.entry.requirement.key)) continue;
+      const last = lastOf(branch.place, ANY_CLASS);
       if (last !== null && before(one.entry, last) && (found === null || before(found.last, last)))
         found = { branch, last };
     }
@@ -436,7 +435,7 @@ export class Scheduler {
       if (destination === 'PARENT' || !(this.parent === null || this.channels.has(entry.requirement.key))) {
         this.held.delete(entry.key);
         this.returned.push(entry.key);
-      } else if (typeof destination === 'object' && destination?.branch.fits(entry)) {
+      } else if (typeof destination === 'object' && destination?.branch.fits(entry.requirement.key)) {
         const block = given.get(destination.branch);
         if (block === undefined) given.set(destination.branch, { why: destination.why, held: [one] });
         else block.held.push(one);

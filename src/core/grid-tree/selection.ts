@@ -10,33 +10,58 @@ export function shareOf(power: number, totalPower: number, waiting: number): num
   return totalPower > 0 ? Math.ceil((power * waiting) / totalPower) : 0;
 }
 
-/** Requests at one place, by groups, each in order of service. */
+/** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
 export class Place {
-  readonly groups = new Map<string, Entry[]>();
+  /** By key of the class, then by group; where it is plain, all of a class are one group. */
+  readonly classes = new Map<string, Map<string, Entry[]>>();
   size = 0;
+
+  constructor(private readonly plain = false) {}
 
   add(entry: Entry): void {
     this.size++;
-    const group = this.groups.get(entry.group);
-    if (group === undefined) this.groups.set(entry.group, [entry]);
+    const { key } = entry.requirement;
+    let groups = this.classes.get(key);
+    if (groups === undefined) {
+      groups = new Map();
+      this.classes.set(key, groups);
+    }
+    const name = this.groupOf(entry);
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [entry]);
     else group.splice(position(group, entry), 0, entry);
   }
 
   /** It must be there. */
   delete(entry: Entry): void {
     this.size--;
-    const group = this.groups.get(entry.group) as Entry[];
-    if (group.length === 1) this.groups.delete(entry.group);
-    else group.splice(position(group, entry), 1);
+    const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
+    const name = this.groupOf(entry);
+    const group = groups.get(name) as Entry[];
+    if (group.length > 1) {
+      group.splice(position(group, entry), 1);
+      return;
+    }
+    groups.delete(name);
+    if (groups.size === 0) this.classes.delete(entry.requirement.key);
+  }
+
+  /** Groups of the classes that the taker can run. */
+  *groupsFor(taker: Pick<Taker, 'fits'>): Iterable<readonly Entry[]> {
+    for (const [key, groups] of this.classes) if (taker.fits(key)) yield* groups.values();
   }
 
   *entries(): Iterable<Entry> {
-    for (const group of this.groups.values()) yield* group;
+    for (const groups of this.classes.values()) for (const group of groups.values()) yield* group;
   }
 
   clear(): void {
-    this.groups.clear();
+    this.classes.clear();
     this.size = 0;
+  }
+
+  private groupOf(entry: Entry): string {
+    return this.plain ? '' : entry.group;
   }
 }
 
@@ -67,8 +92,8 @@ export interface Taker {
   readonly power: number;
   /** Requests on their way to it, beside those at its place. */
   readonly coming: number;
-  /** Whether the class of the group is in its bag. */
-  fits(sample: Entry): boolean;
+  /** Whether the class is in its bag. */
+  fits(requirementKey: string): boolean;
   gain(sample: Entry): Gain;
 }
 
@@ -101,9 +126,9 @@ export function collect<T extends Taker>(
   if (rules.butterfly) {
     const found: Collected<T>[] = [];
     for (const from of others) {
-      for (const group of from.place.groups.values()) {
+      for (const group of from.place.groupsFor(asked)) {
         const sample = group[0] as Entry;
-        if (!asked.fits(sample) || !isBetter(asked.gain(sample), from.gain(sample))) continue;
+        if (!isBetter(asked.gain(sample), from.gain(sample))) continue;
         for (const entry of firstOf(group, lacks, movable)) found.push({ entry, from, how: 'BUTTERFLY' });
       }
     }
@@ -112,8 +137,7 @@ export function collect<T extends Taker>(
 
   if (block.length < lacks) {
     const found: Collected<T>[] = [];
-    for (const group of unassigned.groups.values()) {
-      if (!asked.fits(group[0] as Entry)) continue;
+    for (const group of unassigned.groupsFor(asked)) {
       for (const entry of firstOf(group, lacks, () => true))
         found.push({ entry, from: null, how: 'UNASSIGNED' });
     }
@@ -134,11 +158,7 @@ export function collect<T extends Taker>(
       if (most === 0) break;
       const i = surplus.indexOf(most);
       const from = others[i] as T;
-      const entry = lastOf(
-        from.place,
-        (one) => asked.fits(one),
-        (one) => movable(one) && !taken.has(one),
-      );
+      const entry = lastOf(from.place, asked, (one) => movable(one) && !taken.has(one));
       if (entry === null) surplus[i] = 0;
       else {
         taken.add(entry);
@@ -161,15 +181,14 @@ function firstOf(group: readonly Entry[], count: number, may: (entry: Entry) => 
   return found;
 }
 
-/** The last in order of service of those that `may`, in groups that `fits`; null: there is none. */
+/** The last in order of service of those that the taker can run and that `may`; null: there is none. */
 export function lastOf(
   place: Place,
-  fits: (sample: Entry) => boolean,
-  may: (entry: Entry) => boolean,
+  taker: Pick<Taker, 'fits'>,
+  may: (entry: Entry) => boolean = () => true,
 ): Entry | null {
   let last: Entry | null = null;
-  for (const group of place.groups.values()) {
-    if (!fits(group[0] as Entry)) continue;
+  for (const group of place.groupsFor(taker)) {
     for (let i = group.length - 1; i >= 0; i--) {
       const entry = group[i] as Entry;
       if (last !== null && before(entry, last)) break;

@@ -66,7 +66,14 @@ export class TreeWorld {
   readonly parents = new Map<Address, Address>();
   /** Runs by job of an owner: how often it started, where, and whether it has ended. */
   readonly runs = new Map<string, { starts: number; leaf: Address; startedAt: number; ended: boolean }>();
-  readonly moves: { job: string; from: Address; to: Address; reason: MoveReason; at: number }[] = [];
+  readonly moves: {
+    job: string;
+    from: Address;
+    to: Address;
+    reason: MoveReason;
+    at: number;
+    times: number;
+  }[] = [];
   /** Whether each request must be held exactly once: not while what was cut off still thinks it holds some. */
   checksHolders = true;
   private readonly nodes = new Map<Address, Node>();
@@ -239,7 +246,7 @@ export class TreeWorld {
     return {
       send: (to, message) => this.send(id, to, message),
       moved: (entry, from, to, reason) =>
-        this.moves.push({ job: jobOf(entry.id), from, to, reason, at: this.now }),
+        this.moves.push({ job: jobOf(entry.id), from, to, reason, at: this.now, times: entry.moves }),
       started: (request, leaf) => {
         const job = jobOf(request.id);
         const known = this.runs.get(job);
