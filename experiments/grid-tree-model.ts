@@ -81,6 +81,8 @@ const DEADLINE_FACTOR = 3;
 const RESUBMIT_S = 120;
 const OFFER_S = 0.1;
 const HOPS = 1000;
+/** The classes are the operating systems: they are always known, as in the paper, where all are. */
+const CLASS_KEPT_S = 3600;
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -166,11 +168,7 @@ class Model {
   ) {
     const draw = (name: string): RandomStream => new RandomStream(seed, `grid-tree-${run}-${name}`);
     this.placeServers(draw('servers'));
-    // A Poisson draw of three times the mean is not to be expected in all experiments together.
-    this.finder =
-      setting.system === 'P2P'
-        ? new Peers(this, 3 * Math.max(setting.inputMb, SIZE_UNIT_MB))
-        : new Trees(this, setting);
+    this.finder = setting.system === 'P2P' ? new Peers(this, setting) : new Trees(this, setting);
     if (setting.changes) this.changeServers(draw('changes'));
     this.submitJobs(draw('submissions'), draw('jobs'));
   }
@@ -316,11 +314,15 @@ class Peers implements Finder {
   private readonly floods: { site: number; from: number; delayS: number }[][];
   /** By operating system: until then nobody can offer anything. */
   private readonly fullUntil = new Map<string, number>();
+  private readonly largestMb: number;
 
   constructor(
     private readonly model: Model,
-    private readonly largestMb: number,
+    private readonly setting: Setting,
   ) {
+    // Six standard deviations above the mean.
+    const mean = setting.inputMb / SIZE_UNIT_MB;
+    this.largestMb = (mean + 6 * Math.sqrt(mean)) * SIZE_UNIT_MB;
     const neighbors = peerNeighbors();
     this.floods = neighbors.map((_, site) => flood(site, neighbors));
   }
@@ -334,7 +336,9 @@ class Peers implements Finder {
     const offers = model.now < (this.fullUntil.get(job.os) ?? 0) ? [] : this.offers(job);
     const [first] = offers;
     if (first === undefined) {
-      model.after(RESUBMIT_S, () => this.request(job));
+      // Attempts that are in vain are left out, where it is known that they are.
+      const fullS = this.setting.changes ? 0 : (this.fullUntil.get(job.os) as number) - model.now;
+      model.after(Math.max(1, Math.ceil(fullS / RESUBMIT_S)) * RESUBMIT_S, () => this.request(job));
       return;
     }
     for (const { server } of offers) server.busy = true;
@@ -441,6 +445,7 @@ class Trees implements Finder {
   private readonly jobs = new Map<string, SimulatedJob>();
   private readonly kept = new Map<string, Server>();
   private readonly kinds: Map<string, MachineKind>[] = [];
+  private readonly alarms = new Map<Address, number>();
   private submitted = 0;
 
   constructor(
@@ -448,7 +453,12 @@ class Trees implements Finder {
     { system, rescheduling }: Setting,
   ) {
     const rules = { ...DEFAULT_TREE_RULES, butterfly: rescheduling, loadBalance: rescheduling };
-    const rootRules = { ...DEFAULT_ROOT_RULES, forward: 'ALWAYS', hops: HOPS } as const;
+    const rootRules = {
+      ...DEFAULT_ROOT_RULES,
+      classKeptS: CLASS_KEPT_S,
+      forward: 'ALWAYS',
+      hops: HOPS,
+    } as const;
     const top = { tree: 0, 'hybrid-4T': 1, 'hybrid-16T': 2, P2P: 0 }[system];
     /** The levels from the top: name, where in the tree its sites begin, how many sites each has. */
     const sizes = [SITES, SITES / BACKBONES, SITES_OF_NET, SITES_OF_NET / 2];
@@ -559,8 +569,14 @@ class Trees implements Finder {
     const node = this.nodes.get(id);
     if (node instanceof Leaf) this.claim(node);
     node?.settle?.();
-    if (root !== undefined && root.nextAt > this.model.now && root.nextAt !== Infinity)
-      this.model.after(root.nextAt - this.model.now, () => this.settle(id));
+    if (root === undefined) return;
+    const { nextAt } = root;
+    if (nextAt === Infinity || (this.alarms.get(id) ?? Infinity) <= nextAt) return;
+    this.alarms.set(id, nextAt);
+    this.model.after(nextAt - this.model.now, () => {
+      if (this.alarms.get(id) === nextAt) this.alarms.delete(id);
+      this.settle(id);
+    });
   }
 
   /** The local scheduler: each free server is kept for the first request that it can run, and its owner asked. */

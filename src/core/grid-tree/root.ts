@@ -9,6 +9,8 @@ import { Scheduler } from './scheduler.js';
 export interface RootRules {
   /** Raw requests wait so long for an RFJM, seconds. */
   rawWaitS: number;
+  /** A class without requests is forgotten after so long: one that comes and goes would be discovered again for each job. */
+  classKeptS: number;
   /**
    * When requests go on to the neighbors: ALWAYS, at once; WHEN_NEEDED, when no channel can run them, or their wait is predicted
    * to exceed `neededAfterS`; NEVER.
@@ -25,6 +27,7 @@ export interface RootRules {
 
 export const DEFAULT_ROOT_RULES: RootRules = {
   rawWaitS: 1,
+  classKeptS: 0,
   forward: 'NEVER',
   neededAfterS: 600,
   answerS: 5,
@@ -58,8 +61,8 @@ export class Root extends Scheduler {
   private foreignCount = 0;
   /** Keys of requirements and preferences, with the number of their requests. */
   private readonly live = new Map<string, number>();
-  /** Those that have lost their last one. */
-  private readonly unused = new Set<string>();
+  /** Those that have lost their last one, and when; the longest ago first. */
+  private readonly unused = new Map<string, number>();
   /** Never discovered, in order of arrival. */
   private readonly raw = new Map<string, Entry>();
   private rawSince = Infinity;
@@ -82,7 +85,9 @@ export class Root extends Scheduler {
 
   /** When `settle` has something to do although nothing came; Infinity: never. */
   get nextAt(): number {
-    return Math.min(this.rawSince + this.rootRules.rawWaitS, this.checkAt);
+    const [unusedSince = Infinity] = this.unused.values();
+    const { rawWaitS, classKeptS } = this.rootRules;
+    return Math.min(this.rawSince + rawWaitS, this.checkAt, unusedSince + classKeptS);
   }
 
   /** Requests of others that wait here. */
@@ -149,11 +154,19 @@ export class Root extends Scheduler {
   override settle(): void {
     const due = this.matchingWanted || this.now >= this.rawSince + this.rootRules.rawWaitS;
     if (this.raw.size > 0 && due) this.discoverRaw();
-    const gone = [...this.unused].filter((key) => !this.live.has(key));
-    this.unused.clear();
-    if (gone.length > 0) this.discover([], [], gone);
+    this.forgetClasses();
     super.settle();
     if (this.now >= this.checkAt) this.forwardWhatNeedsIt();
+  }
+
+  private forgetClasses(): void {
+    const gone: string[] = [];
+    for (const [key, since] of this.unused) {
+      if (this.now < since + this.rootRules.classKeptS) break;
+      this.unused.delete(key);
+      gone.push(key);
+    }
+    if (gone.length > 0) this.discover([], [], gone);
   }
 
   /** Nobody is above: the RFJM is remembered until there are raw requests. */
@@ -195,10 +208,12 @@ export class Root extends Scheduler {
 
   private count(key: string, by: number): void {
     const live = (this.live.get(key) ?? 0) + by;
-    if (live > 0) this.live.set(key, live);
-    else {
+    if (live > 0) {
+      this.live.set(key, live);
+      this.unused.delete(key);
+    } else {
       this.live.delete(key);
-      this.unused.add(key);
+      this.unused.set(key, this.now);
     }
   }
 
