@@ -3,10 +3,12 @@
  * each of the measured cycles took; the caller makes statistics and tables of them.
  */
 import {
+  DataCatalog,
   DEFAULT_POLICY,
   dispatchCycle,
   Grid,
   type Job,
+  JobHistory,
   type LocalPolicy,
   type Policy,
   plainJob,
@@ -64,17 +66,19 @@ function addData(grid: Grid, sites: number): void {
   for (let fromSiteId = 1; fromSiteId <= sites; fromSiteId++) {
     for (let toSiteId = 1; toSiteId <= sites; toSiteId++) {
       const bandwidthMbPerS = random.integer(1, 1000);
-      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: random.uniform(0, 0.3), loss: 0.01 });
+      grid
+        .index(DataCatalog)
+        .setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: random.uniform(0, 0.3), loss: 0.01 });
     }
   }
   for (let id = 1; id <= DATASETS; id++) {
     const siteIds = [random.integer(1, sites), random.integer(1, sites)];
-    grid.data.setDataset({ id, sizeMb: random.integer(1, 10_000), siteIds });
+    grid.index(DataCatalog).setDataset({ id, sizeMb: random.integer(1, 10_000), siteIds });
   }
   for (let i = 0; i < APPLICATIONS; i++) {
     const ioS = random.integer(0, 100);
     const average = { count: 10, turnaroundS: 100, executionS: 100 - ioS, ioS };
-    grid.history.set({ application: `application-${i}`, userId: 1, kinds: '', ...average });
+    grid.index(JobHistory).set({ application: `application-${i}`, userId: 1, kinds: '', ...average });
   }
 }
 
@@ -126,6 +130,7 @@ export function timeSiteCycle(
       enqueue();
     }
     grid.setReservation(1, plan.reservation);
+    grid.keepMemory(1, plan.memory);
   };
   apply(cycle());
   return times(

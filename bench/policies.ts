@@ -13,8 +13,9 @@ import {
   RandomStream,
   type RunAverages,
   resourceKinds,
+  Shares,
 } from '../src/core/index.js';
-import { queueOf, quotaPriority, thresholdOf } from '../src/core/priority/quota.js';
+import { MetaLedger, queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 
@@ -76,20 +77,22 @@ function metaGrid(): { grid: Grid; arrival: (id: number) => Job } {
     licenses: [],
   });
   for (let id = 1; id <= QUEUED; id++) grid.placeAtMeta(arrival(id), 1 + (id % SITES));
-  for (let user = 1; user <= USERS; user++) grid.quotas.set(user, random.integer(1, 2_000));
+  for (let user = 1; user <= USERS; user++) grid.index(Shares).set(user, random.integer(1, 2_000));
   return { grid, arrival };
 }
 
 async function reprioritizeBench(): Promise<Measured> {
   const { grid, arrival } = metaGrid();
   const jobs: Job[] = [];
-  for (const { meta } of grid.sites) for (const { job } of meta.items()) jobs.push(job);
+  for (const { meta } of grid.sites) for (const job of meta.jobs) if (job !== undefined) jobs.push(job);
+  const shares = grid.index(Shares);
+  grid.index(MetaLedger);
   let id = QUEUED;
   const ours = (): void => {
     const job = arrival(++id);
     grid.placeAtMeta(job, 1);
     jobs.push(job);
-    grid.ledger.standings(grid.quotas);
+    grid.index(MetaLedger).standings(shares);
   };
   const everyJob = (): number => {
     const users = new Map<number, number>();
@@ -99,10 +102,10 @@ async function reprioritizeBench(): Promise<Measured> {
       processors += tasks * cpusPerTask;
     }
     let quotas = 0;
-    for (const userId of users.keys()) quotas += grid.quotas.get(userId) as number;
+    for (const userId of users.keys()) quotas += shares.of(userId);
     let first = 0;
     for (const { userId, tasks, cpusPerTask } of jobs) {
-      const quota = grid.quotas.get(userId) as number;
+      const quota = shares.of(userId);
       const threshold = thresholdOf(quota, quotas, processors, tasks * cpusPerTask);
       if (queueOf(quotaPriority(users.get(userId) as number, threshold)) === 1) first++;
     }

@@ -2,10 +2,12 @@
  * The availability profile with promises in it: what one of its operations costs as promises grow in number. What each is
  * said to cost is in src/core/resources/profile.ts.
  */
+
+import type { Requirement } from '../src/core/grid/requirements.js';
+import type { EligibleMachines } from '../src/core/grid/site-resources.js';
 import { Grid, RandomStream } from '../src/core/index.js';
-import { holdingOf, type Opening, Profile } from '../src/core/resources/profile.js';
-import type { Requirement } from '../src/core/resources/requirements.js';
-import type { Able } from '../src/core/resources/site-resources.js';
+import { holdOf } from '../src/core/resources/placement.js';
+import { type Opening, Profile } from '../src/core/resources/profile.js';
 import { addSite, anyJob } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 
@@ -16,7 +18,7 @@ const ROUNDS = 9;
 
 interface Wanted {
   requirement: Requirement;
-  able: Able;
+  eligible: EligibleMachines;
   work: number;
 }
 
@@ -31,8 +33,7 @@ class Promising {
 
   constructor(promises: number) {
     addSite(this.grid, 1, MACHINES, this.random);
-    const { machines } = this.grid.siteEntry(1).resources;
-    this.profile = new Profile(machines, [], [], 0);
+    this.profile = new Profile(this.grid.siteEntry(1).resources, [], 0);
     for (let i = 0; i < promises; i++) {
       const wanted = this.next();
       this.take(wanted, this.earliest(wanted));
@@ -49,7 +50,7 @@ class Promising {
     this.each((wanted, i) => {
       const opening = this.found[i] as Opening;
       this.take(wanted, opening);
-      this.profile.give(holding(wanted, opening), opening.at, opening.end);
+      this.profile.give(hold(wanted, opening), opening.at, opening.end);
     });
 
   private async each(operation: (wanted: Wanted, i: number) => void): Promise<number> {
@@ -59,23 +60,23 @@ class Promising {
   private next(): Wanted {
     const job = { ...anyJob(++this.jobs, this.random), licenses: [] };
     const requirement = this.grid.requirementOf(job);
-    const able = this.grid.siteEntry(1).resources.able(requirement.signature);
-    return { requirement, able, work: job.estimateS * job.benchmark };
+    const eligible = this.grid.siteEntry(1).resources.eligible(requirement.signature);
+    return { requirement, eligible, work: job.estimateS * job.benchmark };
   }
 
-  private earliest({ requirement, able, work }: Wanted): Opening {
-    const found = this.profile.earliest(requirement, able, work);
+  private earliest({ requirement, eligible, work }: Wanted): Opening {
+    const found = this.profile.earliest(requirement, eligible, work);
     if (found === null) throw new Error('the largest machine has room for every job, some time');
     return found;
   }
 
   private take(wanted: Wanted, opening: Opening): void {
-    this.profile.take(holding(wanted, opening), opening.at, opening.end);
+    this.profile.take(hold(wanted, opening), opening.at, opening.end);
   }
 }
 
-const holding = ({ requirement }: Wanted, { placement, pools }: Opening) =>
-  holdingOf(requirement, placement, pools);
+const hold = ({ requirement }: Wanted, { placement, pools }: Opening) =>
+  holdOf(requirement, placement, pools);
 
 const OPERATIONS = {
   earliest: 'find the earliest opening of one more job',

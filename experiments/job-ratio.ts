@@ -10,7 +10,7 @@
  * 100 MB/s. All jobs come at once, or over time, at half the rate that the sites could serve if each job ran where its data
  * is. Sites run first come, first served.
  */
-import { Batcher } from '../src/core/dispatch/batches.js';
+import { Batcher } from '../src/core/dispatch/job-ratio/batches.js';
 import { type Dataset, jobData, type Policy, RandomStream, type RunAverages } from '../src/core/index.js';
 import { runSimulation, type World } from '../src/simulator/engine.js';
 import type { Sink } from '../src/simulator/sink.js';

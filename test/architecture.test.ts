@@ -2,9 +2,10 @@
  * What a linter cannot see: the arrows between the rooms of src/, and the purity of the core. Read from the source tree.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { dispatchKinds, localKinds } from '../src/core/index.js';
 
 const source = fileURLToPath(new URL('../src/', import.meta.url));
 
@@ -31,6 +32,13 @@ const reserved: { package: RegExp; room: string }[] = [
 
 /** The core may import this and nothing else. */
 const corePackages: readonly string[] = ['zod'];
+
+/** Where policies are called by name: their own folders, and where people choose one on a command line. */
+const NAME_POLICIES: readonly RegExp[] = [
+  /^core\/(dispatch|local)\/[^/]+\//,
+  /^simulator\/policies\.ts$/,
+  /^cli\/commands\//,
+];
 
 /** What would make the core depend on more than its arguments. */
 const impure: readonly RegExp[] = [
@@ -73,7 +81,7 @@ const withoutComments = (code: string): string =>
   code.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
 
 const importsOf = (code: string): string[] =>
-  [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([\w@.][^\s'"]*)['"]/g)].map(
+  [...code.matchAll(/(?<!\.)\b(?:from|import)\s*\(?\s*['"]([\w@.][^\s'"]*)['"]/g)].map(
     (match) => match[1] as string,
   );
 
@@ -87,6 +95,31 @@ function roomOf(file: SourceFile, specifier: string): string | null {
   const target = relative(source, join(source, dirname(file.path), specifier)).split(sep);
   return target[0] === '..' ? '(outside src)' : (target[0] as string);
 }
+
+/** The first circle of imports among the files, from one of them to itself; none: []. */
+function circleIn(among: readonly SourceFile[]): string[] {
+  const byPath = new Map(among.map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const follow = (path: string, trail: readonly string[]): string[] => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path];
+    if (done.has(path)) return [];
+    for (const specifier of byPath.get(path)?.imports ?? []) {
+      if (!specifier.startsWith('.')) continue;
+      const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts');
+      const circle = follow(target, [...trail, path]);
+      if (circle.length > 0) return circle;
+    }
+    done.add(path);
+    return [];
+  };
+  for (const { path } of among) {
+    const circle = follow(path, []);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
+const file = (path: string, ...imports: string[]): SourceFile => ({ path, room: 'core', code: '', imports });
 
 const files = read(source);
 const experiments = read(fileURLToPath(new URL('../experiments/', import.meta.url)));
@@ -174,6 +207,25 @@ describe('purity of the core', () => {
       impure.flatMap((pattern) => (pattern.test(code) ? [`${path}: ${pattern}`] : [])),
     );
     expect(found).toEqual([]);
+  });
+
+  it('has no circles, of types neither', () => {
+    expect(circleIn(core)).toEqual([]);
+    expect(circleIn([file('a.ts', './b.js'), file('b.ts', './c.js'), file('c.ts', './b.js')])).toEqual([
+      'b.ts',
+      'c.ts',
+      'b.ts',
+    ]);
+  });
+
+  it('names a policy in its own folder only: drivers, the API and explanations ask it what it does', () => {
+    const kinds = [...dispatchKinds, ...localKinds].map(({ schema }) => schema.shape.kind.value);
+    expect(kinds.length).toBeGreaterThan(10);
+    const name = new RegExp(`['"](${kinds.join('|')})['"]`);
+    const wrong = files.filter(
+      ({ path, code }) => name.test(code) && !NAME_POLICIES.some((pattern) => pattern.test(path)),
+    );
+    expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
   it('would notice what it looks for', () => {

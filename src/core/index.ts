@@ -1,15 +1,32 @@
 /** What the other rooms use of the core. */
+export {
+  Agenda,
+  concernedBy,
+  given,
+  type Return,
+  returnsFrom,
+  rootHasJobs,
+  sameToOthers,
+  stranded,
+  type WorldChange,
+  waiting,
+} from './agenda.js';
 export * from './conformance.js';
 export { DataCatalog, UNKNOWN_LINK } from './data/catalog.js';
 export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKinds } from './data/history.js';
+export { MAX_WINDOW, Margins, marginOf } from './data/margins.js';
+export { Shares } from './data/shares.js';
+export { Traffic } from './data/traffic.js';
 export {
+  applyMove,
   type DispatchContext,
   type DispatchPlan,
   dispatchCycle,
-  rootHasMoreFor,
 } from './dispatch/cycle.js';
+export type { DispatchKind } from './dispatch/policy.js';
+export type { QueuesPolicy } from './dispatch/queues/queues.js';
+export { dispatchKindOf, dispatchKinds, kindsInBatches } from './dispatch/registry.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
-export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/meta.js';
 export {
   type ExplainContext,
   type Placing,
@@ -19,24 +36,22 @@ export {
   ranking,
   type SiteRanking,
 } from './explain/placement.js';
+export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
 export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';
 export {
-  effectivePriority,
   Grid,
+  type GridListener,
   type JobPlace,
   type SiteEntry,
-} from './grid.js';
-export {
-  imageOf,
-  keepsPromises,
-  type PromisesImage,
-  promisesFrom,
-} from './local/conservative.js';
+  SiteMemory,
+} from './grid/grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
-export { type SharedLicenseHolders, sameToOthers, sitesToWake } from './local/shared-licenses.js';
+export { SitePasses } from './local/pass.js';
+export type { FreeAtPromise, PromisesImage } from './local/policy.js';
+export { imageOf, keepsPromises, localKinds, promisesFrom } from './local/registry.js';
 export * from './model.js';
 export * from './policy.js';
-export { marginOf, msPriority } from './priority/ms-priority.js';
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
+export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';

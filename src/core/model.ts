@@ -8,8 +8,10 @@
  * Time is a number of seconds from an origin that the driver chooses; the core only compares and adds. Ids are
  * numbers; wherever the rules leave a tie, the lower id goes first.
  */
-import type { LocalPolicy } from './policy.js';
 import type { ReasonCode } from './reasons.js';
+
+/** Level-1 priorities lie in 0..MAX_PRIORITY, so that sums over them stay small arrays. */
+export const MAX_PRIORITY = 4096;
 
 export type SiteState = 'UP' | 'DRAINING' | 'DOWN';
 
@@ -17,8 +19,8 @@ export interface Site {
   id: number;
   name: string;
   state: SiteState;
-  /** null: the policy document's. */
-  localPolicy: LocalPolicy | null;
+  /** A document of the kind that `localPolicySchema` accepts, in which only the local policies look; null: the policy's. */
+  localPolicy: { readonly kind: string } | null;
   /** Jobs that run here at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
 }
@@ -89,6 +91,10 @@ export interface Job {
   /** What it reads and writes, and where; null: nothing that matters for where it runs. */
   data: JobData | null;
 }
+
+/** The level-1 priority that counts: with the operator's boost, inside the bounds. */
+export const effectivePriority = ({ priority, boost }: Pick<Job, 'priority' | 'boost'>): number =>
+  Math.max(0, Math.min(MAX_PRIORITY, (priority ?? 0) + boost));
 
 /**
  * A job: what is not given is as of one that asks for one CPU for a time. In one literal, not by spreading defaults, so that all

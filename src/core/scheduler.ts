@@ -5,7 +5,7 @@ export const ROOT = 'root';
 /** The queue that the root keeps, as people know it. */
 export const GLOBAL_QUEUE = 'global queue';
 
-/** The root, or the site of this id. */
+/** The root, whose cycle serves the meta-queues, too, or the local scheduler of the site of this id. */
 export type Scheduler = typeof ROOT | number;
 
 /** The scheduler that a site's id stands for, null for the root. */

@@ -206,6 +206,7 @@ export const canTransition = (from: JobState | null, to: JobState): boolean =>
 /** Throws when there is no such transition, naming what there is. */
 export function assertTransition(from: JobState | null, to: JobState): void {
   if (canTransition(from, to)) return;
-  const accepted = [...(next.get(from) ?? [])].join(', ') || 'nothing: it has ended';
-  throw new Error(`a job may not go from ${from ?? 'nothing'} to ${to}; accepted: ${accepted}`);
+  const states = [...(next.get(from) ?? [])].join(' or ');
+  const allowed = states === '' ? 'it has ended' : `only to ${states}`;
+  throw new Error(`${from === null ? 'a new job' : `a job that is ${from}`} cannot become ${to}: ${allowed}`);
 }

@@ -12,6 +12,7 @@
  * Postgres and lets other work in between.
  */
 import { performance } from 'node:perf_hooks';
+import type { Scheduler } from '../core/index.js';
 import type { PlanContext, Store } from '../store/store.js';
 import {
   type CycleKind,
@@ -19,7 +20,6 @@ import {
   type EngineMetrics,
   type GridMirror,
   SCHEDULER_LABEL,
-  type Scheduler,
   type Wake,
 } from './ports.js';
 

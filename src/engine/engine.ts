@@ -5,7 +5,7 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
-import type { SharedLicenseHolders } from '../core/index.js';
+import { Agenda, ROOT, type Scheduler, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
@@ -16,12 +16,11 @@ import {
   type EngineMetrics,
   type GridMirror,
   SCHEDULER_LABEL,
-  type Scheduler,
   type Wake,
 } from './ports.js';
 import type { CycleTask, QueueConnection } from './queue.js';
 import { runSite } from './site.js';
-import { Sweeper, type SweepSettings, waitingSchedulers } from './sweep.js';
+import { Sweeper, type SweepSettings } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
 import { openQueueWorker, type QueueWorker } from './worker.js';
 
@@ -71,7 +70,7 @@ export function createEngine(parts: {
   const alarms = new Alarms((siteId) => waker.wake([siteId]));
   const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, alarms, processId });
   const sweeper = new Sweeper(tools, config);
-  const holders: SharedLicenseHolders = new Map();
+  const agenda = new Agenda();
 
   let life: 'made' | 'started' | 'stopped' = 'made';
   const stopped = (): boolean => life === 'stopped';
@@ -85,14 +84,14 @@ export function createEngine(parts: {
       metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
     const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
     try {
-      if (task.kind === 'dispatch') await runDispatch(cycle, tools);
-      else if (task.kind === 'site') await runSite(cycle, tools, task.siteId, holders);
+      if (task.kind === 'dispatch') await runDispatch(cycle, tools, agenda);
+      else if (task.kind === 'site') await runSite(cycle, tools, task.siteId, agenda);
       else await sweeper.run(cycle);
       cycle.done();
     } catch (error) {
       // Not left to BullMQ: a failed task would be a record to keep, and its retries know nothing of newer wake-ups.
       cycle.failed(error);
-      const scheduler = schedulerOf(task);
+      const scheduler = schedulerOfTask(task);
       if (scheduler !== null) tools.wakeLater([scheduler], FAILED_PAUSE_MS);
     }
   }
@@ -122,8 +121,8 @@ export function createEngine(parts: {
     await perform({ kind: 'sweep' });
     await perform({ kind: 'dispatch' });
     if (stopped()) return;
-    for (const scheduler of waitingSchedulers(mirror.grid)) {
-      if (scheduler !== 'root' && !stopped()) await perform({ kind: 'site', siteId: scheduler });
+    for (const scheduler of waiting(mirror.grid)) {
+      if (scheduler !== ROOT && !stopped()) await perform({ kind: 'site', siteId: scheduler });
     }
   }
 
@@ -149,7 +148,7 @@ export function createEngine(parts: {
       show();
       presence = setInterval(show, config.presenceEveryMs);
       // Whatever was waiting when the last process went.
-      await waker.wake(waitingSchedulers(mirror.grid));
+      await waker.wake(waiting(mirror.grid));
       log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
     },
 
@@ -187,5 +186,5 @@ function cycleTools(parts: {
   };
 }
 
-const schedulerOf = (task: CycleTask): Scheduler | null =>
-  task.kind === 'dispatch' ? 'root' : task.kind === 'site' ? task.siteId : null;
+const schedulerOfTask = (task: CycleTask): Scheduler | null =>
+  task.kind === 'dispatch' ? ROOT : task.kind === 'site' ? task.siteId : null;

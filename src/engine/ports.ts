@@ -1,10 +1,7 @@
 /** What the engine needs of the other rooms, as small as it is: the composition root hands in the real things. */
-import type { Grid } from '../core/index.js';
+import { type Grid, ROOT, type Scheduler } from '../core/index.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { Policy } from '../store/store.js';
-
-/** One scheduler of the tree: the root, or the site of this id. */
-export type Scheduler = 'root' | number;
 
 /**
  * Notes that these schedulers have something to look at. Resolves as soon as that is noted in this process; it never
@@ -44,7 +41,7 @@ export type EngineMetrics = Pick<
 
 /** How a cycle is called in the metrics. */
 export const SCHEDULER_LABEL: Readonly<Record<CycleKind, string>> = {
-  dispatch: 'root',
+  dispatch: ROOT,
   site: 'site',
   sweep: 'sweep',
 };

@@ -21,7 +21,7 @@ import {
   withBackend,
 } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Scheduler } from './ports.js';
+import { ROOT, type Scheduler } from '../core/index.js';
 
 /** Where the queue lives. */
 export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres'; url: string };
@@ -215,8 +215,8 @@ export function openReceiver<N extends keyof Queues>(
 }
 
 function taskFor(scheduler: Scheduler) {
-  const task: CycleTask = scheduler === 'root' ? { kind: 'dispatch' } : { kind: 'site', siteId: scheduler };
-  const id = scheduler === 'root' ? 'root' : `site-${scheduler}`;
+  const task: CycleTask = scheduler === ROOT ? { kind: 'dispatch' } : { kind: 'site', siteId: scheduler };
+  const id = scheduler === ROOT ? ROOT : `site-${scheduler}`;
   return { name: task.kind, data: task, opts: { ...TASK, deduplication: { id, keepLastIfActive: true } } };
 }
 

@@ -1,33 +1,34 @@
 /** A site's cycle: jobs of its queue start, or go back to the root when the site is not up. */
 import {
+  type Agenda,
   type Grid,
   imageOf,
   keepsPromises,
+  localPolicyOf,
   promisesFrom,
   queueLimitOf,
   type Reservation,
-  rootHasMoreFor,
-  type SharedLicenseHolders,
+  ROOT,
   type SiteEntry,
-  type SitePlan,
+  type Start,
   sameToOthers,
   siteCycle,
-  sitesToWake,
 } from '../core/index.js';
 import type { KeptPromises } from '../store/store.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
+import { takeBack } from './returns.js';
 
 /**
  * Runs until nothing more can start, or the bound on rounds. Throws what the store throws.
  *
- * @param holders of this process: what its cycles have seen of the grid-wide licenses
+ * @param agenda of this process
  */
 export async function runSite(
   cycle: Cycle,
   tools: CycleTools,
   siteId: number,
-  holders: SharedLicenseHolders,
+  agenda: Agenda,
 ): Promise<void> {
   const { store, mirror, metrics, limits } = tools;
   let refused = 0;
@@ -36,31 +37,29 @@ export async function runSite(
     //    not be older than that; and what sites have reserved of the grid-wide licenses. (Without such licenses the
     //    reservations of two sites cannot touch each other, and nobody has to read them.)
     const kept = await takeIn(cycle, tools, siteId);
-    const shared = mirror.grid.sharedLicenses().length > 0;
+    const shared = mirror.grid.sharesLicenses;
     const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
     const { grid, policy } = mirror;
     const entry = grid.sites.find(({ site }) => site.id === siteId);
     if (entry === undefined) return;
     if (shared) setReservations(grid, reservations);
 
-    // 2. A site that is not up keeps nothing waiting: another may run it.
+    // 2. Jobs that are not served here go back to the root: all if the site is not up, else those that only another can run now.
     const now = tools.now();
     const before = entry.reservation;
-    if (entry.site.state !== 'UP') {
-      if (shared) await wakeOthers(tools, siteId, before, null, holders);
-      if (entry.queue.length === 0) return;
-      const context = cycle.context(policy.version, now);
-      const taken = await cycle.phase('take-back', () =>
-        store.takeBack(siteId, context, limits.maxTakenBack),
-      );
-      cycle.add('takenBack', taken.length);
-      if (taken.length > 0) await tools.wake(['root']);
-      if (taken.length < limits.maxTakenBack) return;
+    if ((await takeBack(cycle, tools, agenda.newReturnsFrom(grid, entry, limits.maxTakenBack))) > 0) {
+      await tools.wake([ROOT]);
       continue;
+    }
+    if (entry.site.state !== 'UP') {
+      if (shared) await wakeOthers(tools, agenda, entry, before, [], 0);
+      return;
     }
 
     // 3. Plan, with what is now in the mirror.
-    grid.keepPromises(siteId, kept?.promises ? promisesFrom(grid, siteId, kept.promises) : null);
+    const local = localPolicyOf(entry.site, policy.document);
+    const known = kept?.promises ? promisesFrom(grid, siteId, local, kept.promises) : null;
+    if (kept !== null) grid.keepMemory(siteId, known);
     const plan = cycle.plan(() =>
       siteCycle(grid, siteId, {
         now,
@@ -71,16 +70,16 @@ export async function runSite(
       }),
     );
     grid.setReservation(siteId, plan.reservation);
+    if (kept === null) grid.keepMemory(siteId, plan.memory);
     tools.wakeAt(siteId, plan.wakeAt);
-    if (shared) await wakeOthers(tools, siteId, before, plan, holders);
-    const nothingNew = plan.promises === entry.promises && sameToOthers(before, plan.reservation);
-    if (plan.starts.length === 0 && nothingNew) {
-      await wakeRoot(tools, entry, 0);
+    const nothingNew = kept === null || plan.memory === known;
+    if (plan.starts.length === 0 && nothingNew && sameToOthers(before, plan.reservation)) {
+      await wakeOthers(tools, agenda, entry, before, [], 0);
       return;
     }
 
     // 4. Apply. What the truth refuses stays in the queue.
-    const promises = kept && { ...kept, promises: plan.promises && imageOf(plan.promises) };
+    const promises = kept && { ...kept, promises: imageOf(plan.memory) };
     const outcome = await cycle.phase('apply', () =>
       store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now), promises),
     );
@@ -88,7 +87,7 @@ export async function runSite(
     cycle.add('started', outcome.accepted.length);
     cycle.add('refused', outcome.refused.length);
     refused = outcome.outdated ? 1 : outcome.refused.length;
-    await wakeRoot(tools, entry, outcome.accepted.length);
+    await wakeOthers(tools, agenda, entry, before, plan.starts, outcome.accepted.length);
     if (refused === 0 && !plan.truncated) return;
   }
   if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
@@ -96,9 +95,18 @@ export async function runSite(
 }
 
 /** A root that has none for the site wakes nobody, so this ends. */
-async function wakeRoot(tools: CycleTools, entry: SiteEntry, started: number): Promise<void> {
-  const { grid, policy } = tools.mirror;
-  if (rootHasMoreFor(grid, entry, queueLimitOf(policy.document), started)) await tools.wake(['root']);
+async function wakeOthers(
+  { mirror, wake }: CycleTools,
+  agenda: Agenda,
+  entry: SiteEntry,
+  before: Reservation | null,
+  starts: readonly Start[],
+  started: number,
+): Promise<void> {
+  const { grid, policy } = mirror;
+  const queueLimit = queueLimitOf(policy.document);
+  const others = agenda.afterSite(grid, { entry, before, starts, started, queueLimit });
+  if (others.length > 0) await wake(others);
 }
 
 /** Brings the mirror up to date; under a policy that promises, answers with what the site has promised by then. */
@@ -115,22 +123,10 @@ async function takeIn(cycle: Cycle, tools: CycleTools, siteId: number): Promise<
 
 function promises({ grid, policy }: GridMirror, siteId: number): boolean {
   const entry = grid.sites.find(({ site }) => site.id === siteId);
-  return entry !== undefined && keepsPromises(entry.site.localPolicy ?? policy.document.local);
+  return entry !== undefined && keepsPromises(localPolicyOf(entry.site, policy.document));
 }
 
 function setReservations(grid: Grid, reservations: readonly Reservation[]): void {
   const bySite = new Map(reservations.map((reservation) => [reservation.siteId, reservation]));
   for (const { site } of grid.sites) grid.setReservation(site.id, bySite.get(site.id) ?? null);
-}
-
-/** Wakes the sites for which a copy of a grid-wide license may have come free. */
-async function wakeOthers(
-  { mirror, wake }: CycleTools,
-  siteId: number,
-  before: Reservation | null,
-  plan: SitePlan | null,
-  holders: SharedLicenseHolders,
-): Promise<void> {
-  const others = sitesToWake(mirror.grid, siteId, before, plan?.starts ?? [], holders);
-  if (others.length > 0) await wake(others);
 }

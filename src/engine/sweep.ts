@@ -1,10 +1,8 @@
 /** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, stranded jobs, old data. */
-import type { Grid } from '../core/index.js';
-import { eligibilityOf } from '../core/resources/eligibility.js';
-import type { Requirement } from '../core/resources/requirements.js';
+import { ROOT, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
-import type { Scheduler } from './ports.js';
+import { takeBack } from './returns.js';
 
 export interface SweepSettings {
   /** A run that exceeds its limit by so much, because its agent did not stop it, is ended here. Seconds. */
@@ -54,17 +52,18 @@ export class Sweeper {
       }),
     );
     for (const [name, count] of Object.entries(swept)) if (typeof count === 'number') cycle.add(name, count);
-    if (swept.touched.length > 0) await this.tools.wake(swept.touched.map((id) => id ?? 'root'));
+    if (swept.touched.length > 0) await this.tools.wake(swept.touched.map(schedulerOf));
 
     if (now - this.wokenAt >= timers.cycleS) {
       this.wokenAt = now;
-      // 2. Jobs in the queue of a site whose machines for them have gone or fallen silent: another may run them.
-      await cycle.phase('return', () => this.returnStranded(cycle, now));
+      // 2. Jobs in the queue of a site that is not up, or whose machines for them have gone or fallen silent, where cycles missed it.
+      const returns = stranded(mirror.grid, this.tools.limits.maxTakenBack);
+      if ((await takeBack(cycle, this.tools, returns)) > 0) await this.tools.wake([ROOT]);
 
       // 3. Wake-ups and alarms that were lost, and what only the passing of time changes (a reservation's instant comes, a
       //    deadline draws near): whoever holds waiting jobs looks again. Only promised starts have exact timers: any other
       //    start that no event announces is late by `cycleS` at the most.
-      await this.tools.wake(waitingSchedulers(mirror.grid));
+      await this.tools.wake(waiting(mirror.grid));
     }
 
     // 4. How much there is of everything.
@@ -74,16 +73,6 @@ export class Sweeper {
     if (now - this.prunedAt >= PRUNE_EVERY_S) {
       const more = await cycle.phase('prune', () => this.prune(store, now));
       if (!more) this.prunedAt = now;
-    }
-  }
-
-  private async returnStranded(cycle: Cycle, now: number): Promise<void> {
-    const { store, mirror, limits } = this.tools;
-    const context = cycle.context(mirror.policy.version, now);
-    for (const { siteId, reason, jobIds } of strandedJobs(mirror.grid, limits.maxTakenBack)) {
-      const returned = await store.returnJobs(siteId, jobIds, reason, context);
-      cycle.add('returned', returned.length);
-      if (returned.length > 0) await this.tools.wake(['root']);
     }
   }
 
@@ -114,42 +103,4 @@ export class Sweeper {
     }
     return true;
   }
-}
-
-/**
- * Jobs in local queues of sites that are up but can no longer run them, while another site could: by site and reason, at most
- * `limit` in all. Dispatch would not choose their site again as it is now, so they do not come back in a circle; where no
- * site could take them they stay, and keep their place.
- */
-export function strandedJobs(
-  grid: Grid,
-  limit: number,
-): { siteId: number; reason: string; jobIds: number[] }[] {
-  const groups: { siteId: number; reason: string; jobIds: number[] }[] = [];
-  let left = limit;
-  for (const { site, queue } of grid.sites) {
-    if (site.state !== 'UP') continue;
-    const bySiteReason = new Map<string, number[]>();
-    for (const slot of queue.window()) {
-      const requirement = queue.requirements[slot] as Requirement;
-      const { ineligible, siteIds } = eligibilityOf(requirement, grid.sites, grid.topology);
-      const reason = ineligible[site.id];
-      if (reason === undefined || siteIds.length === 0) continue;
-      if (left-- === 0) break;
-      const jobIds = bySiteReason.get(reason) ?? [];
-      bySiteReason.set(reason, jobIds);
-      jobIds.push(queue.ids[slot] as number);
-    }
-    for (const [reason, jobIds] of bySiteReason) groups.push({ siteId: site.id, reason, jobIds });
-    if (left <= 0) break;
-  }
-  return groups;
-}
-
-/** Schedulers that hold jobs which wait. The root's cycle is that of the meta-queues, too. */
-export function waitingSchedulers(grid: Grid): Scheduler[] {
-  const meta = grid.sites.some((entry) => entry.meta.length > 0);
-  const waiting: Scheduler[] = grid.root.length > 0 || meta ? ['root'] : [];
-  for (const { site, queue } of grid.sites) if (queue.length > 0) waiting.push(site.id);
-  return waiting;
 }

@@ -5,7 +5,8 @@
  * submissions a second make some hundred messages at the most. While the queue cannot be reached they stay noted (the set
  * is bounded by the number of sites) and the connection is opened anew before each further attempt.
  */
-import type { EngineLog, EngineMetrics, Scheduler, Wake } from './ports.js';
+import type { Scheduler } from '../core/index.js';
+import type { EngineLog, EngineMetrics, Wake } from './ports.js';
 import { openSender, type QueueConnection, type Sender } from './queue.js';
 
 /** Pause after a message: what is woken within it goes together. */

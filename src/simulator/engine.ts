@@ -9,38 +9,46 @@
  *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
  *              of these cycles. This is what published results and pyss do.
  *
- * A scheduler is concerned when a job came to it, a run ended at its site, its machines or licenses changed, a promise
- * comes due, or a copy of a grid-wide license that its jobs ask for came free anywhere.
- *
- * The root is concerned when a job came to it, when anything in the world changed, and, under a policy that holds jobs back, when
- * a site has looked that has room for more. While jobs wait in meta-queues it also looks every `timers.cycleS`, for
- * congestion changes with time alone.
+ * Whose cycles those are, and which jobs go back to the root when sites or machines go, the core's agenda says, as it does to the live
+ * service. Under a policy whose answers change with time alone the root also looks every `timers.cycleS` while jobs wait in
+ * meta-queues.
  *
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
  */
 import {
+  Agenda,
+  applyMove,
+  concernedBy,
+  DataCatalog,
   type Dataset,
-  type DianaPolicy,
+  type DispatchKind,
   dispatchCycle,
+  dispatchKindOf,
   Grid,
   type Job,
+  JobHistory,
   type License,
   type Link,
   type Machine,
   type Move,
   type Policy,
   queueLimitOf,
+  type Return,
+  ROOT,
   type Run,
   type RunAverages,
-  rootHasMoreFor,
-  type SharedLicenseHolders,
+  rootHasJobs,
+  type Scheduler,
+  Shares,
   type Site,
   type SiteContext,
   type SiteEntry,
+  SitePasses,
   type Start,
   siteCycle,
-  sitesToWake,
+  Traffic,
+  type WorldChange,
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
@@ -177,8 +185,9 @@ class Simulation {
   private rootConcerned = false;
   /** One for all site cycles: there are millions. */
   private readonly context: SiteContext;
-  /** Of grid-wide licenses; null while there are none. */
-  private licenseHolders: SharedLicenseHolders | null = null;
+  private readonly agenda = new Agenda();
+  /** Where data lies, and the network. */
+  private readonly data: DataCatalog;
   /** When runs end on machines that are shared in time. */
   private readonly sharing: TimeSharing;
   private readonly prediction: RunTimePrediction | null;
@@ -190,8 +199,7 @@ class Simulation {
   private readonly ioS: Float64Array;
   /** Of the sites, as far as the root is concerned; null: it never waits for room in them. */
   private readonly queueLimit: number | null;
-  /** Under DIANA: jobs may wait in meta-queues, and arrivals and services are counted. */
-  private readonly diana: DianaPolicy | null;
+  private readonly dispatchKind: DispatchKind;
   private tickPending = false;
   /** Of the last event that was no tick. */
   private lastNews = 0;
@@ -214,6 +222,7 @@ class Simulation {
       maxStarts: PLAN_MAX,
       countWaiting: false,
       accept: this.accept,
+      passes: new SitePasses(),
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
     this.runs = new Array(jobs.length).fill(null);
@@ -222,16 +231,18 @@ class Simulation {
     this.prediction = options.predict ? new RunTimePrediction() : null;
     this.estimates = new Float64Array(options.predict ? jobs.length : 0);
     for (const site of world.sites) this.setSite(site);
-    for (const license of world.licenses) this.setLicense(license);
+    for (const license of world.licenses) this.grid.setLicense(license);
     for (const machine of world.machines) this.setMachine(machine);
-    for (const dataset of world.datasets ?? []) this.grid.data.setDataset(dataset);
-    for (const link of world.links ?? []) this.grid.data.setLink(link);
-    for (const [userId, share] of world.quotas ?? []) this.grid.quotas.set(userId, share);
+    this.data = this.grid.index(DataCatalog);
+    for (const dataset of world.datasets ?? []) this.data.setDataset(dataset);
+    for (const link of world.links ?? []) this.data.setLink(link);
+    for (const [userId, share] of world.quotas ?? []) this.grid.index(Shares).set(userId, share);
     const { dispatch, referencePower } = options.policy;
     this.queueLimit = options.dispatchAtArrivalsOnly ? null : queueLimitOf(options.policy);
-    this.diana = dispatch.kind === 'diana' ? dispatch : null;
-    const learns = dispatch.kind === 'diana' || dispatch.kind === 'job-ratio';
-    if (learns) this.learning = new Learning(this.grid.history, referencePower, world.averages ?? []);
+    this.dispatchKind = dispatchKindOf(dispatch);
+    const learns = this.dispatchKind.learns === true;
+    if (learns)
+      this.learning = new Learning(this.grid.index(JobHistory), referencePower, world.averages ?? []);
     this.ioS = new Float64Array(learns ? jobs.length : 0);
   }
 
@@ -323,7 +334,8 @@ class Simulation {
     const run = this.runs[index] as Run;
     if (how === 'COMPLETED' && this.learning !== null && this.options.learn !== false)
       this.learn(job, index, run);
-    if (this.diana !== null && how !== 'LOST') this.site(run.siteId).entry.traffic.served(this.now);
+    if (how !== 'LOST' && this.dispatchKind.congestion !== undefined)
+      this.grid.index(Traffic).of(run.siteId).served(this.now);
     this.grid.endRun(job.job.id);
     this.runs[index] = null;
     this.ending[index] = -1;
@@ -345,16 +357,25 @@ class Simulation {
   private change({ site, machine, license, dataset, link, losesRuns }: Change): void {
     if (site !== undefined) {
       this.setSite(site);
-      if (site.state !== 'UP') this.takeBack(site.id);
+      this.concernedBy({ of: 'SITE', siteId: site.id });
     }
-    if (license !== undefined) this.setLicense(license);
-    if (dataset !== undefined) this.grid.data.setDataset(dataset);
-    if (link !== undefined) this.grid.data.setLink(link);
+    if (license !== undefined) {
+      this.grid.setLicense(license);
+      this.concernedBy({ of: 'LICENSE', siteId: license.siteId });
+    }
+    if (dataset !== undefined) this.data.setDataset(dataset);
+    if (link !== undefined) this.data.setLink(link);
+    if (dataset !== undefined || link !== undefined) this.concernedBy({ of: 'DATA' });
     if (machine !== undefined) {
       this.setMachine(machine);
       if (losesRuns) this.loseRuns(machine.id);
+      this.concernedBy({ of: 'MACHINE', siteId: machine.siteId });
     }
-    this.allConcerned();
+  }
+
+  private concernedBy(change: WorldChange): void {
+    const schedulers = concernedBy(change);
+    this.wake(schedulers === 'ALL' ? [ROOT, ...this.sites.keys()] : schedulers);
   }
 
   private loseRuns(machineId: number): void {
@@ -365,9 +386,13 @@ class Simulation {
     });
   }
 
-  /** The jobs of a site's meta-queue go back to the root. */
-  private takeBack(siteId: number): void {
-    for (const { job } of [...this.site(siteId).entry.meta.items()]) this.grid.placeAtRoot(job);
+  /** Jobs go back to the root; whether there were any. */
+  private takeBack(returns: readonly Return[]): boolean {
+    for (const { jobIds } of returns) {
+      for (const jobId of jobIds) this.grid.placeAtRoot({ ...(this.grid.job(jobId) as Job), priority: null });
+    }
+    if (returns.length > 0) this.rootConcerned = true;
+    return returns.length > 0;
   }
 
   private setSite(site: Site): void {
@@ -400,14 +425,12 @@ class Simulation {
     this.concerned[this.concernedCount++] = site;
   }
 
-  private setLicense(license: License): void {
-    this.grid.setLicense(license);
-    if (license.siteId === null) this.licenseHolders ??= new Map();
-  }
-
-  private allConcerned(): void {
-    for (const { site } of this.grid.sites) this.concern(this.site(site.id));
-    this.rootConcerned = true;
+  private wake(schedulers: readonly Scheduler[]): void {
+    for (let i = 0; i < schedulers.length; i++) {
+      const scheduler = schedulers[i] as Scheduler;
+      if (scheduler === ROOT) this.rootConcerned = true;
+      else this.concern(this.site(scheduler));
+    }
   }
 
   /** Cycles until nobody is concerned any more: a start makes room in a queue for the root to fill. */
@@ -417,40 +440,35 @@ class Simulation {
       for (let i = 0; i < this.concernedCount; i++) {
         const site = this.concerned[i] as SiteState;
         site.concerned = false;
-        this.startAt(site);
-        if (rootHasMoreFor(this.grid, site.entry, this.queueLimit, 0)) this.rootConcerned = true;
+        this.lookAt(site);
       }
       this.concernedCount = 0;
-    } while (this.rootConcerned && this.jobsToDispatch());
+    } while (this.rootConcerned && rootHasJobs(this.grid));
     this.rootConcerned = false;
-    if (this.diana !== null) this.expectTick(this.diana);
-  }
-
-  private jobsToDispatch(): boolean {
-    return this.grid.root.length > 0 || (this.diana !== null && this.metaQueued());
-  }
-
-  private metaQueued(): boolean {
-    return this.grid.sites.some(({ meta }) => meta.length > 0);
+    this.expectTick();
   }
 
   /**
-   * Time alone changes rates and ends hold-offs. When nothing else has happened for as long as both last, it changes nothing
+   * Time alone may change what the policy answers. When nothing else has happened for as long as that lasts, it changes nothing
    * any more: what waits then waits for good, and the simulation may end.
    */
-  private expectTick({ congestionWindowS, holdOffS }: DianaPolicy): void {
-    const { events, now } = this;
-    const { cycleS } = this.options.policy.timers;
-    const quiet = events.length === 0 && now - this.lastNews > congestionWindowS + holdOffS + cycleS;
-    if (this.tickPending || quiet || !this.metaQueued()) return;
+  private expectTick(): void {
+    const { events, now, dispatchKind } = this;
+    if (dispatchKind.restlessS === undefined || this.tickPending) return;
+    const { dispatch, timers } = this.options.policy;
+    const restlessS = dispatchKind.restlessS(dispatch) + timers.cycleS;
+    const quiet = events.length === 0 && now - this.lastNews > restlessS;
+    if (quiet || !this.grid.sites.some(({ meta }) => meta.length > 0)) return;
     this.tickPending = true;
-    events.push(now + cycleS, this.kinds.tick, 0);
+    events.push(now + timers.cycleS, this.kinds.tick, 0);
   }
 
   private dispatch(): void {
     this.rootConcerned = false;
     const { grid, now } = this;
-    if (!this.jobsToDispatch()) return;
+    this.takeBack(this.agenda.returnsToRoot(grid, this.options.policy, Infinity));
+    this.rootConcerned = false;
+    if (!rootHasJobs(grid)) return;
     for (;;) {
       this.cycles++;
       const plan = dispatchCycle(grid, {
@@ -468,33 +486,27 @@ class Simulation {
   }
 
   private move(move: Move): void {
-    const { jobId, from, to, queue, priority } = move;
-    const { grid, now } = this;
-    const job = grid.job(jobId) as Job;
-    const site = this.site(to);
-    if (from !== to && this.diana !== null) site.entry.traffic.arrived(now);
-    if (queue === 'LOCAL') {
-      grid.placeAtSite({ ...job, priority }, to);
-      this.concern(site);
-    } else {
-      grid.placeAtMeta({ ...job, priority, migratedAt: from === null ? job.migratedAt : now }, to);
-    }
-    for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.moved?.(move, now);
+    applyMove(this.grid, move, this.now);
+    if (move.queue === 'LOCAL') this.concern(this.site(move.to));
+    for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.moved?.(move, this.now);
   }
 
-  private startAt(site: SiteState): void {
-    const before = site.entry.reservation;
+  private lookAt(site: SiteState): void {
+    const { grid, queueLimit } = this;
+    const { entry } = site;
+    const before = entry.reservation;
+    this.takeBack(this.agenda.newReturnsFrom(grid, entry, Infinity));
     this.startJobs(site);
-    if (this.licenseHolders === null) return;
-    for (const siteId of sitesToWake(this.grid, site.id, before, [], this.licenseHolders))
-      this.concern(this.site(siteId));
+    if (queueLimit !== null || grid.sharesLicenses) {
+      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit }));
+    }
   }
 
   private startJobs(site: SiteState): void {
     const { grid, now, context } = this;
     const { id, entry } = site;
     const perEvent = this.options.eventOrder === 'per-event';
-    if (entry.queue.length === 0 && entry.reservation === null && entry.promises === null) return;
+    if (entry.queue.length === 0 && entry.reservation === null) return;
     for (;;) {
       this.cycles++;
       context.now = now;
@@ -506,7 +518,7 @@ class Simulation {
       for (let i = 0; i < plan.starts.length; i++)
         this.begin(plan.starts[i] as Start, entry.resources.shared);
       grid.setReservation(id, plan.reservation);
-      grid.keepPromises(id, plan.promises);
+      grid.keepMemory(id, plan.memory);
       if (plan.wakeAt !== Infinity && plan.wakeAt !== site.wakeAt) {
         site.wakeAt = plan.wakeAt;
         this.events.push(plan.wakeAt, this.kinds.wake, id);
@@ -559,7 +571,7 @@ class Simulation {
 
   /** Seconds of the run that are input and output. */
   private movingS({ job, ioS }: SimJob, { siteId }: Run): number {
-    const moving = job.data === null ? 0 : transferS(this.grid.data, job, siteId);
+    const moving = job.data === null ? 0 : transferS(this.data, job, siteId);
     return ioS === undefined ? moving : moving + ioS;
   }
 

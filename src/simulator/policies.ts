@@ -1,6 +1,7 @@
 /** Names of policies on a command line, and the policy documents that they stand for. */
 import {
   DEFAULT_POLICY,
+  dispatchKinds,
   type LocalPolicy,
   type Policy,
   parsePolicy,
@@ -29,7 +30,10 @@ const orders: Readonly<Record<string, QueuesPolicy['order']>> = {
 };
 
 /** Dispatch policies with nothing to set, or with their defaults. */
-const plain = ['two-level', 'job-ratio', 'diana', 'round-robin', 'random', 'most-flops'];
+const plain = dispatchKinds
+  .map(({ schema }) => ({ schema, kind: schema.shape.kind.value }))
+  .filter(({ schema, kind }) => kind === DEFAULT_POLICY.dispatch.kind || schema.safeParse({ kind }).success)
+  .map(({ kind }): string => kind);
 
 /**
  * What `policyNamed` knows of local policies; `hybrid-N` has reservations for the first N jobs. Before one, with a `+`, the
@@ -64,7 +68,7 @@ function localNamed(name: string): LocalPolicy | null {
 }
 
 function dispatchNamed(name: string): Policy['dispatch'] | null {
-  if (name === 'two-level') return DEFAULT_POLICY.dispatch;
+  if (name === DEFAULT_POLICY.dispatch.kind) return DEFAULT_POLICY.dispatch;
   if (plain.includes(name)) return parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: name } }).dispatch;
   const [, order, limit] = /^queues-([a-z-]+)-(\d{1,6})$/.exec(name) ?? [];
   const known = order === undefined ? undefined : orders[order];

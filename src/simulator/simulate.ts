@@ -1,7 +1,7 @@
 /** One simulation of a trace from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { Policy } from '../core/index.js';
+import { type Policy, ROOT } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines } from './files.js';
 import { scaleLoad } from './load.js';
@@ -27,7 +27,7 @@ export interface SimulateOptions {
   /** A file of sites (see `readSites`). */
   sites: string | null;
   /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
-  enter?: 'PARTITION' | 'ROOT';
+  enter?: 'partition' | typeof ROOT;
   /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
   sectionS?: number | null;
   /** Where to write a row for each job in Batsim's columns. */
@@ -104,7 +104,7 @@ export async function simulateAndRecord(
     processors,
     sites: world.sites.length,
     eventOrder: options.eventOrder,
-    dispatch: options.enter === 'ROOT' ? options.policy.dispatch : null,
+    dispatch: options.enter === ROOT ? options.policy.dispatch : null,
     local: options.policy.local,
     estimate: options.estimate,
     ...summarize(jobs, times, processors, timeShared),
@@ -158,7 +158,7 @@ class Preparation {
   readonly cleaning: Cleaning;
 
   constructor(header: SwfScan['header'], sites: Sites | null, options: Cleaned) {
-    const atRoot = options.enter === 'ROOT';
+    const atRoot = options.enter === ROOT;
     if (sites === null) {
       const processors = options.processors ?? Number(header.get('MaxProcs'));
       if (!(Number.isInteger(processors) && processors >= 1)) {

@@ -10,7 +10,7 @@ export const BOOST_MAX = 1_000;
 /** Inputs of one job. */
 export const INPUTS_MAX = 100;
 
-/** Margins kept: more than any policy's window (core/policy.ts, MAX_WINDOW). */
+/** Margins kept: more than any policy's window (core/data/margins.ts, MAX_WINDOW). */
 export const MARGINS_KEPT = 10_000;
 /** How long arrivals and services are kept (s): the widest window over which a policy may count them. */
 export const TRAFFIC_KEPT_S = 3_600;

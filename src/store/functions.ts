@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { INTERVAL_S } from '../core/dispatch/traffic.js';
+import { INTERVAL_S } from '../core/data/traffic.js';
 import { endedStates, jobStates, liveStates, transitions, waitingStates } from '../core/states.js';
 import { packagePath } from '../platform/paths.js';
 import { EVENT_CHANNEL, EVENT_LOCK } from './constants.js';

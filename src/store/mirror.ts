@@ -5,9 +5,13 @@
  * which every step is possible: what is new in the directory; runs that are over give back what they held; jobs go to
  * where they are at the cursor; what has left the directory goes last, when no job can name it any more.
  */
-import { Grid } from '../core/grid.js';
+import { DataCatalog } from '../core/data/catalog.js';
+import { JobHistory } from '../core/data/history.js';
+import { MAX_WINDOW, Margins } from '../core/data/margins.js';
+import { Shares } from '../core/data/shares.js';
+import { Traffic } from '../core/data/traffic.js';
+import { Grid } from '../core/grid/grid.js';
 import type { Job, License, Machine, Reservation, Run, Site } from '../core/model.js';
-import { MAX_WINDOW } from '../core/policy.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
 export interface MirrorOptions {
@@ -123,7 +127,7 @@ export class Mirror {
 
   /** Changes tell of averages that are there, not of those that the store forgets. */
   private isOvergrown({ grid, averagesLoaded }: Loaded): boolean {
-    return grid.history.size > averagesLoaded + this.newAverages;
+    return grid.index(JobHistory).size > averagesLoaded + this.newAverages;
   }
 
   private async load(): Promise<void> {
@@ -146,12 +150,16 @@ export class Mirror {
       const { priority, migratedAt } = job;
       place(state.grid, job, { state: jobState, siteId, priority, migratedAt, run });
     }
-    state.grid.seedMargins(image.margins);
-    for (const dataset of image.datasets) state.grid.data.setDataset(dataset);
-    for (const link of image.links) state.grid.data.setLink(link);
-    for (const { userId, share } of image.quotas) state.grid.quotas.set(userId, share);
-    for (const record of image.averages) state.grid.history.set(record);
-    countTraffic(state.grid, image.traffic);
+    const { grid } = state;
+    const data = grid.index(DataCatalog);
+    const shares = grid.index(Shares);
+    const history = grid.index(JobHistory);
+    grid.index(Margins).add(image.margins);
+    for (const dataset of image.datasets) data.setDataset(dataset);
+    for (const link of image.links) data.setLink(link);
+    for (const { userId, share } of image.quotas) shares.set(userId, share);
+    for (const record of image.averages) history.set(record);
+    countTraffic(grid, image.traffic);
     setReservations(state, image.reservations);
     this.state = state;
   }
@@ -159,8 +167,6 @@ export class Mirror {
 
 function apply(state: Loaded, changes: GridChanges): void {
   const { grid, jobs } = state;
-  // Dispatched jobs enter the window by what the store says, in its order, not by how the grid is brought there.
-  const margins = [...grid.lastMargins(MAX_WINDOW), ...changes.margins];
   if (changes.directory !== null) {
     state.policy = changes.directory.policy;
     extend(state, changes.directory);
@@ -190,20 +196,21 @@ function apply(state: Loaded, changes: GridChanges): void {
   }
   for (const { userId, userClass, share } of changes.users) {
     reclassify(state, userId, userClass);
-    if (share === 1) grid.quotas.delete(userId);
-    else grid.quotas.set(userId, share);
+    grid.index(Shares).set(userId, share);
   }
+  const data = grid.index(DataCatalog);
   for (const { id, dataset } of changes.datasets) {
-    if (dataset === null) grid.data.removeDataset(id);
-    else grid.data.setDataset(dataset);
+    if (dataset === null) data.removeDataset(id);
+    else data.setDataset(dataset);
   }
   for (const { fromSiteId, toSiteId, link } of changes.links) {
-    if (link === null) grid.data.removeLink(fromSiteId, toSiteId);
-    else grid.data.setLink(link);
+    if (link === null) data.removeLink(fromSiteId, toSiteId);
+    else data.setLink(link);
   }
-  for (const record of changes.averages) grid.history.set(record);
+  for (const record of changes.averages) grid.index(JobHistory).set(record);
   countTraffic(grid, changes.traffic);
-  grid.seedMargins(margins);
+  // In the store's order: how the grid is brought there says nothing of it.
+  grid.index(Margins).add(changes.margins);
   if (state.shrunk !== null && !changes.more) {
     shrink(state, state.shrunk);
     state.shrunk = null;
@@ -241,11 +248,12 @@ function reclassify(state: Loaded, userId: number, userClass: Job['userClass']):
 
 /** Sites that have left meanwhile came and went before anybody here knew of them. */
 function countTraffic(grid: Grid, counts: readonly TrafficCount[]): void {
-  const sites = new Map(grid.sites.map((entry) => [entry.site.id, entry]));
+  const traffic = grid.index(Traffic);
+  const sites = new Set(grid.sites.map(({ site }) => site.id));
   for (const { siteId, at, arrivals, services } of counts) {
-    const traffic = sites.get(siteId)?.traffic;
-    if (arrivals > 0) traffic?.arrived(at, arrivals);
-    if (services > 0) traffic?.served(at, services);
+    if (!sites.has(siteId)) continue;
+    if (arrivals > 0) traffic.of(siteId).arrived(at, arrivals);
+    if (services > 0) traffic.of(siteId).served(at, services);
   }
 }
 

@@ -2,6 +2,7 @@
  * Reads for people: pages, and look-ups by ids for loaders. Each is one statement, whatever the number of rows. The directory is read
  * through Prisma; jobs and what happens to them, of which a page may have thousands, by statements.
  */
+import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list } from './columns.js';
 import type { Prisma } from './generated/client.js';
@@ -37,8 +38,6 @@ import type {
 import { and, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor } from './store.js';
-
-export type { JobFilter };
 
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
@@ -163,7 +162,7 @@ export class Queries {
     );
   }
 
-  /** By which cycle each job was last given to a site, where that was in a batch (policy `job-ratio`). */
+  /** By which cycle each job was last given to a site, where that was in a batch. */
   batchesOfJobs(jobIds: readonly number[]): Promise<{ jobId: number; batch: string }[]> {
     return rows(
       this.pool,
@@ -171,7 +170,7 @@ export class Queries {
 SELECT d.job_id AS "jobId", d.cycle AS batch FROM (
   SELECT DISTINCT ON (job_id) job_id, cycle, policy_version FROM decisions
    WHERE job_id = ANY (${list('bigint', jobIds)}) AND kind = 'DISPATCH' ORDER BY job_id, id DESC) d
-  JOIN policies p ON p.version = d.policy_version AND p.document -> 'dispatch' ->> 'kind' = 'job-ratio'`,
+  JOIN policies p ON p.version = d.policy_version AND p.document -> 'dispatch' ->> 'kind' = ANY (${list('text', kindsInBatches)})`,
     );
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Dataset, License, Link, Machine, RunAverages, Site } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
+import { MAX } from '../platform/limits.js';
 import {
   type DataArray,
   type DirectoryArray,
@@ -17,9 +18,6 @@ import type { Database } from './pool.js';
 import { instant } from './read-rows.js';
 import { raw, type Sql, sql } from './sql.js';
 import { row, rows, run } from './statement.js';
-
-/** Jobs in a window at most: all of them are in memory at once. */
-export const SIMULATED_JOBS_MAX = 100_000;
 
 /** What jobs run on and read, and whose they are: as it is now. */
 export interface SimulatedWorld {
@@ -133,8 +131,9 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
       if (!page?.last) break;
       pages.push(page.texts);
       count += page.jobs;
-      if (count > SIMULATED_JOBS_MAX)
-        throw new Error(`more than ${SIMULATED_JOBS_MAX} jobs were submitted within the window`);
+      // All of them are in memory at once.
+      if (count > MAX.simulatedJobs)
+        throw new Error(`more than ${MAX.simulatedJobs} jobs were submitted within the window`);
       if (page.jobs < PAGE) break;
       after = page.last;
     }

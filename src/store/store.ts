@@ -9,7 +9,7 @@
  * or report that no longer fits the truth; the rest of the plan is carried out.
  */
 
-import type { PromisesImage } from '../core/local/conservative.js';
+import type { PromisesImage } from '../core/local/policy.js';
 import type {
   Dataset,
   Job,

@@ -23,7 +23,7 @@ function cycle(grid: Grid, now: number, policy = CONSERVATIVE, siteId = 1): Site
     grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
   }
   grid.setReservation(siteId, made.reservation);
-  grid.keepPromises(siteId, made.promises);
+  grid.keepMemory(siteId, made.memory);
   return made;
 }
 
@@ -33,8 +33,8 @@ function queue(grid: Grid, shapes: Record<number, Partial<Job>>, siteId = 1): vo
     grid.placeAtSite(job({ id: Number(id), submittedAt: Number(id), ...shape }), siteId);
 }
 
-const promised = ({ promises }: SitePlan): Record<number, number> =>
-  Object.fromEntries([...(promises?.byJob ?? [])].map(([id, { at }]) => [id, at]));
+const promised = ({ memory }: SitePlan): Record<number, number> =>
+  Object.fromEntries((imageOf(memory)?.jobs ?? []).map(({ jobId, at }) => [jobId, at]));
 const started = ({ starts }: SitePlan): number[] => starts.map(({ jobId }) => jobId);
 
 describe('promises', () => {
@@ -51,7 +51,7 @@ describe('promises', () => {
     expect(promised(first)).toEqual({ 2: 105, 4: 155 });
     expect(first.wakeAt).toBe(105);
     // Whoever looks once more in between, or when a run is late, changes nothing.
-    for (const now of [60, 110, 200]) expect(plan(grid, now, CONSERVATIVE).promises).toBe(first.promises);
+    for (const now of [60, 110, 200]) expect(plan(grid, now, CONSERVATIVE).memory).toBe(first.memory);
     expect(plan(grid, 110, CONSERVATIVE)).toMatchObject({ starts: [], reservation: { jobId: 2, at: 110 } });
   });
 
@@ -194,13 +194,14 @@ describe('promises', () => {
   it('pass through a store unchanged, and leave out what is not there any more', () => {
     const grid = gridOf([{ id: 1, cpus: 2 }]);
     queue(grid, { 1: { cpusPerTask: 2 }, 2: { cpusPerTask: 2, estimateS: 7 }, 3: { cpusPerTask: 1 } });
-    const { promises } = cycle(grid, 5);
-    if (promises === null) throw new Error('nothing was promised');
-    const image = JSON.parse(JSON.stringify(imageOf(promises)));
-    expect(imageOf(promisesFrom(grid, 1, image))).toEqual(image);
+    const stored = imageOf(cycle(grid, 5).memory);
+    expect(stored?.jobs).toHaveLength(2);
+    const image = JSON.parse(JSON.stringify(stored));
+    expect(imageOf(promisesFrom(grid, 1, CONSERVATIVE.local, image))).toEqual(image);
     grid.removeJob(2);
-    const left = promisesFrom(grid, 1, image);
-    expect([[...left.byJob.keys()], left.incomplete]).toEqual([[3], true]);
+    const left = promisesFrom(grid, 1, CONSERVATIVE.local, image);
+    expect(imageOf(left)?.jobs.map(({ jobId }) => jobId)).toEqual([3]);
+    expect(left).toMatchObject({ incomplete: true });
   });
 });
 
@@ -212,7 +213,8 @@ describe('a predicted start', () => {
     queue(grid, { 2: { cpusPerTask: 4, estimateS: 10 }, 3: { cpusPerTask: 2, estimateS: 60 } });
     expect(promised(cycle(grid, 4))).toEqual({ 2: 101, 3: 111 });
     const entry = grid.siteEntry(1);
-    const at = (given: Partial<Job> & { id: number }) => predictStart(grid, entry, job(given), 50)?.at;
+    const at = (given: Partial<Job> & { id: number }) =>
+      predictStart(grid, entry, job(given), { now: 50, policy: CONSERVATIVE })?.at;
     expect(at({ id: 3, cpusPerTask: 2, estimateS: 60 })).toBe(111);
     // Beside job 3; a reservation for job 2 alone would let it start at 111 with all four CPUs.
     expect(at({ id: 9, cpusPerTask: 2, estimateS: 60 })).toBe(111);

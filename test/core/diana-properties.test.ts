@@ -1,14 +1,26 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MetaQueue } from '../../src/core/dispatch/meta-queues.js';
-import type { Job } from '../../src/core/index.js';
-import { QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/priority/quota.js';
+import { MetaQueue, MetaQueues } from '../../src/core/dispatch/diana/meta-queues.js';
+import { type Job, Shares, Traffic } from '../../src/core/index.js';
+import {
+  MetaLedger,
+  QuotaLedger,
+  quotaKey,
+  quotaPriority,
+  type Standing,
+} from '../../src/core/terms/quota.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 
 const RUNS = { numRuns: 150 };
 const world = fc.record({ machines: anyMachines, policy: anyDianaPolicy, events: anyDianaEvents });
 type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
+
+const sharesOf = (quotas: ReadonlyMap<number, number>): Shares => {
+  const shares = new Shares();
+  for (const [userId, quota] of quotas) shares.set(userId, quota);
+  return shares;
+};
 
 function play(
   { machines, policy, events }: Given,
@@ -89,7 +101,7 @@ describe('migration', () => {
       fc.property(world, (given) => {
         const w = play(given);
         const rush = (): void => {
-          for (let id = 1; id <= SITES; id++) w.grid.siteEntry(id).traffic.arrived(w.now, 50);
+          for (let id = 1; id <= SITES; id++) w.grid.index(Traffic).of(id).arrived(w.now, 50);
         };
         // No job comes, starts or ends from now on; every site stays congested, and the hold-off is always over.
         for (let cycles = 0, rest = 0; rest < 3; cycles++) {
@@ -126,13 +138,14 @@ describe('meta-queues', () => {
           const ledger = new QuotaLedger();
           const waiting = [1, 2, 3, 4].flatMap((id) => w.at('META', id));
           for (const job of waiting) ledger.add(job);
-          const standings = w.grid.ledger.standings(w.grid.quotas);
-          expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(w.quotas).groups));
-          for (const { site, meta } of w.grid.sites) {
+          const standings = w.grid.index(MetaLedger).standings(w.grid.index(Shares));
+          expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(sharesOf(w.quotas)).groups));
+          for (const { site, meta: queue } of w.grid.sites) {
+            const meta = w.grid.index(MetaQueues).of(queue);
             const here = w.at('META', site.id);
-            const fresh = new MetaQueue(new QuotaLedger());
+            const fresh = new MetaQueue();
             for (const job of here) fresh.add({ job, requirement: w.grid.requirementOf(job) });
-            expect(meta.length).toBe(here.length);
+            expect([meta.length, queue.length]).toEqual([here.length, here.length]);
             expect(sumsOf(meta)).toEqual(sumsOf(fresh));
             expect(meta.classes).toEqual(fresh.classes);
             // Served by queue, then priority, then arrival.
@@ -174,13 +187,15 @@ describe('priority by quota', () => {
     return ledger;
   };
   const prioritiesOf = (ledger: QuotaLedger, quotas: Map<number, number>) =>
-    new Map([...ledger.standings(quotas).groups.values()].map(({ group, priority }) => [group, priority]));
+    new Map(
+      [...ledger.standings(sharesOf(quotas)).groups.values()].map(({ group, priority }) => [group, priority]),
+    );
 
   it('lies in [-1, 1], is 0 where the jobs are as many as the threshold, and sums are of all jobs', () => {
     fc.assert(
       fc.property(anyJobs, anyQuotas, (jobs, shares) => {
         const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
-        const { groups, processors } = ledgerOf(jobs).standings(quotas);
+        const { groups, processors } = ledgerOf(jobs).standings(sharesOf(quotas));
         expect(processors).toBe(jobs.reduce((sum, { cpusPerTask }) => sum + cpusPerTask, 0));
         for (const { group, priority, threshold, userJobs } of groups.values()) {
           expect(Math.abs(priority)).toBeLessThanOrEqual(1);
@@ -206,10 +221,12 @@ describe('priority by quota', () => {
         const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
         const { userId } = jobs[0] as { userId: number };
         const ledger = ledgerOf(jobs);
-        const before = [...ledger.standings(quotas).groups.values()].map((standing) => ({ ...standing }));
+        const before = [...ledger.standings(sharesOf(quotas)).groups.values()].map((standing) => ({
+          ...standing,
+        }));
         const processors = jobs.reduce((sum, each) => sum + each.cpusPerTask, 0);
         for (let i = 0; i < k; i++) ledger.add(anyJob({ id: 1000 + i, userId, cpusPerTask }));
-        const after = ledger.standings(quotas).groups;
+        const after = ledger.standings(sharesOf(quotas)).groups;
         for (const { group, priority, userJobs } of before) {
           const now = (after.get(group.key) as Standing).priority;
           if (group.userId !== userId) expect(now).toBeGreaterThanOrEqual(priority);
@@ -225,13 +242,13 @@ describe('priority by quota', () => {
       fc.property(anyJobs, anyQuotas, fc.integer({ min: 1, max: 64 }), (jobs, shares, cpusPerTask) => {
         const quotas = new Map(shares.map((quota, userId) => [userId, quota]));
         const ledger = ledgerOf(jobs.map((each) => ({ ...each, userId: Math.max(1, each.userId) })));
-        const { groups, processors, quotas: sum } = ledger.standings(quotas);
+        const { groups, processors, quotas: sum } = ledger.standings(sharesOf(quotas));
         const before = prioritiesOf(ledger, quotas);
         ledger.add(anyJob({ id: 1000, userId: 0, cpusPerTask }));
         const share = (quotas.get(0) as number) / sum;
         const brings = cpusPerTask / processors;
         for (const [group, priority] of before) {
-          const now = (ledger.standings(quotas).groups.get(group.key) as Standing).priority;
+          const now = (ledger.standings(sharesOf(quotas)).groups.get(group.key) as Standing).priority;
           if (brings > share * (1 + 1e-9)) expect(now).toBeGreaterThanOrEqual(priority - 1e-12);
           if (brings < share * (1 - 1e-9)) expect(now).toBeLessThanOrEqual(priority + 1e-12);
         }
@@ -247,4 +264,4 @@ const byKey = (groups: ReadonlyMap<string, Standing>) =>
 const sumsOf = (meta: MetaQueue) =>
   [...meta.parts.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
-    .map(({ key, work: { jobs, whole, fraction } }) => ({ key, jobs, whole, fraction }));
+    .map(({ key, work: { count, whole, fraction } }) => ({ key, count, whole, fraction }));

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Grid, jobData, type Move, placement, userStandings } from '../../src/core/index.js';
-import { queueOf, quotaPriority, thresholdOf } from '../../src/core/priority/quota.js';
+import { QueuedWork } from '../../src/core/dispatch/two-level/queued-work.js';
+import {
+  DataCatalog,
+  type Grid,
+  jobData,
+  type Move,
+  placement,
+  Shares,
+  userStandings,
+} from '../../src/core/index.js';
+import { queueOf, quotaPriority, thresholdOf } from '../../src/core/terms/quota.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf } from './support/grids.js';
 import { applyMoves, dianaPolicy, settle } from './support/moves.js';
@@ -18,12 +27,13 @@ const twoSites = (): Grid =>
 describe('priority by quota', () => {
   it('is as in the worked example, whoever came first', () => {
     const grid = twoSites();
-    grid.quotas.set(1, 1900).set(2, 1700);
+    grid.index(Shares).set(1, 1900);
+    grid.index(Shares).set(2, 1700);
     grid.placeAtMeta(job({ id: 1, userId: 1 }), 1);
     grid.placeAtMeta(job({ id: 2, userId: 1, cpusPerTask: 5 }), 2);
     grid.placeAtMeta(job({ id: 3, userId: 2 }), 2);
     const closeTo = (priority: number) => expect.closeTo(priority, 4);
-    expect(userStandings(grid)).toEqual([
+    expect(userStandings(grid, dianaPolicy())).toEqual([
       {
         userId: 1,
         quota: 1900,
@@ -64,8 +74,8 @@ describe('where a new job goes', () => {
       [3, 2, 10],
     ] as const;
     for (const [fromSiteId, toSiteId, bandwidthMbPerS] of links)
-      grid.data.setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: 0.5, loss: 0.5 });
-    grid.data.setDataset({ id: 7, sizeMb: 60, siteIds: [2, 3] });
+      grid.index(DataCatalog).setLink({ fromSiteId, toSiteId, bandwidthMbPerS, rttS: 0.5, loss: 0.5 });
+    grid.index(DataCatalog).setDataset({ id: 7, sizeMb: 60, siteIds: [2, 3] });
     // Two CPUs of site 2 are busy; one job waits in a local queue and one in a meta-queue, both of one user.
     grid.placeAtSite(job({ id: 11, cpusPerTask: 2, estimateS: 1000 }), 2);
     grid.startRun({
@@ -198,7 +208,12 @@ describe('where a new job goes', () => {
 describe('from the meta-queue to the local queue', () => {
   it('goes Q1 to Q4, inside by priority, then by arrival, while the local queue has room', () => {
     const grid = twoSites();
-    grid.quotas.set(1, 10).set(2, 5).set(3, 1);
+    for (const [userId, share] of [
+      [1, 10],
+      [2, 5],
+      [3, 1],
+    ] as const)
+      grid.index(Shares).set(userId, share);
     const waiting = [
       [1, 3, 1, 0],
       [2, 3, 1, 1],
@@ -210,14 +225,14 @@ describe('from the meta-queue to the local queue', () => {
     ] as const;
     for (const [id, userId, cpusPerTask, submit] of waiting)
       grid.placeAtMeta(job({ id, userId, cpusPerTask, submittedAt: submit }), 1);
-    const queues = userStandings(grid).map(({ groups }) => groups.map(({ queue }) => queue));
+    const queues = userStandings(grid, dianaPolicy()).map(({ groups }) => groups.map(({ queue }) => queue));
     expect(queues).toEqual([[1, 2], [2, 4], [4]]);
     const { moves, waitingByReason, truncated } = dispatch(grid, dianaPolicy({ queueLimit: 4 }), 10);
     expect(brief(moves)).toEqual([
-      [7, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [6, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [4, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [5, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [7, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [6, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [4, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [5, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
     ]);
     expect([waitingByReason, truncated]).toEqual([{ META_QUEUE: 3 }, false]);
     expect(moves[1]?.explanation).toMatchObject({
@@ -242,7 +257,9 @@ describe('from the meta-queue to the local queue', () => {
     ]);
     expect(moves[0]?.explanation.level).toBe(2049);
     applyMoves(grid, { moves } as never, 0);
-    expect(grid.siteEntry(1).load.countFrom(2049)).toBe(1);
+    const counts = new Float64Array(2);
+    grid.index(QueuedWork).sums.countsFrom(2049, counts);
+    expect([...counts]).toEqual([1, 0]);
   });
 
   it('a new job is placed, and fed by the next cycle, for which the plan asks', () => {
@@ -256,8 +273,8 @@ describe('from the meta-queue to the local queue', () => {
         [3, null, 1, 'META', 'LEAST_COST'],
       ],
       [
-        [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
-        [2, 2, 2, 'LOCAL', 'FED_FROM_META'],
+        [1, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+        [2, 2, 2, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       ],
     ]);
     expect(grid.placeOf(3)).toEqual({ at: 'META', siteId: 1 });
@@ -268,7 +285,7 @@ describe('from the meta-queue to the local queue', () => {
     grid.placeAtMeta(job({ id: 1, submittedAt: 1 }), 1);
     grid.placeAtRoot(job({ id: 2, submittedAt: 2, userId: 2 }));
     expect(brief(dispatch(grid, dianaPolicy()).moves)).toEqual([
-      [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [1, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       [2, null, 2, 'META', 'LEAST_COST'],
     ]);
   });
@@ -298,7 +315,7 @@ describe('a site that can run a job no more', () => {
     grid.placeAtSite(job({ id: 4, priority: 4096 }), 1);
     const plan = dispatch(grid, dianaPolicy());
     expect(brief(plan.moves)).toEqual([
-      [3, 2, 2, 'LOCAL', 'FED_FROM_META'],
+      [3, 2, 2, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       [1, 2, 3, 'META', 'LEAST_COST_ELSEWHERE'],
     ]);
     expect(plan.waitingByReason).toEqual({ NEVER_FITS_CPUS: 1 });

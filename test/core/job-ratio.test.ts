@@ -1,10 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Batcher } from '../../src/core/dispatch/batches.js';
+import { Batcher } from '../../src/core/dispatch/job-ratio/batches.js';
 import {
+  DataCatalog,
   DEFAULT_POLICY,
   type Grid,
   type Job,
+  JobHistory,
   jobData,
   type Policy,
   placement,
@@ -41,7 +43,7 @@ function fiveSites(queueLimit: number): Grid {
   for (const from of [1, 2, 3, 4, 5]) {
     for (const to of [1, 2, 3, 4, 5]) {
       const link = { fromSiteId: from, toSiteId: to, bandwidthMbPerS: 1, rttS: 0, loss: 0 };
-      if (from !== to) grid.data.setLink(link);
+      if (from !== to) grid.index(DataCatalog).setLink(link);
     }
   }
   let id = 1_000_000;
@@ -109,9 +111,9 @@ describe('rank', () => {
     [1, 2, 2, 2].forEach((site, i) => {
       grid.placeAtSite(job({ id: 100 + i }), site);
     });
-    grid.data.setDataset({ id: 9, sizeMb: 30, siteIds: [3] });
-    grid.data.setLink({ fromSiteId: 3, toSiteId: 1, bandwidthMbPerS: 3, rttS: 0, loss: 0 });
-    grid.data.setLink({ fromSiteId: 3, toSiteId: 2, bandwidthMbPerS: 1, rttS: 0, loss: 0 });
+    grid.index(DataCatalog).setDataset({ id: 9, sizeMb: 30, siteIds: [3] });
+    grid.index(DataCatalog).setLink({ fromSiteId: 3, toSiteId: 1, bandwidthMbPerS: 3, rttS: 0, loss: 0 });
+    grid.index(DataCatalog).setLink({ fromSiteId: 3, toSiteId: 2, bandwidthMbPerS: 1, rttS: 0, loss: 0 });
     return grid;
   };
 
@@ -149,7 +151,9 @@ describe('rank', () => {
       { id: 2, siteId: 2, cpus: 3 },
     ]);
     const [application, userId, kinds] = ['sieve', 1, ''];
-    grid.history.set({ application, userId, kinds, count: 3, turnaroundS: 10, executionS: 9, ioS: 1 });
+    grid
+      .index(JobHistory)
+      .set({ application, userId, kinds, count: 3, turnaroundS: 10, executionS: 9, ioS: 1 });
     const placed = placement(grid, job({ id: 1, application }), { now: 0, policy: policyOf(10) });
     expect(placed.explanation?.priorityTerms).toEqual({
       computation: 0.9,

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { congestionOf } from '../../src/core/dispatch/congestion.js';
-import { type Grid, type Job, jobData, peers, userStandings, whyWaiting } from '../../src/core/index.js';
+import {
+  type Grid,
+  type Job,
+  jobData,
+  peers,
+  Shares,
+  Traffic,
+  userStandings,
+  whyWaiting,
+} from '../../src/core/index.js';
+import { congestionOf } from '../../src/core/terms/congestion.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf, machine } from './support/grids.js';
 import { applyMoves, dianaPolicy, settle } from './support/moves.js';
@@ -13,7 +22,7 @@ function congestedGrid(sites = 2): Grid {
   const grid = gridOf(Array.from({ length: sites }, (_, i) => ({ id: i + 1, siteId: i + 1 })));
   for (let site = 1; site <= sites; site++)
     grid.placeAtSite(job({ id: 1000 + site, estimateS: 10, priority: 4096, userId: 99 }), site);
-  grid.siteEntry(1).traffic.arrived(0, 60);
+  grid.index(Traffic).of(1).arrived(0, 60);
   return grid;
 }
 
@@ -37,8 +46,8 @@ describe('congestion', () => {
       { id: 2, siteId: 2, available: false },
     ]);
     waiting(grid, 1, { id: 1 });
-    grid.siteEntry(1).traffic.arrived(100, 30);
-    grid.siteEntry(1).traffic.served(110, 12);
+    grid.index(Traffic).of(1).arrived(100, 30);
+    grid.index(Traffic).of(1).served(110, 12);
     const [first, second] = peers(grid, { policy, now: 120 });
     expect(first).toEqual({
       siteId: 1,
@@ -119,7 +128,8 @@ describe('out of a congested site', () => {
 
   it('only groups with jobs in the lowest queue that is not empty go, all of their jobs', () => {
     const grid = congestedGrid();
-    grid.quotas.set(1, 4).set(2, 1);
+    grid.index(Shares).set(1, 4);
+    grid.index(Shares).set(2, 1);
     // User 1 in Q1 and Q2, user 2 in Q4.
     waiting(grid, 1, { id: 1, groupId: 50 }, { id: 2, groupId: 50, cpusPerTask: 2 }, { id: 3, groupId: 50 });
     waiting(grid, 1, { id: 4, userId: 2, groupId: 60, cpusPerTask: 4 }, { id: 5, userId: 2, groupId: 60 });
@@ -144,7 +154,8 @@ describe('out of a congested site', () => {
       ]);
       const two = { id: 2, name: 'two', localPolicy: null };
       grid.setSite({ ...two, state: 'DRAINING' });
-      grid.quotas.set(1, 1).set(2, 1000);
+      grid.index(Shares).set(1, 1);
+      grid.index(Shares).set(2, 1000);
       const rules = dianaPolicy({ queueLimit: 1, congestionThreshold: 0.2, holdOffS: 3600 });
       const last = over + within;
       for (let id = 1; id <= last; id++) {
@@ -154,7 +165,7 @@ describe('out of a congested site', () => {
         );
         settle(grid, rules, id);
       }
-      expect(userStandings(grid)).toMatchObject([
+      expect(userStandings(grid, policy)).toMatchObject([
         { userId: 1, groups: [{ queue: 4 }] },
         { userId: 2, groups: [{ queue: 1 }] },
       ]);
@@ -196,13 +207,13 @@ describe('out of a congested site', () => {
 
   it('counts in one cycle what it has moved: sites even out, and nothing comes back afterwards', () => {
     const grid = congestedGrid();
-    grid.siteEntry(2).traffic.arrived(0, 60);
+    grid.index(Traffic).of(2).arrived(0, 60);
     for (let id = 1; id <= 10; id++) waiting(grid, 1, { id });
     const first = dispatch(grid, policy);
     expect(first.moves.map(({ jobId }) => jobId)).toEqual([1, 2, 3, 4, 5]);
     applyMoves(grid, first, 0);
     for (const now of [0, 50, 99, 100, 101, 500, 5000]) {
-      for (const site of [1, 2]) grid.siteEntry(site).traffic.arrived(now, 60);
+      for (const site of [1, 2]) grid.index(Traffic).of(site).arrived(now, 60);
       expect(goes(grid, now)).toEqual([]);
     }
   });

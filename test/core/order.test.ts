@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JobQueue } from '../../src/core/local/queue.js';
-import { OwnPriorityWalk, SortedWalk, type Walk } from '../../src/core/local/walk.js';
-import { Requirements } from '../../src/core/resources/requirements.js';
+import { JobQueue } from '../../src/core/grid/queue.js';
+import { Requirements } from '../../src/core/grid/requirements.js';
+import { OwnPriorityWalk } from '../../src/core/local/flexible/own-priority-walk.js';
+import { SortedWalk, type Walk } from '../../src/core/local/walk.js';
 import { job } from './support/drive.js';
 
 const anyQueued = fc.record({
@@ -26,11 +27,11 @@ describe('the order of a queue', () => {
   it('is that of sorting, whatever came and went, and from whichever order it is asked for another', () => {
     fc.assert(
       fc.property(fc.array(anyQueued, { size: 'medium', maxLength: 60 }), anyOrder, (given, half) => {
-        const queue = new JobQueue();
+        const queue = new JobQueue('LOCAL', 1, null);
         const requirements = new Requirements();
         const jobs = given.map((shape, id) => {
           const made = job({ ...shape, id });
-          if (id === given.length >> 1) queue.orderBy(half);
+          if (id === given.length >> 1) queue.inOrder(half);
           return {
             job: made,
             slot: queue.add(made, requirements.enter(made), shape.priority),
@@ -46,16 +47,18 @@ describe('the order of a queue', () => {
           [...left]
             .sort((a, b) => key(b.id) - key(a.id) || a.submittedAt - b.submittedAt || a.id - b.id)
             .map(({ id }) => id);
+        // The operator's boost goes before everything but a priority, of which it is a part.
+        const boosted = (key: (id: number) => number): number[] =>
+          by((id) => (given[id]?.boost ?? 0) * 1e6 + key(id));
         expect(ids(walked(new SortedWalk(queue, 'PRIORITY')))).toEqual(by((id) => given[id]?.priority ?? 0));
-        expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(by(() => 0));
+        expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(boosted(() => 0));
 
         const sized = (order: 'SHORTEST' | 'NARROWEST' | 'WIDEST', tasks: -1 | 0 | 1): void => {
-          queue.orderBy(order);
           const key = (id: number): number => {
             const { tasks: width = 0, estimateS = 0 } = given[id] ?? {};
             return -(tasks * width * 1000 + estimateS);
           };
-          expect(ids([...queue.window()])).toEqual(by(key));
+          expect(ids([...queue.inOrder(order).window()])).toEqual(boosted(key));
         };
         sized('SHORTEST', 0);
         sized('NARROWEST', 1);

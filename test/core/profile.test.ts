@@ -1,94 +1,142 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { holdingOf, Profile } from '../../src/core/resources/profile.js';
-import { Requirements } from '../../src/core/resources/requirements.js';
-import type { Able, MachineState } from '../../src/core/resources/site-resources.js';
+import type { Requirement } from '../../src/core/grid/requirements.js';
+import { holdOf } from '../../src/core/resources/placement.js';
+import { type Opening, type OwnPlace, Profile } from '../../src/core/resources/profile.js';
 import { job } from './support/drive.js';
+import { gridOf } from './support/grids.js';
 
-const machineOf = (cpus: number, i: number): MachineState => ({
-  machine: {
-    id: i + 1,
-    siteId: 1,
-    cpus,
-    memoryMb: 0,
-    benchmark: 1,
-    os: '',
-    architecture: '',
-    licenseIds: [],
-    available: true,
-  },
-  maxTasks: null,
-  runs: 0,
-  usedCpus: 0,
-  usedMemoryMb: 0,
-  freeCpus: cpus,
-  freeMemoryMb: 0,
-  futureCpus: 0,
-  futureMemoryMb: 0,
-  leftCpus: 0,
-  leftMemoryMb: 0,
-  alone: null,
+interface Promised extends OwnPlace {
+  opening: Opening;
+  requirement: Requirement;
+  work: number;
+}
+
+const step = fc.record({
+  tasks: fc.constantFrom(1, 1, 2),
+  cpus: fc.integer({ min: 1, max: 5 }),
+  memoryMb: fc.constantFrom(0, 0, 1, 3),
+  licensed: fc.constantFrom(false, false, false, true),
+  work: fc.integer({ min: 1, max: 9 }),
+  drop: fc.option(fc.nat(20)),
+  from: fc.nat(30),
+  round: fc.boolean(),
+});
+const given = fc.record({
+  machines: fc.array(fc.integer({ min: 3, max: 6 }), { minLength: 1, maxLength: 3 }),
+  steps: fc.array(step, { maxLength: 25 }),
+  licensed: fc.boolean(),
 });
 
 describe('the profile with promises', () => {
-  it('finds the earliest opening that counting second by second finds, as promises come and go', () => {
-    const step = fc.record({
-      tasks: fc.constantFrom(1, 1, 2),
-      cpus: fc.integer({ min: 1, max: 5 }),
-      work: fc.integer({ min: 1, max: 9 }),
-      drop: fc.option(fc.nat(20)),
-      from: fc.nat(30),
-    });
-    const given = fc.record({
-      machines: fc.array(fc.integer({ min: 3, max: 6 }), { minLength: 1, maxLength: 3 }),
-      steps: fc.array(step, { maxLength: 25 }),
-    });
+  it('finds the earliest opening that counting second by second finds, as promises come, move up and go', () => {
+    let moved = 0;
+    let passedOver = 0;
     fc.assert(
-      fc.property(given, ({ machines, steps }) => {
-        const states = machines.map(machineOf);
-        const able: Able = { shared: false, machines: states, pools: [], mostCpus: 6, mostMemoryMb: 0 };
-        const profile = new Profile(states, [], [], 0);
+      fc.property(given, ({ machines, steps, licensed }) => {
+        const shapes = machines.map((cpus, i) => ({ id: i + 1, cpus, memoryMb: 4, licenseIds: [1] }));
+        const grid = gridOf(shapes, [{ id: 1, kind: 'cad', copies: 2, siteId: 1 }]);
+        const { resources } = grid.siteEntry(1);
+        const pools = resources.eligible({ key: 'cad', os: null, architecture: null, licenses: ['cad'] })
+          .pools[0];
+        const profile = new Profile(resources, pools ?? [], 0);
         const seconds = 25 * 9 + 10;
-        const free = states.map(({ freeCpus }) => new Array<number>(seconds).fill(freeCpus));
-        const promised: (() => void)[] = [];
-        for (const { tasks, cpus, work, drop, from } of steps) {
-          const requirement = new Requirements().enter(job({ id: 1, tasks, cpusPerTask: cpus }));
-          const room = (at: number): number[] =>
-            free.map((row) => Math.floor(Math.max(0, Math.min(...row.slice(at, at + work))) / cpus));
+        const rows = (amounts: readonly number[]): number[][] =>
+          amounts.map((amount) => new Array<number>(seconds).fill(amount));
+        const free = { cpus: rows(machines), memoryMb: rows(machines.map(() => 4)), copies: rows([2]) };
+        const least = (row: number[] | undefined, at: number, length: number): number =>
+          Math.min(...(row as number[]).slice(at, at + length));
+        const shift = ({ hold, at, end }: OwnPlace, sign: 1 | -1): void => {
+          const add = (row: number[] | undefined, amount: number): void => {
+            for (let t = at; t < end; t++) (row as number[])[t] = ((row as number[])[t] as number) + amount;
+          };
+          hold.machines.forEach(({ position }, i) => {
+            add(free.cpus[position], sign * (hold.cpus[i] as number));
+            add(free.memoryMb[position], sign * (hold.memoryMb[i] as number));
+          });
+          for (const _ of hold.licenses) add(free.copies[0], sign);
+        };
+        const counted = (
+          { tasks, cpusPerTask, memoryMbPerTask, signature }: Requirement,
+          work: number,
+        ): number => {
+          const roomAt = (at: number): number =>
+            free.cpus.reduce((sum, row, i) => {
+              const byMemory =
+                memoryMbPerTask === 0 ? Infinity : least(free.memoryMb[i], at, work) / memoryMbPerTask;
+              return sum + Math.floor(Math.max(0, Math.min(least(row, at, work) / cpusPerTask, byMemory)));
+            }, 0);
+          const enough = (at: number): boolean =>
+            roomAt(at) >= tasks && (signature.licenses.length === 0 || least(free.copies[0], at, work) >= 1);
           let at = 0;
-          const enough = () => room(at).reduce((sum, count) => sum + count, 0) >= tasks;
-          while (at < seconds - 9 && !enough()) at++;
-          const found = profile.earliest(requirement, able, work);
-          expect(found?.at ?? null).toBe(enough() ? at : null);
-          if (found === null) continue;
-          const holding = holdingOf(requirement, found.placement, found.pools);
+          while (at < seconds - 9 && !enough(at)) at++;
+          return enough(at) ? at : Infinity;
+        };
+        const promised: Promised[] = [];
+        steps.forEach(({ tasks, cpus, memoryMb, work, drop, from, round, ...one }, i) => {
+          const licenses = licensed && one.licensed ? ['cad'] : [];
+          const asked = job({ id: i, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, licenses });
+          const requirement = grid.requirementOf(asked);
+          const eligible = resources.eligible(requirement.signature);
+          const opening = profile.earliest(requirement, eligible, work);
+          expect(opening?.at ?? Infinity).toBe(counted(requirement, work));
+          expect(profile.openingNow(requirement, eligible, work)?.at ?? null).toBe(
+            opening?.at === 0 ? 0 : null,
+          );
+          if (opening === null) return;
+          const { at, end } = opening;
+          const hold = holdOf(requirement, opening.placement, opening.pools);
           // The same machines later: the first second from which all of them have the room.
-          const taken = (i: number): number => cpus * (found.placement.tasks[i] as number);
           const fits = (second: number): boolean =>
-            found.placement.machines.every((state, i) => {
-              const row = free[states.indexOf(state)] as number[];
-              return row.slice(second, second + work).every((left) => left >= taken(i));
-            });
+            hold.machines.every(
+              ({ position }, m) =>
+                least(free.cpus[position], second, work) >= (hold.cpus[m] as number) &&
+                least(free.memoryMb[position], second, work) >= (hold.memoryMb[m] as number),
+            ) &&
+            (hold.licenses.length === 0 || least(free.copies[0], second, work) >= 1);
           let later = from;
           while (!fits(later)) later++;
-          expect(profile.earliestFor(holding, from, work)).toBe(later);
-          const shift = (sign: number): void => {
-            found.placement.machines.forEach((state, i) => {
-              const row = free[states.indexOf(state)] as number[];
-              const count = found.placement.tasks[i] as number;
-              for (let t = found.at; t < found.end; t++) row[t] = (row[t] as number) + sign * count * cpus;
-            });
-          };
-          profile.take(holding, found.at, found.end);
-          shift(-1);
-          promised.push(() => {
-            profile.give(holding, found.at, found.end);
-            shift(1);
+          expect(profile.earliestFor(hold, from, work)).toBe(later);
+          const place = { hold, at, end };
+          profile.take(hold, at, end);
+          shift(place, -1);
+          promised.push({ ...place, opening, requirement, work });
+          if (drop !== null) {
+            const [gone] = promised.splice(drop % promised.length, 1) as [Promised];
+            profile.give(gone.hold, gone.at, gone.end);
+            shift(gone, 1);
+          }
+          if (!round) return;
+          // In a round all are looked at, and what room was given back until then and in it is remembered for the next.
+          profile.advance(0);
+          profile.beginRound();
+          promised.forEach((old, j) => {
+            const able = resources.eligible(old.requirement.signature);
+            shift(old, 1);
+            const expected = counted(old.requirement, old.work);
+            shift(old, -1);
+            const mayMove = able.pools.length > 0 || profile.mayHaveOpened(able, old.work, old);
+            const better = mayMove ? profile.earlier(old.requirement, able, old.work, old) : null;
+            if (!mayMove) passedOver++;
+            expect(better?.at ?? old.at).toBe(expected);
+            if (better === null) return;
+            moved++;
+            const place = {
+              hold: holdOf(old.requirement, better.placement, better.pools),
+              at: better.at,
+              end: better.end,
+            };
+            profile.move(old, place);
+            shift(old, 1);
+            shift(place, -1);
+            promised[j] = { ...old, ...place, opening: better };
           });
-          if (drop !== null) promised.splice(drop % promised.length, 1)[0]?.();
-        }
+          profile.endRound();
+        });
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
+    expect(moved).toBeGreaterThan(20);
+    expect(passedOver).toBeGreaterThan(100);
   });
 });

@@ -1,12 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PriorityLoad } from '../../src/core/dispatch/load.js';
+import { QueuedWork } from '../../src/core/dispatch/two-level/queued-work.js';
 import {
+  applyMove,
   DEFAULT_POLICY,
   describeDispatch,
   describeStart,
   draw,
   Grid,
+  type Job,
+  Margins,
   parseLocalPolicy,
   parsePolicy,
   placement,
@@ -20,6 +23,13 @@ import { apply, dispatch, EASY, gridOf, machine, plan, policyWith } from './supp
 
 const ids = (items: { jobId: number }[]): number[] => items.map(({ jobId }) => jobId);
 
+const threeSites = () =>
+  gridOf([
+    { id: 1, siteId: 1 },
+    { id: 2, siteId: 2 },
+    { id: 3, siteId: 3, cpus: 2 },
+  ]);
+
 describe('Load and Ordering', () => {
   it('equal sums by counting, exactly, whatever came and went', () => {
     const entry = fc.record({
@@ -29,34 +39,48 @@ describe('Load and Ordering', () => {
     });
     fc.assert(
       fc.property(fc.array(entry), fc.nat(400), (entries, level) => {
-        const load = new PriorityLoad();
-        for (const { priority, work } of entries) load.add(priority, work);
-        for (const { priority, work, goes } of [...entries].reverse()) if (goes) load.remove(priority, work);
+        // In the queues of two sites, from the first, kept up as jobs come and go, and from a grid that is asked at the end.
+        const queued = (id: number, { priority, work }: (typeof entries)[number]): Job =>
+          job({ id, priority, estimateS: work });
+        const from = (grid: Grid): [load: number, count: number] => {
+          const load = new Float64Array(2);
+          const count = new Float64Array(2);
+          grid.index(QueuedWork).sums.valuesFrom(level, load);
+          grid.index(QueuedWork).sums.countsFrom(level, count);
+          expect([load[0], count[0]]).toEqual([0, 0]);
+          return [load[1] as number, count[1] as number];
+        };
+        const grid = threeSites();
+        grid.removeMachine(3);
+        grid.removeSite(3);
+        from(grid);
+        entries.forEach((one, i) => {
+          grid.placeAtSite(queued(i + 1, one), 2);
+        });
+        entries.forEach(({ goes }, i) => {
+          if (goes) grid.removeJob(i + 1);
+        });
         const left = entries.filter(({ goes }) => !goes);
-        const afresh = new PriorityLoad();
-        for (const { priority, work } of [...left].reverse()) afresh.add(priority, work);
+        const other = threeSites();
+        other.removeMachine(3);
+        other.removeSite(3);
+        [...left].reverse().forEach((one, i) => {
+          other.placeAtSite(queued(i + 1, one), 2);
+        });
         const counted = left.filter(({ priority }) => priority >= level);
-        expect(load.countFrom(level)).toBe(counted.length);
-        expect(load.loadFrom(level)).toBe(afresh.loadFrom(level));
-        expect(load.loadFrom(level) > 0).toBe(counted.length > 0);
+        const [load, count] = from(grid);
+        expect(count).toBe(counted.length);
+        expect([load, count]).toEqual(from(other));
+        expect(load > 0).toBe(counted.length > 0);
         const sum = counted.reduce((total, { work }) => total + work, 0);
         // Each amount is kept to half a unit of 2^-32, or to one unit where it is less than that.
-        expect(Math.abs(load.loadFrom(level) - sum)).toBeLessThanOrEqual(
-          1e-9 * sum + counted.length * 2 ** -32,
-        );
+        expect(Math.abs(load - sum)).toBeLessThanOrEqual(1e-9 * sum + counted.length * 2 ** -32);
       }),
     );
   });
 });
 
 describe('dispatch', () => {
-  const threeSites = () =>
-    gridOf([
-      { id: 1, siteId: 1 },
-      { id: 2, siteId: 2 },
-      { id: 3, siteId: 3, cpus: 2 },
-    ]);
-
   it('fills idle sites in site order, then the least loaded, and counts its own moves', () => {
     const grid = threeSites();
     for (const [id, estimate] of [
@@ -94,7 +118,7 @@ describe('dispatch', () => {
     grid.placeAtSite(job({ id: 2, estimateS: 100, priority: 0 }), 2);
     grid.removeJob(3);
     const drawn = dispatch(grid).moves[0];
-    expect(drawn).toMatchObject({ reason: 'DRAWN', explanation: { candidates: [1, 2] } });
+    expect(drawn).toMatchObject({ reason: 'RANDOM_TIE_BREAK', explanation: { candidates: [1, 2] } });
     expect(drawn?.to).toBe(1 + Math.floor(draw(DEFAULT_POLICY.seed, 4) * 2));
   });
 
@@ -198,14 +222,15 @@ describe('dispatch', () => {
 
   it('keeps the margins of dispatched jobs in order', () => {
     const grid = gridOf([{ id: 1 }]);
-    grid.seedMargins([5, 6]);
+    const margins = grid.index(Margins);
+    margins.add([5, 6]);
     grid.placeAtSite(job({ id: 1, deadline: 500, priority: 0 }), 1); // loaded: no dispatch
     grid.placeAtRoot(job({ id: 2, submittedAt: 10, deadline: 200 }));
     grid.placeAtRoot(job({ id: 3 }));
-    grid.placeAtSite(job({ id: 2, submittedAt: 10, deadline: 200, priority: 1 }), 1);
-    grid.placeAtSite(job({ id: 3, priority: 1 }), 1);
-    expect(grid.lastMargins(10)).toEqual([5, 6, 90]);
-    expect(grid.lastMargins(2)).toEqual([6, 90]);
+    for (const move of dispatch(grid).moves) applyMove(grid, move, 0);
+    expect(grid.placeOf(3)).toEqual({ at: 'QUEUE', siteId: 1 });
+    expect(margins.last(10)).toEqual([5, 6, 90]);
+    expect(margins.last(2)).toEqual([6, 90]);
   });
 });
 
@@ -454,7 +479,7 @@ describe('site cycle', () => {
     expect(plan(grid)).toMatchObject({
       starts: [{ jobId: 1 }],
       reservation: null,
-      waitingByReason: { CPUS_BUSY: 1, NOT_HEAD: 1 },
+      waitingByReason: { CPUS_BUSY: 1, JOBS_AHEAD: 1 },
     });
   });
 });
@@ -535,7 +560,7 @@ describe('Grid', () => {
     expect(() => grid.endRun(1)).toThrow('job 1 has no live run');
     expect(() => grid.placeAtSite(job({ id: 3 }), 7)).toThrow('site 7 is not in the grid');
     expect(() => grid.placeAtRoot(job({ id: 3, estimateS: 0 }))).toThrow(
-      'job.estimate is 0; accepted is a finite number above 0',
+      'job.estimateS is 0; accepted is a finite number above 0',
     );
     expect(() => grid.setMachine(machine({ id: 1, cpus: 0.5 }))).toThrow(
       'machine.cpus is 0.5; accepted is a whole number from 1',

@@ -89,10 +89,10 @@ describe('the table of states', () => {
 
   it('names what is accepted when it refuses', () => {
     expect(() => assertTransition('COMPLETED', 'RUNNING')).toThrow(
-      'a job may not go from COMPLETED to RUNNING; accepted: nothing: it has ended',
+      'a job that is COMPLETED cannot become RUNNING: it has ended',
     );
     expect(() => assertTransition(null, 'RUNNING')).toThrow(
-      'a job may not go from nothing to RUNNING; accepted: QUEUED, HELD',
+      'a new job cannot become RUNNING: only to QUEUED or HELD',
     );
     assertTransition('RUNNING', 'CANCELLING');
   });

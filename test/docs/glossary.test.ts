@@ -3,10 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { endCauses, jobStates, transitions } from '../../src/core/states.js';
 import { tableUnder } from './markdown.js';
 
-const script: { withTransitions(document: string, list: typeof transitions): string } = await import(
-  new URL('../../scripts/glossary.mjs', import.meta.url).href
-);
-const glossary = readFileSync(new URL('../../docs/glossary.md', import.meta.url), 'utf8');
+const script: {
+  withPart(document: string, mark: string, text: string): string;
+  transitionTable(list: typeof transitions): string;
+  roomsDrawing(): string;
+} = await import(new URL('../../scripts/docs.mjs', import.meta.url).href);
+const read = (name: string): string => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+const glossary = read('glossary.md');
 
 describe('docs/glossary.md', () => {
   it('has the states of the core', () => {
@@ -17,8 +20,16 @@ describe('docs/glossary.md', () => {
     expect(tableUnder(glossary, 'Causes of end').map(([cause]) => cause)).toEqual([...endCauses]);
   });
 
-  it('has the transitions of the core, as `npm run glossary` writes them', () => {
-    expect(script.withTransitions(glossary, transitions)).toBe(glossary);
+  it('has the transitions of the core, as `npm run docs` writes them', () => {
+    expect(script.withPart(glossary, 'transitions', script.transitionTable(transitions))).toBe(glossary);
     expect(tableUnder(glossary, 'Transitions')).toHaveLength(transitions.length);
+  });
+});
+
+describe('docs/ARCHITECTURE.md', () => {
+  it('draws the rooms as `npm run docs` does', () => {
+    const architecture = read('ARCHITECTURE.md');
+    expect(script.withPart(architecture, 'rooms', script.roomsDrawing())).toBe(architecture);
+    expect(architecture).toContain('store --> core');
   });
 });

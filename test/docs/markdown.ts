@@ -11,6 +11,6 @@ export function tableUnder(markdown: string, heading: string): string[][] {
       row
         .split('|')
         .slice(1, -1)
-        .map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')),
+        .map((cell) => cell.trim().replace(/^`([^`]*)`$/, '$1')),
     );
 }

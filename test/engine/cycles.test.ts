@@ -1,11 +1,16 @@
 /** Cycles one by one, over the store in memory: rounds, refusals, bounds, and who is woken. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICY, parsePolicy, type SharedLicenseHolders } from '../../src/core/index.js';
+import {
+  Agenda,
+  DEFAULT_POLICY,
+  parsePolicy,
+  stranded,
+  waiting as waitingSchedulers,
+} from '../../src/core/index.js';
+import { ROOT, type Scheduler } from '../../src/core/scheduler.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
-import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
-import { strandedJobs, waitingSchedulers } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
@@ -21,7 +26,7 @@ class Bench {
   readonly wokenLater: Scheduler[] = [];
   /** By site: when it is to be woken. */
   readonly alarms = new Map<number, number>();
-  private readonly holders: SharedLicenseHolders = new Map();
+  private readonly agenda = new Agenda();
   private readonly tools: CycleTools;
 
   /** `meddle` sees each call of the engine to the store before it is carried out. */
@@ -78,11 +83,11 @@ class Bench {
   }
 
   dispatch(): Promise<void> {
-    return runDispatch(new Cycle('dispatch', this.tools), this.tools);
+    return runDispatch(new Cycle('dispatch', this.tools), this.tools, this.agenda);
   }
 
   runSite(siteId: number): Promise<void> {
-    return runSite(new Cycle('site', this.tools), this.tools, siteId, this.holders);
+    return runSite(new Cycle('site', this.tools), this.tools, siteId, this.agenda);
   }
 
   /** The root's cycle and the site's. */
@@ -119,7 +124,7 @@ describe('a dispatch cycle', () => {
     await bench.submit(10);
     await bench.dispatch();
     expect(bench.states()).toEqual({ QUEUED: 4, DISPATCHED: 6 });
-    expect(bench.woken).toEqual([a, a, a, 'root']);
+    expect(bench.woken).toEqual([a, a, a, ROOT]);
   });
 
   test('does nothing to what the truth has moved on, and plans the rest again', async () => {
@@ -158,7 +163,7 @@ describe('a dispatch cycle', () => {
     await bench.submit(3);
     await bench.dispatch();
     expect(plans).toBe(3);
-    expect(bench.wokenLater).toEqual(['root']);
+    expect(bench.wokenLater).toEqual([ROOT]);
     expect(bench.woken).toEqual([]);
   });
 });
@@ -193,7 +198,7 @@ describe('a dispatch cycle under DIANA', () => {
     await bench.dispatch();
     expect(bench.woken).toEqual([a]);
     // The slow timer does not forget the meta-queue, which the root's cycle serves.
-    expect(waitingSchedulers(bench.grid())).toEqual(['root', a]);
+    expect(waitingSchedulers(bench.grid())).toEqual([ROOT, a]);
   });
 
   test('empties the meta-queue of a site that is not up, bound by bound', async () => {
@@ -202,7 +207,7 @@ describe('a dispatch cycle under DIANA', () => {
     bench.woken.length = 0;
     await bench.dispatch();
     expect(waiting(bench)).toMatchObject({ 'QUEUED null': 4 });
-    expect(bench.woken).toEqual(['root']);
+    expect(bench.woken).toEqual([ROOT]);
     await bench.dispatch();
     expect(waiting(bench)).toEqual({ 'QUEUED null': 5 });
   });
@@ -301,7 +306,7 @@ describe('a site cycle', () => {
     bench.woken.length = 0;
     await bench.runSite(a);
     expect(bench.states()).toEqual({ QUEUED: 5 });
-    expect(bench.woken).toEqual(['root', 'root', 'root']);
+    expect(bench.woken).toEqual([ROOT, ROOT, ROOT]);
   });
 
   test('wakes the root when it has room again, if the policy holds jobs there, and only then', async () => {
@@ -316,15 +321,15 @@ describe('a site cycle', () => {
     await bench.submit(5);
     await bench.dispatch();
     expect(bench.states()).toEqual({ DISPATCHED: 2, QUEUED: 3 });
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
     expect(bench.states()).toEqual({ ASSIGNED: 2, QUEUED: 3 });
 
     await bench.store.reportRuns(a, [ended(1, 1)], 3);
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
     await bench.dispatch();
     expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1, DISPATCHED: 1, QUEUED: 2 });
     await bench.store.cancel({ ids: [3], ownedBy: null, limit: 1 }, T0, 'CANCELLED_BY_USER');
-    expect(await step()).toEqual(['root']);
+    expect(await step()).toEqual([ROOT]);
 
     // Full queues ask for nothing, nor do sites of a policy that sends jobs on at once.
     await bench.dispatch();
@@ -363,18 +368,22 @@ describe('a site cycle', () => {
   });
 });
 
-test('a job is stranded when its site can no longer run it and another can', async () => {
+test('a job goes back when its site can no longer run it and another can', async () => {
   const bench = new Bench();
   const a = await bench.site('a', 1);
   await bench.submit(3);
   await bench.dispatch();
   bench.store.setMachineState(1, 'DOWN');
   await bench.runSite(a);
-  expect(strandedJobs(bench.grid(), 10)).toEqual([]);
-  await bench.site('b', 1);
+  expect(stranded(bench.grid(), 10)).toEqual([]);
+  await bench.runSite(await bench.site('b', 1));
+  expect(stranded(bench.grid(), 2)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2] }]);
+  expect(stranded(bench.grid(), 10)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2, 3] }]);
+  expect(bench.states()).toEqual({ DISPATCHED: 3 });
+  bench.woken.length = 0;
   await bench.runSite(a);
-  expect(strandedJobs(bench.grid(), 2)).toEqual([{ siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2] }]);
-  expect(strandedJobs(bench.grid(), 10)).toEqual([
-    { siteId: a, reason: 'NO_MACHINE_NOW', jobIds: [1, 2, 3] },
-  ]);
+  expect(bench.states()).toEqual({ QUEUED: 3 });
+  expect(bench.woken).toEqual([ROOT]);
+  await bench.dispatch();
+  expect(bench.states()).toEqual({ DISPATCHED: 3 });
 });

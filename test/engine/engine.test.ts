@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import pRetry from 'p-retry';
 import { afterEach, describe, expect, test } from 'vitest';
+import { ROOT } from '../../src/core/scheduler.js';
 import type { QueueConnection } from '../../src/engine/queue.js';
 import type { NewJob } from '../../src/store/store.js';
 import { type TestDatabase, withDatabase } from '../support/database.js';
@@ -58,7 +59,7 @@ describe('whatever the queue is on', () => {
     const { wake } = await world.engine(queueOf(world));
     for (const { name } of THREE_SITES) world.agent(name, wake, { runMs: 20 });
     const jobIds = await world.submit(mixedJobs(50, 0));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('all have ended', async () => (await world.live()) === 0);
     expect(await world.states()).toEqual({ COMPLETED: jobIds.length });
     // Some waited at the root for a run to end: dispatched in several cycles.
@@ -81,7 +82,7 @@ describe('whatever the queue is on', () => {
     await world.submit(
       Array.from({ length: 24 }, (_, i) => ({ tasks: 1 + (i % 2), estimateS: 5 + (i % 7) })),
     );
-    await wake(['root']);
+    await wake([ROOT]);
     await until('all have ended', async () => (await world.live()) === 0);
     expect(await world.states()).toEqual({ COMPLETED: 24 });
     const { rows } = await world.database.pool.query(`
@@ -101,13 +102,13 @@ describe('whatever the queue is on', () => {
     const { wake } = await world.engine(queueOf(world));
     for (const { name } of THREE_SITES) world.agent(name, wake);
     const before = await world.submit(mixedJobs(20, 0));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('the first have ended', async () => (await world.live()) === 0);
 
     const heavier = testPolicy({ dispatch: { weights: { deadline: 3, licenses: 1, user: 2 } } });
     await world.setPolicy(2, heavier);
     const after = await world.submit(mixedJobs(20, 0).map((job) => ({ ...job, deadline: 1 })));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('the others have ended', async () => (await world.live()) === 0);
     const cited = async (ids: number[]) =>
       (
@@ -132,7 +133,7 @@ describe('whatever the queue is on', () => {
     const { wake } = await world.engine(queueOf(world));
     const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 100 }));
     await world.submit(mixedJobs(60, 0));
-    await wake(['root']);
+    await wake([ROOT]);
     const big = world.siteId('big');
     await until('the site has a queue and runs', async () => {
       const { rows } = await world.database.pool.query(
@@ -142,7 +143,7 @@ describe('whatever the queue is on', () => {
       return rows[0].queued > 0 && rows[0].running > 0;
     });
     await world.directory.updateSite(big, { state: 'DRAINING' }, { userId: null, requestId: null });
-    await wake(['root', big]);
+    await wake([ROOT, big]);
     await until('all have ended', async () => (await world.live()) === 0);
     await expectAllCompleted(world, 60);
     const { rows } = await world.database.pool.query(
@@ -165,7 +166,7 @@ describe('whatever the queue is on', () => {
     const { wake } = await world.engine(queueOf(world));
     for (const name of ['a', 'b']) world.agent(name, wake, { runMs: 20 });
     await world.submit(mixedJobs(24, 0).map((job) => ({ ...job, tasks: 1, licenses: ['sim'] })));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('all have ended', async () => (await world.live()) === 0);
     await expectAllCompleted(world, 24);
     const { rows } = await world.database.pool.query(
@@ -186,7 +187,7 @@ describe('whatever the queue is on', () => {
     const gone = world.agent('a', wake, { runMs: 3_600_000 });
     world.agent('b', wake);
     await world.submit(Array.from({ length: 20 }, () => ({})));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('one runs at the first site', () => gone.launched.size === 1);
     await gone.stop();
     await until('all others have ended', async () => (await world.live()) === 1);
@@ -209,7 +210,7 @@ describe('whatever the queue is on', () => {
     const gone = world.agent('a', wake, { runMs: 3_600_000 });
     const other = world.agent('b', wake);
     const [jobId] = await world.submit([{}]);
-    await wake(['root']);
+    await wake([ROOT]);
     await until('it runs at the first site', () => gone.launched.size === 1);
     await gone.stop();
     await until('it has ended', async () => (await world.live()) === 0);
@@ -259,7 +260,7 @@ describeWithRedis('with the queue on Redis', (redis) => {
     for (const { name } of THREE_SITES) world.agent(name, wake);
     await redis().kill();
     await world.submit(mixedJobs(30, 0));
-    await wake(['root']);
+    await wake([ROOT]);
     await until('all have ended', async () => (await world.live()) === 0);
     await expectAllCompleted(world, 30);
     await redis().restart();
@@ -316,7 +317,7 @@ async function stream(world: World, connection: QueueConnection, trouble = async
   const agents = THREE_SITES.map(({ name }) => world.agent(name, wake, { runMs: 5 }));
   for (let i = 0; i < 12; i++) {
     await world.submit(mixedJobs(5, i));
-    await wake(['root']);
+    await wake([ROOT]);
     if (i !== 6) continue;
     await until('the queue is in use', async () => 'COMPLETED' in (await world.states()));
     await trouble();

@@ -6,6 +6,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Policy, RandomStream } from '../../src/core/index.js';
+import { schedulerOf } from '../../src/core/scheduler.js';
 import type { JobSelection } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
@@ -54,7 +55,7 @@ function happenings({ jobs }: Given, userId: number): Happening[] {
         deed.what === 'cancel'
           ? await store.cancel(selection, now, 'CANCELLED_BY_USER')
           : await store[deed.what as 'hold' | 'release'](selection);
-      return touched.map((siteId) => siteId ?? 'root');
+      return touched.map(schedulerOf);
     };
     return [submitted, { at: at + deed.afterS, happens }];
   });

@@ -1,6 +1,7 @@
 /** Wake-ups over both backends of the queue: few, never lost while the process lives, one cycle of a scheduler at a time. */
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
+import { ROOT } from '../../src/core/scheduler.js';
 import type { CycleTask, QueueConnection } from '../../src/engine/queue.js';
 import { openWaker } from '../../src/engine/waker.js';
 import { openQueueWorker } from '../../src/engine/worker.js';
@@ -24,7 +25,7 @@ describe('on Postgres', () => {
       if (fails) throw new Error('as BullMQ fails a task that it cannot complete');
     });
     for (let time = 1; time < 5; time++) {
-      await waker.wake(['root']);
+      await waker.wake([ROOT]);
       await until('it runs', () => performed.length === time);
       await until('it is over', async () => (await waker.depth()).active === 0);
       if (!fails) continue;
@@ -41,7 +42,7 @@ describeWithRedis('on Redis', (redis) => {
   test('wake-ups wait in the process while Redis is away, and arrive when it is back', async () => {
     const { waker, performed, failures } = open({ kind: 'redis', url: redis().url });
     await redis().kill();
-    await waker.wake(['root', 3]);
+    await waker.wake([ROOT, 3]);
     await until('a failed wake-up is counted', async () => (await failures()) > 0);
     await redis().restart();
     await until('both arrive', () => performed.length >= 2);
@@ -64,7 +65,7 @@ describeWithRedis('on Redis', (redis) => {
 function suite(connection: () => QueueConnection): void {
   test('a thousand wake-ups in one turn are one cycle for each scheduler', async () => {
     const { waker, performed } = open(connection());
-    for (let i = 0; i < 1000; i++) void waker.wake(['root', i % 5]);
+    for (let i = 0; i < 1000; i++) void waker.wake([ROOT, i % 5]);
     await waker.flushed();
     await until('all have run', () => performed.length >= 6);
     expect(names(performed)).toEqual(['dispatch', 'site 0', 'site 1', 'site 2', 'site 3', 'site 4']);
@@ -111,7 +112,7 @@ function suite(connection: () => QueueConnection): void {
       await held;
       ended = true;
     });
-    await waker.wake(['root']);
+    await waker.wake([ROOT]);
     await until('it runs', () => performed.length === 1);
     const closed = worker.close();
     expect(ended).toBe(false);

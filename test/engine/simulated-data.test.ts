@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   DataCatalog,
   type Dataset,
-  type DianaPolicy,
   type Job,
   type Link,
   type LocalPolicy,
@@ -18,13 +17,14 @@ import {
 import { transferS } from '../../src/simulator/data.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import type { Sink } from '../../src/simulator/sink.js';
-import type { Change } from '../../src/store/directory.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
+import { accepted, SERVICE } from './directory.js';
+import { changesOf, happeningsOf, inMemory, inTime, type Outage, outagesOf } from './outages.js';
 import { type Happening, type MetaMove, type Started, submission, VirtualService } from './virtual.js';
 import { type SiteShape, testPolicy, World } from './world.js';
 
@@ -130,6 +130,7 @@ async function simulated(
   list: readonly Submitted[],
   described: readonly Job[],
   policy: Policy,
+  outages: readonly Outage[],
 ): Promise<Decided> {
   const { sites, machines, licenses, datasets, links, quotas } = await store.loadGrid(1);
   const submitted = list.flatMap(({ jobs }) => jobs);
@@ -146,7 +147,15 @@ async function simulated(
   };
   const shares = quotas.map(({ userId, share }) => [userId, share] as const);
   runSimulation(
-    { sites, machines, licenses, datasets, links, quotas: shares, changes: [] },
+    {
+      sites,
+      machines,
+      licenses,
+      datasets,
+      links,
+      quotas: shares,
+      changes: changesOf(outages, { sites, machines }),
+    },
     described.map((job, i) => ({
       job,
       sourceId: job.id,
@@ -166,11 +175,12 @@ async function decidesAlike(
   policy: Policy,
   seed: number,
   groups: number,
+  outage: ((outage: Outage) => Promise<void>) | null = null,
 ): Promise<Decided> {
   const list = workload(seed, groups);
   const described = schedulersJobs(list, userIds);
   const catalog = new DataCatalog();
-  const { datasets, links } = await store.loadGrid(1);
+  const { datasets, links, machines } = await store.loadGrid(1);
   for (const dataset of datasets) catalog.setDataset(dataset);
   for (const link of links) catalog.setLink(link);
   const live = new VirtualService(store, null, {
@@ -178,12 +188,16 @@ async function decidesAlike(
     // Rates are of the times of events, for which the store in memory asks its clock.
     onTime: (now) => vi.setSystemTime(now * 1000),
   });
-  await live.run(
-    list.map(
-      ({ at, user, jobs }): Happening => ({ at, happens: submission(userIds[user] as number, ...jobs) }),
-    ),
+  const submissions = list.map(
+    ({ at, user, jobs }): Happening => ({ at, happens: submission(userIds[user] as number, ...jobs) }),
   );
-  const simulation = await simulated(store, list, described, policy);
+  const random = new RandomStream(seed, 'outages');
+  const end = (list.at(-1) as Submitted).at;
+  const outages = outage === null ? [] : outagesOf(random, machines, T0 + 60, end);
+  await live.run(
+    outage === null ? submissions : inTime(happeningsOf(outages, SITE_IDS, outage), submissions),
+  );
+  const simulation = await simulated(store, list, described, policy, outages);
 
   expect(live.starts).toHaveLength(described.length);
   expect(live.metaMoves).toEqual(simulation.metaMoves);
@@ -228,7 +242,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
 }
 
 /** No job moves on from a site to which it has migrated within the hold-off. */
-function checkHoldOff(metaMoves: readonly MetaMove[], { holdOffS }: DianaPolicy): void {
+function checkHoldOff(metaMoves: readonly MetaMove[], { holdOffS }: { holdOffS: number }): void {
   const last = new Map<number, number>();
   for (const { jobId, from, at } of metaMoves) {
     if (from === null) continue;
@@ -259,6 +273,16 @@ describe('a live run and a simulated run decide alike on data', () => {
     }
     expect(elsewhere).toBeGreaterThan(0);
     if (name === 'DIANA, congested') expect(migrations).toBeGreaterThan(0);
+  });
+
+  test.each(policies)('%s, when sites and machines leave UP and come back', async (_, policy) => {
+    let returned = 0;
+    for (const seed of [1, 2, 3, 4, 5, 6]) {
+      const { store, userIds } = await memoryStore(policy);
+      const { moves, starts } = await decidesAlike(store, userIds, policy, seed, 40, inMemory(store));
+      returned += moves.length - starts.length;
+    }
+    expect(returned).toBeGreaterThan(0);
   });
 });
 
@@ -297,11 +321,3 @@ describe('on Postgres', () => {
     },
   );
 });
-
-const SERVICE = { userId: null, requestId: null };
-
-async function accepted<T>(change: Promise<Change<T>>): Promise<T> {
-  const made = await change;
-  if (made.kind === 'refused') throw new Error(made.message);
-  return made.value;
-}

@@ -9,6 +9,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   type LocalPolicy,
+  type Machine,
+  type Move,
   type Policy,
   type QueuesPolicy,
   RandomStream,
@@ -23,6 +25,8 @@ import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
+import { accepted, SERVICE } from './directory.js';
+import { changesOf, happeningsOf, inMemory, inTime, type Outage, outagesOf } from './outages.js';
 import { type Happening, type Processes, type Started, submission, VirtualService } from './virtual.js';
 import { type SiteShape, testPolicy, World } from './world.js';
 
@@ -37,6 +41,7 @@ const SITES: SiteShape[] = [
   },
   { name: 'small', machines: [{ cpus: 2, benchmark: 50 }] },
 ];
+const SITE_IDS = [1, 2, 3];
 const COPIES = 2;
 const CLASSES: UserClass[] = ['GOLD', 'SILVER', 'REGULAR'];
 const SEEDS = [1, 2, 3];
@@ -111,7 +116,8 @@ async function simulated(
   list: readonly Submitted[],
   userIds: UserIds,
   policy: Policy,
-): Promise<Started[]> {
+  outages: readonly Outage[],
+): Promise<Pick<VirtualService, 'moves' | 'starts'>> {
   const { sites, machines, licenses } = await store.loadGrid(1);
   const jobs = list.map(({ at, userClass, job }, i): SimJob => {
     const of = { id: i + 1, userId: userIds[userClass], userClass, submittedAt: at, groupId: null };
@@ -125,6 +131,8 @@ async function simulated(
     };
   });
   const starts: Started[] = [];
+  const moves: [jobId: number, siteId: number][] = [];
+  const moved = ({ jobId, to }: Move): void => void moves.push([jobId, to]);
   const started = (_job: SimJob, _index: number, run: Run): void => {
     const { jobId, siteId, start, allocations, licenseIds } = run;
     starts.push({
@@ -135,10 +143,11 @@ async function simulated(
       licenseIds: [...licenseIds],
     });
   };
-  runSimulation({ sites, machines, licenses, changes: [] }, jobs, { policy, eventOrder: 'batch' }, [
-    { started },
+  const changes = changesOf(outages, { sites, machines });
+  runSimulation({ sites, machines, licenses, changes }, jobs, { policy, eventOrder: 'batch' }, [
+    { moved, started },
   ]);
-  return starts;
+  return { moves, starts };
 }
 
 async function decidesAlike(
@@ -147,27 +156,48 @@ async function decidesAlike(
   policy: Policy,
   count: number,
   processes: Processes | null = null,
-): Promise<void> {
+  outage: ((outage: Outage) => Promise<void>) | null = null,
+): Promise<VirtualService> {
   const list = workload(policy.seed, count);
+  const outages = outage === null ? [] : outagesIn(list, (await store.loadGrid(1)).machines, policy.seed);
   const happenings = list.map(
     ({ at, userClass, job }): Happening => ({ at, happens: submission(userIds[userClass], job) }),
   );
   const live = new VirtualService(store, processes);
-  await live.run(happenings);
-  const simulation = await simulated(store, list, userIds, policy);
+  if (outage === null) await live.run(happenings);
+  else await live.run(inTime(happeningsOf(outages, SITE_IDS, outage), happenings));
+  const simulation = await simulated(store, list, userIds, policy, outages);
 
   expect(live.starts).toHaveLength(count);
-  const siteOf = new Map(simulation.map(({ jobId, siteId }) => [jobId, siteId]));
-  // In their order where the root sends every job on at once.
-  const expected = list.map((_submitted, i) => [i + 1, siteOf.get(i + 1)]);
-  const moves = policy.dispatch.kind === 'two-level' ? live.moves : [...live.moves].sort(([a], [b]) => a - b);
-  expect(moves).toEqual(expected);
+  const inOrder = policy.dispatch.kind === 'two-level';
+  const byJob = (moves: readonly [number, number][]) => [...moves].sort(([a], [b]) => a - b);
+  expect(inOrder ? live.moves : byJob(live.moves)).toEqual(
+    inOrder ? simulation.moves : byJob(simulation.moves),
+  );
+  if (outage === null) expectMovedOnce(list, live, policy);
   // Sites that look at one instant have no order among them.
-  for (const site of [1, 2, 3]) {
+  for (const site of SITE_IDS) {
     const there = ({ siteId }: Started): boolean => siteId === site;
-    expect(live.starts.filter(there)).toEqual(simulation.filter(there));
+    expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
   }
+  return live;
 }
+
+/** Every job is moved once, to where it starts: in their order where the root sends each on at once, those with a boost first. */
+function expectMovedOnce(
+  list: readonly Submitted[],
+  { starts, moves }: Pick<VirtualService, 'starts' | 'moves'>,
+  { dispatch }: Policy,
+): void {
+  const siteOf = new Map(starts.map(({ jobId, siteId }) => [jobId, siteId]));
+  const order = list.map(({ at, job }, i) => ({ id: i + 1, at, boost: job.boost }));
+  if (dispatch.kind === 'two-level') order.sort((a, b) => a.at - b.at || b.boost - a.boost);
+  const expected = order.map(({ id }) => [id, siteOf.get(id)]);
+  expect(dispatch.kind === 'two-level' ? moves : [...moves].sort(([a], [b]) => a - b)).toEqual(expected);
+}
+
+const outagesIn = (list: readonly Submitted[], machines: readonly Machine[], seed: number): Outage[] =>
+  outagesOf(new RandomStream(seed, 'outages'), machines, T0 + 60, (list.at(-1) as Submitted).at);
 
 /** The sites, in memory. */
 async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userIds: UserIds }> {
@@ -209,6 +239,18 @@ describe('a live run and a simulated run decide alike', () => {
     }
   });
 
+  test.each(policies)('%s, when sites and machines leave UP and come back', async (_, local, mode) => {
+    let returned = 0;
+    for (const seed of SEEDS) {
+      const policy = policyOf(local, mode, seed);
+      const { store, userIds } = await memoryStore(policy);
+      const live = await decidesAlike(store, userIds, policy, JOBS.inMemory, null, inMemory(store));
+      returned += live.moves.length - live.starts.length;
+    }
+    // The root's own queue is all there is where sites keep none.
+    if (typeof mode === 'string' || mode.queueLimit > 0) expect(returned).toBeGreaterThan(0);
+  });
+
   test.each([1000, 5])(
     'with two processes that lose their mirrors (conservative, depth %i)',
     async (depth) => {
@@ -239,15 +281,18 @@ describe('on Postgres', () => {
     const userIds = {} as Record<UserClass, number>;
     for (const userClass of CLASSES) {
       const user = { name: userClass.toLowerCase(), class: userClass, role: 'USER', quotaShare: 1 } as const;
-      const made = await world.directory.registerUser(user, { userId: null, requestId: null });
-      if (made.kind === 'refused') throw new Error(made.message);
-      userIds[userClass] = made.value.id;
+      userIds[userClass] = (await accepted(world.directory.registerUser(user, SERVICE))).id;
     }
     for (const { name } of SITES)
       await world.store.heartbeat(world.siteId(name), world.machineIds.get(name) as number[], T0);
 
-    const promising = local.kind === 'conservative';
-    await decidesAlike(world.store, userIds, policy, JOBS.onPostgres, promising ? processes(seed) : null);
+    const outage = async ({ siteId, machineId, state }: Outage): Promise<void> => {
+      const { directory } = world;
+      if (machineId === null) await accepted(directory.updateSite(siteId, { state }, SERVICE));
+      else await accepted(directory.updateMachine(machineId, { state }, SERVICE));
+    };
+    const two = local.kind === 'conservative' ? processes(seed) : null;
+    await decidesAlike(world.store, userIds, policy, JOBS.onPostgres, two, outage);
     expect(await checkPromises(world.database.pool)).toEqual([]);
   });
 });

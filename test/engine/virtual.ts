@@ -4,10 +4,11 @@
  *
  * It may be several processes, each with a mirror of its own that is lost now and then: which of them runs a cycle is drawn.
  */
-import type { RandomStream, SharedLicenseHolders } from '../../src/core/index.js';
+
+import { Agenda, type RandomStream } from '../../src/core/index.js';
+import { ROOT, type Scheduler, schedulerOf } from '../../src/core/scheduler.js';
 import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
-import type { Scheduler } from '../../src/engine/ports.js';
 import { runSite } from '../../src/engine/site.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -43,7 +44,7 @@ export const submission =
   (userId: number, ...jobs: NewJob[]): Happening['happens'] =>
   async (store, now) => {
     await store.submit({ userId, idempotencyKey: null, payloadHash: '', jobs, now });
-    return ['root'];
+    return [ROOT];
   };
 
 /** Processes that share a store. */
@@ -77,7 +78,7 @@ export class VirtualService {
   private readonly alarms = new Map<string, { siteId: number; at: number }>();
   private readonly cursors = new Map<number, string | null>();
   private ends: { at: number; siteId: number; report: RunReport }[] = [];
-  private readonly tools: { tools: CycleTools; holders: SharedLicenseHolders }[];
+  private readonly tools: { tools: CycleTools; agenda: Agenda }[];
 
   constructor(
     private readonly store: Store,
@@ -122,7 +123,7 @@ export class VirtualService {
     }
   }
 
-  private process(number: number): { tools: CycleTools; holders: SharedLicenseHolders } {
+  private process(number: number): { tools: CycleTools; agenda: Agenda } {
     const wake = (schedulers: readonly Scheduler[]) => {
       for (const scheduler of schedulers) this.woken.add(scheduler);
     };
@@ -144,7 +145,7 @@ export class VirtualService {
       now: () => this.now,
       nameCycle: (kind) => `${kind}-${number}-${++cycles}`,
     };
-    return { tools, holders: new Map() };
+    return { tools, agenda: new Agenda() };
   }
 
   /** The store, with an ear for what is decided. */
@@ -189,16 +190,16 @@ export class VirtualService {
 
   /** Round by round, as the simulator does: the root if it is woken, then the sites, until nobody is. */
   private async settle(): Promise<void> {
-    for (let turn: 'root' | 'sites' = 'root'; ; ) {
-      const site = [...this.woken].find((one) => one !== 'root');
-      const scheduler = this.woken.has('root') && (turn === 'root' || site === undefined) ? 'root' : site;
+    for (let turn: typeof ROOT | 'sites' = ROOT; ; ) {
+      const site = [...this.woken].find((one) => one !== ROOT);
+      const scheduler = this.woken.has(ROOT) && (turn === ROOT || site === undefined) ? ROOT : site;
       if (scheduler === undefined) return;
       turn = 'sites';
       this.woken.delete(scheduler);
-      const { tools, holders } = this.anyProcess();
-      if (scheduler === 'root') await runDispatch(new Cycle('dispatch', tools), tools);
+      const { tools, agenda } = this.anyProcess();
+      if (scheduler === ROOT) await runDispatch(new Cycle('dispatch', tools), tools, agenda);
       else {
-        await runSite(new Cycle('site', tools), tools, scheduler, holders).catch((error) => {
+        await runSite(new Cycle('site', tools), tools, scheduler, agenda).catch((error) => {
           if (error !== LOST) throw error;
           // As the engine does, some time later.
           this.woken.add(scheduler);
@@ -208,7 +209,7 @@ export class VirtualService {
     }
   }
 
-  private anyProcess(): { tools: CycleTools; holders: SharedLicenseHolders } {
+  private anyProcess(): { tools: CycleTools; agenda: Agenda } {
     const { processes, tools } = this;
     if (processes === null) return tools[0] as (typeof tools)[number];
     const { count, forgets, random } = processes;
@@ -236,6 +237,6 @@ export class VirtualService {
 
   private async report(siteId: number, reports: RunReport[]): Promise<void> {
     const { touched } = await this.store.reportRuns(siteId, reports, 3);
-    for (const scheduler of touched) this.woken.add(scheduler ?? 'root');
+    for (const scheduler of touched) this.woken.add(schedulerOf(scheduler));
   }
 }

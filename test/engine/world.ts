@@ -1,6 +1,7 @@
 /** A small grid on a real Postgres, with engines and agents that live in the test. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/index.js';
+import { ROOT, schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine, type EngineConfig, type Wake } from '../../src/engine/index.js';
 import type { QueueConnection } from '../../src/engine/queue.js';
 import { createMetrics } from '../../src/platform/metrics.js';
@@ -186,7 +187,7 @@ export class InlineAgent {
         heartbeatAt = nowMs;
         const revived = await store.heartbeat(siteId, machines, nowMs / 1000);
         await store.processSeen('test-api', 'api', nowMs / 1000);
-        if (revived.length > 0) await this.wake(['root', siteId]);
+        if (revived.length > 0) await this.wake([ROOT, siteId]);
       }
       const batch = await store.assignments(siteId, cursor, 10_000);
       cursor = batch.cursor;
@@ -211,7 +212,7 @@ export class InlineAgent {
       }
       if (reports.length > 0) {
         const { touched } = await store.reportRuns(siteId, reports, 3);
-        await this.wake(touched.map((scheduler) => scheduler ?? 'root'));
+        await this.wake(touched.map(schedulerOf));
       } else await sleep(25);
     }
   }

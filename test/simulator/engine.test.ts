@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Machine, SitePlan } from '../../src/core/index.js';
+import { imageOf, type Machine, type SitePlan } from '../../src/core/index.js';
 import { type EventOrder, runSimulation, type World } from '../../src/simulator/engine.js';
 import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
@@ -362,7 +362,7 @@ describe('properties', () => {
           (plan, now) => {
             for (const { jobId } of plan.starts)
               if (now > (promised.get(jobId) ?? Infinity)) late.push(jobId);
-            for (const [jobId, { at }] of plan.promises?.byJob ?? [])
+            for (const { jobId, at } of imageOf(plan.memory)?.jobs ?? [])
               if (!promised.has(jobId)) promised.set(jobId, at);
           },
           order,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../src/core/scheduler.js';
 import { fetchTrace, listTraces } from '../../src/simulator/fetch.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { type SimulateOptions, simulateAndRecord } from '../../src/simulator/simulate.js';
@@ -116,7 +117,7 @@ describe('simulate', () => {
     writeFileSync(sites, 'site,capacity,machines,maxTasks,maxRunningJobs\n7,2,2,2,3\n9,4,1,,\n');
     const events = join(folder, 'shared.jsonl');
     const policy = policyNamed('queues-ff-0+fcfs', 1);
-    const result = await simulate(options({ sites, events, policy, enter: 'ROOT', missingEstimate: 'run' }));
+    const result = await simulate(options({ sites, events, policy, enter: ROOT, missingEstimate: 'run' }));
     expect(result).toMatchObject({ jobs: 4, sites: 2, dispatch: { kind: 'queues', order: 'FF' } });
     const told = readFileSync(events, 'utf8')
       .trim()

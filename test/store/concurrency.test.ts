@@ -1,5 +1,6 @@
 /** What must hold when many connections work at once. The order of events is left to chance: each test checks the outcome. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Margins } from '../../src/core/data/margins.js';
 import { openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
@@ -369,7 +370,7 @@ it('readers by cursor see every event once and in order, while many write; a mir
   await fresh.sync();
   const places = (of: Mirror) => ids.map((id) => of.grid.placeOf(id));
   expect(places(mirror)).toEqual(places(fresh));
-  expect(mirror.grid.lastMargins(1000)).toEqual(fresh.grid.lastMargins(1000));
+  expect(mirror.grid.index(Margins).last(1000)).toEqual(fresh.grid.index(Margins).last(1000));
 });
 
 it('sweeps, heartbeats, actions and reports together break nothing', async () => {

@@ -1,6 +1,7 @@
 /** What every store promises: the contract of src/store/store.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
 import type { RunAverages } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -1490,7 +1491,7 @@ export function describeStore(
         expect(mirror.grid.placeOf(c!)).toBeNull();
         expect(mirror.grid.placeOf(d!)).toEqual({ at: 'ROOT' });
         expect(mirror.grid.job(d!)!.userClass).toBe('GOLD');
-        expect(mirror.grid.lastMargins(10)).toEqual([200]);
+        expect(mirror.grid.index(Margins).last(10)).toEqual([200]);
         expect(mirror.grid.siteEntry(site).reservation).toMatchObject({ jobId: b });
         await store.reportRuns(site, [report(a!, 1), ended(a!, 1)], MAX_ATTEMPTS);
         await store.release(byIds([c!]));

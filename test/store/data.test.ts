@@ -1,5 +1,6 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { JobHistory } from '../../src/core/data/history.js';
 import { MEASUREMENTS_KEPT } from '../../src/store/constants.js';
 import { type Actor, type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -111,7 +112,7 @@ describe('datasets', () => {
       'NOT_FOUND: there is no site 99 in service',
     );
     expect(await refusal(directory.setReplicas(one.id, { add: [here], remove: [here] }, actor))).toMatch(
-      /^CONFLICT: site \d+ is named to be added and to be removed/,
+      /^CONFLICT: site \d+ is both in add and in remove/,
     );
     expect(await refusal(directory.setReplicas(99, { add: [here] }, actor))).toBe(
       'NOT_FOUND: there is no dataset 99',
@@ -150,9 +151,7 @@ describe('datasets', () => {
     );
     expect(await queries.datasetByName('new')).toBeNull();
     const twice = [list[0]!, list[0]!];
-    expect(await refusal(directory.importDatasets(twice, actor))).toBe(
-      'CONFLICT: two of the datasets are called n0',
-    );
+    expect(await refusal(directory.importDatasets(twice, actor))).toBe('CONFLICT: dataset n0 is given twice');
     expect(() => directory.importDatasets(new Array(10_001).fill(list[0]), actor)).toThrow(
       /datasets has 10001 entries; accepted is up to 10000/,
     );
@@ -213,10 +212,10 @@ describe('links', () => {
       `NOT_FOUND: there is no link from site ${here} to site ${there}`,
     );
     expect(await refusal(directory.setLinks([link(here, here)], T0, actor))).toMatch(
-      /^CONFLICT: a link leads from one site to another/,
+      /^CONFLICT: a link connects two different sites/,
     );
     expect(await refusal(directory.setLinks([link(here, there), link(here, there)], T0, actor))).toMatch(
-      /^CONFLICT: the link from site .* is named twice/,
+      /^CONFLICT: the link from site .* is given twice/,
     );
     expect(await refusal(directory.setLinks([link(here, 99)], T0, actor))).toBe(
       'NOT_FOUND: there is no site 99 in service',
@@ -305,7 +304,7 @@ describe('links', () => {
     expect(await queries.siteStats([there])).toMatchObject([{ metaQueued: 1, queued: 0 }]);
     await world.setSiteState(there, 'DRAINING');
     expect(await refusal(directory.removeSite(there, T0, actor))).toBe(
-      'CONFLICT: site there still has 1 jobs; wait until it is drained',
+      'CONFLICT: site there still has 1 jobs: wait until it is drained',
     );
   });
 });
@@ -402,7 +401,7 @@ describe('what runs have shown', () => {
     for (const application of ['c', 'd', 'c', 'e']) {
       await runs(application, [1]);
       await mirror.sync();
-      sizes.push(mirror.grid.history.size);
+      sizes.push(mirror.grid.index(JobHistory).size);
     }
     expect(sizes).toEqual([100_003, 100_004, 100_002, 100_003]);
   });

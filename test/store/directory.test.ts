@@ -114,11 +114,11 @@ describe('sites', () => {
     const [queued] = await dispatched(world, user, site, [newJob()]);
     const [live] = await assigned(world, user, site, machine, [newJob()]);
     const remove = () => refusal(directory.removeSite(site, T0, actor));
-    expect(await remove()).toBe('CONFLICT: site here is UP; drain it first');
+    expect(await remove()).toBe('CONFLICT: site here is UP: drain it first');
     await world.setSiteState(site, 'DRAINING');
-    expect(await remove()).toBe('CONFLICT: site here still has 2 jobs; wait until it is drained');
+    expect(await remove()).toBe('CONFLICT: site here still has 2 jobs: wait until it is drained');
     await world.store.takeBack(site, context(), 10);
-    expect(await remove()).toBe('CONFLICT: site here still has 1 jobs; wait until it is drained');
+    expect(await remove()).toBe('CONFLICT: site here still has 1 jobs: wait until it is drained');
     await world.store.reportRuns(site, [ended(live!, 1)], 3);
     expect(await remove()).toBe('done');
     const grid = await world.store.loadGrid(0);
@@ -171,7 +171,7 @@ describe('machines', () => {
       'CONFLICT: a machine of this name is in service at the site',
     );
     expect(await refusal(directory.registerMachines([spec('c'), spec('c')], actor))).toBe(
-      'CONFLICT: two of the machines have one name at one site',
+      'CONFLICT: two of the machines have the same name at the same site',
     );
     expect(await refusal(directory.registerMachines([spec('c', { siteId: 999 })], actor))).toBe(
       'NOT_FOUND: there is no site 999',
@@ -198,16 +198,18 @@ describe('machines', () => {
     const [job] = await assigned(world, user, site, machine, [newJob()]);
     const share = (maxTasks: number | null) => refusal(directory.updateMachine(machine, { maxTasks }, actor));
     expect(await share(2)).toBe(
-      'CONFLICT: jobs hold 1 CPUs of machine m1; maxTasks: how it is shared can change when it is drained',
+      'CONFLICT: jobs use 1 CPUs of machine m1: drain it before setting or clearing maxTasks (time sharing cannot change under running jobs)',
     );
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
     expect(await share(3)).toBe('done');
     await assigned(world, user, site, machine, [newJob(), newJob()]);
     expect(await queries.machines(null, null, 9)).toMatchObject([{ maxTasks: 3, tasksUsed: 2, cpusUsed: 0 }]);
-    expect(await share(1)).toBe('CONFLICT: 2 tasks are on machine m1; maxTasks: 1 is less');
-    expect(await share(null)).toMatch('CONFLICT: jobs hold 2 places of machine m1; maxTasks: how');
+    expect(await share(1)).toBe('CONFLICT: 2 tasks run on machine m1: maxTasks cannot be 1');
+    expect(await share(null)).toMatch(
+      'CONFLICT: 2 tasks run on machine m1: drain it before setting or clearing maxTasks',
+    );
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
-      'CONFLICT: jobs hold 2 places of machine m1; drain it first',
+      'CONFLICT: 2 tasks run on machine m1: drain it first',
     );
     expect(await share(2)).toBe('done');
   });
@@ -217,16 +219,16 @@ describe('machines', () => {
       newJob({ cpusPerTask: 3, memoryMbPerTask: 200 }),
     ]);
     expect(await refusal(directory.updateMachine(machine, { cpus: 2 }, actor))).toBe(
-      'CONFLICT: jobs hold 3 CPUs of machine m1; cpus: 2 is less',
+      'CONFLICT: jobs use 3 CPUs of machine m1: cpus cannot be 2',
     );
     expect(await refusal(directory.updateMachine(machine, { memoryMb: 199 }, actor))).toBe(
-      'CONFLICT: jobs hold 200 MB of machine m1; memoryMb: 199 is less',
+      'CONFLICT: jobs use 200 MB of machine m1: memoryMb cannot be 199',
     );
     expect(
       await done(directory.updateMachine(machine, { cpus: 3, memoryMb: 200, state: 'DRAINING' }, actor)),
     ).toMatchObject({ cpus: 3, state: 'DRAINING' });
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
-      'CONFLICT: jobs hold 3 CPUs of machine m1; drain it first',
+      'CONFLICT: jobs use 3 CPUs of machine m1: drain it first',
     );
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe('done');
@@ -244,14 +246,14 @@ describe('licenses', () => {
     const [job] = await dispatched(world, user, site, [newJob({ licenses: ['cad'] })]);
     await world.store.applyStarts(site, [start(job!, site, { [machine]: 1 }, [pool])], null, context());
     expect(await refusal(directory.updateLicense(pool, { copies: 0 }, actor))).toBe(
-      'CONFLICT: 1 copies of cad are in use; copies: 0 is less',
+      'CONFLICT: 1 copies of cad are in use: copies cannot be 0',
     );
     expect(await done(directory.updateLicense(pool, { copies: 1 }, actor))).toMatchObject({
       copies: 1,
       inUse: 1,
     });
     expect(await refusal(directory.removeLicense(pool, T0, actor))).toBe(
-      'CONFLICT: 1 copies of cad are in use',
+      'CONFLICT: 1 copies of cad are in use: remove the license when they are free',
     );
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
     await done(directory.removeLicense(pool, T0, actor));
@@ -260,7 +262,7 @@ describe('licenses', () => {
       'done',
     );
     expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: null }, actor))).toBe(
-      'CONFLICT: there is a pool of cad there already',
+      'CONFLICT: there is already a license pool cad there',
     );
     expect(await refusal(directory.registerLicense({ kind: 'cad', copies: 1, siteId: site }, actor))).toBe(
       'done',

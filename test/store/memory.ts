@@ -3,7 +3,7 @@
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
 import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
-import { INTERVAL_S } from '../../src/core/dispatch/traffic.js';
+import { INTERVAL_S } from '../../src/core/data/traffic.js';
 import type {
   Dataset,
   Job,

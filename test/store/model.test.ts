@@ -4,7 +4,15 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { PromisesImage } from '../../src/core/index.js';
+import {
+  DataCatalog,
+  JobHistory,
+  Margins,
+  type PromisesImage,
+  Shares,
+  Traffic,
+} from '../../src/core/index.js';
+import { LicenseRequests } from '../../src/core/resources/license-requests.js';
 import type { EndCause } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
@@ -424,25 +432,25 @@ async function picture(mirror: Mirror, store: Store) {
     // Of a job that runs, nobody reads the description again.
     places: jobs.map(({ job: { id }, run }) => [id, grid.placeOf(id), run === null && grid.job(id)]),
     root: grid.root.length,
-    sites: grid.sites.map(({ site, queue, meta, resources, requests }) => [
+    sites: grid.sites.map(({ site, queue, meta, resources }) => [
       site,
       queue.length,
       meta.length,
-      [...requests].sort(),
+      [...grid.index(LicenseRequests).of(queue)].sort(),
       resources.machines
-        .map(({ machine, freeCpus, freeMemoryMb }) => [machine, freeCpus, freeMemoryMb])
+        .map(({ machine }, i) => [machine, resources.free.cpus[i], resources.free.memoryMb[i]])
         .sort(),
     ]),
-    margins: grid.lastMargins(100),
+    margins: grid.index(Margins).last(100),
     policy: mirror.policy,
-    datasets: [1, 2].map((id) => grid.data.dataset(id)),
-    links: grid.data.link(1, 2),
-    back: grid.data.link(2, 1),
-    shares: [...grid.quotas].sort(),
+    datasets: [1, 2].map((id) => grid.index(DataCatalog).dataset(id)),
+    links: grid.index(DataCatalog).link(1, 2),
+    back: grid.index(DataCatalog).link(2, 1),
+    shares: [1, 2, 3].map((userId) => grid.index(Shares).of(userId)),
     ratios: ['x', 'y', 'never'].flatMap((application) =>
       [1, 2].map((userId) =>
         roundedAll(
-          grid.history.ratioOf({
+          grid.index(JobHistory).ratioOf({
             application,
             userId,
             licenses: [],
@@ -458,7 +466,7 @@ async function picture(mirror: Mirror, store: Store) {
 
 /** Jobs that came to each site and were served there within the last hour. */
 const traffic = ({ grid }: Mirror, now: number) =>
-  grid.sites.map((entry) => [entry.site.id, entry.traffic.rates(now, 3600)]);
+  grid.sites.map((entry) => [entry.site.id, grid.index(Traffic).of(entry.site.id).rates(now, 3600)]);
 
 it('does on Postgres what it does in memory', async () => {
   await fc.assert(

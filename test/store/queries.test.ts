@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobFilter } from '../../src/store/job-filter.js';
 import type { Database } from '../../src/store/pool.js';
-import { type JobFilter, type JobPage, Queries } from '../../src/store/queries.js';
+import { type JobPage, Queries } from '../../src/store/queries.js';
 import type { JobRow } from '../../src/store/rows.js';
 import { withDatabase } from '../support/database.js';
 import {

@@ -1,7 +1,8 @@
 /** What the database itself refuses, whoever writes to it, and that it speaks the core's language. */
 import type pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, MAX_WINDOW, parsePolicy } from '../../src/core/policy.js';
+import { MAX_WINDOW } from '../../src/core/data/margins.js';
+import { DEFAULT_POLICY, parsePolicy } from '../../src/core/policy.js';
 import {
   endCauses,
   endedStates,

@@ -1,6 +1,6 @@
 /** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
 import { parsePolicy } from '../../core/policy.js';
-import { ROOT, schedulerOf } from '../../core/scheduler.js';
+import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { OutputPiece, RunReport } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
@@ -9,7 +9,7 @@ import { badInput } from '../errors.js';
 import type { ReportResult, RunReportInput } from '../generated/resolvers-types.js';
 import { localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
-import type { ServiceParts } from './parts.js';
+import { type ServiceParts, wakeAfter } from './parts.js';
 
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
 
@@ -36,7 +36,7 @@ export function createAgentsService(parts: ServiceParts) {
       atMost('machines', machines, MAX.heartbeatMachines);
       const ids = machines.map((machine) => localId('machine', machine, 'machines'));
       const back = await store.heartbeat(siteId, ids, now());
-      if (back.length > 0) parts.wake([ROOT, siteId]);
+      if (back.length > 0) await wakeAfter(parts, { of: 'MACHINE', siteId });
       return true;
     },
 

@@ -1,6 +1,5 @@
 /** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
 import type { Link } from '../../core/model.js';
-import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { NewDataset } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
@@ -19,14 +18,14 @@ import type {
 import { localId, parseGlobalId } from '../ids.js';
 import type { ImportDatasetsPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
-import { actor, done, type ServiceParts } from './parts.js';
+import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 export function createDataService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 
   /** After a change to what schedulers reckon with. */
-  function changed<T>(value: T): T {
-    parts.wake([ROOT]);
+  async function changed<T>(value: T): Promise<T> {
+    await wakeAfter(parts, { of: 'DATA' });
     return value;
   }
 
@@ -217,7 +216,7 @@ export function createDataService(parts: ServiceParts) {
         });
         if (measured.length === 0) return froms.map(() => null);
         const links = done(await directory.reportLinks(siteId, measured, now()));
-        changed(links);
+        await changed(links);
         const byFrom = new Map(links.map((link) => [link.fromSiteId, link]));
         return froms.map((from) => (from === null ? null : (byFrom.get(from) ?? null)));
       },

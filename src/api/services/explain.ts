@@ -4,6 +4,7 @@ import {
   type ExplainContext,
   type Grid,
   keepsPromises,
+  localPolicyOf,
   type Placing,
   type PredictedStart,
   placement,
@@ -42,9 +43,9 @@ export function createExplainService(parts: ServiceParts) {
 
   /** Gives the grid what the site's scheduler has promised, as a cycle of the site would find it. */
   async function takeInPromises(grid: Grid, siteId: number, { policy }: ExplainContext): Promise<void> {
-    const local = grid.siteEntry(siteId).site.localPolicy ?? policy.local;
+    const local = localPolicyOf(grid.siteEntry(siteId).site, policy);
     const { promises } = keepsPromises(local) ? await store.promises(siteId) : { promises: null };
-    grid.keepPromises(siteId, promises && promisesFrom(grid, siteId, promises));
+    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises));
   }
 
   async function startAt(
@@ -54,7 +55,7 @@ export function createExplainService(parts: ServiceParts) {
     explain: ExplainContext,
   ): Promise<PredictedStart | null> {
     await takeInPromises(grid, siteId, explain);
-    return predictStart(grid, grid.siteEntry(siteId), job, explain.now);
+    return predictStart(grid, grid.siteEntry(siteId), job, explain);
   }
 
   async function userClass(userId: number): Promise<CoreJob['userClass']> {

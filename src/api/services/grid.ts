@@ -1,6 +1,5 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
-import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -24,16 +23,10 @@ import type {
 } from '../generated/resolvers-types.js';
 import { localId } from '../ids.js';
 import { guarded, maySeeSite } from './access.js';
-import { actor, done, type ServiceParts, wakeAll } from './parts.js';
+import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
-
-  /** Wakes whoever may have something new to do after a change at a site; null: a pool of the whole grid. */
-  async function wake(siteId: number | null): Promise<void> {
-    if (siteId === null) await wakeAll(parts);
-    else parts.wake([ROOT, siteId]);
-  }
 
   async function changeSite(
     viewer: Viewer,
@@ -44,7 +37,7 @@ export function createGridService(parts: ServiceParts) {
   ): Promise<SiteRow> {
     const siteId = localId('site', id, 'site');
     const site = done(await directory.updateSite(siteId, change, { ...actor(viewer, requestId), action }));
-    await wake(siteId);
+    await wakeAfter(parts, { of: 'SITE', siteId });
     return site;
   }
 
@@ -59,7 +52,7 @@ export function createGridService(parts: ServiceParts) {
     const machine = done(
       await directory.updateMachine(machineId, change, { ...actor(viewer, requestId), action }),
     );
-    await wake(machine.siteId);
+    await wakeAfter(parts, { of: 'MACHINE', siteId: machine.siteId });
     return machine;
   }
 
@@ -87,7 +80,8 @@ export function createGridService(parts: ServiceParts) {
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
-    parts.wake([ROOT, ...new Set(made.map((machine) => machine.siteId))]);
+    for (const siteId of new Set(made.map((machine) => machine.siteId)))
+      await wakeAfter(parts, { of: 'MACHINE', siteId });
     return made;
   }
 
@@ -145,7 +139,7 @@ export function createGridService(parts: ServiceParts) {
         maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
       };
       const made = done(await directory.registerSite(site, actor(viewer, requestId)));
-      await wake(made.id);
+      await wakeAfter(parts, { of: 'SITE', siteId: made.id });
       return made;
     },
     async updateSite(viewer: Viewer, input: UpdateSiteInput, requestId: string): Promise<SiteRow> {
@@ -174,7 +168,7 @@ export function createGridService(parts: ServiceParts) {
       const site = done(await directory.removeSite(siteId, now(), actor(viewer, requestId)));
       // Its agent's keys are not good any more.
       parts.keysChanged();
-      await wake(siteId);
+      await wakeAfter(parts, { of: 'SITE', siteId });
       return site;
     },
 
@@ -223,7 +217,7 @@ export function createGridService(parts: ServiceParts) {
     async removeMachine(viewer: Viewer, id: string, requestId: string): Promise<MachineRow> {
       const machineId = localId('machine', id, 'machine');
       const machine = done(await directory.removeMachine(machineId, now(), actor(viewer, requestId)));
-      await wake(machine.siteId);
+      await wakeAfter(parts, { of: 'MACHINE', siteId: machine.siteId });
       return machine;
     },
 
@@ -238,20 +232,20 @@ export function createGridService(parts: ServiceParts) {
         siteId: input.site ? localId('site', input.site, 'site') : null,
       };
       const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
-      await wake(made.siteId);
+      await wakeAfter(parts, { of: 'LICENSE', siteId: made.siteId });
       return made;
     },
     async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
       const licenseId = localId('license', input.license, 'license');
       const change = { copies: within('copies', input.copies, 0, MAX.integer) };
       const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
-      await wake(license.siteId);
+      await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
       return license;
     },
     async removeLicense(viewer: Viewer, id: string, requestId: string): Promise<LicenseRow> {
       const licenseId = localId('license', id, 'license');
       const license = done(await directory.removeLicense(licenseId, now(), actor(viewer, requestId)));
-      await wake(license.siteId);
+      await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
       return license;
     },
   });

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
-import type { JobPage, JobFilter as StoredFilter } from '../../store/queries.js';
+import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
+import type { JobPage } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
 import type { Viewer } from '../auth.js';

@@ -1,5 +1,5 @@
 /** What services are made of, and what they share. */
-import { ROOT, type Scheduler } from '../../core/scheduler.js';
+import { concernedBy, ROOT, type Scheduler, type WorldChange } from '../../core/index.js';
 import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { EventFeed } from '../../store/feed.js';
@@ -27,10 +27,15 @@ export interface ServiceParts {
   keysChanged(): void;
 }
 
-/** Wakes the root and every site: something changed for all. */
-export async function wakeAll(parts: Pick<ServiceParts, 'queries' | 'wake'>): Promise<void> {
-  const sites = await parts.queries.sites('', SITES_MAX);
-  parts.wake([ROOT, ...sites.map((site) => site.id)]);
+/** Wakes whoever has to look again after a change. */
+export async function wakeAfter(
+  { queries, wake }: Pick<ServiceParts, 'queries' | 'wake'>,
+  change: WorldChange,
+): Promise<void> {
+  const concerned = concernedBy(change);
+  if (concerned !== 'ALL') return void wake(concerned);
+  const sites = await queries.sites('', SITES_MAX);
+  wake([ROOT, ...sites.map((site) => site.id)]);
 }
 
 /** More sites than anybody has; the slow timer wakes the rest. */

@@ -1,5 +1,4 @@
 /** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
-import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -21,7 +20,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
-import { actor, done, type ServiceParts } from './parts.js';
+import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 export function createPeopleService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
@@ -76,7 +75,7 @@ export function createPeopleService(parts: ServiceParts) {
         };
         const changed = done(await directory.updateUser(userId, change, actor(viewer, requestId)));
         parts.keysChanged();
-        parts.wake([ROOT]);
+        await wakeAfter(parts, { of: 'USER' });
         return changed;
       },
 
@@ -90,7 +89,7 @@ export function createPeopleService(parts: ServiceParts) {
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
         const changed = done(await directory.setQuota(userId, quota, by));
-        parts.wake([ROOT]);
+        await wakeAfter(parts, { of: 'USER' });
         return changed;
       },
 

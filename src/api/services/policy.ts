@@ -16,7 +16,7 @@ import { ApiError, badInput, notFound } from '../errors.js';
 import type { SetWeightsInput, UpdatePolicyInput } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
 import { guarded } from './access.js';
-import { actor, done, type ServiceParts, wakeAll } from './parts.js';
+import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 export interface RevertInput {
   version: number;
@@ -49,7 +49,7 @@ export function createPolicyService(parts: ServiceParts) {
       revertsTo,
     };
     const added = done(await directory.addPolicy(policy, { ...actor(viewer, requestId), action }));
-    await wakeAll(parts);
+    await wakeAfter(parts, { of: 'POLICY' });
     return added;
   }
 

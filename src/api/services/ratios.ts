@@ -5,7 +5,7 @@
  * kept for a subscriber: the event feed says when runs have ended, and what is behind its cursor is looked up then. Who is slow finds more at
  * once.
  */
-import type { JobRatio } from '../../core/index.js';
+import { JobHistory, type JobRatio } from '../../core/index.js';
 import { MAX } from '../../platform/limits.js';
 import type { RatioPointRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -37,7 +37,7 @@ export function createRatiosService(parts: ServiceParts) {
   async function ofSimilar(viewer: Viewer, application: string): Promise<JobRatio> {
     await mirror.sync();
     const nothing = { licenses: [], os: null, architecture: null, data: null };
-    return mirror.grid.history.ratioOf({ application, userId: viewer.userId, ...nothing });
+    return mirror.grid.index(JobHistory).ratioOf({ application, userId: viewer.userId, ...nothing });
   }
 
   async function jobRatio(viewer: Viewer, application: string): Promise<JobRatioModel> {

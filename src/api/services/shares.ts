@@ -27,7 +27,7 @@ export function createSharesService({ mirror, queries, limits, now }: ServicePar
         const size = pageSize('first', first, limits);
         const owner = ownerOnly(viewer);
         await mirror.sync();
-        return userStandings(mirror.grid)
+        return userStandings(mirror.grid, mirror.policy.document)
           .filter(({ userId }) => owner === null || userId === owner)
           .sort((a, b) => b.jobs - a.jobs || a.userId - b.userId)
           .slice(0, size);

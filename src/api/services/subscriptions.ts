@@ -1,6 +1,7 @@
 /** What happens to jobs, sites and what-ifs, behind a cursor; and what agents have to do. */
 import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
+import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
 import type { Assignment as StoredAssignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
@@ -17,7 +18,7 @@ import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
-import { jobFilter, matcherOf } from './job-filter.js';
+import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
 
 export function createSubscriptionsService(parts: ServiceParts) {
@@ -48,18 +49,23 @@ export function createSubscriptionsService(parts: ServiceParts) {
 
   return guarded({
     async jobUpdated(viewer: Viewer, filter: JobFilter | null, after: string | null) {
-      const { ofEvent, ofJob } = matcherOf(jobFilter('filter', filter), ownerOnly(viewer));
+      const wanted = jobFilter('filter', filter);
+      const owner = ownerOnly(viewer);
+      const ofJob = jobPredicate(wanted);
+      const ofEvent = eventPredicate(wanted);
       return subscription<JobUpdateModel>(feed, limits.subscriberBuffer, {
         from: await begin(after),
         async updates(batch) {
           // Most events are refused by what they say themselves: then nobody needs to read the jobs.
-          const events = batch.events.filter((event) => event.seq !== null && ofEvent(event));
+          const events = batch.events.filter(
+            (event) => event.seq !== null && (owner === null || event.userId === owner) && ofEvent(event),
+          );
           if (events.length === 0) return [];
           const jobs = await batch.jobs();
           const loaders = loadersOf(batch);
           return events.flatMap((event) => {
             const job = jobs.get(event.entityId);
-            return job && maySeeJob(viewer, job) && ofJob(event, job)
+            return job && maySeeJob(viewer, job) && ofJob(job, event)
               ? [{ cursor: String(event.id), event, job, loaders }]
               : [];
           });

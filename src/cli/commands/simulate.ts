@@ -124,7 +124,7 @@ export async function workloadOf(flags: WorkloadFlags, name: string): Promise<Ru
     eventOrder: word('--event-order', flags.eventOrder, ['batch', 'per-event'] as const),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
-    enter: word('--enter', enter, ['partition', ROOT] as const) === ROOT ? 'ROOT' : 'PARTITION',
+    enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     out: null,
     events: null,

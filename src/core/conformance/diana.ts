@@ -1,6 +1,7 @@
 /** The rules of diana.md. */
-import { congestionOf } from '../dispatch/congestion.js';
-import { QuotaLedger, quotaKey } from '../priority/quota.js';
+import { Shares } from '../data/shares.js';
+import { congestionOf } from '../terms/congestion.js';
+import { QuotaLedger, quotaKey } from '../terms/quota.js';
 import { anyJob, type Rules } from './rule.js';
 
 export const dianaRules: Rules = {
@@ -11,7 +12,10 @@ export const dianaRules: Rules = {
       return { ...anyJob, userId: users.indexOf(user), cpusPerTask: processors };
     });
     for (const job of counted) ledger.add(job);
-    const shares = new Map(users.map((user, userId) => [userId, quotas[user] as number]));
+    const shares = new Shares();
+    users.forEach((user, userId) => {
+      shares.set(userId, quotas[user] as number);
+    });
     const { groups } = ledger.standings(shares);
     return counted.map((job, i) => {
       const standing = groups.get(quotaKey(job));

@@ -1,9 +1,9 @@
 /** The rules of job-ratio.md. */
 import { DataCatalog } from '../data/catalog.js';
 import { averagesWith, JobHistory } from '../data/history.js';
-import { Batcher } from '../dispatch/batches.js';
+import { Batcher } from '../dispatch/job-ratio/batches.js';
 import { jobData, type RunAverages } from '../model.js';
-import { inRankOrder, ranksOf, restsOf, sharesOf } from '../priority/site-rank.js';
+import { inRankOrder, ranksOf, restsOf, sharesOf } from '../terms/site-rank.js';
 import { anyJob, type Rules } from './rule.js';
 
 export const jobRatioRules: Rules = {

@@ -1,12 +1,12 @@
 /** The rules of two-level.md. */
-import { PriorityLoad } from '../dispatch/load.js';
-import { leastLoaded } from '../dispatch/two-level.js';
-import { JobQueue } from '../local/queue.js';
-import { OwnPriorityWalk } from '../local/walk.js';
+import { meanOf, msPriority } from '../dispatch/two-level/priority.js';
+import { leastLoaded } from '../dispatch/two-level/two-level.js';
+import { JobQueue } from '../grid/queue.js';
+import { Requirements } from '../grid/requirements.js';
+import { OwnPriorityWalk } from '../local/flexible/own-priority-walk.js';
+import type { LocalWeights } from '../local/flexible/priorities.js';
 import type { Job, UserClass } from '../model.js';
-import type { LocalWeights } from '../policy.js';
-import { meanOf, msPriority } from '../priority/ms-priority.js';
-import { Requirements } from '../resources/requirements.js';
+import { RankedSums } from '../structures/ranked-sums.js';
 import { anyJob, type Rules } from './rule.js';
 
 export const twoLevelRules: Rules = {
@@ -22,16 +22,20 @@ export const twoLevelRules: Rules = {
   },
 
   dispatch: (input: DispatchInput) => {
-    const sites = input.sites.map(({ id, eligible, queued }) => {
-      const load = new PriorityLoad();
-      for (const job of queued) load.add(job.priority, job.estimate * job.benchmark);
-      return {
-        id,
-        eligible,
-        load: load.loadFrom(input.priority),
-        count: load.countFrom(input.priority),
-      };
+    const sums = new RankedSums(input.sites.length);
+    input.sites.forEach(({ queued }, site) => {
+      for (const job of queued) sums.add(site, job.priority, job.estimate * job.benchmark, 1);
     });
+    const loads = new Float64Array(input.sites.length);
+    const counts = new Float64Array(input.sites.length);
+    sums.valuesFrom(input.priority, loads);
+    sums.countsFrom(input.priority, counts);
+    const sites = input.sites.map(({ id, eligible }, i) => ({
+      id,
+      eligible,
+      load: loads[i] as number,
+      count: counts[i] as number,
+    }));
     const eligible = sites.filter((site) => site.eligible);
     const { left } = leastLoaded(
       eligible.map((site) => site.load),
@@ -46,7 +50,7 @@ export const twoLevelRules: Rules = {
 
   ls_priorities: (input: LsInput) => {
     const requirements = new Requirements();
-    const queue = new JobQueue();
+    const queue = new JobQueue('LOCAL', 1, null);
     const requests = new Map<string, number>();
     const slots = input.queue.map(({ licenses, submit, estimate, benchmark, deadline }, id) => {
       const job: Job = {

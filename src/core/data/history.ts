@@ -3,6 +3,7 @@
  * as running averages only.
  */
 import type { Job, RunAverages } from '../model.js';
+import { ExactSum } from '../structures/exact-sum.js';
 
 /** The job ratio `CJR : DIJR` as shares that sum to 1. */
 export interface JobRatio {
@@ -46,37 +47,6 @@ export function averagesWith<T extends Pick<RunAverages, 'count' | 'turnaroundS'
   };
 }
 
-const UNITS = 2 ** 52;
-
-/**
- * A sum of numbers ≥ 0, exact but for what is below 2^-52: the same whatever came first, or came and was taken back. A float
- * would drift, and two processes that learned of the same runs otherwise would rank sites otherwise. (`WorkSum` in
- * dispatch/load.ts is coarser, for sums that are themselves summed.)
- */
-class ExactSum {
-  private whole = 0;
-  /** In units of 2^-52; less than a whole. */
-  private fraction = 0;
-
-  get value(): number {
-    return this.whole + this.fraction / UNITS;
-  }
-
-  /** `sign` −1: takes back exactly what was added. */
-  add(value: number, sign: 1 | -1): void {
-    const whole = Math.floor(value);
-    this.whole += sign * whole;
-    this.fraction += sign * Math.round((value - whole) * UNITS);
-    if (this.fraction >= UNITS) this.carry(1);
-    else if (this.fraction < 0) this.carry(-1);
-  }
-
-  private carry(sign: 1 | -1): void {
-    this.whole += sign;
-    this.fraction -= sign * UNITS;
-  }
-}
-
 /** What records of one kind come to together. */
 class Pool {
   private runs = 0;
@@ -86,11 +56,18 @@ class Pool {
 
   constructor(private readonly source: JobRatio['source']) {}
 
-  add({ count, turnaroundS, executionS }: RunAverages, sign: 1 | -1): void {
+  add({ count, turnaroundS, executionS }: RunAverages): void {
     this.known = null;
-    this.runs += sign * count;
-    this.turnaroundS.add(count * turnaroundS, sign);
-    this.executionS.add(count * executionS, sign);
+    this.runs += count;
+    this.turnaroundS.add(count * turnaroundS);
+    this.executionS.add(count * executionS);
+  }
+
+  remove({ count, turnaroundS, executionS }: RunAverages): void {
+    this.known = null;
+    this.runs -= count;
+    this.turnaroundS.remove(count * turnaroundS);
+    this.executionS.remove(count * executionS);
   }
 
   /** `CJR = JET/JTT` of the common averages; runs that took no time are taken for computation. */
@@ -132,8 +109,8 @@ export class JobHistory {
       poolOf(this.users, JSON.stringify([userId, kinds]), 'USER'),
       poolOf(this.everybody, kinds, 'EVERYBODY'),
     ]) {
-      if (before !== undefined) pool.add(before, -1);
-      pool.add(record, 1);
+      if (before !== undefined) pool.remove(before);
+      pool.add(record);
     }
   }
 

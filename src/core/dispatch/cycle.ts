@@ -1,17 +1,15 @@
 /**
- * A dispatch cycle: where each job that the root, or under DIANA a meta-queue, holds goes. Looks at the grid, leaves it as
- * it was; the driver applies the moves that it accepts with `placeAtSite` and `placeAtMeta`.
+ * A dispatch cycle: where each job that the root, or a meta-queue, holds goes. Looks at the grid, leaves it as it is; the driver
+ * applies the moves that it accepts (`applyMove`).
  */
-import type { Grid, SiteEntry } from '../grid.js';
-import type { Move } from '../model.js';
+import { Margins, marginOf } from '../data/margins.js';
+import { Traffic } from '../data/traffic.js';
+import type { Grid } from '../grid/grid.js';
+import type { Job, Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import type { ReasonCode } from '../reasons.js';
-import { mostFlops, random, roundRobin } from './baselines.js';
-import { DianaDispatch } from './diana.js';
-import { JobRatioDispatch } from './job-ratio.js';
-import { type DispatchPass, type DispatchPolicy, PlanBuilder } from './policy.js';
-import { QueuesDispatch } from './queues.js';
-import { TwoLevelDispatch } from './two-level.js';
+import { type DispatchPass, PlanBuilder } from './policy.js';
+import { dispatchKindOf } from './registry.js';
 
 export interface DispatchContext {
   now: number;
@@ -30,44 +28,29 @@ export interface DispatchPlan {
   truncated: boolean;
 }
 
-const policies: Record<Policy['dispatch']['kind'], DispatchPolicy> = {
-  'two-level': (grid, policy) => new TwoLevelDispatch(grid, policy),
-  'job-ratio': (grid, policy) => new JobRatioDispatch(grid, policy),
-  queues: (grid, policy, now) => new QueuesDispatch(grid, policy, now),
-  diana: (grid, policy, now) => new DianaDispatch(grid, policy, now),
-  'round-robin': roundRobin,
-  random,
-  'most-flops': mostFlops,
-};
-
 /** The pass of the policy that the document names. */
-export function beginDispatch(grid: Grid, policy: Policy, now: number): DispatchPass {
-  return policies[policy.dispatch.kind](grid, policy, now);
-}
+export const beginDispatch = (grid: Grid, { dispatch, seed }: Policy, now: number): DispatchPass =>
+  dispatchKindOf(dispatch).begin({ grid, now, seed }, dispatch);
 
 export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPlan {
   const plan = new PlanBuilder(context.maxMoves);
-  const pass = beginDispatch(grid, context.policy, context.now);
-  try {
-    pass.decide(plan);
-  } finally {
-    pass.undo();
-  }
+  beginDispatch(grid, context.policy, context.now).decide(plan);
   const { moves, waitingByReason, truncated } = plan;
   return { policyVersion: context.policyVersion, moves, waitingByReason, truncated };
 }
 
 /**
- * Whether the root, when the site has acted, should look again: it has jobs that the site might get, and the site's queue has
- * room. `queueLimit`: as `queueLimitOf` tells; null: the root never waits for room. `started`: jobs that it has started and that
- * are still in the grid's queue.
+ * Carries out a move in the grid, for a driver whose world the grid is: another hears of it from its store. What schedulers want to
+ * know of the past is noted where somebody keeps it.
  */
-export function rootHasMoreFor(
-  grid: Grid,
-  { queue, meta }: SiteEntry,
-  queueLimit: number | null,
-  started: number,
-): boolean {
-  if (queueLimit === null || grid.root.length + meta.length === 0) return false;
-  return started > 0 || queue.length < Math.max(1, queueLimit);
+export function applyMove(grid: Grid, { jobId, from, to, queue, priority }: Move, now: number): void {
+  const job = grid.job(jobId) as Job;
+  if (from !== to) grid.knownIndex(Traffic)?.of(to).arrived(now);
+  if (queue === 'META') {
+    grid.placeAtMeta({ ...job, priority, migratedAt: from === null ? job.migratedAt : now }, to);
+    return;
+  }
+  const margin = marginOf(job);
+  if (margin !== null) grid.knownIndex(Margins)?.add([margin]);
+  grid.placeAtSite({ ...job, priority }, to);
 }

@@ -1,16 +1,17 @@
 /**
- * The seam for dispatch policies. A policy looks at the grid once (when it is made) and then decides on the jobs that wait,
- * into a plan. It takes its own earlier moves into account, on the grid's own structures, and `undo` leaves the grid as
- * it was.
+ * The seam for dispatch policies. A policy looks at the grid once (when its pass is begun) and then decides on the jobs that wait,
+ * into a plan. The grid is only read: what the pass has decided it keeps in mind for what it decides next.
  *
- * To add one: a member of `dispatchPolicySchema` in ../policy.ts, a file here, an entry in `policies` in cycle.ts.
+ * To add one: a folder beside this file that defines a `DispatchKind`, and its name in the list of registry.ts. What it wants to know
+ * of the grid from cycle to cycle it keeps in an index (`Grid.index`) in its folder.
  */
-import type { Grid, SiteEntry } from '../grid.js';
+import type { z } from 'zod';
+import type { Grid, SiteEntry } from '../grid/grid.js';
+import type { LocalOrder, RulesSchema } from '../local/policy.js';
 import type { DispatchExplanation, Job, Move } from '../model.js';
-import type { Policy } from '../policy.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
-import { type Eligibility, eligibilityOf } from '../resources/eligibility.js';
-import type { Requirement } from '../resources/requirements.js';
+import type { Eligibility } from '../resources/eligibility.js';
+import type { Standings } from '../terms/quota.js';
 
 /** What a policy says of one job. */
 export interface Choice {
@@ -21,22 +22,62 @@ export interface Choice {
   explanation: DispatchExplanation;
 }
 
+/** Why a job waits. */
+export interface Why {
+  code: WaitingReason;
+  numbers: Record<string, number>;
+  /** What else than the reason's own could bring it on, in sentences. */
+  changes?: string[];
+}
+
 export interface DispatchPass {
-  /** It may leave jobs at the root although sites could take them: there is no room yet. */
-  readonly holds?: true;
   /** Decides on every waiting job, into the plan, as long as the plan has room. */
   decide(plan: PlanBuilder): void;
   /** Where the job would go if it came next: dry runs and explanations. `eligibility` names at least one site. */
   choose(job: Job, eligibility: Eligibility): Choice;
-  /**
-   * After `decide`, by a policy that holds jobs: why one that some site can take was not moved, where `choose` does not tell.
-   */
-  whyWaits?(job: Job): { code: WaitingReason; numbers: Record<string, number> };
-  /** Takes back what `decide` noted in the grid. */
-  undo(): void;
+  /** After `decide`: why one that some site can take was not moved. Unless given, `choose` tells. */
+  whyWaits?(job: Job): Why;
+  /** Of a job in a site's meta-queue: why it is still there. */
+  whyInMeta?(job: Job, entry: SiteEntry): Why;
 }
 
-export type DispatchPolicy = (grid: Grid, policy: Policy, now: number) => DispatchPass;
+/** What a pass is begun with. */
+export interface DispatchLook {
+  readonly grid: Grid;
+  readonly now: number;
+  readonly seed: number;
+}
+
+/** A kind of dispatch policy: all that there is to say of it. */
+export interface DispatchKind<S extends RulesSchema = RulesSchema> {
+  /** Of its document, with bounds. */
+  readonly schema: S;
+  /** Its row in docs/operations.md, "Dispatch policies": when and where jobs go, and what the fields mean. */
+  readonly documentation: { readonly jobsGo: string; readonly fields: string };
+  begin(look: DispatchLook, rules: z.infer<S>): DispatchPass;
+  /** By what a site orders its queue, where its local policy leaves it to the root's. */
+  localOrder(rules: z.infer<S>): LocalOrder;
+  /**
+   * It holds jobs back until sites have room: how many jobs wait in a site's local queue at most. Without it every job is sent on at
+   * once.
+   */
+  queueLimit?(rules: z.infer<S>): number;
+  /** Jobs may wait in meta-queues: its cycles serve them. */
+  readonly servesMeta?: true;
+  /** What one cycle sends to a site is a batch, which its jobs name. */
+  readonly inBatches?: true;
+  /** It looks at what runs have shown (`JobHistory`). */
+  readonly learns?: true;
+  /** While jobs wait in meta-queues its answers change with time alone, for so many seconds after the last other change. */
+  restlessS?(rules: z.infer<S>): number;
+  /** When it calls a site congested, by what came and was served in a window of time. */
+  congestion?(rules: z.infer<S>): { windowS: number; threshold: number };
+  /** What users' quotas make of the jobs that wait; null: it does not go by quotas. */
+  standings?(grid: Grid, rules: z.infer<S>): Standings | null;
+}
+
+/** Gives a kind its type. */
+export const dispatchKind = <S extends RulesSchema>(kind: DispatchKind<S>): DispatchKind<S> => kind;
 
 /** What a cycle has decided until now. */
 export class PlanBuilder {
@@ -89,29 +130,5 @@ export class PlanBuilder {
   cut(jobs: number): void {
     this.wait(ReasonCode.MOVE_LIMIT, jobs);
     this.truncated ||= jobs > 0;
-  }
-}
-
-/**
- * The root's jobs that some site can take, one after another in order of arrival until there is no more room; the others are
- * noted in the plan.
- */
-export function inOrderOfArrival(
-  grid: Grid,
-  plan: PlanBuilder,
-  visit: (job: Job, eligibility: Eligibility, requirement: Requirement) => void,
-  full: () => boolean = () => plan.full,
-): void {
-  const { root } = grid;
-  for (let i = 0; i < root.length; i++) {
-    if (full()) {
-      plan.cut(root.length - i);
-      return;
-    }
-    const slot = root.at(i);
-    const requirement = root.requirements[slot] as Requirement;
-    const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
-    if (eligibility.waiting !== null) plan.wait(eligibility.waiting);
-    else visit(root.jobs[slot] as Job, eligibility, requirement);
   }
 }

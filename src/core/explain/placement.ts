@@ -3,19 +3,20 @@
  * would start it. The job need not be in the grid, and the grid stays as it is.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
-import type { Grid, SiteEntry } from '../grid.js';
-import { type Claim, Claims, claimOf } from '../local/claims.js';
-import { promisedStart } from '../local/conservative.js';
-import { earliestStart, pickPools } from '../local/pass.js';
+import type { Grid, SiteEntry } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
+import type { EligibleMachines } from '../grid/site-resources.js';
+import { Claims, claimOf } from '../local/claims.js';
+import { earliestStart, type SiteView } from '../local/pass.js';
+import { localKindOf } from '../local/registry.js';
 import type { Allocation, DispatchExplanation, Job, Reservation } from '../model.js';
-import type { Policy } from '../policy.js';
+import { localPolicyOf, type Policy } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
-import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
-import { allocationsOf, placeNow } from '../resources/placement.js';
+import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
+import { FreeResources, LicenseCopies } from '../resources/free.js';
+import { allocationsOf, type FreeCapacity, idsOf, pickPools, placeNow } from '../resources/placement.js';
 import type { Opening } from '../resources/profile.js';
-import type { Requirement } from '../resources/requirements.js';
-import type { Able } from '../resources/site-resources.js';
-import { type Hold, noteLeft } from '../resources/timeline.js';
+import { type Booking, Timeline } from '../resources/timeline.js';
 
 export interface ExplainContext {
   now: number;
@@ -58,7 +59,7 @@ export interface Placing {
 
 export function placement(grid: Grid, job: Job, context: ExplainContext): Placing {
   const requirement = grid.requirementOf(job);
-  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
+  const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null) {
     const reason = eligibility.waiting;
     const message = reasonSentence(reason, numbersOf(requirement));
@@ -83,7 +84,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     message: reasonSentence(reason),
     explanation,
     ranking: ranking(site?.site.id ?? null, explanation),
-    start: site === null ? null : predictStart(grid, site, job, context.now),
+    start: site === null ? null : predictStart(grid, site, job, context),
   };
 }
 
@@ -137,31 +138,34 @@ function rank(
  * next cycle would promise to it behind all others; else the site's reservation is respected: the job waits for it to end
  * where it could delay it. Null when the site's available machines cannot run it at all, or when it cannot be foreseen.
  */
-export function predictStart(grid: Grid, entry: SiteEntry, job: Job, now: number): PredictedStart | null {
+export function predictStart(
+  grid: Grid,
+  entry: SiteEntry,
+  job: Job,
+  { now, policy }: ExplainContext,
+): PredictedStart | null {
   const requirement = grid.requirementOf(job);
-  const able = entry.resources.able(requirement.signature);
-  if (whyNeverFits(requirement, able) !== null) return null;
+  const eligible = entry.resources.eligible(requirement.signature);
+  if (whyNeverFits(requirement, eligible) !== null) return null;
   const work = job.estimateS * job.benchmark;
-  const claims = new Claims(grid, entry.site.id, now);
-  if (!entry.resources.foreseeable) return startsNow(entry, requirement, able, work, now, claims);
-  const view = {
-    grid,
-    entry,
-    now,
-    claims,
-  };
-  const promised = promisedStart(view, job);
+  const copies = new LicenseCopies();
+  const free = new FreeResources(entry.resources, copies);
+  const claims = new Claims(grid, entry.site.id, now, copies);
+  const view: SiteView = { grid, entry, now, free, claims, starts: [] };
+  if (!entry.resources.foreseeable) return startsNow(view, requirement, eligible, work);
+  const promised = localKindOf(localPolicyOf(entry.site, policy)).startOf?.(view, job) ?? null;
   if (promised !== null) return predicted(entry, work, promised);
   const { reservation } = entry;
   const held = reservation?.jobId === job.id ? reservation : null;
   const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
-  let hold: Hold | null = null;
+  let booking: Booking | null = null;
+  let beside: FreeCapacity | null = null;
   if (claim !== null && reservation !== null) {
-    view.claims.setOwn(claim);
-    hold = holdOf(grid, entry, reservation, claim);
-    noteLeft(entry.resources, able, now, hold);
+    claims.setOwn(claim);
+    booking = { at: claim.at, end: claim.end, hold: holdOfReservation(grid, entry, reservation) };
+    beside = roomBeside(view, eligible, booking);
   }
-  const found = earliestStart(view, requirement, able, work, held, hold);
+  const found = earliestStart(view, requirement, eligible, work, held, booking, beside);
   return found === null ? null : predicted(entry, work, found);
 }
 
@@ -173,40 +177,45 @@ const predicted = (
   siteId: site.id,
   at,
   allocations: allocationsOf(placement),
-  licenseIds: pools.map((pool) => pool.license.id),
+  licenseIds: idsOf(pools),
   plannedDuration: work / placement.benchmark,
 });
 
 /** Where nobody knows when runs end: now or unknown. */
 function startsNow(
-  entry: SiteEntry,
+  { entry, free, claims, now }: SiteView,
   requirement: Requirement,
-  able: Able,
+  eligible: EligibleMachines,
   work: number,
-  now: number,
-  claims: Claims,
 ): PredictedStart | null {
-  const { resources, queue } = entry;
-  const placement = resources.full || queue.length > 0 ? null : placeNow(requirement, able);
+  const placement = free.full || entry.queue.length > 0 ? null : placeNow(requirement, eligible, free);
   if (placement === null) return null;
   const end = now + work / placement.benchmark;
-  const pools = pickPools(able, (pool) => claims.allowsNow(pool, end, null));
+  const pools = pickPools(eligible, (pool) => claims.allowsNow(pool, end, null));
   return pools && predicted(entry, work, { at: now, placement, pools });
 }
 
-/** The room that a reservation takes on machines. */
-function holdOf(grid: Grid, entry: SiteEntry, reservation: Reservation, { at, end }: Claim): Hold {
-  const reserved = grid.requirementOf(grid.job(reservation.jobId) as Job);
-  const machines = reservation.allocations.flatMap(({ machineId, tasks }) => {
+/** What a reservation takes on machines. */
+function holdOfReservation(grid: Grid, entry: SiteEntry, reservation: Reservation): Booking['hold'] {
+  const { cpusPerTask, memoryMbPerTask } = grid.requirementOf(grid.job(reservation.jobId) as Job);
+  const found = reservation.allocations.flatMap(({ machineId, tasks }) => {
     const state = entry.resources.machines.find(({ machine }) => machine.id === machineId);
-    if (state === undefined) return [];
-    return [
-      {
-        state,
-        cpus: tasks * reserved.cpusPerTask,
-        memoryMb: tasks * reserved.memoryMbPerTask,
-      },
-    ];
+    return state === undefined ? [] : [{ state, tasks }];
   });
-  return { at, end, machines };
+  return {
+    machines: found.map(({ state }) => state),
+    cpus: found.map(({ tasks }) => tasks * cpusPerTask),
+    memoryMb: found.map(({ tasks }) => tasks * memoryMbPerTask),
+  };
+}
+
+/** What a booking leaves free at its beginning. */
+function roomBeside(
+  { entry, free, now }: SiteView,
+  eligible: EligibleMachines,
+  booking: Booking,
+): FreeCapacity {
+  const timeline = new Timeline(entry.resources, free, eligible, now, [], [], booking);
+  while (timeline.advance() && timeline.at < booking.at);
+  return timeline;
 }

@@ -3,15 +3,14 @@
  * queue as the next cycle would.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
-import { type Choice, PlanBuilder } from '../dispatch/policy.js';
-import type { Grid, SiteEntry } from '../grid.js';
+import { type Choice, PlanBuilder, type Why } from '../dispatch/policy.js';
+import { dispatchKindOf } from '../dispatch/registry.js';
+import type { Grid, SiteEntry } from '../grid/grid.js';
 import { SitePass } from '../local/pass.js';
-import { localScheduler } from '../local/policies.js';
 import type { Job } from '../model.js';
+import { localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
-import { eligibilityOf, whyNeverFits } from '../resources/eligibility.js';
-import { freeCopies } from '../resources/site-resources.js';
-import { metaChanges, metaNumbers } from './meta.js';
+import { EligibleSites, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import { type ExplainContext, numbersOf, predictStart, ranking, type SiteRanking } from './placement.js';
 
 export interface Waiting {
@@ -46,46 +45,44 @@ export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {});
 
 function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting {
   const requirement = grid.requirementOf(job);
-  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
+  const eligibility = grid.index(EligibleSites).of(requirement);
   const numbers = { ...numbersOf(requirement), sites: grid.sites.length };
   if (eligibility.waiting !== null) return waiting(eligibility.waiting, numbers);
   const pass = beginDispatch(grid, policy, now);
-  if (pass.holds !== true) return waiting(ReasonCode.READY, numbers);
+  const kind = dispatchKindOf(policy.dispatch);
+  // What goes to a meta-queue goes there at once.
+  if (queueLimitOf(policy) === null || kind.servesMeta) return waiting(ReasonCode.READY, numbers);
   const plan = new PlanBuilder(Infinity);
-  try {
-    pass.decide(plan);
-    if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
-    // What the jobs ahead of it have taken is noted in the pass.
-    const why = pass.whyWaits?.(job) ?? withTerms(pass.choose(job, eligibility));
-    return waiting(why.code, { ...numbers, ...why.numbers });
-  } finally {
-    pass.undo();
-  }
+  pass.decide(plan);
+  if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
+  // What the jobs ahead of it have taken is noted in the pass.
+  const why = pass.whyWaits?.(job) ?? withTerms(pass.choose(job, eligibility));
+  return waiting(why.code, { ...numbers, ...why.numbers }, why.changes);
 }
 
 /** The policy's terms of the job, and of the site that it would send it to first: at least one is eligible. */
-function withTerms({ reason, explanation }: Choice): { code: ReasonCode; numbers: Record<string, number> } {
+function withTerms({ reason, explanation }: Choice): Why {
   const { siteId, terms } = ranking(null, explanation)[0] as SiteRanking;
-  return { code: reason, numbers: { ...explanation.priorityTerms, bestSiteId: siteId, ...terms } };
+  return {
+    code: reason as WaitingReason,
+    numbers: { ...explanation.priorityTerms, bestSiteId: siteId, ...terms },
+  };
 }
 
-function inMeta(grid: Grid, { site }: SiteEntry, job: Job, { policy, now }: ExplainContext): Waiting {
+function inMeta(grid: Grid, entry: SiteEntry, job: Job, { policy, now }: ExplainContext): Waiting {
+  const { site } = entry;
   const numbers: Record<string, number> = { siteId: site.id };
-  if (site.state !== 'UP') {
-    return waiting(site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING, numbers);
-  }
-  // Under another policy the next cycle takes it back to the root.
-  if (policy.dispatch.kind !== 'diana') return waiting(ReasonCode.READY, numbers);
+  const down = whyNotUp(site.state);
+  if (down !== null) return waiting(down, numbers);
+  // Under a policy that does not serve meta-queues the next cycle takes it back to the root.
+  if (!dispatchKindOf(policy.dispatch).servesMeta) return waiting(ReasonCode.READY, numbers);
   const requirement = grid.requirementOf(job);
-  const eligibility = eligibilityOf(requirement, grid.sites, grid.topology);
+  const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null)
     return waiting(eligibility.waiting, { ...numbers, ...numbersOf(requirement) });
-  Object.assign(numbers, metaNumbers(grid, job, site.id, policy.dispatch, now));
-  const { ahead, queued, queueLimit } = numbers as { ahead: number; queued: number; queueLimit: number };
-  const strays = eligibility.ineligible[site.id] !== undefined;
-  return strays || ahead < queueLimit - queued
-    ? waiting(ReasonCode.READY, numbers)
-    : waiting(ReasonCode.META_QUEUE, numbers, metaChanges(numbers));
+  const why = beginDispatch(grid, policy, now).whyInMeta?.(job, entry);
+  if (why === undefined) return waiting(ReasonCode.READY, numbers);
+  return waiting(why.code, { ...numbers, ...why.numbers }, why.changes);
 }
 
 function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Waiting {
@@ -94,64 +91,61 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     siteId: site.id,
     queued: queue.length,
   };
-  if (site.state !== 'UP') {
-    const code = site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
-    return waiting(code, numbers);
-  }
+  const down = whyNotUp(site.state);
+  if (down !== null) return waiting(down, numbers);
   const requirement = grid.requirementOf(job);
-  const able = entry.resources.able(requirement.signature);
+  const eligible = entry.resources.eligible(requirement.signature);
+  const { machines } = eligible;
   numbers.tasks = requirement.tasks;
   numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
   numbers.neededMemoryMb = requirement.memoryMbPerTask * requirement.tasks;
-  const never = whyNeverFits(requirement, able);
+  const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
+  const start = predictStart(grid, entry, job, context);
+  if (start !== null) numbers.earliestStart = start.at;
 
-  const pass = new SitePass(grid, entry, context.now, Infinity);
-  try {
-    const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
-    scheduler.decide(pass, scheduler.walk(pass));
-    if (pass.starts.some((start) => start.run.jobId === job.id)) {
-      return waiting(ReasonCode.READY, numbers);
-    }
-    numbers.ahead = aheadOf(pass, job.id, context);
-    numbers.freeCpus = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeCpus), 0);
-    numbers.mostFreeCpus = able.machines.reduce((most, state) => Math.max(most, state.freeCpus), 0);
-    if (able.shared) {
-      numbers.neededTasks = job.tasks;
-      numbers.openMachines = able.machines.reduce((open, state) => open + (state.freeCpus > 0 ? 1 : 0), 0);
-    }
-    if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
-    numbers.freeMemoryMb = able.machines.reduce((sum, state) => sum + Math.max(0, state.freeMemoryMb), 0);
-    if (able.pools.length > 0) {
-      numbers.freeLicenses = Math.min(
-        ...able.pools.map((pools) => pools.reduce((sum, pool) => sum + freeCopies(pool), 0)),
-      );
-    }
-    const { reservation } = pass;
-    if (reservation !== null) {
-      numbers.reservedJob = reservation.jobId;
-      numbers.reservedAt = reservation.at;
-    }
-    const code = pass.whyWaiting(requirement);
-    if (reservation?.jobId === job.id) {
-      const first =
-        'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
-      return waiting(code, numbers, [first]);
-    }
-    return waiting(code, numbers);
-  } finally {
-    pass.undo();
-    const start = predictStart(grid, entry, job, context.now);
-    if (start !== null) numbers.earliestStart = start.at;
+  const pass = new SitePass(grid, entry).begin(context.now, Infinity, false);
+  const scheduler = localSchedulerOf(site, context.policy);
+  scheduler.decide(pass, scheduler.walk(pass));
+  if (pass.starts.some(({ run }) => run.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
+  numbers.ahead = aheadOf(pass, job.id, context);
+  const freeOf = (column: readonly number[]): number[] =>
+    machines.map(({ position }) => Math.max(0, column[position] as number));
+  const freeCpus = freeOf(pass.free.cpus);
+  numbers.freeCpus = sumOf(freeCpus);
+  numbers.mostFreeCpus = Math.max(0, ...freeCpus);
+  if (eligible.shared) {
+    numbers.neededTasks = job.tasks;
+    numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
   }
+  if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
+  numbers.freeMemoryMb = sumOf(freeOf(pass.free.memoryMb));
+  if (eligible.pools.length > 0) {
+    const { copies } = pass.free;
+    numbers.freeLicenses = Math.min(
+      ...eligible.pools.map((pools) => sumOf(pools.map((pool) => copies.free(pool)))),
+    );
+  }
+  const { reservation } = pass;
+  if (reservation !== null) {
+    numbers.reservedJob = reservation.jobId;
+    numbers.reservedAt = reservation.at;
+  }
+  const code = pass.whyWaiting(requirement);
+  if (reservation?.jobId !== job.id) return waiting(code, numbers);
+  const first =
+    'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
+  return waiting(code, numbers, [first]);
 }
+
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 /** How many jobs the site's policy tries before this one. */
 function aheadOf(pass: SitePass, jobId: number, { policy }: ExplainContext): number {
-  const walk = localScheduler(pass.entry.site.localPolicy ?? policy.local, policy).walk(pass);
+  const { site, queue } = pass.entry;
+  const walk = localSchedulerOf(site, policy).walk(pass);
   let ahead = 0;
-  for (let slot = walk.next(); slot !== -1 && pass.entry.queue.ids[slot] !== jobId; slot = walk.next())
-    ahead++;
+  for (let slot = walk.next(); slot !== -1 && queue.ids[slot] !== jobId; slot = walk.next()) ahead++;
   return ahead;
 }
 
@@ -181,14 +175,14 @@ const changes: Record<WaitingReason, string> = {
   SITE_DRAINING: 'The site stops draining, or the job is returned to the global queue.',
   NO_MACHINE_NOW:
     'A machine that could run it becomes available, or the job is returned to the global queue.',
-  NO_LICENSE_HERE: 'A license of this kind is added for the site or the grid.',
-  NO_ROOM_HERE: 'Running jobs end, or queued jobs there start or are removed.',
+  NO_LICENSE_AT_SITE: 'A license of this kind is added for the site or the grid.',
+  SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
-  PLACES_BUSY: "Running jobs end, or a machine's maxTasks is raised.",
-  RUNS_LIMITED: "A running job ends, or the site's maxRunningJobs is raised.",
-  NOT_HEAD: 'The jobs ahead of it start or are removed, or its priority is raised.',
+  MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
+  MAX_RUNNING_JOBS_REACHED: "A running job ends, or the site's maxRunningJobs is raised.",
+  JOBS_AHEAD: 'The jobs ahead of it start or are removed, or its priority is raised.',
   WOULD_DELAY_RESERVATION:
     'The job with the reservation starts, or this one gets a shorter estimate or a higher priority.',
   MOVE_LIMIT: 'Nothing is needed: the next scheduling cycle continues with it.',

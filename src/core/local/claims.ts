@@ -5,10 +5,11 @@
  * Grid-wide pools are claimed by reservations of all sites. Between two that want the same copy the older wins, ties by
  * site id; a job without a reservation of its own gives way to all.
  */
-import type { Grid } from '../grid.js';
+import type { Grid } from '../grid/grid.js';
+import type { LicenseState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
-import { freeCopies, type LicenseState } from '../resources/site-resources.js';
-import { copiesFreeAt } from '../resources/timeline.js';
+import type { LicenseCopies } from '../resources/free.js';
+import type { Timeline } from '../resources/timeline.js';
 
 export interface Claim {
   siteId: number;
@@ -19,46 +20,46 @@ export interface Claim {
 }
 
 export class Claims {
-  private readonly foreign: Claim[] = [];
+  /** Of other sites' reservations, as the grid keeps them. */
+  readonly others: readonly Claim[];
   private own: Claim | null = null;
-  private readonly byPool = new Map<LicenseState, { claim: Claim; slack: number }[]>();
+  /** What holds for jobs without a reservation, as long as nobody takes a further copy. */
+  private readonly known = new Map<LicenseState, readonly Claimed[]>();
+  private knownAt = -1;
 
-  /** The claims of other sites' reservations, as the grid keeps them. */
-  constructor(grid: Grid, siteId: number, now: number) {
+  constructor(
+    grid: Grid,
+    siteId: number,
+    now: number,
+    private readonly copies: LicenseCopies,
+  ) {
+    const others: Claim[] = [];
     for (const { site, reservation } of grid.sites) {
       if (reservation === null || reservation.licenseIds.length === 0) continue;
       if (site.id === siteId || site.state !== 'UP') continue;
       const claim = claimOf(grid, reservation, now);
-      if (claim !== null) this.foreign.push(claim);
+      if (claim !== null) others.push(claim);
     }
-  }
-
-  /** The claims of other sites. */
-  get others(): readonly Claim[] {
-    return this.foreign;
+    this.others = others;
   }
 
   /** This site's own reservation, which every later start of the cycle respects. */
   setOwn(claim: Claim): void {
     this.own = claim;
-    this.byPool.clear();
-  }
-
-  /** A start has taken a copy. */
-  touched(pool: LicenseState): void {
-    this.byPool.delete(pool);
+    this.known.clear();
   }
 
   /** Whether a copy can be taken now and kept until `end`, by a job that holds the reservation `holder` (or none). */
   allowsNow(pool: LicenseState, end: number, holder: Reservation | null): boolean {
-    if (freeCopies(pool) < 1) return false;
+    if (this.copies.free(pool) < 1) return false;
     for (const { claim, slack } of this.on(pool, holder)) if (claim.at < end && slack < 1) return false;
     return true;
   }
 
-  /** Whether a copy can be taken at `from`, where the timeline has come to, and kept until `end`. */
-  allowsAt(pool: LicenseState, from: number, end: number, holder: Reservation | null): boolean {
-    let free = pool.futureCopies;
+  /** Whether a copy can be taken at the instant that the timeline has come to, and kept until `end`. */
+  allowsAt(pool: LicenseState, timeline: Timeline, end: number, holder: Reservation | null): boolean {
+    const from = timeline.at;
+    let free = timeline.copiesOf(pool);
     for (const { claim, slack } of this.on(pool, holder)) {
       if (claim.at <= from && from < claim.end) free--;
       else if (claim.at > from && claim.at < end && slack < 1) return false;
@@ -68,31 +69,49 @@ export class Claims {
 
   /** When claims end: instants at which a copy may come free. */
   ends(): number[] {
-    const claims = this.own === null ? this.foreign : [...this.foreign, this.own];
-    return claims.map((claim) => claim.end).sort((a, b) => a - b);
+    return this.all()
+      .map((claim) => claim.end)
+      .sort((a, b) => a - b);
   }
 
-  /** The claims on a pool that a holder must respect, with the copies that each leaves at its instant. */
-  private on(pool: LicenseState, holder: Reservation | null): readonly { claim: Claim; slack: number }[] {
-    if (this.foreign.length === 0 && this.own === null) return NONE;
-    const known = holder === null ? this.byPool.get(pool) : undefined;
-    if (known !== undefined) return known;
-    const claims = this.own === null ? this.foreign : [...this.foreign, this.own];
-    const respected = claims.filter(
-      (claim) => claim.licenseIds.includes(pool.license.id) && (holder === null || isOlder(claim, holder)),
-    );
-    const found = respected.map((claim) => ({
+  private all(): readonly Claim[] {
+    return this.own === null ? this.others : [...this.others, this.own];
+  }
+
+  /** The claims on a pool that a holder must respect. */
+  private on(pool: LicenseState, holder: Reservation | null): readonly Claimed[] {
+    if (this.own === null && this.others.length === 0) return NONE;
+    if (holder !== null) return this.claimed(pool, (claim) => isOlder(claim, holder));
+    if (this.knownAt !== this.copies.takes) {
+      this.knownAt = this.copies.takes;
+      this.known.clear();
+    }
+    let found = this.known.get(pool);
+    if (found === undefined) {
+      found = this.claimed(pool, () => true);
+      this.known.set(pool, found);
+    }
+    return found;
+  }
+
+  private claimed(pool: LicenseState, binds: (claim: Claim) => boolean): readonly Claimed[] {
+    const claims = this.all().filter((claim) => claim.licenseIds.includes(pool.license.id) && binds(claim));
+    return claims.map((claim) => ({
       claim,
       slack:
-        copiesFreeAt(pool, claim.at) -
-        respected.filter((other) => other.at <= claim.at && claim.at < other.end).length,
+        this.copies.freeAt(pool, claim.at) -
+        claims.filter((other) => other.at <= claim.at && claim.at < other.end).length,
     }));
-    if (holder === null) this.byPool.set(pool, found);
-    return found;
   }
 }
 
-const NONE: readonly { claim: Claim; slack: number }[] = [];
+/** A claim on a pool, and how many copies are left at its instant. */
+interface Claimed {
+  claim: Claim;
+  slack: number;
+}
+
+const NONE: readonly Claimed[] = [];
 
 /** Which of two comes first where both want the same copy. */
 export const isOlder = (

@@ -1,17 +1,16 @@
 /**
  * A site cycle: which of the jobs in a site's queue start now, where, and what is reserved for the first that cannot.
- * Looks at the grid, leaves it as it was; the driver applies the starts that it accepts with `startRun`, and keeps the
- * reservation with `setReservation`.
+ * Looks at the grid, leaves it as it is; the driver applies the starts that it accepts with `startRun`, and keeps the
+ * reservation and the memory with `setReservation` and `keepMemory`.
  */
-import type { Grid } from '../grid.js';
+import type { Grid, SiteMemory } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
 import type { Reservation, Run, Start } from '../model.js';
-import type { Policy } from '../policy.js';
+import { localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
-import { allocationsOf } from '../resources/placement.js';
-import type { Requirement } from '../resources/requirements.js';
-import type { Promises } from './conservative.js';
-import { type PassStart, SitePass } from './pass.js';
-import { localScheduler } from './policies.js';
+import { whyNotUp } from '../resources/eligibility.js';
+import { allocationsOf, idsOf } from '../resources/placement.js';
+import { type PassStart, SitePass, type SitePasses } from './pass.js';
 import type { Walk } from './walk.js';
 
 export interface SiteContext {
@@ -29,11 +28,12 @@ export interface SiteContext {
    */
   compress?: boolean;
   /**
-   * For a driver whose world is the grid itself: every start is accepted and entered in the grid at once, as the run that
-   * this gives for it. Equal to `startRun` for each start of the plan, without checking and building again what the
-   * cycle has just found. Without it the cycle leaves the grid as it was.
+   * For a driver whose world is the grid itself: every start is accepted and entered in the grid, as the run that this gives for it.
+   * Equal to `startRun` for each start of the plan, without checking and building again what the cycle has just found.
    */
   accept?: (start: Start) => Run;
+  /** Of the driver: see there. Unless given, each cycle makes a pass of its own. */
+  passes?: SitePasses;
 }
 
 export interface SitePlan {
@@ -43,8 +43,8 @@ export interface SitePlan {
   starts: Start[];
   /** What later starts must not delay; null: nothing waits for room, or the policy does not reserve. */
   reservation: Reservation | null;
-  /** With a policy that promises: to be given to `Grid.keepPromises`, for the next cycle to honor. */
-  promises: Promises | null;
+  /** To be given to `Grid.keepMemory`, for the next cycle to go on from; of a policy that promises, its promises are in it. */
+  memory: SiteMemory | null;
   /** A promise comes due then: the cycle should run again, if nothing else makes it run. Infinity: none. */
   wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
@@ -57,46 +57,42 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   const entry = grid.siteEntry(siteId);
   const { site, queue } = entry;
   const { policyVersion } = context;
+  const carriesOut = context.accept !== undefined;
   const plan: SitePlan = {
     siteId,
     policyVersion,
     starts: NO_STARTS,
     reservation: null,
-    promises: null,
+    memory: null,
     wakeAt: Infinity,
     waitingByReason: context.countWaiting === false ? NOT_COUNTED : {},
     truncated: false,
   };
   if (queue.length === 0) return plan;
   if (site.state !== 'UP') {
-    const reason = site.state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
+    const reason = whyNotUp(site.state) as ReasonCode;
     if (context.countWaiting !== false) plan.waitingByReason[reason] = queue.length;
     return plan;
   }
-  const pass = new SitePass(grid, entry, context.now, context.maxStarts, context.compress);
-  try {
-    const scheduler = localScheduler(site.localPolicy ?? context.policy.local, context.policy);
-    const walk = scheduler.walk(pass);
-    scheduler.decide(pass, walk);
-    plan.reservation = pass.reservation;
-    plan.promises = pass.promises;
-    plan.wakeAt = pass.wakeAt;
-    const mayGoOn = pass.full || (pass.goesOnBehindStarts && pass.starts.length > 0);
-    plan.truncated = mayGoOn && pass.starts.length < queue.length;
-    if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
-    if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
-    if (context.accept !== undefined) pass.accept(plan.starts, context.accept);
-    // Starts that are taken back count as changes: nothing is settled then.
-    if (pass.settles) entry.settled.note(entry, plan.reservation, context.now);
-  } finally {
-    pass.undo();
-  }
+  const { now, maxStarts, compress, passes } = context;
+  const pass = passes?.of(grid, entry) ?? new SitePass(grid, entry);
+  pass.begin(now, maxStarts, carriesOut, compress);
+  const scheduler = localSchedulerOf(site, context.policy);
+  const walk = scheduler.walk(pass);
+  scheduler.decide(pass, walk);
+  plan.reservation = pass.reservation;
+  plan.memory = pass.memory;
+  plan.wakeAt = pass.wakeAt;
+  const mayGoOn = pass.full || (pass.goesOnBehindStarts && pass.starts.length > 0);
+  plan.truncated = mayGoOn && pass.starts.length < queue.length;
+  if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
+  if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
+  if (context.accept !== undefined) pass.accept(plan.starts, context.accept);
   return plan;
 }
 
 /** Shared, for plans that nobody counts for. */
 const NOT_COUNTED: Partial<Record<ReasonCode, number>> = Object.freeze({});
-const NO_IDS: number[] = [];
 const NO_STARTS: Start[] = [];
 
 function startOf(
@@ -109,7 +105,7 @@ function startOf(
     jobId: run.jobId,
     siteId: pass.entry.site.id,
     allocations: allocationsOf(placement),
-    licenseIds: run.licenses.length === 0 ? NO_IDS : run.licenses.map((pool) => pool.license.id),
+    licenseIds: idsOf(run.licenses),
     plannedDuration,
     reason,
     explanation: {
@@ -127,18 +123,23 @@ function startOf(
 
 /** Counts by class of requirements: a reason is found once per class, whatever the length of the queue. */
 function countWaiting(pass: SitePass): Partial<Record<ReasonCode, number>> {
-  const { queue } = pass.entry;
+  const { requirements } = pass.entry.queue;
   const classes: Requirement[] = [];
-  const slots = queue.window();
-  for (let i = 0; i < slots.length; i++) {
-    const requirement = queue.requirements[slots[i] as number] as Requirement;
-    if (requirement.waiting++ === 0) classes.push(requirement);
+  /** By index of the class. */
+  const waiting: number[] = [];
+  for (const requirement of requirements) {
+    if (requirement === undefined) continue;
+    const known = waiting[requirement.index];
+    if (known === undefined) classes.push(requirement);
+    waiting[requirement.index] = (known ?? 0) + 1;
   }
-  for (const { slot } of pass.starts) (queue.requirements[slot] as Requirement).waiting--;
+  for (const { slot } of pass.starts) {
+    const { index } = pass.requirement(slot);
+    waiting[index] = (waiting[index] as number) - 1;
+  }
   const counts: Partial<Record<ReasonCode, number>> = {};
   for (const requirement of classes) {
-    const jobs = requirement.waiting;
-    requirement.waiting = 0;
+    const jobs = waiting[requirement.index] as number;
     if (jobs === 0) continue;
     const reason = pass.full && pass.fitsNow(requirement) ? ReasonCode.READY : pass.whyWaiting(requirement);
     counts[reason] = (counts[reason] ?? 0) + jobs;

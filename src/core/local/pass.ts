@@ -2,38 +2,32 @@
  * One look of a local policy at its site: what starts now, and what is reserved. The policy says in which order jobs are
  * tried and which rule applies to them (`start`, `reserve`, `backfill`); the pass knows machines and licenses.
  *
- * Starts are entered into the site's resources as they are decided, so that each sees what the ones before have left,
- * and `undo` takes them out again: a cycle leaves the grid as it was.
+ * The grid is only read. What a start takes is taken in mind (`free`), so that each sees what the ones before have left.
  */
-import type { Grid, SiteEntry } from '../grid.js';
+import type { Grid, SiteEntry, SiteMemory } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
+import type {
+  EligibleMachines,
+  LicenseState,
+  MachineState,
+  Placement,
+  RunState,
+} from '../grid/site-resources.js';
 import type { Reservation, Run, Start } from '../model.js';
 import { ReasonCode } from '../reasons.js';
-import { whyNeverFits } from '../resources/eligibility.js';
+import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
+import { FreeResources, hasCopies, runInMind } from '../resources/free.js';
 import {
   allocationsOf,
-  cpusIn,
-  memoryMbIn,
-  onOne,
-  type Placement,
+  type FreeCapacity,
+  idsOf,
+  pickPools,
   place,
   placeNow,
-  Room,
-  roomFor,
+  tasksOn,
 } from '../resources/placement.js';
-import type { Requirement } from '../resources/requirements.js';
-import {
-  type Able,
-  freeCopies,
-  type LicenseState,
-  type MachineState,
-  occupy,
-  type RunState,
-  vacate,
-} from '../resources/site-resources.js';
-import { type Hold, Timeline } from '../resources/timeline.js';
+import { type Booking, Timeline } from '../resources/timeline.js';
 import { Claims } from './claims.js';
-import type { Promises } from './conservative.js';
-import type { Walk } from './walk.js';
 
 export interface PassStart {
   slot: number;
@@ -46,43 +40,100 @@ export interface PassStart {
 /** What became of the job that was tried first. */
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
 
-let stamps = 0;
+/** The room on machines at the instant of a reservation, less what it takes and what later starts have taken. */
+export interface ExtraCapacity {
+  cpus: number[];
+  memoryMb: number[];
+}
+
 const NO_STARTS: PassStart[] = [];
 
+/** Numbers noted in a pass, by index of the class of requirements. */
+class ClassNotes {
+  private values = new Float64Array(64);
+  private stamps = new Int32Array(64);
+  private stamp = 1;
+
+  /** Forgets all of them. */
+  clear(): void {
+    this.stamp++;
+  }
+
+  /** NaN: nothing is noted. */
+  get(index: number): number {
+    return this.stamps[index] === this.stamp ? (this.values[index] as number) : Number.NaN;
+  }
+
+  set(index: number, value: number): void {
+    if (index >= this.values.length) this.grow(index);
+    this.values[index] = value;
+    this.stamps[index] = this.stamp;
+  }
+
+  private grow(index: number): void {
+    const size = 2 ** Math.ceil(Math.log2(index + 1));
+    const values = new Float64Array(size);
+    values.set(this.values);
+    this.values = values;
+    const stamps = new Int32Array(size);
+    stamps.set(this.stamps);
+    this.stamps = stamps;
+  }
+}
+
 export class SitePass {
+  readonly free: FreeResources;
+  now = 0;
+  /** The driver's world is the grid: what is decided is carried out at once. */
+  carriesOut = false;
+  /** Whether promises may move up; by what has come free unless said. */
+  compress: boolean | undefined;
   starts: PassStart[] = NO_STARTS;
   reservation: Reservation | null = null;
-  /** What a policy that promises has promised, and when the next of it comes due. */
-  promises: Promises | null = null;
+  /** Where a reservation that this pass made, or goes on with, leaves room. */
+  beside: ExtraCapacity | null = null;
+  /** What the next cycle is to find again, and when it must come at the latest. */
+  memory: SiteMemory | null = null;
   wakeAt = Infinity;
-  /** Nothing else can start, and that is for `Settled` to note. */
-  settles = false;
+  /** The policy looked at the first jobs of the queue only: when some of them start, others come into its sight. */
+  goesOnBehindStarts = false;
+  private maxStarts = Infinity;
   private claimsIfAsked: Claims | null = null;
   private mostFreeCpusIfAsked = -1;
-  private readonly stamp = ++stamps;
+  /** By class, where it was asked for: see `bound`. */
+  private readonly bounds = new ClassNotes();
 
   constructor(
     readonly grid: Grid,
     readonly entry: SiteEntry,
-    readonly now: number,
-    private readonly maxStarts: number,
-    /** Whether promises may move up; by what has come free unless said. */
-    readonly compress?: boolean,
-  ) {}
+  ) {
+    this.free = new FreeResources(entry.resources);
+  }
+
+  /** Begins to look, whatever it looked at before. */
+  begin(now: number, maxStarts: number, carriesOut: boolean, compress?: boolean): this {
+    this.now = now;
+    this.maxStarts = maxStarts;
+    this.carriesOut = carriesOut;
+    this.compress = compress;
+    this.free.begin();
+    this.starts = NO_STARTS;
+    this.reservation = null;
+    this.beside = null;
+    this.memory = null;
+    this.wakeAt = Infinity;
+    this.goesOnBehindStarts = false;
+    this.claimsIfAsked = null;
+    this.mostFreeCpusIfAsked = -1;
+    this.bounds.clear();
+    return this;
+  }
 
   /** CPUs free on the machine with the most of them, when the pass began: a quick refusal for whole classes. */
   private get mostFreeCpus(): number {
-    if (this.mostFreeCpusIfAsked === -1) {
-      this.mostFreeCpusIfAsked = 0;
-      for (const { freeCpus } of this.entry.resources.machines) {
-        if (freeCpus > this.mostFreeCpusIfAsked) this.mostFreeCpusIfAsked = freeCpus;
-      }
-    }
+    if (this.mostFreeCpusIfAsked === -1) this.mostFreeCpusIfAsked = this.free.mostCpus;
     return this.mostFreeCpusIfAsked;
   }
-
-  /** The policy looked at the first jobs of the queue only: when some of them start, others come into its sight. */
-  goesOnBehindStarts = false;
 
   /** No more starts are wanted. */
   get full(): boolean {
@@ -96,11 +147,17 @@ export class SitePass {
 
   /** No CPU is free, or no further run allowed: nothing can start. */
   get exhausted(): boolean {
-    if (this.entry.resources.full) return true;
-    for (const state of this.entry.resources.machines) {
-      if (state.freeCpus > 0 && state.machine.available) return false;
+    if (this.free.full) return true;
+    const { machines } = this.entry.resources;
+    for (let i = 0; i < machines.length; i++) {
+      if ((this.free.cpus[i] as number) > 0 && (machines[i] as MachineState).machine.available) return false;
     }
     return true;
+  }
+
+  get claims(): Claims {
+    this.claimsIfAsked ??= new Claims(this.grid, this.entry.site.id, this.now, this.free.copies);
+    return this.claimsIfAsked;
   }
 
   /**
@@ -109,26 +166,17 @@ export class SitePass {
    */
   start(slot: number, reason: ReasonCode = ReasonCode.HEAD): HeadOutcome {
     const requirement = this.requirement(slot);
-    const able = this.able(requirement);
-    const placement = this.entry.resources.full ? null : placeNow(requirement, able);
+    const eligible = this.eligible(requirement);
+    const placement = this.free.full ? null : placeNow(requirement, eligible, this.free);
     if (placement !== null) {
       const duration = this.work(slot) / placement.benchmark;
-      const pools =
-        able.pools.length === 0 ? NO_POOLS : this.poolsNow(able, this.now + duration, this.heldBy(slot));
+      const pools = this.poolsNow(eligible, this.now + duration, this.heldBy(slot));
       if (pools !== null) {
         this.enter(slot, placement, duration, pools, reason);
         return 'STARTED';
       }
     }
-    return whyNeverFits(requirement, able) === null ? 'BLOCKED' : 'CANNOT_RUN';
-  }
-
-  /** Takes over what the last cycle has settled, if it still holds: the walk goes on behind the jobs that it saw. */
-  resume(walk: Walk): boolean {
-    const { entry } = this;
-    if (!entry.settled.holds(entry, this.now) || !walk.skip(entry.settled.jobs)) return false;
-    this.reservation = entry.reservation;
-    return true;
+    return whyNeverFits(requirement, eligible) === null ? 'BLOCKED' : 'CANNOT_RUN';
   }
 
   /**
@@ -138,19 +186,15 @@ export class SitePass {
   reserve(slot: number): void {
     const { entry, now } = this;
     const requirement = this.requirement(slot);
-    const able = this.able(requirement);
     const held = this.heldBy(slot);
     const work = this.work(slot);
-    const found = earliestStart(this, requirement, able, work, held);
+    const found = earliestStart(this, requirement, this.eligible(requirement), work, held);
     if (found === null) return;
-    const { at, placement, pools } = found;
-    for (const state of entry.resources.machines) {
-      state.leftCpus = state.futureCpus;
-      state.leftMemoryMb = state.futureMemoryMb;
-    }
-    charge(requirement, placement);
+    const { at, placement, pools, room } = found;
+    this.beside = room;
+    this.charge(requirement, placement);
     const siteId = entry.site.id;
-    const licenseIds = pools.length === 0 ? NO_IDS : pools.map((pool) => pool.license.id);
+    const licenseIds = idsOf(pools);
     const madeAt = held?.madeAt ?? now;
     if (licenseIds.length > 0) {
       this.claims.setOwn({
@@ -170,15 +214,20 @@ export class SitePass {
       licenseIds,
       madeAt,
     };
-    entry.resources.leftBy = this.reservation;
+  }
+
+  /** Goes on beside a reservation that stands. */
+  resume(reservation: Reservation, beside: ExtraCapacity): void {
+    this.reservation = reservation;
+    this.beside = this.carriesOut ? beside : { cpus: beside.cpus.slice(), memoryMb: beside.memoryMb.slice() };
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
   mightStart(slot: number): boolean {
     const requirement = this.requirement(slot);
     if (requirement.cpusPerTask > this.mostFreeCpus) return false;
-    if (requirement.passStamp !== this.stamp) this.bound(requirement);
-    return this.work(slot) <= requirement.workBound;
+    const known = this.bounds.get(requirement.index);
+    return this.work(slot) <= (Number.isNaN(known) ? this.bound(requirement) : known);
   }
 
   /**
@@ -189,12 +238,13 @@ export class SitePass {
     if (!this.canReserve) return this.start(slot, ReasonCode.FITTED_OUT_OF_TURN) === 'STARTED';
     if (!this.mightStart(slot)) return false;
     const requirement = this.requirement(slot);
-    const able = this.able(requirement);
+    const eligible = this.eligible(requirement);
+    const { machines } = eligible;
     const started =
       requirement.tasks === 1
-        ? this.backfillOne(slot, requirement, able)
-        : this.backfillOn(slot, able, place(requirement, able.machines, Room.NOW), false) ||
-          this.backfillOn(slot, able, place(requirement, able.machines, Room.BESIDE), true);
+        ? this.backfillOne(slot, requirement, eligible)
+        : this.backfillOn(slot, eligible, place(requirement, machines, this.free), false) ||
+          this.backfillOn(slot, eligible, place(requirement, machines, this.free, this.beside), true);
     // Room only shrinks: the next job of the class is tested against what is left now.
     this.bound(requirement);
     return started;
@@ -202,112 +252,25 @@ export class SitePass {
 
   /** Why a waiting job of the class does not start, with what is free after the starts of this pass. */
   whyWaiting(requirement: Requirement): ReasonCode {
-    const able = this.able(requirement);
-    const never = whyNeverFits(requirement, able);
+    const eligible = this.eligible(requirement);
+    const never = whyNeverFits(requirement, eligible);
     if (never !== null) return never;
-    if (this.entry.resources.full) return ReasonCode.RUNS_LIMITED;
-    if (!able.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
-    const busy = whyBusy(requirement, able);
+    if (this.free.full) return ReasonCode.MAX_RUNNING_JOBS_REACHED;
+    if (!eligible.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
+    const busy = whyBusy(requirement, eligible, this.free);
     if (busy !== null) return busy;
-    return this.reservation === null ? ReasonCode.NOT_HEAD : ReasonCode.WOULD_DELAY_RESERVATION;
+    return this.reservation === null ? ReasonCode.JOBS_AHEAD : ReasonCode.WOULD_DELAY_RESERVATION;
   }
 
   /** Whether there is room for a job of the class now, reservations apart. */
   fitsNow(requirement: Requirement): boolean {
-    return !this.entry.resources.full && whyBusy(requirement, this.able(requirement)) === null;
+    return !this.free.full && whyBusy(requirement, this.eligible(requirement), this.free) === null;
   }
 
-  /** Makes the starts runs of the grid: nothing is left to undo. `plans`: what the plan says of each. */
+  /** Makes the starts runs of the grid. `plans`: what the plan says of each. */
   accept(plans: readonly Start[], runOf: (start: Start) => Run): void {
-    for (let i = 0; i < plans.length; i++) {
+    for (let i = 0; i < plans.length; i++)
       this.grid.adoptRun(runOf(plans[i] as Start), (this.starts[i] as PassStart).run);
-    }
-    this.starts = NO_STARTS;
-  }
-
-  /** Takes back every start. */
-  undo(): void {
-    for (let i = this.starts.length - 1; i >= 0; i--) {
-      const { run } = this.starts[i] as PassStart;
-      vacate(run);
-      this.entry.resources.removeRun(run);
-    }
-  }
-
-  get claims(): Claims {
-    this.claimsIfAsked ??= new Claims(this.grid, this.entry.site.id, this.now);
-    return this.claimsIfAsked;
-  }
-
-  private backfillOne(slot: number, requirement: Requirement, able: Able): boolean {
-    const { machines } = able;
-    for (let i = 0; i < machines.length; i++) {
-      const state = machines[i] as (typeof machines)[number];
-      if (roomFor(requirement, state, Room.NOW) === 0) continue;
-      const beside = this.reservation === null || roomFor(requirement, state, Room.BESIDE) > 0;
-      if (this.backfillOn(slot, able, onOne(state), beside)) return true;
-    }
-    return false;
-  }
-
-  /** `beside`: the placement leaves the reservation its room however long the job runs. */
-  private backfillOn(slot: number, able: Able, placement: Placement | null, beside: boolean): boolean {
-    if (placement === null) return false;
-    const duration = this.work(slot) / placement.benchmark;
-    const end = this.now + duration;
-    const before = this.reservation === null || end <= this.reservation.at;
-    if (!before && !beside) return false;
-    const pools = able.pools.length === 0 ? NO_POOLS : this.poolsNow(able, end, null);
-    if (pools === null) return false;
-    if (!before) charge(this.requirement(slot), placement);
-    const reason =
-      this.reservation === null
-        ? ReasonCode.FITTED_OUT_OF_TURN
-        : before
-          ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
-          : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
-    this.enter(slot, placement, duration, pools, reason);
-    return true;
-  }
-
-  /** A free copy for each kind that can be kept until `end`; null when one is missing. */
-  private poolsNow(able: Able, end: number, holder: Reservation | null): LicenseState[] | null {
-    return pickPools(able, (pool) => this.claims.allowsNow(pool, end, holder));
-  }
-
-  /**
-   * Notes for the class the most work that a job of it may have to start: all, if it fits beside the reservation; what
-   * ends by the reservation on the best machine with room; none. Slightly generous, for `backfill` decides exactly.
-   */
-  private bound(requirement: Requirement): void {
-    requirement.passStamp = this.stamp;
-    requirement.workBound = -1;
-    const able = this.able(requirement);
-    for (const pools of able.pools) if (!pools.some((pool) => freeCopies(pool) > 0)) return;
-    let benchmark = 0;
-    if (requirement.tasks === 1) {
-      for (const state of able.machines) {
-        if (roomFor(requirement, state, Room.NOW) === 0) continue;
-        if (this.reservation === null || roomFor(requirement, state, Room.BESIDE) > 0) {
-          requirement.workBound = Infinity;
-          return;
-        }
-        benchmark = Math.max(benchmark, state.machine.benchmark);
-      }
-    } else {
-      const now = place(requirement, able.machines, Room.NOW);
-      if (
-        now !== null &&
-        (this.reservation === null || place(requirement, able.machines, Room.BESIDE) !== null)
-      ) {
-        requirement.workBound = Infinity;
-        return;
-      }
-      benchmark = now?.benchmark ?? 0;
-    }
-    if (benchmark > 0 && this.reservation !== null) {
-      requirement.workBound = (this.reservation.at - this.now) * benchmark * (1 + 1e-9);
-    }
   }
 
   /** Starts the job there, whether or not the rules of `start` and `backfill` would; the room must be free. */
@@ -315,40 +278,23 @@ export class SitePass {
     slot: number,
     placement: Placement,
     duration: number,
-    pools: LicenseState[],
+    pools: readonly LicenseState[],
     reason: ReasonCode,
   ): void {
-    const { queue, resources } = this.entry;
-    const requirement = this.requirement(slot);
-    const run: RunState = {
-      run: resources.undecided,
-      jobId: queue.ids[slot] as number,
-      end: this.now + duration,
-      machines: placement.machines,
-      cpus: cpusIn(placement, requirement),
-      memoryMb: memoryMbIn(placement, requirement),
-      licenses: pools,
-    };
-    occupy(run);
-    resources.addRun(run);
-    for (const pool of pools) this.claims.touched(pool);
+    const jobId = this.entry.queue.ids[slot] as number;
+    const run = runInMind(this.requirement(slot), placement, pools, jobId, this.now + duration);
+    this.free.take(run);
     const start: PassStart = { slot, run, placement, plannedDuration: duration, reason };
     // Most passes start one job or none, and an array that grows from nothing takes room for 17.
     if (this.starts.length === 0) this.starts = [start];
     else this.starts.push(start);
   }
 
-  /** The stored reservation, if it is this job's. */
-  private heldBy(slot: number): Reservation | null {
-    const { reservation, queue } = this.entry;
-    return reservation !== null && reservation.jobId === queue.ids[slot] ? reservation : null;
+  eligible(requirement: Requirement): EligibleMachines {
+    return this.entry.resources.eligible(requirement.signature);
   }
 
-  private able(requirement: Requirement): Able {
-    return this.entry.resources.able(requirement.signature);
-  }
-
-  private requirement(slot: number): Requirement {
+  requirement(slot: number): Requirement {
     return this.entry.queue.requirements[slot] as Requirement;
   }
 
@@ -362,99 +308,187 @@ export class SitePass {
     const { tasks, cpusPerTask } = this.requirement(slot);
     return tasks * cpusPerTask;
   }
-}
 
-const NO_POOLS: LicenseState[] = [];
-const NO_IDS: number[] = [];
-
-/** The first pool that passes the test for each kind, null when there is none for one. */
-export function pickPools(able: Able, test: (pool: LicenseState) => boolean): LicenseState[] | null {
-  const picked: LicenseState[] = [];
-  for (const pools of able.pools) {
-    const pool = pools.find(test);
-    if (pool === undefined) return null;
-    picked.push(pool);
+  private backfillOne(slot: number, requirement: Requirement, eligible: EligibleMachines): boolean {
+    const { machines } = eligible;
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as MachineState;
+      if (tasksOn(requirement, state, this.free, null) === 0) continue;
+      const beside = tasksOn(requirement, state, this.free, this.beside) > 0;
+      if (this.backfillOn(slot, eligible, state.alone, beside)) return true;
+    }
+    return false;
   }
-  return picked;
-}
 
-/** Which resource the class lacks now, null when it fits. */
-export function whyBusy(requirement: Requirement, able: Able): ReasonCode | null {
-  const { cpusPerTask, memoryMbPerTask, tasks } = requirement;
-  let byCpus = 0;
-  let byBoth = 0;
-  for (let i = 0; i < able.machines.length && byBoth < tasks; i++) {
-    const state = able.machines[i] as MachineState;
-    if (state.freeCpus < cpusPerTask) continue;
-    byCpus += able.shared ? 1 : Math.floor(state.freeCpus / cpusPerTask);
-    if (state.freeMemoryMb >= memoryMbPerTask)
-      byBoth += able.shared ? 1 : roomFor(requirement, state, Room.NOW);
+  /** `beside`: the placement leaves the reservation its room however long the job runs. */
+  private backfillOn(
+    slot: number,
+    eligible: EligibleMachines,
+    placement: Placement | null,
+    beside: boolean,
+  ): boolean {
+    if (placement === null) return false;
+    const duration = this.work(slot) / placement.benchmark;
+    const end = this.now + duration;
+    const before = this.reservation === null || end <= this.reservation.at;
+    if (!before && !beside) return false;
+    const pools = this.poolsNow(eligible, end, null);
+    if (pools === null) return false;
+    if (!before) this.charge(this.requirement(slot), placement);
+    const reason =
+      this.reservation === null
+        ? ReasonCode.FITTED_OUT_OF_TURN
+        : before
+          ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
+          : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    this.enter(slot, placement, duration, pools, reason);
+    return true;
   }
-  if (byCpus < tasks) return able.shared ? ReasonCode.PLACES_BUSY : ReasonCode.CPUS_BUSY;
-  if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
-  return able.pools.every((pools) => pools.some((pool) => freeCopies(pool) > 0))
-    ? null
-    : ReasonCode.LICENSES_BUSY;
-}
 
-/** What the placement takes is no longer left beside the reservation. */
-function charge(requirement: Requirement, placement: Placement): void {
-  for (let i = 0; i < placement.machines.length; i++) {
-    const state = placement.machines[i] as Placement['machines'][number];
-    const tasks = placement.tasks[i] as number;
-    state.leftCpus -= tasks * requirement.cpusPerTask;
-    state.leftMemoryMb -= tasks * requirement.memoryMbPerTask;
+  /** A free copy for each kind that can be kept until `end`; null when one is missing. */
+  private poolsNow(
+    eligible: EligibleMachines,
+    end: number,
+    holder: Reservation | null,
+  ): LicenseState[] | null {
+    if (eligible.pools.length === 0) return NO_POOLS;
+    return pickPools(eligible, (pool) => this.claims.allowsNow(pool, end, holder));
+  }
+
+  /**
+   * Notes for the class the most work that a job of it may have to start: all, if it fits beside the reservation; what
+   * ends by the reservation on the best machine with room; none. Slightly generous, for `backfill` decides exactly.
+   */
+  private bound(requirement: Requirement): number {
+    const most = this.mostWork(requirement);
+    this.bounds.set(requirement.index, most);
+    return most;
+  }
+
+  private mostWork(requirement: Requirement): number {
+    const { free, beside, reservation } = this;
+    const eligible = this.eligible(requirement);
+    if (!hasCopies(eligible, free)) return -1;
+    let benchmark = 0;
+    if (requirement.tasks === 1) {
+      const { machines } = eligible;
+      for (let i = 0; i < machines.length; i++) {
+        const state = machines[i] as MachineState;
+        if (tasksOn(requirement, state, free, null) === 0) continue;
+        if (tasksOn(requirement, state, free, beside) > 0) return Infinity;
+        benchmark = Math.max(benchmark, state.machine.benchmark);
+      }
+    } else {
+      const now = place(requirement, eligible.machines, free);
+      if (now !== null && place(requirement, eligible.machines, free, beside) !== null) return Infinity;
+      benchmark = now?.benchmark ?? 0;
+    }
+    if (benchmark === 0 || reservation === null) return -1;
+    return (reservation.at - this.now) * benchmark * (1 + 1e-9);
+  }
+
+  /** What the placement takes is no longer left beside the reservation. */
+  private charge({ cpusPerTask, memoryMbPerTask }: Requirement, { machines, tasks }: Placement): void {
+    const { beside } = this;
+    if (beside === null) return;
+    for (let i = 0; i < machines.length; i++) {
+      const { position } = machines[i] as MachineState;
+      const count = tasks[i] as number;
+      beside.cpus[position] = (beside.cpus[position] as number) - count * cpusPerTask;
+      beside.memoryMb[position] = (beside.memoryMb[position] as number) - count * memoryMbPerTask;
+    }
+  }
+
+  /** The stored reservation, if it is this job's. */
+  private heldBy(slot: number): Reservation | null {
+    const { reservation, queue } = this.entry;
+    return reservation !== null && reservation.jobId === queue.ids[slot] ? reservation : null;
   }
 }
 
-/** A copy of each kind that can be taken at `at` and kept until `end`; null when one is missing. */
-function poolsAt(
-  claims: Claims,
-  able: Able,
-  at: number,
-  end: number,
-  holder: Reservation | null,
-): LicenseState[] | null {
-  return pickPools(able, (pool) => claims.allowsAt(pool, at, end, holder));
+/** One pass for each site, for a driver with so many cycles that making one for each would cost too much: none outlives its cycle. */
+export class SitePasses {
+  private readonly byEntry = new Map<SiteEntry, SitePass>();
+
+  of(grid: Grid, entry: SiteEntry): SitePass {
+    let pass = this.byEntry.get(entry);
+    if (pass === undefined) {
+      pass = new SitePass(grid, entry);
+      this.byEntry.set(entry, pass);
+    }
+    return pass;
+  }
 }
 
-/** Whether one of the machines has room for a task now. */
-function fitsOne(requirement: Requirement, machines: readonly MachineState[]): boolean {
-  for (let i = 0; i < machines.length; i++) {
-    if (roomFor(requirement, machines[i] as MachineState, Room.NOW) > 0) return true;
-  }
-  return false;
+/** A site and what is taken of it in mind. */
+export type SiteView = Pick<SitePass, 'grid' | 'entry' | 'now' | 'free' | 'claims'> & {
+  readonly starts: readonly { run: RunState }[];
+};
+
+interface EarliestStart {
+  at: number;
+  placement: Placement;
+  pools: LicenseState[];
+  /** On the machines at that instant. */
+  room: ExtraCapacity;
 }
 
 /**
- * The earliest instant at which a job fits if runs end as planned, with its placement and pools; null when it fits never.
- * Leaves the timeline's scratch fields at that instant. With a `hold` (what `noteLeft` was told of) the job may not
- * take the held room: before the hold begins it ends by then or fits beside it.
+ * The earliest instant at which a job fits if runs end as planned; null when it fits never. With a `booking`, of which
+ * `beside` is the room at its beginning less what it takes, the job may not take the booked room: before it begins the job
+ * ends or fits beside it.
  */
 export function earliestStart(
-  view: { grid: Grid; entry: SiteEntry; now: number; claims: Claims },
+  view: SiteView,
   requirement: Requirement,
-  able: Able,
+  eligible: EligibleMachines,
   work: number,
   holder: Reservation | null,
-  hold: Hold | null = null,
-): { at: number; placement: Placement; pools: LicenseState[] } | null {
-  const instants = able.pools.length === 0 ? undefined : view.claims.ends();
-  const timeline = new Timeline(view.entry.resources, able, view.now, instants, hold);
+  booking: Booking | null = null,
+  beside: FreeCapacity | null = null,
+): EarliestStart | null {
+  const { free, entry } = view;
+  const licensed = eligible.pools.length > 0;
+  const others = runsInMind(view, eligible);
+  const instants = licensed ? view.claims.ends() : undefined;
+  const timeline = new Timeline(entry.resources, free, eligible, view.now, others, instants, booking);
+  const { machines } = eligible;
   // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-  let possible = requirement.tasks > 1 || hold !== null || fitsOne(requirement, able.machines);
+  let possible = requirement.tasks > 1 || booking !== null || place(requirement, machines, free) !== null;
   while (timeline.advance()) {
     possible ||= timeline.madeRoomFor(requirement);
     if (!possible) continue;
     const { at } = timeline;
-    let placement = place(requirement, able.machines, Room.FUTURE);
-    if (placement !== null && hold !== null && at < hold.at && at + work / placement.benchmark > hold.at) {
-      placement = place(requirement, able.machines, Room.FUTURE_BESIDE);
-    }
+    let placement = place(requirement, machines, timeline);
+    if (
+      placement !== null &&
+      booking !== null &&
+      at < booking.at &&
+      at + work / placement.benchmark > booking.at
+    )
+      placement = place(requirement, machines, timeline, beside);
     if (placement === null) continue;
     const end = at + work / placement.benchmark;
-    const pools = able.pools.length === 0 ? NO_POOLS : poolsAt(view.claims, able, at, end, holder);
-    if (pools !== null) return { at, placement, pools };
+    const pools = licensed
+      ? pickPools(eligible, (pool) => view.claims.allowsAt(pool, timeline, end, holder))
+      : NO_POOLS;
+    if (pools !== null) return { at, placement, pools, room: timeline };
   }
   return null;
+}
+
+const NO_RUNS: readonly RunState[] = [];
+/** Shared by all that need no license: never written to. */
+const NO_POOLS: LicenseState[] = [];
+
+/** Starts of the pass, and where licenses are in question their holders at other sites, by planned end. */
+function runsInMind({ entry, starts }: SiteView, { pools }: EligibleMachines): readonly RunState[] {
+  if (starts.length === 0 && pools.length === 0) return NO_RUNS;
+  const runs = starts.map(({ run }) => run);
+  if (pools.length > 0) {
+    const shared = pools.flat().filter(({ license }) => license.siteId === null);
+    const holders = new Set(shared.flatMap((pool) => pool.holders));
+    for (const run of holders) if (run.run.siteId !== entry.site.id) runs.push({ ...run, machines: [] });
+  }
+  return runs.sort((a, b) => a.end - b.end || a.jobId - b.jobId);
 }

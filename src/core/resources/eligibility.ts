@@ -2,89 +2,94 @@
  * Which sites can take jobs of a class (two-level.md: "up, and with a machine that satisfies the job's requirements and
  * licenses"), and why the others cannot.
  */
+import type { Grid, SiteEntry } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
+import { type EligibleMachines, tasksIn } from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
-import { WaitingReason } from '../reasons.js';
-import type { Requirement } from './requirements.js';
-import { type Able, type SiteResources, tasksIn } from './site-resources.js';
+import { ReasonCode, type WaitingReason } from '../reasons.js';
+import { type FreeResources, hasCopies } from './free.js';
 
 export interface Eligibility {
-  /** The topology of the grid for which this holds. */
-  topology: number;
   /** Indices into the grid's sites in stable order, and their ids. */
-  indices: number[];
-  siteIds: number[];
+  readonly indices: readonly number[];
+  readonly siteIds: readonly number[];
   /** By site id. */
-  ineligible: Record<number, WaitingReason>;
+  readonly ineligible: Readonly<Record<number, WaitingReason>>;
   /** Where no site is eligible: why its jobs wait. */
-  waiting: WaitingReason | null;
+  readonly waiting: WaitingReason | null;
 }
 
-/** What `eligibilityOf` wants to know of a site. */
-export interface SiteView {
-  site: { id: number; state: SiteState };
-  resources: SiteResources;
-}
+/** Answers kept at most. */
+const KEPT = 10_000;
 
-/** The eligible sites for a class, remembered until the topology changes. */
-export function eligibilityOf(
-  requirement: Requirement,
-  sites: readonly SiteView[],
-  topology: number,
-): Eligibility {
-  if (requirement.eligibility?.topology === topology) return requirement.eligibility;
-  const found: Eligibility = {
-    topology,
-    indices: [],
-    siteIds: [],
-    ineligible: {},
-    waiting: null,
-  };
-  for (let i = 0; i < sites.length; i++) {
-    const { site, resources } = sites[i] as SiteView;
-    const reason = whyIneligible(requirement, site.state, resources);
-    if (reason !== null) found.ineligible[site.id] = reason;
-    else {
-      found.indices.push(i);
-      found.siteIds.push(site.id);
+/** The eligible sites of each class, worked out once for each topology of a grid. */
+export class EligibleSites {
+  private topology = -1;
+  private readonly known = new Map<Requirement, Eligibility>();
+
+  constructor(private readonly grid: Grid) {}
+
+  of(requirement: Requirement): Eligibility {
+    const { grid, known } = this;
+    if (this.topology !== grid.topology || known.size > KEPT) {
+      this.topology = grid.topology;
+      known.clear();
     }
+    let found = known.get(requirement);
+    if (found === undefined) {
+      found = eligibilityOf(requirement, grid.sites);
+      known.set(requirement, found);
+    }
+    return found;
   }
-  if (found.indices.length === 0) found.waiting = whyNoSite(requirement, sites);
-  requirement.eligibility = found;
-  return found;
 }
 
-function whyNoSite(requirement: Requirement, sites: readonly SiteView[]): WaitingReason {
-  if (!sites.some(({ site }) => site.state === 'UP')) return WaitingReason.NO_SITE_UP;
-  return whyNowhere(requirement, sites) ?? WaitingReason.NO_ELIGIBLE_SITE;
+function eligibilityOf(requirement: Requirement, sites: readonly SiteEntry[]): Eligibility {
+  const indices: number[] = [];
+  const siteIds: number[] = [];
+  const ineligible: Record<number, WaitingReason> = {};
+  sites.forEach((entry, i) => {
+    const reason = whyIneligible(requirement, entry);
+    if (reason !== null) ineligible[entry.site.id] = reason;
+    else {
+      indices.push(i);
+      siteIds.push(entry.site.id);
+    }
+  });
+  const waiting = indices.length === 0 ? whyNoSite(requirement, sites) : null;
+  return { indices, siteIds, ineligible, waiting };
 }
+
+function whyNoSite(requirement: Requirement, sites: readonly SiteEntry[]): WaitingReason {
+  if (!sites.some(({ site }) => site.state === 'UP')) return ReasonCode.NO_SITE_UP;
+  return whyNowhere(requirement, sites) ?? ReasonCode.NO_ELIGIBLE_SITE;
+}
+
+/** Why a site that is not up takes and starts nothing; null for one that is. */
+export const whyNotUp = (state: SiteState): 'SITE_DOWN' | 'SITE_DRAINING' | null =>
+  state === 'UP' ? null : state === 'DOWN' ? ReasonCode.SITE_DOWN : ReasonCode.SITE_DRAINING;
 
 /** Why a site cannot take jobs of the class, null when it can. Running jobs do not matter here. */
-export function whyIneligible(
-  requirement: Requirement,
-  state: SiteState,
-  resources: SiteResources,
-): WaitingReason | null {
-  if (state === 'DOWN') return WaitingReason.SITE_DOWN;
-  if (state === 'DRAINING') return WaitingReason.SITE_DRAINING;
-  return whyNeverFits(requirement, resources.able(requirement.signature));
+function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry): WaitingReason | null {
+  return whyNotUp(site.state) ?? whyNeverFits(requirement, resources.eligible(requirement.signature));
 }
 
-/** Why not even the idle machines of `able` could run the class, null when they could. */
-export function whyNeverFits(requirement: Requirement, able: Able): WaitingReason | null {
-  for (const pools of able.pools) {
-    if (!pools.some((pool) => pool.license.copies > 0)) return WaitingReason.NO_LICENSE_HERE;
+/** Why not even the idle machines could run the class, null when they could. */
+export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
+  for (const pools of eligible.pools) {
+    if (!pools.some((pool) => pool.license.copies > 0)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
-  return hasRoom(requirement, able) ? null : WaitingReason.NO_MACHINE_NOW;
+  return hasRoom(requirement, eligible) ? null : ReasonCode.NO_MACHINE_NOW;
 }
 
 /** Whether the machines, idle, have room for all tasks. */
-export function hasRoom(requirement: Requirement, able: Able): boolean {
-  if (requirement.cpusPerTask > able.mostCpus || requirement.memoryMbPerTask > able.mostMemoryMb)
+function hasRoom(requirement: Requirement, eligible: EligibleMachines): boolean {
+  if (requirement.cpusPerTask > eligible.mostCpus || requirement.memoryMbPerTask > eligible.mostMemoryMb)
     return false;
   let tasks = 0;
-  for (const { machine } of able.machines) {
+  for (const { machine } of eligible.machines) {
     const room = tasksIn(requirement, machine.cpus, machine.memoryMb);
-    tasks += able.shared ? Math.min(1, room) : room;
+    tasks += eligible.shared ? Math.min(1, room) : room;
     if (tasks >= requirement.tasks) return true;
   }
   return false;
@@ -94,7 +99,10 @@ export function hasRoom(requirement: Requirement, able: Able): boolean {
  * Why no site of the grid could ever run the class, whatever its state: only other machines or licenses would help.
  * Null when some site could.
  */
-export function whyNowhere(requirement: Requirement, sites: readonly SiteView[]): WaitingReason | null {
+export function whyNowhere(
+  requirement: Requirement,
+  sites: readonly Pick<SiteEntry, 'resources'>[],
+): WaitingReason | null {
   const bare = { ...requirement, cpusPerTask: 1, memoryMbPerTask: 0, tasks: 1 };
   const { signature } = requirement;
   const platform = {
@@ -104,11 +112,11 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
   };
   const met = { platform: false, licenses: false, cpus: false, memory: false };
   for (const { resources } of sites) {
-    const able = resources.everAble(signature);
-    if (whyNeverFits(requirement, able) === null) return null;
-    const ofPlatform = resources.everAble(platform);
+    const ever = resources.everEligible(signature);
+    if (whyNeverFits(requirement, ever) === null) return null;
+    const ofPlatform = resources.everEligible(platform);
     met.platform ||= hasRoom(bare, ofPlatform);
-    met.licenses ||= whyNeverFits(bare, able) === null;
+    met.licenses ||= whyNeverFits(bare, ever) === null;
     met.cpus ||= hasRoom({ ...requirement, memoryMbPerTask: 0 }, ofPlatform);
     met.memory ||= hasRoom(
       {
@@ -119,9 +127,32 @@ export function whyNowhere(requirement: Requirement, sites: readonly SiteView[])
       ofPlatform,
     );
   }
-  if (!met.platform) return WaitingReason.NEVER_FITS_PLATFORM;
-  if (!met.licenses) return WaitingReason.NEVER_FITS_LICENSES;
-  if (!met.cpus) return WaitingReason.NEVER_FITS_CPUS;
-  if (!met.memory) return WaitingReason.NEVER_FITS_MEMORY;
-  return WaitingReason.NEVER_FITS_TOGETHER;
+  if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
+  if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
+  if (!met.cpus) return ReasonCode.NEVER_FITS_CPUS;
+  if (!met.memory) return ReasonCode.NEVER_FITS_MEMORY;
+  return ReasonCode.NEVER_FITS_TOGETHER;
+}
+
+/** Which resource the class lacks now, null when it fits. */
+export function whyBusy(
+  requirement: Requirement,
+  eligible: EligibleMachines,
+  free: FreeResources,
+): ReasonCode | null {
+  const { cpusPerTask, memoryMbPerTask, tasks } = requirement;
+  const { machines, shared } = eligible;
+  let byCpus = 0;
+  let byBoth = 0;
+  for (let i = 0; i < machines.length && byBoth < tasks; i++) {
+    const { position } = machines[i] as (typeof machines)[number];
+    const cpus = free.cpus[position] as number;
+    const memoryMb = free.memoryMb[position] as number;
+    if (cpus < cpusPerTask) continue;
+    byCpus += shared ? 1 : Math.floor(cpus / cpusPerTask);
+    if (memoryMb >= memoryMbPerTask) byBoth += shared ? 1 : tasksIn(requirement, cpus, memoryMb);
+  }
+  if (byCpus < tasks) return shared ? ReasonCode.MAX_TASKS_REACHED : ReasonCode.CPUS_BUSY;
+  if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
+  return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }

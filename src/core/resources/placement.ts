@@ -3,105 +3,147 @@
  * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Time-shared
  * machines are dealt out evenly instead.
  */
+import type { Requirement } from '../grid/requirements.js';
+import {
+  type EligibleMachines,
+  type FreeColumns,
+  type Hold,
+  type LicenseState,
+  type MachineState,
+  type Placement,
+  tasksIn,
+} from '../grid/site-resources.js';
 import type { Allocation } from '../model.js';
-import type { Requirement } from './requirements.js';
-import { type Able, type MachineState, tasksIn } from './site-resources.js';
 
-export interface Placement {
-  machines: MachineState[];
-  /** Aligned with `machines`. */
-  tasks: number[];
-  /** Power of the slowest of them: the job ends when its last task does. */
-  benchmark: number;
-  /** As a plan shows it; null: nobody has asked (see `allocationsOf`). */
-  allocations: Allocation[] | null;
-}
+/** Room on machines, by position. */
+export type FreeCapacity = Pick<FreeColumns, 'cpus' | 'memoryMb'>;
 
-/** Of which room to speak. */
-export const Room = {
-  /** Free now. */
-  NOW: 0,
-  /** Free at the instant that the timeline has come to. */
-  FUTURE: 1,
-  /** Free now, and left by the reservation at its instant: what can be held for any length of time. */
-  BESIDE: 2,
-  /** Free at the instant of the timeline, and left by the reservation at its own. */
-  FUTURE_BESIDE: 3,
-} as const;
-export type Room = (typeof Room)[keyof typeof Room];
-
-/** How many tasks of the class the machine has room for. */
-export function roomFor(requirement: Requirement, state: MachineState, room: Room): number {
-  const free =
-    room === Room.NOW || room === Room.BESIDE
-      ? tasksIn(requirement, state.freeCpus, state.freeMemoryMb)
-      : tasksIn(requirement, state.futureCpus, state.futureMemoryMb);
-  if (free === 0 || room === Room.NOW || room === Room.FUTURE) return free;
-  return Math.min(free, tasksIn(requirement, state.leftCpus, state.leftMemoryMb));
+/** How many tasks of the class fit on a machine in `room`, and beside that in `beside`. */
+export function tasksOn(
+  requirement: Requirement,
+  { position }: MachineState,
+  room: FreeCapacity,
+  beside: FreeCapacity | null,
+): number {
+  const tasks = tasksIn(requirement, room.cpus[position] as number, room.memoryMb[position] as number);
+  if (tasks === 0 || beside === null) return tasks;
+  return Math.min(
+    tasks,
+    tasksIn(requirement, beside.cpus[position] as number, beside.memoryMb[position] as number),
+  );
 }
 
 /** The placement of the class on `machines` (in order of placement), null when there is no room for all tasks. */
 export function place(
   requirement: Requirement,
   machines: readonly MachineState[],
-  room: Room,
+  room: FreeCapacity,
+  beside: FreeCapacity | null = null,
 ): Placement | null {
   if (requirement.tasks === 1) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
-      if (roomFor(requirement, state, room) > 0) return onOne(state);
+      if (tasksOn(requirement, state, room, beside) > 0) return state.alone;
     }
     return null;
   }
-  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
-  let left = requirement.tasks;
-  for (let i = 0; i < machines.length && left > 0; i++) {
+  const filling = new Filling(requirement.tasks);
+  for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[i] as MachineState;
-    const tasks = Math.min(left, roomFor(requirement, state, room));
-    if (tasks === 0) continue;
-    placement.machines.push(state);
-    placement.tasks.push(tasks);
-    placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
-    left -= tasks;
+    filling.put(state, tasksOn(requirement, state, room, beside));
   }
-  return left === 0 ? placement : null;
+  return filling.placement;
 }
 
-/** The placement of the class on the able machines of a site now, null when there is no room for all tasks. */
-export const placeNow = (requirement: Requirement, able: Able): Placement | null =>
-  able.shared ? placeShared(requirement, able.machines) : place(requirement, able.machines, Room.NOW);
+/** Tasks of a job that go on machine after machine. */
+export class Filling {
+  private readonly machines: MachineState[] = [];
+  private readonly tasks: number[] = [];
+  private benchmark = Infinity;
+
+  /** `left`: tasks that have no place yet. */
+  constructor(public left: number) {}
+
+  /** As many as are left, `most` at most, go on the machine. */
+  put(state: MachineState, most: number): void {
+    const tasks = Math.min(this.left, most);
+    if (tasks === 0) return;
+    this.machines.push(state);
+    this.tasks.push(tasks);
+    this.benchmark = Math.min(this.benchmark, state.machine.benchmark);
+    this.left -= tasks;
+  }
+
+  /** Null while tasks are left. */
+  get placement(): Placement | null {
+    if (this.left > 0) return null;
+    return { machines: this.machines, tasks: this.tasks, benchmark: this.benchmark, allocations: null };
+  }
+}
+
+/** The placement of the class on the eligible machines of a site, null when there is no room for all tasks. */
+export const placeNow = (
+  requirement: Requirement,
+  eligible: EligibleMachines,
+  free: FreeColumns,
+): Placement | null =>
+  eligible.shared
+    ? placeShared(requirement, eligible.machines, free)
+    : place(requirement, eligible.machines, free);
 
 /**
  * On time-shared machines (hierarchical-clusters.md): tasks on different machines, from the one with the fewest tasks (the
  * first of equals) on, in order and round, those without room left out.
  */
-function placeShared(requirement: Requirement, machines: readonly MachineState[]): Placement | null {
+function placeShared(
+  requirement: Requirement,
+  machines: readonly MachineState[],
+  free: FreeColumns,
+): Placement | null {
+  const tasksAt = (i: number): number => free.tasks[(machines[i] as MachineState).position] as number;
   let least = 0;
-  for (let i = 1; i < machines.length; i++) {
-    if ((machines[i] as MachineState).runs < (machines[least] as MachineState).runs) least = i;
-  }
-  const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
-  for (let i = 0; i < machines.length && placement.machines.length < requirement.tasks; i++) {
+  for (let i = 1; i < machines.length; i++) if (tasksAt(i) < tasksAt(least)) least = i;
+  const filling = new Filling(requirement.tasks);
+  for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[(least + i) % machines.length] as MachineState;
-    if (roomFor(requirement, state, Room.NOW) === 0) continue;
-    placement.machines.push(state);
-    placement.tasks.push(1);
-    placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
+    filling.put(state, Math.min(1, tasksOn(requirement, state, free, null)));
   }
-  return placement.machines.length === requirement.tasks ? placement : null;
+  return filling.placement;
 }
 
-/** The placement of a one-task job on a machine: made once, for most jobs are such. */
-export function onOne(state: MachineState): Placement {
-  state.alone ??= { machines: [state], tasks: [1], benchmark: state.machine.benchmark, allocations: null };
-  return state.alone;
+/** What a job of the class takes in a placement. */
+export function holdOf(
+  { tasks: all, oneTask, cpusPerTask, memoryMbPerTask }: Requirement,
+  { machines, tasks }: Placement,
+  licenses: readonly LicenseState[],
+): Hold {
+  return all === 1
+    ? { machines, cpus: oneTask.cpus, memoryMb: oneTask.memoryMb, licenses }
+    : {
+        machines,
+        cpus: tasks.map((count) => count * cpusPerTask),
+        memoryMb: tasks.map((count) => count * memoryMbPerTask),
+        licenses,
+      };
 }
 
-/** What a job of the class takes of each of the machines. */
-export const cpusIn = ({ tasks }: Placement, { cpusPerTask, oneTask, tasks: all }: Requirement) =>
-  all === 1 ? oneTask.cpus : tasks.map((count) => count * cpusPerTask);
-export const memoryMbIn = ({ tasks }: Placement, { memoryMbPerTask, oneTask, tasks: all }: Requirement) =>
-  all === 1 ? oneTask.memoryMb : tasks.map((count) => count * memoryMbPerTask);
+/** The first pool that passes the test for each kind, null when there is none for one. */
+export function pickPools(
+  { pools }: EligibleMachines,
+  test: (pool: LicenseState) => boolean,
+): LicenseState[] | null {
+  if (pools.length === 0) return NO_POOLS;
+  const picked: LicenseState[] = [];
+  for (const kind of pools) {
+    const pool = kind.find(test);
+    if (pool === undefined) return null;
+    picked.push(pool);
+  }
+  return picked;
+}
+
+/** Shared by all that need no license: never written to. */
+const NO_POOLS: LicenseState[] = [];
 
 /** As a plan shows it. */
 export function allocationsOf(placement: Placement): Allocation[] {
@@ -112,3 +154,8 @@ export function allocationsOf(placement: Placement): Allocation[] {
   }));
   return placement.allocations;
 }
+
+const NO_IDS: number[] = [];
+
+export const idsOf = (pools: readonly LicenseState[]): number[] =>
+  pools.length === 0 ? NO_IDS : pools.map(({ license }) => license.id);

@@ -1,43 +1,24 @@
 /**
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
- * instant, if runs end when they are planned to and promised jobs run as promised. (`Timeline` walks the simpler profile
- * of the runs alone, which only grows.)
+ * instant, if runs end when they are planned to and promised jobs run as promised. An `Availability` for the CPUs of each machine, its
+ * memory, and the copies of each pool, made when something is taken of it. (`Timeline` walks the simpler profile of the runs alone.)
  *
- * It is a table: a row for each instant at which something changes, a column for each machine's CPUs, its memory, and each
- * pool's copies; a row holds until the next, the last for ever. With R rows, C columns and k machines and pools taken:
- *
- *   build     R·C, the runs being in order of their ends
- *   take      log R + two rows moved in + k for each row in between
- *   give      the same, and rows that no longer differ go out
- *   earliest  for each able machine at most one pass over the rows for jobs of one task; R·rows·machines for several
- *
- * so R stays below 2 + runs + twice the promises.
+ * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
+ * room came free ahead of it.
  */
-import { cpusIn, memoryMbIn, onOne, type Placement } from './placement.js';
-import type { Requirement } from './requirements.js';
+import type { Requirement } from '../grid/requirements.js';
 import {
-  type Able,
-  freeCopies,
+  type EligibleMachines,
+  type Hold,
   type LicenseState,
   type MachineState,
+  type Placement,
   type RunState,
+  type SiteResources,
   tasksIn,
-} from './site-resources.js';
-
-/** What a run or a promise takes of machines and pools. */
-export type Holding = Pick<RunState, 'machines' | 'cpus' | 'memoryMb' | 'licenses'>;
-
-/** What a job of the class takes in a placement. */
-export const holdingOf = (
-  requirement: Requirement,
-  placement: Placement,
-  licenses: LicenseState[],
-): Holding => ({
-  machines: placement.machines,
-  cpus: cpusIn(placement, requirement),
-  memoryMb: memoryMbIn(placement, requirement),
-  licenses,
-});
+} from '../grid/site-resources.js';
+import { Availability } from '../structures/availability.js';
+import { Filling, pickPools } from './placement.js';
 
 export interface Opening {
   at: number;
@@ -47,251 +28,359 @@ export interface Opening {
   pools: LicenseState[];
 }
 
-export class Profile {
-  private rows = 0;
-  private times = new Float64Array(64);
-  private cells: Float64Array;
-  private readonly width: number;
-  private readonly columnOf = new Map<MachineState | LicenseState, number>();
+/** Where a job has its place now, which counts as free for it. */
+export interface OwnPlace {
+  hold: Hold;
+  at: number;
+  end: number;
+}
 
-  /** `runs`: live runs that hold any of it, by planned end. Overdue ones count as ending now. */
+/** What is free of something if nothing is taken of it later. */
+interface Column {
+  free: number;
+  later: Availability | null;
+}
+
+interface MachineColumns {
+  readonly state: MachineState;
+  readonly cpus: Column;
+  readonly memoryMb: Column;
+  /** The earliest instant from which room was given back, and the latest until which; before that, in the round before. */
+  given: number;
+  givenEnd: number;
+  givenBefore: number;
+}
+
+export class Profile {
+  private readonly machines: MachineColumns[];
+  private readonly pools = new Map<LicenseState, Column>();
+  /** The earliest of all instants from which room was given back in this round and the one before. */
+  private earliestGiven = Number.NEGATIVE_INFINITY;
+
+  /** What is free once all runs are over that `take` is not told of. */
   constructor(
-    machines: readonly MachineState[],
+    { machines }: SiteResources,
     pools: readonly LicenseState[],
-    runs: readonly RunState[],
-    readonly now: number,
+    /** The first instant that anybody may ask for. */
+    private now: number,
   ) {
-    this.width = 2 * machines.length + pools.length;
-    this.cells = new Float64Array(64 * this.width);
-    machines.forEach((state, i) => {
-      this.columnOf.set(state, 2 * i);
-      this.cells[2 * i] = state.freeCpus;
-      this.cells[2 * i + 1] = state.freeMemoryMb;
-    });
-    pools.forEach((pool, i) => {
-      const column = 2 * machines.length + i;
-      this.columnOf.set(pool, column);
-      this.cells[column] = freeCopies(pool);
-    });
-    this.times[0] = now;
-    this.rows = 1;
-    for (const run of runs) {
-      if (run.end > (this.times[this.rows - 1] as number)) this.insertRow(this.rows, run.end);
-      this.shift(this.rows - 1, run, 1);
+    this.machines = machines.map((state) => ({
+      state,
+      cpus: column(state.machine.cpus),
+      memoryMb: column(state.machine.memoryMb),
+      // Nobody has looked for an opening yet.
+      given: Number.NEGATIVE_INFINITY,
+      givenEnd: Infinity,
+      givenBefore: Infinity,
+    }));
+    for (const pool of pools) this.pools.set(pool, column(pool.license.copies));
+  }
+
+  /** With the site's runs. Overdue ones count as ending now. `elsewhere`: runs of other sites that hold copies of the pools. */
+  static of(
+    site: SiteResources,
+    pools: readonly LicenseState[],
+    elsewhere: Iterable<RunState>,
+    now: number,
+  ): Profile {
+    const profile = new Profile(site, pools, now);
+    for (const run of site.runs) profile.take(run, now, run.end);
+    for (const run of elsewhere) profile.take({ ...run, machines: [] }, now, run.end);
+    return profile;
+  }
+
+  /** Time has passed: nobody asks for what was. */
+  advance(now: number): void {
+    this.now = now;
+    this.earliestGiven = Infinity;
+    for (const each of this.machines) {
+      each.cpus.later?.forget(now);
+      each.memoryMb.later?.forget(now);
+      if (each.givenEnd <= now) each.given = Infinity;
+      this.earliestGiven = Math.min(this.earliestGiven, givenSince(each));
     }
   }
 
   /** Takes room from `at` until `end`. */
-  take(holding: Holding, at: number, end: number): void {
-    const from = this.rowAt(at);
-    const to = this.rowAt(end);
-    for (let row = from; row < to; row++) this.shift(row, holding, -1);
+  take(hold: Hold, at: number, end: number): void {
+    this.shift(hold, at, end, -1);
   }
 
-  /** Gives back what `take` with the same arguments took. */
-  give(holding: Holding, at: number, end: number): void {
-    const from = this.rowAt(at);
-    const to = this.rowAt(end);
-    for (let row = from; row < to; row++) this.shift(row, holding, 1);
-    this.dropIfSame(to);
-    this.dropIfSame(from);
+  /** Gives room back. */
+  give(hold: Hold, from: number, end: number): void {
+    const begin = Math.max(from, this.now);
+    if (end <= begin) return;
+    this.shift(hold, begin, end, 1);
+    this.note(hold, begin, end);
+  }
+
+  /** A promise moves up to another place. */
+  move(from: OwnPlace, to: OwnPlace): void {
+    if (from.hold.machines === to.hold.machines && to.end > from.at && from.hold.licenses.length === 0) {
+      // It slides: what it has before and after remains its own.
+      this.shift(to.hold, to.at, from.at, -1);
+      this.shift(to.hold, to.end, from.end, 1);
+      this.note(from.hold, to.end, from.end);
+      return;
+    }
+    this.give(from.hold, from.at, from.end);
+    this.take(to.hold, to.at, to.end);
+  }
+
+  /** All promises are looked at again, one after the other: of what is given back from now on the next round has to know. */
+  beginRound(): void {
+    this.earliestGiven = Infinity;
+    for (const each of this.machines) {
+      each.givenBefore = each.given;
+      each.given = Infinity;
+      each.givenEnd = Number.NEGATIVE_INFINITY;
+      this.earliestGiven = Math.min(this.earliestGiven, each.givenBefore);
+    }
+  }
+
+  /** All have been looked at. */
+  endRound(): void {
+    for (const each of this.machines) each.givenBefore = Infinity;
+  }
+
+  /**
+   * Whether an opening may have come up for a job, ahead of where it stands, since one was looked for in the round before. Not to be
+   * asked where licenses matter, which other sites give back, too.
+   */
+  mayHaveOpened({ machines }: EligibleMachines, work: number, { at }: OwnPlace): boolean {
+    const slowest = machines[machines.length - 1] as MachineState;
+    // On the machine where it stands everything is free from then on; on others a hole that reaches further may have closed.
+    return this.earliestGiven < (machines.length === 1 ? at : at + work / slowest.machine.benchmark);
   }
 
   /** The earliest instant, from `from` on, from which the room is there for so long; null: none. */
-  earliestFor(holding: Holding, from: number, length: number): number | null {
-    let at = from;
-    for (let row = this.lastRowUpTo(from); ; at = this.times[row] as number) {
-      const lacking = this.holdingLacking(holding, row, at + length);
-      if (lacking === -1) return at;
-      row = lacking + 1;
-      if (row >= this.rows) return null;
+  earliestFor(hold: Hold, from: number, length: number): number | null {
+    let at = Math.max(this.now, from);
+    for (;;) {
+      let next = at;
+      for (let i = 0; i < hold.machines.length; i++) {
+        const { cpus, memoryMb } = this.columns(hold.machines[i] as MachineState);
+        next = earliestIn(cpus, hold.cpus[i] as number, length, next, Infinity, Infinity);
+        next = earliestIn(memoryMb, hold.memoryMb[i] as number, length, next, Infinity, Infinity);
+      }
+      for (const pool of hold.licenses)
+        next = earliestIn(this.pool(pool), 1, length, next, Infinity, Infinity);
+      if (next === Infinity) return null;
+      if (next === at) return at;
+      at = next;
     }
   }
 
   /** As `earliest`, now or never. */
-  openingNow(requirement: Requirement, able: Able, work: number): Opening | null {
-    const found = this.openingAt(0, requirement, able, work);
-    return typeof found === 'number' ? null : found;
-  }
-
-  /**
-   * The earliest instant, ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null: none.
-   * A job of one task goes on the first machine in order of placement that has the room then. Decision: one of several
-   * tasks asks for its room as long as it would take on the slowest machine that is able, for which it gets is not known.
-   */
-  earliest(requirement: Requirement, able: Able, work: number, before = Infinity): Opening | null {
-    for (let row = 0; row < this.rows && (this.times[row] as number) < before; ) {
-      const found = this.openingAt(row, requirement, able, work);
-      if (typeof found !== 'number') return found;
-      row = found;
+  openingNow(requirement: Requirement, eligible: EligibleMachines, work: number): Opening | null {
+    const { now } = this;
+    if (requirement.tasks > 1) return this.manyAt(now, requirement, eligible, work);
+    for (const state of eligible.machines) {
+      const end = now + work / state.machine.benchmark;
+      if (this.tasksOn(state, requirement, now, end) === 0) continue;
+      const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), now, end) >= 1);
+      if (pools !== null) return { at: now, end, placement: state.alone, pools };
     }
     return null;
   }
 
-  private openingAt(row: number, requirement: Requirement, able: Able, work: number): Opening | number {
+  /**
+   * The earliest instant, from now on and ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null:
+   * none. A job of one task goes on the first machine in order of placement that has the room then. Decision: one of several
+   * tasks asks for its room as long as it would take on the slowest machine that is eligible, for which it gets is not known.
+   */
+  earliest(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    before = Infinity,
+  ): Opening | null {
     return requirement.tasks === 1
-      ? this.oneAt(row, requirement, able, work)
-      : this.manyAt(row, requirement, able, work);
+      ? this.earliestOne(requirement, eligible, work, before, null)
+      : this.earliestMany(requirement, eligible, work, before);
   }
 
-  /** An opening at the row, or the next row at which it is worth looking. */
-  private oneAt(row: number, requirement: Requirement, able: Able, work: number): Opening | number {
-    const at = this.times[row] as number;
-    const { cpusPerTask, memoryMbPerTask } = requirement;
-    let next = this.rows;
-    for (const state of able.machines) {
-      const end = at + work / state.machine.benchmark;
-      const lacking = this.lacking(this.column(state), cpusPerTask, memoryMbPerTask, row, end);
-      if (lacking !== -1) {
-        if (lacking + 1 < next) next = lacking + 1;
-        continue;
+  /** The same for a job that has a place already, ahead of which it is to be. */
+  earlier(requirement: Requirement, eligible: EligibleMachines, work: number, own: OwnPlace): Opening | null {
+    if (requirement.tasks === 1 && eligible.pools.length === 0)
+      return this.earliestOne(requirement, eligible, work, own.at, own);
+    this.shift(own.hold, own.at, own.end, 1);
+    const found = this.earliest(requirement, eligible, work, own.at);
+    this.shift(own.hold, own.at, own.end, -1);
+    return found;
+  }
+
+  /** `own`: only machines are asked on which room has been given back, and where it stands. */
+  private earliestOne(
+    { cpusPerTask, memoryMbPerTask }: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    before: number,
+    own: OwnPlace | null,
+  ): Opening | null {
+    let at = before;
+    let best: MachineState | null = null;
+    let pools: LicenseState[] = [];
+    for (let i = 0; i < eligible.machines.length; i++) {
+      const state = eligible.machines[i] as MachineState;
+      const columns = this.columns(state);
+      const length = work / state.machine.benchmark;
+      const until = own !== null && own.hold.machines[0] === state ? own.at : Infinity;
+      if (own !== null && givenSince(columns) >= Math.min(at + length, until)) continue;
+      for (let from = this.now; from < at; ) {
+        const found = earliestBoth(columns, cpusPerTask, memoryMbPerTask, length, from, at, until);
+        if (found >= at) break;
+        const picked = pickPools(eligible, (pool) => leastIn(this.pool(pool), found, found + length) >= 1);
+        if (picked !== null) {
+          at = found;
+          best = state;
+          pools = picked;
+          break;
+        }
+        from = this.nextCopies(eligible, found, length);
       }
-      const pools = this.poolsAt(able, row, end);
-      if (pools !== null) {
-        return { at, end, placement: onOne(state), pools };
-      }
-      next = row + 1;
+    }
+    return best === null
+      ? null
+      : { at, end: at + work / best.machine.benchmark, placement: best.alone, pools };
+  }
+
+  /** The next instant at which each kind has a pool with a copy for so long, as far as each alone is concerned. */
+  private nextCopies(eligible: EligibleMachines, from: number, length: number): number {
+    let next = from;
+    for (const kind of eligible.pools) {
+      let earliest = Infinity;
+      for (const pool of kind)
+        earliest = Math.min(earliest, earliestIn(this.pool(pool), 1, length, from, Infinity, Infinity));
+      next = Math.max(next, earliest);
     }
     return next;
   }
 
-  private manyAt(row: number, requirement: Requirement, able: Able, work: number): Opening | number {
-    const at = this.times[row] as number;
-    const slowest = able.machines[able.machines.length - 1]?.machine.benchmark ?? 1;
-    const until = at + work / slowest;
-    const placement: Placement = { machines: [], tasks: [], benchmark: Infinity, allocations: null };
-    let left = requirement.tasks;
-    for (let i = 0; i < able.machines.length && left > 0; i++) {
-      const state = able.machines[i] as MachineState;
-      const tasks = Math.min(left, this.tasksOn(this.column(state), requirement, row, until));
-      if (tasks === 0) continue;
-      placement.machines.push(state);
-      placement.tasks.push(tasks);
-      placement.benchmark = Math.min(placement.benchmark, state.machine.benchmark);
-      left -= tasks;
+  private earliestMany(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    before: number,
+  ): Opening | null {
+    for (let at = this.now; at < before; at = this.nextChange(eligible, at)) {
+      const found = this.manyAt(at, requirement, eligible, work);
+      if (found !== null) return found;
     }
-    if (left > 0) return row + 1;
-    const pools = this.poolsAt(able, row, until);
-    return pools === null ? row + 1 : { at, end: at + work / placement.benchmark, placement, pools };
+    return null;
   }
 
-  private tasksOn(column: number, requirement: Requirement, row: number, end: number): number {
-    let tasks = Infinity;
-    for (let r = row; r < this.rows && tasks > 0 && (r === row || (this.times[r] as number) < end); r++) {
-      const cell = r * this.width + column;
-      tasks = Math.min(
-        tasks,
-        tasksIn(requirement, this.cells[cell] as number, this.cells[cell + 1] as number),
+  private manyAt(
+    at: number,
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+  ): Opening | null {
+    const { machines } = eligible;
+    const until = at + work / (machines[machines.length - 1]?.machine.benchmark ?? 1);
+    const filling = new Filling(requirement.tasks);
+    for (let i = 0; i < machines.length && filling.left > 0; i++) {
+      const state = machines[i] as MachineState;
+      filling.put(state, this.tasksOn(state, requirement, at, until));
+    }
+    const { placement } = filling;
+    if (placement === null) return null;
+    const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, until) >= 1);
+    return pools && { at, end: at + work / placement.benchmark, placement, pools };
+  }
+
+  private nextChange(eligible: EligibleMachines, time: number): number {
+    let next = Infinity;
+    for (const state of eligible.machines) {
+      const { cpus, memoryMb } = this.columns(state);
+      next = Math.min(
+        next,
+        cpus.later?.nextChange(time) ?? Infinity,
+        memoryMb.later?.nextChange(time) ?? Infinity,
       );
     }
-    return tasks;
+    for (const kind of eligible.pools)
+      for (const pool of kind) next = Math.min(next, this.pool(pool).later?.nextChange(time) ?? Infinity);
+    return next;
   }
 
-  private poolsAt(able: Able, row: number, end: number): LicenseState[] | null {
-    const picked: LicenseState[] = [];
-    for (const pools of able.pools) {
-      const pool = pools.find((one) => this.copyLacking(this.column(one), row, end) === -1);
-      if (pool === undefined) return null;
-      picked.push(pool);
-    }
-    return picked;
+  private tasksOn(state: MachineState, requirement: Requirement, from: number, to: number): number {
+    const { cpus, memoryMb } = this.columns(state);
+    const most = leastIn(cpus, from, to);
+    if (most < requirement.cpusPerTask) return 0;
+    return tasksIn(requirement, most, leastIn(memoryMb, from, to));
   }
 
-  /** The first row before `end`, from `row` on, without the room on a machine; -1: all have it. */
-  private lacking(column: number, cpus: number, memoryMb: number, row: number, end: number): number {
-    const { cells, width, times, rows } = this;
-    for (let r = row; r < rows && (r === row || (times[r] as number) < end); r++) {
-      const cell = r * width + column;
-      if ((cells[cell] as number) < cpus || (cells[cell + 1] as number) < memoryMb) return r;
-    }
-    return -1;
-  }
-
-  /** The same for everything that is held. */
-  private holdingLacking({ machines, cpus, memoryMb, licenses }: Holding, row: number, end: number): number {
+  private shift({ machines, cpus, memoryMb, licenses }: Hold, from: number, to: number, sign: 1 | -1): void {
     for (let i = 0; i < machines.length; i++) {
-      const column = this.column(machines[i] as MachineState);
-      const lacking = this.lacking(column, cpus[i] as number, memoryMb[i] as number, row, end);
-      if (lacking !== -1) return lacking;
+      const columns = this.columns(machines[i] as MachineState);
+      add(columns.cpus, from, to, sign * (cpus[i] as number));
+      add(columns.memoryMb, from, to, sign * (memoryMb[i] as number));
     }
     for (const pool of licenses) {
-      const lacking = this.copyLacking(this.column(pool), row, end);
-      if (lacking !== -1) return lacking;
+      const copies = this.pools.get(pool);
+      if (copies !== undefined) add(copies, from, to, sign);
     }
-    return -1;
   }
 
-  private copyLacking(column: number, row: number, end: number): number {
-    for (let r = row; r < this.rows && (r === row || (this.times[r] as number) < end); r++) {
-      if ((this.cells[r * this.width + column] as number) < 1) return r;
-    }
-    return -1;
-  }
-
-  private shift(row: number, { machines, cpus, memoryMb, licenses }: Holding, sign: 1 | -1): void {
-    const base = row * this.width;
+  private note({ machines }: Hold, from: number, end: number): void {
+    if (from < this.earliestGiven) this.earliestGiven = from;
     for (let i = 0; i < machines.length; i++) {
-      const cell = base + this.column(machines[i] as MachineState);
-      this.cells[cell] = (this.cells[cell] as number) + sign * (cpus[i] as number);
-      this.cells[cell + 1] = (this.cells[cell + 1] as number) + sign * (memoryMb[i] as number);
-    }
-    for (const pool of licenses) {
-      const column = this.columnOf.get(pool);
-      if (column !== undefined) this.cells[base + column] = (this.cells[base + column] as number) + sign;
+      const columns = this.columns(machines[i] as MachineState);
+      if (from < columns.given) columns.given = from;
+      if (end > columns.givenEnd) columns.givenEnd = end;
     }
   }
 
-  private column(of: MachineState | LicenseState): number {
-    return this.columnOf.get(of) as number;
+  private columns({ position }: MachineState): MachineColumns {
+    return this.machines[position] as MachineColumns;
   }
 
-  /** The row that begins at the time, made if there is none; `rows` for Infinity. */
-  private rowAt(time: number): number {
-    if (time === Infinity) return this.rows;
-    const row = this.lastRowUpTo(time);
-    if (this.times[row] === time || time < (this.times[0] as number)) return row;
-    this.insertRow(row + 1, time);
-    return row + 1;
+  private pool(pool: LicenseState): Column {
+    return this.pools.get(pool) as Column;
   }
+}
 
-  private lastRowUpTo(time: number): number {
-    let low = 0;
-    let high = this.rows;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if ((this.times[middle] as number) <= time) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
+const column = (free: number): Column => ({ free, later: null });
 
-  /** A copy of the row before it, beginning at `time`. */
-  private insertRow(row: number, time: number): void {
-    if (this.rows === this.times.length) this.grow();
-    const { times, cells, width } = this;
-    times.copyWithin(row + 1, row, this.rows);
-    cells.copyWithin((row + 1) * width, row * width, this.rows * width);
-    cells.copyWithin(row * width, (row - 1) * width, row * width);
-    times[row] = time;
-    this.rows++;
-  }
+const givenSince = ({ given, givenBefore }: MachineColumns): number => Math.min(given, givenBefore);
 
-  private dropIfSame(row: number): void {
-    if (row === 0 || row >= this.rows) return;
-    const { times, cells, width } = this;
-    const base = row * width;
-    for (let i = 0; i < width; i++) if (cells[base + i] !== cells[base - width + i]) return;
-    times.copyWithin(row, row + 1, this.rows);
-    cells.copyWithin(base, base + width, this.rows * width);
-    this.rows--;
-  }
+function add(of: Column, from: number, to: number, amount: number): void {
+  if (amount === 0) return;
+  of.later ??= new Availability(of.free);
+  of.later.add(from, to, amount);
+}
 
-  private grow(): void {
-    const times = new Float64Array(this.times.length * 2);
-    times.set(this.times);
-    this.times = times;
-    const cells = new Float64Array(this.cells.length * 2);
-    cells.set(this.cells);
-    this.cells = cells;
+const leastIn = ({ free, later }: Column, from: number, to: number): number =>
+  later === null ? free : later.least(from, to);
+
+function earliestIn(
+  { free, later }: Column,
+  amount: number,
+  length: number,
+  from: number,
+  before: number,
+  until: number,
+): number {
+  if (amount === 0) return from;
+  if (later === null) return free >= amount ? from : Infinity;
+  return later.earliest(amount, length, from, before, until);
+}
+
+/** When both are there at once. */
+function earliestBoth(
+  { cpus, memoryMb }: MachineColumns,
+  cpusWanted: number,
+  memoryMbWanted: number,
+  length: number,
+  from: number,
+  before: number,
+  until: number,
+): number {
+  for (let at = from; ; ) {
+    const found = earliestIn(cpus, cpusWanted, length, at, before, until);
+    if (found >= before || (memoryMb.later === null && memoryMb.free >= memoryMbWanted)) return found;
+    at = earliestIn(memoryMb, memoryMbWanted, length, found, before, until);
+    if (at === found || at >= before) return at;
   }
 }

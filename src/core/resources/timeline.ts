@@ -1,152 +1,141 @@
 /**
- * The availability profile of a site: what is free at each later instant, if runs end when they are planned to. It only
- * grows, because nothing that is not running yet is in it. Overdue runs count as ending now.
- *
- * A timeline walks the profile from one release to the next, on scratch fields of the machines and pools; a site has one
- * at a time. A walk costs the number of runs that end on the way.
+ * What comes free at a site if its runs end as planned, walked from one end to the next: the profile of those who look for the start of
+ * one job only. It grows, because nothing that is not running yet is in it, so nothing has to be built: where runs are few and one
+ * question is put in a cycle, as under EASY, a walk over them costs less than keeping up an `Availability` (measured in
+ * docs/performance.md). Overdue runs count as ending now.
  */
-import type { Requirement } from './requirements.js';
-import {
-  type Able,
-  freeCopies,
-  type LicenseState,
-  type MachineState,
-  type RunState,
-  type SiteResources,
-} from './site-resources.js';
+import type { Requirement } from '../grid/requirements.js';
+import type {
+  EligibleMachines,
+  Hold,
+  LicenseState,
+  MachineState,
+  RunState,
+  SiteResources,
+} from '../grid/site-resources.js';
+import type { FreeResources } from './free.js';
+import type { FreeCapacity } from './placement.js';
 
-/** Room on machines that is promised for a while. */
-export interface Hold {
+/** Room that is promised for a while. */
+export interface Booking {
   at: number;
   end: number;
-  machines: readonly { state: MachineState; cpus: number; memoryMb: number }[];
+  hold: Pick<Hold, 'machines' | 'cpus' | 'memoryMb'>;
 }
 
-const NO_INSTANTS: readonly number[] = [];
 const NO_RUNS: readonly RunState[] = [];
+const NO_INSTANTS: readonly number[] = [];
 
-export class Timeline {
-  /** The instant it has come to; what is free then is in the scratch fields `future…`. */
+export class Timeline implements FreeCapacity {
+  /** The instant it has come to, and what is free then, by position of the machine. */
   at = -Infinity;
-  private readonly runs: readonly RunState[];
-  private readonly outside: readonly RunState[];
-  private nextRun = 0;
-  /** The first of the runs that ended in the last step. */
+  readonly cpus: number[];
+  readonly memoryMb: number[];
+  private copies: Map<LicenseState, number> | null = null;
+  /** Runs that end in the last step begin there. */
   private stepRun = 0;
-  private nextOutside = 0;
+  private nextRun = 0;
+  private nextOther = 0;
   private nextInstant = 0;
+  private readonly runs: readonly RunState[];
 
-  /** `instants`: further times, ascending, at which the walk is to stop. */
+  /**
+   * `others`: runs in mind, and of other sites that hold licenses in question, by planned end. `instants`: further times,
+   * ascending, at which the walk is to stop.
+   */
   constructor(
-    resources: SiteResources,
-    able: Able,
+    site: SiteResources,
+    free: FreeResources,
+    eligible: EligibleMachines,
     private readonly now: number,
+    private readonly others: readonly RunState[] = NO_RUNS,
     private readonly instants: readonly number[] = NO_INSTANTS,
-    private readonly hold: Hold | null = null,
+    private readonly booking: Booking | null = null,
   ) {
-    for (const state of resources.machines) {
-      state.futureCpus = state.freeCpus;
-      state.futureMemoryMb = state.freeMemoryMb;
+    this.cpus = free.cpus.slice();
+    this.memoryMb = free.memoryMb.slice();
+    this.runs = site.runs;
+    for (const kind of eligible.pools) {
+      this.copies ??= new Map();
+      for (const pool of kind) this.copies.set(pool, free.copies.free(pool));
     }
-    for (const pools of able.pools) for (const pool of pools) pool.futureCopies = freeCopies(pool);
-    this.runs = resources.runs;
-    this.outside = able.pools.length === 0 ? NO_RUNS : holdersElsewhere(able, resources.siteId);
+  }
+
+  /** Free copies of a pool that is in question. */
+  copiesOf(pool: LicenseState): number {
+    return this.copies?.get(pool) ?? 0;
   }
 
   /** Goes to the next instant, first to now. False when nothing more will happen. */
   advance(): boolean {
     const next = this.at === -Infinity ? this.now : this.nextTime();
     if (next === Infinity) return false;
-    this.applyHold(this.at, next);
+    this.applyBooking(this.at, next);
     this.at = next;
     this.stepRun = this.nextRun;
-    for (; this.nextRun < this.runs.length; this.nextRun++) {
-      const run = this.runs[this.nextRun] as RunState;
-      if (run.end > next) break;
-      for (let i = 0; i < run.machines.length; i++) {
-        const state = run.machines[i] as (typeof run.machines)[number];
-        state.futureCpus += run.cpus[i] as number;
-        state.futureMemoryMb += run.memoryMb[i] as number;
-      }
-      for (const pool of run.licenses) pool.futureCopies++;
-    }
-    for (; this.nextOutside < this.outside.length; this.nextOutside++) {
-      const run = this.outside[this.nextOutside] as RunState;
-      if (run.end > next) break;
-      for (const pool of run.licenses) pool.futureCopies++;
-    }
+    const { runs, others } = this;
+    while (this.nextRun < runs.length && (runs[this.nextRun] as RunState).end <= next)
+      this.giveBack(runs[this.nextRun++] as RunState);
+    while (this.nextOther < others.length && (others[this.nextOther] as RunState).end <= next)
+      this.giveBack(others[this.nextOther++] as RunState);
     while ((this.instants[this.nextInstant] ?? Infinity) <= next) this.nextInstant++;
     return true;
   }
 
-  /** Whether the last step gave some machine room for a task of the class; it need not be an able one. */
+  /** Whether the last step gave some machine room for a task of the class; it need not be an eligible one. */
   madeRoomFor({ cpusPerTask, memoryMbPerTask }: Requirement): boolean {
+    if (this.others.length > 0) return true;
     for (let r = this.stepRun; r < this.nextRun; r++) {
       const { machines } = this.runs[r] as RunState;
       for (let i = 0; i < machines.length; i++) {
-        const { futureCpus, futureMemoryMb } = machines[i] as MachineState;
-        if (futureCpus >= cpusPerTask && futureMemoryMb >= memoryMbPerTask) return true;
+        const { position } = machines[i] as MachineState;
+        if (
+          (this.cpus[position] as number) >= cpusPerTask &&
+          (this.memoryMb[position] as number) >= memoryMbPerTask
+        )
+          return true;
       }
     }
     return false;
   }
 
-  /** The hold takes its room when the walk passes its beginning, and gives it back at its end. */
-  private applyHold(from: number, to: number): void {
-    const { hold } = this;
-    if (hold === null) return;
-    if (from < hold.at && hold.at <= to) shift(hold, -1);
-    if (from < hold.end && hold.end <= to) shift(hold, 1);
+  private giveBack({ machines, cpus, memoryMb, licenses }: RunState): void {
+    this.shift({ machines, cpus, memoryMb }, 1);
+    const { copies } = this;
+    if (copies === null) return;
+    for (const pool of licenses) {
+      const free = copies.get(pool);
+      if (free !== undefined) copies.set(pool, free + 1);
+    }
+  }
+
+  /** A booking takes its room when the walk passes its beginning, and gives it back at its end. */
+  private applyBooking(from: number, to: number): void {
+    const { booking } = this;
+    if (booking === null) return;
+    if (from < booking.at && booking.at <= to) this.shift(booking.hold, -1);
+    if (from < booking.end && booking.end <= to) this.shift(booking.hold, 1);
+  }
+
+  private shift({ machines, cpus, memoryMb }: Booking['hold'], sign: 1 | -1): void {
+    for (let i = 0; i < machines.length; i++) {
+      const { position } = machines[i] as MachineState;
+      this.cpus[position] = (this.cpus[position] as number) + sign * (cpus[i] as number);
+      this.memoryMb[position] = (this.memoryMb[position] as number) + sign * (memoryMb[i] as number);
+    }
   }
 
   private nextTime(): number {
-    const { hold, at, runs, nextRun } = this;
-    if (hold === null && this.outside.length === 0 && this.instants.length === 0) {
-      return nextRun < runs.length ? (runs[nextRun] as RunState).end : Infinity;
-    }
-    const change = hold === null || hold.end <= at ? Infinity : hold.at > at ? hold.at : hold.end;
+    const { booking, at, runs, nextRun } = this;
+    const end = nextRun < runs.length ? (runs[nextRun] as RunState).end : Infinity;
+    if (booking === null && this.others.length === 0 && this.instants.length === 0) return end;
+    const change =
+      booking === null || booking.end <= at ? Infinity : booking.at > at ? booking.at : booking.end;
     return Math.min(
+      end,
       change,
-      this.runs[this.nextRun]?.end ?? Infinity,
-      this.outside[this.nextOutside]?.end ?? Infinity,
+      this.others[this.nextOther]?.end ?? Infinity,
       this.instants[this.nextInstant] ?? Infinity,
     );
   }
-}
-
-function shift({ machines }: Hold, sign: 1 | -1): void {
-  for (const { state, cpus, memoryMb } of machines) {
-    state.futureCpus += sign * cpus;
-    state.futureMemoryMb += sign * memoryMb;
-  }
-}
-
-/** Notes on the machines (`left…`) what the hold leaves free at its beginning. */
-export function noteLeft(resources: SiteResources, able: Able, now: number, hold: Hold): void {
-  const timeline = new Timeline(resources, able, now, NO_INSTANTS, hold);
-  while (timeline.advance() && timeline.at < hold.at);
-  resources.leftBy = null;
-  for (const state of resources.machines) {
-    state.leftCpus = state.futureCpus;
-    state.leftMemoryMb = state.futureMemoryMb;
-  }
-}
-
-/** Runs at other sites that hold copies of the grid-wide pools in question. */
-function holdersElsewhere(able: Able, siteId: number): RunState[] {
-  const found = new Set<RunState>();
-  for (const pools of able.pools) {
-    for (const pool of pools) {
-      if (pool.license.siteId !== null) continue;
-      for (const run of pool.holders) if (run.run.siteId !== siteId) found.add(run);
-    }
-  }
-  return [...found].sort((a, b) => a.end - b.end || a.jobId - b.jobId);
-}
-
-/** Copies of a pool that are free at a time, by planned ends. */
-export function copiesFreeAt(pool: LicenseState, time: number): number {
-  let free = pool.license.copies;
-  for (const run of pool.holders) if (run.end > time) free--;
-  return free;
 }

@@ -1,5 +1,6 @@
 /** Datasets, their replicas, and links. Locks: sites shared, then datasets by id or links by (from, to). */
 import type { Link } from '../../core/model.js';
+import { MAX } from '../../platform/limits.js';
 import { table } from '../columns.js';
 import { MEASUREMENTS_KEPT } from '../constants.js';
 import { datasetRow, withSites } from '../queries.js';
@@ -26,8 +27,6 @@ export interface NewDataset {
   siteIds: readonly number[];
 }
 
-/** Datasets in one import at most. */
-export const DATASETS_IMPORTED_MAX = 10_000;
 /** Measurements of a link that make up its values. */
 const MEASUREMENTS_AVERAGED = 5;
 
@@ -83,7 +82,7 @@ export const dataChanges = (change: Changes) => ({
   ) {
     return change(actor, 'setReplicas', async (tx, note): Promise<DatasetRow> => {
       const both = add.find((siteId) => remove.includes(siteId));
-      if (both !== undefined) throw conflict(`site ${both} is named to be added and to be removed`);
+      if (both !== undefined) throw conflict(`site ${both} is both in add and in remove`);
       await shareSites(tx, add);
       const before = await lockDataset(tx, id);
       await removeReplicas(tx, id, remove);
@@ -99,16 +98,16 @@ export const dataChanges = (change: Changes) => ({
 
   /**
    * Creates what is new by its name; what is there gets the size given, and the replicas beside those it has. All or none. Names are
-   * distinct, and there are at most DATASETS_IMPORTED_MAX of them.
+   * distinct, and there are at most `MAX.datasetsImported` of them.
    */
   importDatasets(datasets: readonly NewDataset[], actor: Actor): Promise<Change<Imported>> {
-    if (datasets.length > DATASETS_IMPORTED_MAX)
+    if (datasets.length > MAX.datasetsImported)
       throw new RangeError(
-        `datasets has ${datasets.length} entries; accepted is up to ${DATASETS_IMPORTED_MAX}`,
+        `datasets has ${datasets.length} entries; accepted is up to ${MAX.datasetsImported}`,
       );
     return change(actor, 'importDatasets', async (tx, note): Promise<Imported> => {
       const twice = firstRepeated(datasets.map(({ name }) => name));
-      if (twice !== null) throw conflict(`two of the datasets are called ${twice}`);
+      if (twice !== null) throw conflict(`dataset ${twice} is given twice`);
       await shareSites(tx, [...new Set(datasets.flatMap(({ siteIds }) => siteIds))]);
       const { created, updated, datasetIds } = await upsertDatasets(tx, datasets);
       const replicas = datasets.flatMap(({ siteIds }, i) =>
@@ -222,10 +221,10 @@ SELECT json_build_object('created', (SELECT count(*) FROM made), 'updated', (SEL
 /** Each link once, between two sites that are in service and stay it meanwhile. */
 async function shareEnds(tx: Transaction, links: readonly Link[]): Promise<void> {
   const twice = firstRepeated(links.map(({ fromSiteId, toSiteId }) => `${fromSiteId} to site ${toSiteId}`));
-  if (twice !== null) throw conflict(`the link from site ${twice} is named twice`);
+  if (twice !== null) throw conflict(`the link from site ${twice} is given twice`);
   const inside = links.find(({ fromSiteId, toSiteId }) => fromSiteId === toSiteId);
   if (inside !== undefined)
-    throw conflict(`a link leads from one site to another, not within site ${inside.toSiteId}`);
+    throw conflict(`a link connects two different sites: both ends are site ${inside.toSiteId}`);
   await shareSites(tx, [...new Set(links.flatMap(({ fromSiteId, toSiteId }) => [fromSiteId, toSiteId]))]);
 }
 

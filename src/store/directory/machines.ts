@@ -36,7 +36,7 @@ export const machineChanges = (change: Changes) => ({
       }
       const key = ({ siteId, name }: Pick<NewMachine, 'siteId' | 'name'>) => `${siteId}/${name}`;
       if (new Set(machines.map(key)).size < machines.length)
-        throw conflict('two of the machines have one name at one site');
+        throw conflict('two of the machines have the same name at the same site');
       const made = await unique('a machine of this name is in service at the site', () =>
         tx.machine.createManyAndReturn({ data: [...machines] }),
       );
@@ -58,15 +58,17 @@ export const machineChanges = (change: Changes) => ({
       const { name } = before;
       const { cpus, memoryMb, maxTasks } = { ...before, ...given };
       if (cpus < before.cpusUsed)
-        throw conflict(`jobs hold ${before.cpusUsed} CPUs of machine ${name}; cpus: ${cpus} is less`);
+        throw conflict(`jobs use ${before.cpusUsed} CPUs of machine ${name}: cpus cannot be ${cpus}`);
       if (memoryMb < before.memoryUsedMb)
         throw conflict(
-          `jobs hold ${before.memoryUsedMb} MB of machine ${name}; memoryMb: ${memoryMb} is less`,
+          `jobs use ${before.memoryUsedMb} MB of machine ${name}: memoryMb cannot be ${memoryMb}`,
         );
       if ((maxTasks === null) !== (before.maxTasks === null) && isHeld(before))
-        throw conflict(`${heldOf(before)}; maxTasks: how it is shared can change when it is drained`);
+        throw conflict(
+          `${heldOf(before)}: drain it before setting or clearing maxTasks (time sharing cannot change under running jobs)`,
+        );
       if (maxTasks !== null && maxTasks < before.tasksUsed)
-        throw conflict(`${before.tasksUsed} tasks are on machine ${name}; maxTasks: ${maxTasks} is less`);
+        throw conflict(`${before.tasksUsed} tasks run on machine ${name}: maxTasks cannot be ${maxTasks}`);
       if (given.licenseIds) await checkLicenses(tx, before.siteId, given.licenseIds);
       const after = plain(
         await unique(`a machine called ${given.name} is in service at the site`, () =>
@@ -82,7 +84,7 @@ export const machineChanges = (change: Changes) => ({
   removeMachine(id: number, now: number, actor: Actor) {
     return change(actor, 'removeMachine', async (tx, note): Promise<MachineRow> => {
       const before = await lockMachine(tx, id);
-      if (isHeld(before)) throw conflict(`${heldOf(before)}; drain it first`);
+      if (isHeld(before)) throw conflict(`${heldOf(before)}: drain it first`);
       const after = plain(await tx.machine.update({ where: { id }, data: { removedAt: instant(now) } }));
       await note(`machine_${id}`, before, after);
       return after;
@@ -93,7 +95,7 @@ export const machineChanges = (change: Changes) => ({
     return change(actor, 'registerLicense', async (tx, note): Promise<LicenseRow> => {
       if (license.siteId !== null) await lockSite(tx, license.siteId);
       const after = plain(
-        await unique(`there is a pool of ${license.kind} there already`, () =>
+        await unique(`there is already a license pool ${license.kind} there`, () =>
           tx.license.create({ data: license }),
         ),
       );
@@ -107,7 +109,7 @@ export const machineChanges = (change: Changes) => ({
     return change(actor, 'updateLicense', async (tx, note): Promise<LicenseRow> => {
       const before = await lockLicense(tx, id);
       if (copies < before.inUse)
-        throw conflict(`${before.inUse} copies of ${before.kind} are in use; copies: ${copies} is less`);
+        throw conflict(`${before.inUse} copies of ${before.kind} are in use: copies cannot be ${copies}`);
       const after = plain(await tx.license.update({ where: { id }, data: { copies } }));
       await note(`license_${id}`, before, after);
       return after;
@@ -121,7 +123,10 @@ export const machineChanges = (change: Changes) => ({
         sql`SELECT 1 FROM machines WHERE ${id}::integer = ANY (license_ids) ORDER BY id FOR NO KEY UPDATE`,
       );
       const before = await lockLicense(tx, id);
-      if (before.inUse > 0) throw conflict(`${before.inUse} copies of ${before.kind} are in use`);
+      if (before.inUse > 0)
+        throw conflict(
+          `${before.inUse} copies of ${before.kind} are in use: remove the license when they are free`,
+        );
       await tx.$executeRaw(
         sql`UPDATE machines SET license_ids = array_remove(license_ids, ${id}::integer) WHERE ${id}::integer = ANY (license_ids)`,
       );
@@ -135,7 +140,9 @@ export const machineChanges = (change: Changes) => ({
 const isHeld = ({ cpusUsed, tasksUsed }: MachineRow): boolean => cpusUsed + tasksUsed > 0;
 
 const heldOf = ({ name, maxTasks, cpusUsed, tasksUsed }: MachineRow): string =>
-  `jobs hold ${maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} places`} of machine ${name}`;
+  maxTasks === null
+    ? `jobs use ${cpusUsed} CPUs of machine ${name}`
+    : `${tasksUsed} tasks run on machine ${name}`;
 
 async function lockMachine(tx: Transaction, id: number): Promise<MachineRow> {
   await tx.$queryRaw(sql`SELECT 1 FROM machines WHERE id = ${id} FOR NO KEY UPDATE`);

@@ -50,13 +50,13 @@ export const siteChanges = (change: Changes) => ({
   removeSite(id: number, now: number, actor: Actor) {
     return change(actor, 'removeSite', async (tx, note): Promise<SiteRow> => {
       const before = await lockSite(tx, id);
-      if (before.state === 'UP') throw conflict(`site ${before.name} is UP; drain it first`);
+      if (before.state === 'UP') throw conflict(`site ${before.name} is UP: drain it first`);
       const { _sum } = await tx.jobCount.aggregate({
         where: { siteId: id, state: { not: 'HELD' } },
         _sum: { jobs: true },
       });
       if (_sum.jobs)
-        throw conflict(`site ${before.name} still has ${_sum.jobs} jobs; wait until it is drained`);
+        throw conflict(`site ${before.name} still has ${_sum.jobs} jobs: wait until it is drained`);
       await tx.$queryRaw(
         sql`SELECT 1 FROM machines WHERE site_id = ${id} AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE`,
       );

@@ -1,6 +1,6 @@
 /** What schedulers know: everything at one instant, and what changed since. */
 
-import { INTERVAL_S } from '../../core/dispatch/traffic.js';
+import { INTERVAL_S } from '../../core/data/traffic.js';
 import type { Dataset, Link, Reservation, RunAverages, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates, liveStates } from '../../core/states.js';

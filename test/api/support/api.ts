@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
 import type { ApiConfig } from '../../../src/api/config.js';
 import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
+import type { Scheduler } from '../../../src/core/scheduler.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
@@ -38,7 +39,7 @@ export interface TestApi {
   /** A key of the administrator that the installation has made. */
   readonly adminKey: string;
   /** Schedulers woken since it was last emptied. */
-  readonly wakes: ('root' | number)[];
+  readonly wakes: Scheduler[];
   /** What the log says, line by line. */
   readonly log: string[];
   /** One request. Answers of every kind are returned; throws only when there is none. */
@@ -63,7 +64,7 @@ export const unique = (stem: string): string => `${stem}-${++names}`;
 export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => config): TestApi {
   const db = withDatabase();
   const log: string[] = [];
-  const wakes: ('root' | number)[] = [];
+  const wakes: Scheduler[] = [];
   const clients: Client[] = [];
   let database: Database;
   let feed: EventFeed;

@@ -16,7 +16,8 @@ export async function schedule({ store }: Pick<ApiParts, 'store'>): Promise<void
   for (const { site } of mirror.grid.sites) {
     const plan = siteCycle(mirror.grid, site.id, { now, policy, policyVersion, maxStarts: 10_000 });
     const { revision } = await store.promises(site.id);
-    const promises = plan.promises && { revision, promises: imageOf(plan.promises) };
+    const image = imageOf(plan.memory);
+    const promises = image && { revision, promises: image };
     await store.applyStarts(site.id, plan.starts, plan.reservation, context, promises);
   }
 }

@@ -13,7 +13,9 @@ import {
   type Machine,
   type Move,
   type Policy,
+  Shares,
   type Site,
+  Traffic,
 } from '../../../src/core/index.js';
 import { job as anyJob } from './drive.js';
 import { machine as anyMachine } from './grids.js';
@@ -134,14 +136,14 @@ export class DianaWorld {
         if (first === undefined) return;
         this.places.delete(first.id);
         this.grid.removeJob(first.id);
-        this.grid.siteEntry(event.site).traffic.served(this.now);
+        this.grid.index(Traffic).of(event.site).served(this.now);
         return;
       }
       case 'wait':
         this.now += event.seconds;
         return;
       case 'rush':
-        this.grid.siteEntry(event.site).traffic.arrived(this.now, 20);
+        this.grid.index(Traffic).of(event.site).arrived(this.now, 20);
         return;
       case 'machine': {
         const away = this.machines.findIndex(({ available }) => !available);
@@ -163,7 +165,7 @@ export class DianaWorld {
       }
       case 'quota':
         this.quotas.set(event.userId, event.quota);
-        this.grid.quotas.set(event.userId, event.quota);
+        this.grid.index(Shares).set(event.userId, event.quota);
         return;
       case 'remove': {
         const ids = [...this.places.keys()];
@@ -199,9 +201,10 @@ export class DianaWorld {
     const grid = new Grid();
     for (const each of shuffle([...this.sites])) grid.setSite(each);
     for (const each of shuffle([...this.machines])) grid.setMachine(each);
-    for (const [userId, quota] of shuffle([...this.quotas])) grid.quotas.set(userId, quota);
+    for (const [userId, quota] of shuffle([...this.quotas])) grid.index(Shares).set(userId, quota);
     for (const place of shuffle([...this.places.values()])) put(grid, place);
-    for (const { site, traffic } of this.grid.sites) Object.assign(grid.siteEntry(site.id), { traffic });
+    for (const { id } of this.sites)
+      Object.assign(grid.index(Traffic).of(id), this.grid.index(Traffic).of(id));
     return grid;
   }
 
@@ -214,7 +217,7 @@ export class DianaWorld {
     const { job } = this.places.get(jobId) as Place;
     const migrates = queue === 'META' && from !== null;
     this.moved.push({ groupId: job.groupId, from, to, reason });
-    if (from !== to) this.grid.siteEntry(to).traffic.arrived(this.now);
+    if (from !== to) this.grid.index(Traffic).of(to).arrived(this.now);
     const moved = { ...job, priority, migratedAt: migrates ? this.now : job.migratedAt };
     this.put({ job: moved, at: queue, siteId: to });
   }

@@ -1,10 +1,10 @@
 /** Applying the moves of a plan, as the store does. */
 import {
+  applyMove,
   DEFAULT_POLICY,
   type DispatchPlan,
   dispatchCycle,
   type Grid,
-  type Job,
   type Policy,
   parsePolicy,
 } from '../../../src/core/index.js';
@@ -13,14 +13,7 @@ export const dianaPolicy = (given: Record<string, unknown> = {}): Policy =>
   parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', ...given } });
 
 export function applyMoves(grid: Grid, { moves }: DispatchPlan, now: number): void {
-  for (const { jobId, from, to, queue, priority } of moves) {
-    const job = grid.job(jobId) as Job;
-    const migrated = queue === 'META' && from !== null;
-    const moved = { ...job, priority, migratedAt: migrated ? now : job.migratedAt };
-    if (from !== to) grid.siteEntry(to).traffic.arrived(now);
-    if (queue === 'META') grid.placeAtMeta(moved, to);
-    else grid.placeAtSite(moved, to);
-  }
+  for (const move of moves) applyMove(grid, move, now);
 }
 
 /** Cycles until one has nothing more to do; what each planned. */

@@ -5,6 +5,7 @@
  */
 import * as fc from 'fast-check';
 import {
+  applyMove,
   DEFAULT_POLICY,
   dispatchCycle,
   Grid,
@@ -13,6 +14,7 @@ import {
   type License,
   type LocalPolicy,
   type Machine,
+  Margins,
   type Policy,
   type PromisesImage,
   promisesFrom,
@@ -39,6 +41,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       order: fc.constantFrom('FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF'),
       queueLimit: fc.integer({ min: 0, max: 3 }),
       ageBoundS: fc.constantFrom(null, 20),
+      fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
     }),
   },
   {
@@ -46,6 +49,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
     arbitrary: fc.record({
       kind: fc.constant('job-ratio' as const),
       queueLimit: fc.integer({ min: 1, max: 4 }),
+      fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
     }),
   },
   {
@@ -261,12 +265,13 @@ export class World {
       policyVersion: 1,
       maxMoves: 5,
     });
-    for (const { jobId, to, priority } of plan.moves) {
+    for (const move of plan.moves) {
+      const { jobId, to, priority } = move;
       const job: Job = { ...(this.atRoot.get(jobId) as Job), priority };
       this.atRoot.delete(jobId);
       this.atSite.set(jobId, { job, siteId: to });
       if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
-      this.grid.placeAtSite(job, to);
+      applyMove(this.grid, move, this.now);
     }
   }
 
@@ -282,14 +287,15 @@ export class World {
     this.onPlan(this, plan);
     if (!this.atOnce) for (const start of plan.starts) this.grid.startRun(accept(start));
     this.reserve(siteId, plan.reservation);
-    if (!this.forgetful) this.keepPromises(siteId, plan);
+    if (!this.forgetful) this.keep(siteId, plan);
   }
 
-  private keepPromises(siteId: number, { promises, wakeAt }: SitePlan): void {
-    if (promises === null) this.promises.delete(siteId);
-    else this.promises.set(siteId, imageOf(promises));
+  private keep(siteId: number, { memory, wakeAt }: SitePlan): void {
+    const image = imageOf(memory);
+    if (image === null) this.promises.delete(siteId);
+    else this.promises.set(siteId, image);
     this.wakeAt.set(siteId, wakeAt);
-    this.grid.keepPromises(siteId, promises);
+    this.grid.keepMemory(siteId, memory);
   }
 
   reserve(siteId: number, reservation: Reservation | null): void {
@@ -308,7 +314,7 @@ export class World {
     const context = { now: this.now, policy: this.policy, policyVersion: 1, maxMoves: 100 };
     const plans = this.sites.map(({ id }) => {
       const plan = this.plan(id, grid);
-      return { ...plan, promises: plan.promises && imageOf(plan.promises) };
+      return { ...plan, memory: imageOf(plan.memory) };
     });
     return [dispatchCycle(grid, context), ...plans];
   }
@@ -325,8 +331,8 @@ export class World {
     for (const [siteId, reservation] of shuffle([...this.reservations]))
       grid.setReservation(siteId, reservation);
     for (const [siteId, image] of shuffle([...this.promises]))
-      grid.keepPromises(siteId, promisesFrom(grid, siteId, image));
-    grid.seedMargins(this.margins);
+      grid.keepMemory(siteId, promisesFrom(grid, siteId, this.policy.local, image));
+    grid.index(Margins).add(this.margins);
     return grid;
   }
 }

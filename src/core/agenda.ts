@@ -1,0 +1,217 @@
+/**
+ * Who of the schedulers has to look again after which change, and which jobs go back to the root because nobody serves them where they
+ * wait. The live engine and the simulator both ask here, so that they act alike.
+ *
+ *   a job comes to a scheduler     that scheduler
+ *   a run ends                     its site's
+ *   something of the world changes `concernedBy`
+ *   the root has moved jobs        the sites that were given some (`given`)
+ *   a site has looked              others that may get a license of it, and the root if it has jobs for it (`Agenda.afterSite`)
+ *   a promise comes due            its site's (`SitePlan.wakeAt`)
+ *   time passes                    whoever holds waiting jobs (`waiting`), every `timers.cycleS`
+ */
+import { dispatchKindOf } from './dispatch/registry.js';
+import type { Grid, SiteEntry } from './grid/grid.js';
+import type { Requirement } from './grid/requirements.js';
+import type { Move, Reservation, Start } from './model.js';
+import type { Policy } from './policy.js';
+import { ReasonCode } from './reasons.js';
+import { EligibleSites, whyNotUp } from './resources/eligibility.js';
+import { LicenseRequests } from './resources/license-requests.js';
+import { ROOT, type Scheduler } from './scheduler.js';
+
+/** Jobs that go back to the root, all from one queue and for one reason. */
+export interface Return {
+  siteId: number;
+  reason: ReasonCode;
+  jobIds: number[];
+}
+
+/** What can change of what schedulers look at, jobs and runs apart. `siteId` of a license is null if the whole grid shares it. */
+export type WorldChange =
+  | { of: 'SITE' | 'MACHINE'; siteId: number }
+  | { of: 'LICENSE'; siteId: number | null }
+  | { of: 'DATA' | 'USER' | 'POLICY' };
+
+/**
+ * Who looks after a change; 'ALL': the root and every site. Jobs at other sites that come to be able to run where something has
+ * changed are the root's business: see `Agenda.returnsToRoot`.
+ */
+export function concernedBy(change: WorldChange): Scheduler[] | 'ALL' {
+  if (!('siteId' in change)) return change.of === 'POLICY' ? 'ALL' : [ROOT];
+  return change.siteId === null ? 'ALL' : [ROOT, change.siteId];
+}
+
+/** Sites whose local queues were given jobs. */
+export const given = (moves: readonly Move[]): Set<number> =>
+  new Set(moves.filter(({ queue }) => queue === 'LOCAL').map(({ to }) => to));
+
+/** Whether the root's cycle has jobs to decide on. */
+export function rootHasJobs({ root, sites }: Grid): boolean {
+  if (root.length > 0) return true;
+  for (let i = 0; i < sites.length; i++) if ((sites[i] as SiteEntry).meta.length > 0) return true;
+  return false;
+}
+
+/** Schedulers that hold jobs which wait. */
+export function waiting(grid: Grid): Scheduler[] {
+  const found: Scheduler[] = rootHasJobs(grid) ? [ROOT] : [];
+  for (const { site, queue } of grid.sites) if (queue.length > 0) found.push(site.id);
+  return found;
+}
+
+/** Jobs of meta-queues that nobody serves: their site is not up, or the policy has no meta-queues. At most `limit` in all. */
+function returnsFromMeta(grid: Grid, { dispatch }: Policy, limit: number): Return[] {
+  const served = dispatchKindOf(dispatch).servesMeta === true;
+  const returns: Return[] = [];
+  let left = limit;
+  for (const { site, meta } of grid.sites) {
+    const reason = whyNotUp(site.state) ?? (served ? null : ReasonCode.NO_META_QUEUES);
+    if (meta.length === 0 || left === 0 || reason === null) continue;
+    const jobIds: number[] = [];
+    for (const slot of meta.inOrder('ARRIVAL').window().subarray(0, left))
+      jobIds.push(meta.ids[slot] as number);
+    returns.push({ siteId: site.id, reason, jobIds });
+    left -= jobIds.length;
+  }
+  return returns;
+}
+
+/**
+ * Jobs of a site's local queue that its cycle sends back: all if it is not up, for another may run them; else those that it can run no
+ * more while another site can. Dispatch would not choose the site again as it is now, so they do not come back in a circle; where no
+ * site could take them they stay, and keep their place.
+ */
+export function returnsFrom(grid: Grid, { site, queue }: SiteEntry, limit: number): Return[] {
+  const byReason = new Map<ReasonCode, Return>();
+  const down = whyNotUp(site.state);
+  const eligible = grid.index(EligibleSites);
+  let left = limit;
+  for (const slot of queue.inOrder('ARRIVAL').window()) {
+    let reason: ReasonCode | undefined = down ?? undefined;
+    if (reason === undefined) {
+      const { ineligible, waiting: nowhere } = eligible.of(queue.requirements[slot] as Requirement);
+      if (nowhere === null) reason = ineligible[site.id];
+    }
+    if (reason === undefined) continue;
+    if (left-- === 0) break;
+    const known = byReason.get(reason);
+    const jobId = queue.ids[slot] as number;
+    if (known !== undefined) known.jobIds.push(jobId);
+    else byReason.set(reason, { siteId: site.id, reason, jobIds: [jobId] });
+  }
+  return [...byReason.values()];
+}
+
+/** `returnsFrom` of all local queues: at most `limit` in all. */
+export function stranded(grid: Grid, limit: number): Return[] {
+  const returns: Return[] = [];
+  let left = limit;
+  for (const entry of grid.sites) {
+    if (left === 0) break;
+    for (const one of returnsFrom(grid, entry, left)) {
+      returns.push(one);
+      left -= one.jobIds.length;
+    }
+  }
+  return returns;
+}
+
+/** What a site's cycle has come to. */
+export interface SiteLook {
+  entry: SiteEntry;
+  /** Its reservation until then; in the grid is the new one. */
+  before: Reservation | null;
+  /** Starts that are decided but not in the grid yet, and how many of those that are carried out are not. */
+  starts: readonly Start[];
+  started: number;
+  /** As `queueLimitOf` tells; null: the root never waits for room. */
+  queueLimit: number | null;
+}
+
+/** What a driver has seen, so that it takes a change, never a state alone, to wake somebody: nobody wakes each other in a circle. */
+export class Agenda {
+  /** The jobs that hold copies of each grid-wide license, by its id. */
+  private readonly holders = new Map<number, ReadonlySet<number>>();
+  /** By site: with which grid, as it then was, its jobs were checked. */
+  private readonly checked = new Map<number, number>();
+  /** The grid, as it then was, in which no job was stranded. */
+  private settled = -1;
+  private grid: Grid | null = null;
+
+  /**
+   * What the root's cycle takes back before it decides, at most `limit` in all: jobs of meta-queues that nobody serves and, if machines,
+   * licenses or sites have changed, those that local queues hold in vain.
+   */
+  returnsToRoot(grid: Grid, policy: Policy, limit: number): Return[] {
+    const returns = returnsFromMeta(grid, policy, limit);
+    this.look(grid);
+    if (this.settled === grid.topology) return returns;
+    const taken = returns.reduce((sum, { jobIds }) => sum + jobIds.length, 0);
+    const local = stranded(grid, limit - taken);
+    if (local.length === 0 && taken < limit) this.settled = grid.topology;
+    return [...returns, ...local];
+  }
+
+  /** `returnsFrom`, if machines, licenses or sites have changed since it was asked for last. */
+  newReturnsFrom(grid: Grid, entry: SiteEntry, limit: number): Return[] {
+    this.look(grid);
+    const { id } = entry.site;
+    if (this.checked.get(id) === grid.topology || entry.queue.length === 0) return NONE;
+    const returns = returnsFrom(grid, entry, limit);
+    if (returns.length === 0) this.checked.set(id, grid.topology);
+    return returns;
+  }
+
+  /** Of another grid nothing is known. */
+  private look(grid: Grid): void {
+    if (this.grid === grid) return;
+    this.grid = grid;
+    this.checked.clear();
+    this.settled = -1;
+  }
+
+  /** Who must look after a site has. */
+  afterSite(grid: Grid, look: SiteLook): Scheduler[] {
+    const found: Scheduler[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
+    const { entry, queueLimit, started } = look;
+    if (queueLimit !== null && (started > 0 || entry.queue.length < Math.max(1, queueLimit))) {
+      if (grid.root.length + entry.meta.length > 0) found.push(ROOT);
+    }
+    return found;
+  }
+
+  /**
+   * The other sites that ask for a grid-wide license of which a copy may have come free for them: a holder has gone and a copy is
+   * free, or this site's reservation no longer claims it.
+   */
+  private sitesToWake(grid: Grid, { entry, before, starts }: SiteLook): number[] {
+    const kinds: string[] = [];
+    for (const { license, holders: runs } of grid.sharedLicenses()) {
+      const taking = starts.filter(({ licenseIds }) => licenseIds.includes(license.id));
+      const held = new Set([...runs, ...taking].map(({ jobId }) => jobId));
+      const seen = this.holders.get(license.id);
+      this.holders.set(license.id, held);
+      const left = seen === undefined || [...seen].some((jobId) => !held.has(jobId));
+      const released =
+        !sameClaim(before, entry.reservation) && before?.licenseIds.includes(license.id) === true;
+      if (held.size < license.copies && (left || released)) kinds.push(license.kind);
+    }
+    const requests = grid.index(LicenseRequests);
+    return grid.sites
+      .filter((other) => other !== entry && kinds.some((kind) => requests.of(other.queue).has(kind)))
+      .map(({ site }) => site.id);
+  }
+}
+
+const NONE: Return[] = [];
+
+/** Whether two reservations are for the same job and keep the same licenses from others, now or later. */
+function sameClaim(a: Reservation | null, b: Reservation | null): boolean {
+  return a?.jobId === b?.jobId && a?.licenseIds.join() === b?.licenseIds.join();
+}
+
+/** Whether other sites can take no notice of the change: without licenses, it is nothing to them when a reservation moves. */
+export function sameToOthers(a: Reservation | null, b: Reservation | null): boolean {
+  return sameClaim(a, b) && (a === null || a.licenseIds.length === 0 || a.at === b?.at);
+}

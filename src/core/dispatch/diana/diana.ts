@@ -1,0 +1,314 @@
+/**
+ * DIANA (Anjum et al.; exact rules: diana.md). A job goes to the meta-queue of the site where it costs least, waits there by
+ * its user's quota, and goes on to the local queue when that has room; congested sites export groups (migration.ts).
+ *
+ * A cycle feeds local queues, then places what has come, then migrates. Decisions: what is placed in one cycle has come at
+ * the same time, so everyone's priority counts all of it; a job moves once in a cycle; one whose site can run it no more
+ * goes where a new one would, as soon as there is such a site.
+ */
+import { JobHistory } from '../../data/history.js';
+import { Shares } from '../../data/shares.js';
+import { Traffic } from '../../data/traffic.js';
+import type { SiteEntry } from '../../grid/grid.js';
+import type { Requirement } from '../../grid/requirements.js';
+import type { DispatchExplanation, Job, Move } from '../../model.js';
+import { ReasonCode } from '../../reasons.js';
+import { type Eligibility, EligibleSites, whyNotUp } from '../../resources/eligibility.js';
+import { congestionOf } from '../../terms/congestion.js';
+import { forEachAtRoot } from '../../terms/order.js';
+import {
+  levelOf,
+  MetaLedger,
+  type QuotaLedger,
+  quotaKey,
+  quotaTerms,
+  type Standing,
+  type Standings,
+} from '../../terms/quota.js';
+import {
+  type Choice,
+  type DispatchLook,
+  type DispatchPass,
+  dispatchKind,
+  type PlanBuilder,
+  type Why,
+} from '../policy.js';
+import { PassedJobs } from './bundles.js';
+import { SiteCosts } from './cost.js';
+import { type MetaItem, type MetaQueue, MetaQueues } from './meta-queues.js';
+import { Migration } from './migration.js';
+import { PassQueues } from './pass-queues.js';
+import { type Rules, schema } from './rules.js';
+
+export const diana = dispatchKind({
+  schema,
+  documentation: {
+    jobsGo:
+      'to the meta-queue of the site with the lowest cost; from there, in order of priority by quota, to the local queue of the site, or to another site if this one is congested',
+    fields: 'see below',
+  },
+  begin: (look, rules) => new DianaPass(look, rules),
+  localOrder: () => 'PRIORITY',
+  queueLimit: (rules) => rules.queueLimit,
+  servesMeta: true,
+  learns: true,
+  // Time alone changes rates and ends hold-offs.
+  restlessS: (rules) => rules.congestionWindowS + rules.holdOffS,
+  congestion: (rules) => ({ windowS: rules.congestionWindowS, threshold: rules.congestionThreshold }),
+  standings: (grid) => grid.index(MetaLedger).standings(grid.index(Shares)),
+});
+
+/** A job that has to be placed: from the root, or from the site (its position) that can run it no more. */
+interface Newcomer extends MetaItem {
+  eligibility: Eligibility;
+  from: number | null;
+}
+
+/** A job that has left the meta-queue of a site for the local queue. */
+interface Fed {
+  index: number;
+  job: Job;
+  priority: number;
+}
+
+class DianaPass implements DispatchPass {
+  private readonly costs: SiteCosts;
+  private readonly eligible: EligibleSites;
+  private readonly history: JobHistory;
+  private readonly shares: Shares;
+  /** By position of the site. */
+  private readonly metaQueues: readonly MetaQueue[];
+  /** As the plan leaves the meta-queues. */
+  private readonly ledger: QuotaLedger;
+  private readonly passed: PassedJobs;
+
+  constructor(
+    private readonly look: DispatchLook,
+    private readonly rules: Rules,
+  ) {
+    const { grid } = look;
+    this.costs = new SiteCosts(grid, rules);
+    this.eligible = grid.index(EligibleSites);
+    this.history = grid.index(JobHistory);
+    this.shares = grid.index(Shares);
+    const metaQueues = grid.index(MetaQueues);
+    this.metaQueues = grid.sites.map(({ meta }) => metaQueues.of(meta));
+    this.ledger = grid.index(MetaLedger).copy();
+    this.passed = new PassedJobs(grid.sites.length);
+  }
+
+  decide(plan: PlanBuilder): void {
+    const newcomers = this.strays(plan);
+    const fed = this.feed(plan);
+    const room = plan.room;
+    plan.cut(newcomers.splice(room).length);
+    forEachAtRoot(
+      this.look.grid,
+      plan,
+      'NONE',
+      (job, eligibility, requirement) => {
+        newcomers.push({ job, eligibility, requirement, from: null });
+        this.ledger.add(job);
+      },
+      () => newcomers.length >= room,
+    );
+    const { grid, now } = this.look;
+    const migration = new Migration(grid, this.rules, now, this.costs);
+    if (newcomers.length > 0 || migration.isDue) {
+      const standings = this.ledger.standings(this.shares);
+      const queues = new PassQueues(grid.sites, this.metaQueues, standings);
+      for (const { index, job, priority } of fed) {
+        queues.leaveMeta(index, job);
+        queues.enterLocal(index, job, priority);
+      }
+      for (const newcomer of newcomers) this.place(newcomer, queues, standings, plan);
+      migration.run(queues, this.metaQueues, standings, this.passed, plan);
+    }
+    this.countWaiting(plan);
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice & { site: SiteEntry } {
+    const { grid } = this.look;
+    const place = grid.placeOf(job.id);
+    const known = place?.at === 'META' ? (grid.job(job.id) as Job) : null;
+    const ledger = grid.index(MetaLedger).copy();
+    if (known !== null) ledger.remove(known);
+    ledger.add(job);
+    const standings = ledger.standings(this.shares);
+    const queues = new PassQueues(grid.sites, this.metaQueues, standings);
+    if (known !== null && place?.at === 'META')
+      queues.leaveMeta(grid.sites.indexOf(grid.siteEntry(place.siteId)), known);
+    const requirement = grid.requirementOf(job);
+    const { index, explanation, priority } = this.cheapest(job, requirement, eligibility, queues, standings);
+    return { site: this.site(index), priority, reason: ReasonCode.LEAST_COST, explanation };
+  }
+
+  whyInMeta(job: Job, { site, queue, meta }: SiteEntry): Why {
+    const { grid, now } = this.look;
+    const { rules } = this;
+    const standings = grid.index(MetaLedger).standings(this.shares);
+    const rates = grid.index(Traffic).of(site.id).rates(now, rules.congestionWindowS);
+    const { arrival, service, value, congested } = congestionOf(rates, rules.congestionThreshold);
+    const heldOff = job.migratedAt !== null && now - job.migratedAt < rules.holdOffS;
+    const ahead = grid.index(MetaQueues).of(meta).aheadOf(job, standings);
+    const standing = standings.groups.get(quotaKey(job)) as Standing;
+    const numbers = {
+      ...quotaTerms(standing, standings),
+      ahead,
+      queued: queue.length,
+      queueLimit: rules.queueLimit,
+      metaQueued: meta.length,
+      arrivalRate: arrival,
+      serviceRate: service,
+      congestion: value,
+      congested: congested ? 1 : 0,
+      ...(heldOff ? { heldOffUntil: (job.migratedAt as number) + rules.holdOffS } : {}),
+    };
+    const eligibility = this.eligible.of(grid.requirementOf(job));
+    const strays = eligibility.ineligible[site.id] !== undefined;
+    if (strays || ahead < rules.queueLimit - queue.length) return { code: ReasonCode.READY, numbers };
+    const changes: string[] = [];
+    if (standing.userJobs > 1)
+      changes.push(
+        "Other jobs of its user leave the meta-queues, or the user's quota is raised, which raises its priority.",
+      );
+    if (heldOff) changes.push('The hold-off after its migration ends: then it may migrate again.');
+    else if (congested)
+      changes.push('Another site has fewer jobs ahead of it and costs less: then it migrates there.');
+    return { code: ReasonCode.META_QUEUE, numbers, changes };
+  }
+
+  /** Jobs of meta-queues whose site is up and can run them no more; those that no site can run stay. */
+  private strays(plan: PlanBuilder): Newcomer[] {
+    const { eligible } = this;
+    const strays: Newcomer[] = [];
+    this.look.grid.sites.forEach(({ site }, from) => {
+      if (site.state !== 'UP') return;
+      const meta = this.metaQueues[from] as MetaQueue;
+      const strayed = new Set<Requirement>();
+      for (const requirement of meta.classes.keys()) {
+        if (eligible.of(requirement).ineligible[site.id] !== undefined) strayed.add(requirement);
+      }
+      if (strayed.size === 0) return;
+      for (const { job, requirement } of meta.items()) {
+        if (!strayed.has(requirement)) continue;
+        const eligibility = eligible.of(requirement);
+        this.passed.add(from, job);
+        if (eligibility.waiting !== null) plan.wait(eligibility.waiting);
+        else strays.push({ job, requirement, eligibility, from });
+      }
+    });
+    return strays.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
+  }
+
+  /** From each meta-queue the next jobs, as long as the local queue has room. */
+  private feed(plan: PlanBuilder): Fed[] {
+    const fed: Fed[] = [];
+    let standings: Standings | null = null;
+    for (const [index, { site, queue }] of this.look.grid.sites.entries()) {
+      const meta = this.metaQueues[index] as MetaQueue;
+      if (site.state !== 'UP' || meta.length === 0 || queue.length >= this.rules.queueLimit) continue;
+      standings ??= this.look.grid.index(MetaLedger).standings(this.shares);
+      let queued = queue.length;
+      for (const { job } of meta.inOrder(standings)) {
+        if (queued >= this.rules.queueLimit) break;
+        if (this.passed.has(job)) continue;
+        if (plan.full) {
+          plan.goesOn();
+          return fed;
+        }
+        const move = this.feeding(job, site.id, queued, standings);
+        plan.move(move);
+        fed.push({ index, job, priority: move.priority });
+        this.passed.add(index, job);
+        this.ledger.remove(job);
+        queued++;
+      }
+    }
+    return fed;
+  }
+
+  private feeding(job: Job, siteId: number, queued: number, standings: Standings): Move {
+    const standing = standings.groups.get(quotaKey(job)) as Standing;
+    const explanation: DispatchExplanation = {
+      sites: [siteId],
+      terms: { queued: [queued], room: [this.rules.queueLimit - queued] },
+      candidates: [siteId],
+      ineligible: {},
+      level: levelOf(standing.order),
+      priorityTerms: quotaTerms(standing, standings),
+    };
+    return {
+      jobId: job.id,
+      from: siteId,
+      to: siteId,
+      queue: 'LOCAL',
+      priority: levelOf(standing.priority),
+      reason: ReasonCode.NEXT_IN_META_QUEUE,
+      explanation,
+    };
+  }
+
+  private place(newcomer: Newcomer, queues: PassQueues, standings: Standings, plan: PlanBuilder): void {
+    const { job, requirement, eligibility, from } = newcomer;
+    if (from !== null) queues.leaveMeta(from, job);
+    const { index, priority, explanation } = this.cheapest(job, requirement, eligibility, queues, standings);
+    plan.move({
+      jobId: job.id,
+      from: from === null ? null : this.site(from).site.id,
+      to: this.site(index).site.id,
+      queue: 'META',
+      priority,
+      reason: from === null ? ReasonCode.LEAST_COST : ReasonCode.LEAST_COST_ELSEWHERE,
+      explanation,
+    });
+    queues.enterMeta(index, job);
+    // It may go on at once, when it is there.
+    if ((queues.local[index] as number) < this.rules.queueLimit) plan.goesOn();
+  }
+
+  /** The site of the least total cost; ties by site order. */
+  private cheapest(
+    job: Job,
+    requirement: Requirement,
+    { indices, siteIds, ineligible }: Eligibility,
+    queues: PassQueues,
+    standings: Standings,
+  ): { index: number; priority: number; explanation: DispatchExplanation } {
+    const standing = standings.groups.get(quotaKey(job)) as Standing;
+    const ratio = this.history.ratioOf(job);
+    const workAhead = queues.worksFrom(standing.order);
+    const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
+    const { total } = costs;
+    const priorityTerms = quotaTerms(standing, standings);
+    priorityTerms.computation = ratio.computation;
+    priorityTerms.dataIntensive = ratio.dataIntensive;
+    priorityTerms.runs = ratio.runs;
+    let at = 0;
+    for (let i = 1; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
+    return {
+      index: indices[at] as number,
+      priority: levelOf(standing.priority),
+      explanation: {
+        sites: siteIds,
+        terms: { total, network: costs.network, computation: costs.computation, data: costs.data },
+        candidates: [siteIds[at] as number],
+        ineligible,
+        compared: 1,
+        level: levelOf(standing.order),
+        priorityTerms,
+      },
+    };
+  }
+
+  private countWaiting(plan: PlanBuilder): void {
+    this.look.grid.sites.forEach(({ site, meta }, index) => {
+      const reason = whyNotUp(site.state) ?? ReasonCode.META_QUEUE;
+      plan.wait(reason, meta.length - this.passed.at(index));
+    });
+  }
+
+  private site(index: number): SiteEntry {
+    return this.look.grid.sites[index] as SiteEntry;
+  }
+}

@@ -1,0 +1,40 @@
+/** What an administrator sets of DIANA. */
+import { z } from 'zod';
+
+const weight = z.number().min(0).max(1e6);
+const share = z.number().min(0).max(1);
+const costWeights = z.strictObject({ network: weight, computation: weight, data: weight });
+
+export const schema = z
+  .strictObject({
+    kind: z.literal('diana'),
+    /** `(α, β, γ)` for each kind of job. */
+    weights: z
+      .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
+      .default({
+        computational: { network: 1, computation: 1, data: 1 },
+        dataIntensive: { network: 1, computation: 1, data: 1 },
+        both: { network: 1, computation: 1, data: 1 },
+      }),
+    /** A job whose share of computation is at least so much is computational, at most so much data intensive. */
+    computationalFrom: share.default(0.75),
+    dataIntensiveTo: share.default(0.25),
+    /** Seconds that a fully busy site costs more than an idle one. */
+    loadPenaltyS: z.number().min(0).max(86_400).default(60),
+    /** Jobs in a site's local queue at most; what goes beyond stays in its meta-queue and can be exported. */
+    queueLimit: z.int().min(1).max(1_000_000).default(10),
+    /** A site is congested when `(arrival − service)/arrival`, rates over the window, is above the threshold. */
+    congestionThreshold: z.number().min(-1e6).max(1).default(0.5),
+    congestionWindowS: z.number().min(10).max(3600).default(600),
+    /** A migrated job stays where it is for so long. */
+    holdOffS: z
+      .number()
+      .min(1)
+      .max(86_400 * 30)
+      .default(300),
+  })
+  .refine((policy) => policy.dataIntensiveTo < policy.computationalFrom, {
+    path: ['dataIntensiveTo'],
+    error: 'must be below computationalFrom',
+  });
+export type Rules = z.infer<typeof schema>;

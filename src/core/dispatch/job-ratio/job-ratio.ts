@@ -1,0 +1,179 @@
+/**
+ * JBMS (AL-Khateeb et al.; exact rules: job-ratio.md): jobs go in batches to the sites that rank best for their share of
+ * computation and data access, while the sites' queues have room; the others wait for the next round.
+ *
+ * Decision: as in the paper, all jobs of a round are ranked before any is submitted, so the queue ratio counts what was
+ * queued when the round began; what the round itself sends is counted by the room.
+ */
+import { z } from 'zod';
+import { DataCatalog } from '../../data/catalog.js';
+import { JobHistory, type JobRatio } from '../../data/history.js';
+import type { SiteEntry } from '../../grid/grid.js';
+import type { Job } from '../../model.js';
+import { ReasonCode } from '../../reasons.js';
+import type { Eligibility } from '../../resources/eligibility.js';
+import { fairness, forEachAtRoot, rootStandings } from '../../terms/order.js';
+import { SitePowers } from '../../terms/power.js';
+import { inRankOrder, ranksOf, restsOf, sharesOf } from '../../terms/site-rank.js';
+import { Transfers } from '../../terms/transfers.js';
+import {
+  type Choice,
+  type DispatchLook,
+  type DispatchPass,
+  dispatchKind,
+  type PlanBuilder,
+} from '../policy.js';
+import { Batcher } from './batches.js';
+
+const schema = z.strictObject({
+  kind: z.literal('job-ratio'),
+  /** Jobs that a site's queue holds at most, as far as the root is concerned. */
+  queueLimit: z.int().min(1).max(1_000_000).default(100),
+  fairness,
+});
+type Rules = z.infer<typeof schema>;
+
+export const jobRatio = dispatchKind({
+  schema,
+  documentation: {
+    jobsGo:
+      'in batches, to the sites with the highest rank for them by power, data and queue, as long as these have room',
+    fields: '`queueLimit`, default 100; `fairness`, as for `queues`',
+  },
+  begin: (look, rules) => new JobRatioPass(look, rules),
+  localOrder: () => 'OWN_PRIORITY',
+  queueLimit: (rules) => rules.queueLimit,
+  inBatches: true,
+  learns: true,
+  standings: (grid, rules) => rootStandings(grid, rules.fairness),
+});
+
+/** What the jobs of a class have in common, by eligible site. */
+interface ClassFacts {
+  ppr: number[];
+  qr: number[];
+  /** Of jobs that read nothing: no cost, and what follows from it. */
+  noCost: number[];
+  noCostDpr: number[];
+  /** By their share of computation, the only thing that still tells their ranks apart. */
+  readingNothing: Map<number, Ranked['terms']>;
+}
+
+interface Ranked {
+  ratio: JobRatio;
+  /** By eligible site. */
+  terms: Record<'rank' | 'ppr' | 'dpr' | 'qr' | 'dataAccessCost', number[]>;
+}
+
+class JobRatioPass implements DispatchPass {
+  private readonly batcher: Batcher;
+  private readonly powers: SitePowers;
+  private readonly transfers: Transfers;
+  private readonly history: JobHistory;
+  private readonly classes = new Map<Eligibility, ClassFacts>();
+
+  constructor(
+    private readonly look: DispatchLook,
+    private readonly rules: Rules,
+  ) {
+    const { grid } = look;
+    const { sites } = grid;
+    this.batcher = new Batcher(sites.map(({ queue }) => Math.max(0, rules.queueLimit - queue.length)));
+    this.powers = new SitePowers(sites);
+    this.history = grid.index(JobHistory);
+    this.transfers = new Transfers(
+      grid.index(DataCatalog),
+      sites.map(({ site }) => site.id),
+    );
+  }
+
+  decide(plan: PlanBuilder): void {
+    const { room } = this.batcher;
+    forEachAtRoot(this.look.grid, plan, this.rules.fairness, (job, eligibility) => {
+      // Whoever finds every door closed need not be ranked.
+      if (!eligibility.indices.some((index) => (room[index] as number) > 0)) {
+        plan.wait(ReasonCode.QUEUES_FULL);
+        return;
+      }
+      const ranked = this.rank(job, eligibility);
+      const site = this.siteFor(ranked, eligibility);
+      plan.take(job, this.choice(site, ranked, eligibility));
+      this.batcher.take(site);
+    });
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice {
+    const ranked = this.rank(job, eligibility);
+    return this.choice(this.siteFor(ranked, eligibility), ranked, eligibility);
+  }
+
+  /** Index into the grid's sites; −1: none has room. */
+  private siteFor({ terms }: Ranked, { indices }: Eligibility): number {
+    return this.batcher.siteFor(inRankOrder(terms.rank, indices));
+  }
+
+  private choice(site: number, { ratio, terms }: Ranked, eligibility: Eligibility): Choice {
+    const { siteIds, indices, ineligible } = eligibility;
+    const { computation, dataIntensive, runs } = ratio;
+    const { room } = this.batcher;
+    const entry = site === -1 ? null : (this.look.grid.sites[site] as SiteEntry);
+    return {
+      site: entry,
+      priority: 0,
+      reason: reasonOf(site, terms.rank, indices),
+      explanation: {
+        sites: siteIds,
+        terms: { ...terms, room: indices.map((index) => room[index] as number) },
+        candidates: entry === null ? [] : [entry.site.id],
+        ineligible,
+        highestFirst: true,
+        compared: 1,
+        level: null,
+        priorityTerms: { computation, dataIntensive, runs },
+      },
+    };
+  }
+
+  private rank(job: Job, eligibility: Eligibility): Ranked {
+    const facts = this.factsFor(job, eligibility);
+    const ratio = this.history.ratioOf(job);
+    if (job.data !== null && job.data.inputs.length > 0) {
+      const access = this.transfers.accessS(job);
+      const costs = eligibility.indices.map((index) => access[index] as number);
+      return rankedBy(ratio, facts, costs, restsOf(costs));
+    }
+    const known = facts.readingNothing.get(ratio.computation);
+    if (known !== undefined) return { ratio, terms: known };
+    const ranked = rankedBy(ratio, facts, facts.noCost, facts.noCostDpr);
+    facts.readingNothing.set(ratio.computation, ranked.terms);
+    return ranked;
+  }
+
+  private factsFor(job: Job, eligibility: Eligibility): ClassFacts {
+    let facts = this.classes.get(eligibility);
+    if (facts === undefined) {
+      const { indices } = eligibility;
+      const { total } = this.powers.of(this.look.grid.requirementOf(job).signature);
+      const noCost = indices.map(() => 0);
+      facts = {
+        ppr: sharesOf(indices.map((index) => total[index] as number)),
+        qr: restsOf(indices.map((index) => (this.look.grid.sites[index] as SiteEntry).queue.length)),
+        noCost,
+        noCostDpr: restsOf(noCost),
+        readingNothing: new Map(),
+      };
+      this.classes.set(eligibility, facts);
+    }
+    return facts;
+  }
+}
+
+function rankedBy(ratio: JobRatio, { ppr, qr }: ClassFacts, dataAccessCost: number[], dpr: number[]): Ranked {
+  return { ratio, terms: { rank: ranksOf(ratio, ppr, dpr, qr), ppr, dpr, qr, dataAccessCost } };
+}
+
+function reasonOf(site: number, rank: readonly number[], indices: readonly number[]): ReasonCode {
+  if (site === -1) return ReasonCode.QUEUES_FULL;
+  const [best] = inRankOrder(rank, indices);
+  return site === best ? ReasonCode.BEST_RANK : ReasonCode.BEST_RANK_WITH_ROOM;
+}

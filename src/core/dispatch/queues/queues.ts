@@ -1,0 +1,329 @@
+/**
+ * The global scheduler of Santoso et al. (section 2; exact rules: hierarchical-clusters.md): the root holds jobs until a site
+ * can start them, or has room in its queue.
+ *
+ * A site takes a job if nobody waits there and it fits now, or if fewer than `queueLimit` wait there. Of those that can start
+ * it now, the one that runs the fewest jobs gets it; else the one with the shortest queue, then the fewest running jobs;
+ * then the first.
+ *
+ * Within a cycle room only goes away. So a job that was refused stays refused, and "scan again after each dispatch" is the
+ * same as going through the queues once; classes of requirements are asked, not jobs.
+ */
+import { z } from 'zod';
+import type { SiteEntry } from '../../grid/grid.js';
+import type { QueueOrder } from '../../grid/queue.js';
+import type { Requirement } from '../../grid/requirements.js';
+import type { RunState } from '../../grid/site-resources.js';
+import { ageBoundS } from '../../local/age.js';
+import { Claims } from '../../local/claims.js';
+import type { Job } from '../../model.js';
+import { ReasonCode } from '../../reasons.js';
+import { type Eligibility, EligibleSites, whyBusy } from '../../resources/eligibility.js';
+import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
+import { pickPools, placeNow } from '../../resources/placement.js';
+import { fairness, rootOrder, rootStandings } from '../../terms/order.js';
+import {
+  type Choice,
+  type DispatchLook,
+  type DispatchPass,
+  dispatchKind,
+  type PlanBuilder,
+  type Why,
+} from '../policy.js';
+
+const schema = z.strictObject({
+  kind: z.literal('queues'),
+  /** S-SJF and L-SJF: a queue for each number of tasks, SJF inside, served from the fewest tasks up or from the most down. */
+  order: z.enum(['FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF']),
+  /** Jobs that wait at a site at most; 0: a job leaves the root only when it can start. */
+  queueLimit: z.int().min(0).max(1_000_000),
+  ageBoundS,
+  fairness,
+});
+export type QueuesPolicy = z.infer<typeof schema>;
+
+export const queues = dispatchKind({
+  schema,
+  documentation: {
+    jobsGo: 'when a site has room; until then they stay in the global queue',
+    fields:
+      "`order`: `FCFS`, `SJF`, `FF`, `S-SJF`, `L-SJF`; `queueLimit`: largest number of jobs in the queue of a site, 0: only jobs that can start; `ageBoundS`: a job that has waited this long is not overtaken any more, default 86400; null: no limit; `fairness`: `NONE` (default) or `QUOTA`: users' feedback queues, as under `diana`, come before the order",
+  },
+  begin: (look, rules) => new QueuesPass(look, rules),
+  localOrder: () => 'OWN_PRIORITY',
+  queueLimit: (rules) => rules.queueLimit,
+  standings: (grid, rules) => rootStandings(grid, rules.fairness),
+});
+
+const ORDERS: Record<QueuesPolicy['order'], QueueOrder> = {
+  FCFS: 'ARRIVAL',
+  FF: 'ARRIVAL',
+  SJF: 'SHORTEST',
+  'S-SJF': 'NARROWEST',
+  'L-SJF': 'WIDEST',
+};
+
+/** Lanes: jobs wait behind the first of theirs. Beside these, one for each number of tasks. */
+const EVERYBODY = 0;
+const NOBODY = -1;
+
+/** The class does not fit at the site, however the cycle goes on. */
+const REFUSED = -1;
+
+/** A site as the pass has left it. */
+interface SiteRoom {
+  readonly entry: SiteEntry;
+  readonly free: FreeResources;
+  queued: number;
+  /** Counts, from 1, what the pass has taken there. */
+  version: number;
+  /** CPUs free on the machine with the most of them, at `freeAt`. */
+  mostFreeCpus: number;
+  freeAt: number;
+}
+
+class QueuesPass implements DispatchPass {
+  private readonly sites: SiteRoom[];
+  /** Jobs submitted before are overtaken no more. */
+  private readonly agedBefore: number;
+  private readonly eligible: EligibleSites;
+  private readonly copies = new LicenseCopies();
+  /** By class and site: the version at which the class was found to fit; REFUSED: it does not, whatever else moves. */
+  private readonly known = new Map<Requirement, Int32Array>();
+  /** By site: 1 where the job that was asked about last could start at once. */
+  private readonly starts: Uint8Array;
+  private readonly claims = new Map<SiteEntry, Claims>();
+  /** By lane: the job that holds it up. */
+  private readonly heads = new Map<number, number>();
+
+  constructor(
+    private readonly look: DispatchLook,
+    private readonly rules: QueuesPolicy,
+  ) {
+    const { grid, now } = look;
+    this.agedBefore = rules.ageBoundS === null ? -Infinity : now - rules.ageBoundS;
+    this.eligible = grid.index(EligibleSites);
+    this.sites = grid.sites.map((entry) => ({
+      entry,
+      free: new FreeResources(entry.resources, this.copies),
+      queued: entry.queue.length,
+      version: 1,
+      mostFreeCpus: 0,
+      freeAt: 0,
+    }));
+    this.starts = new Uint8Array(this.sites.length);
+  }
+
+  decide(plan: PlanBuilder): void {
+    const { root } = this.look.grid;
+    const slots = this.inOrder(plan);
+    let left = slots.length;
+    for (const slot of slots) {
+      const lane = this.isAged(slot) ? EVERYBODY : this.laneOf(root.requirements[slot] as Requirement);
+      if (this.heads.has(lane)) {
+        plan.wait(ReasonCode.BEHIND_HEAD);
+        left--;
+        continue;
+      }
+      if (plan.full) break;
+      left--;
+      if (this.move(slot, plan)) continue;
+      plan.wait(ReasonCode.NO_SITE_HAS_ROOM);
+      if (lane !== NOBODY) this.heads.set(lane, root.ids[slot] as number);
+      if (lane === EVERYBODY) break;
+    }
+    if (plan.full) plan.cut(left);
+    else plan.wait(ReasonCode.BEHIND_HEAD, left);
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice {
+    const chosen = this.siteFor(job, this.look.grid.requirementOf(job), eligibility);
+    return this.choiceOf(job, chosen, eligibility);
+  }
+
+  whyWaits(job: Job): Why {
+    const requirement = this.look.grid.requirementOf(job);
+    const headJob = this.heads.get(EVERYBODY) ?? this.heads.get(this.laneOf(requirement)) ?? job.id;
+    const numbers = { queueLimit: this.rules.queueLimit, headJob };
+    return {
+      code: headJob === job.id ? ReasonCode.NO_SITE_HAS_ROOM : ReasonCode.BEHIND_HEAD,
+      numbers,
+    };
+  }
+
+  /**
+   * The jobs that some site can take: those that have waited too long by arrival, then the others in the policy's order. The
+   * rest is noted in the plan: nobody waits behind it.
+   */
+  private inOrder(plan: PlanBuilder): number[] {
+    const { grid } = this.look;
+    const { root } = grid;
+    const slots = rootOrder(grid, ORDERS[this.rules.order], this.rules.fairness);
+    const aged: number[] = [];
+    const others: number[] = [];
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as number;
+      const { waiting } = this.eligibility(slot);
+      if (waiting !== null) plan.wait(waiting);
+      else if (this.isAged(slot)) aged.push(slot);
+      else others.push(slot);
+    }
+    if (aged.length === 0) return others;
+    aged.sort((a, b) => root.compareArrival(a, b));
+    // Sorting is stable: among those of one boost, this order stays.
+    return aged.concat(others).sort((a, b) => root.compareBoosts(a, b));
+  }
+
+  private isAged(slot: number): boolean {
+    return (this.look.grid.root.submits[slot] as number) < this.agedBefore;
+  }
+
+  private eligibility(slot: number): Eligibility {
+    return this.eligible.of(this.look.grid.root.requirements[slot] as Requirement);
+  }
+
+  /** Who waits behind a job that does not leave. */
+  private laneOf({ tasks }: Requirement): number {
+    const { order } = this.rules;
+    return order === 'FF' ? NOBODY : order === 'S-SJF' || order === 'L-SJF' ? tasks : EVERYBODY;
+  }
+
+  /** Moves the job if a site takes it, and counts it in there. */
+  private move(slot: number, plan: PlanBuilder): boolean {
+    const { root } = this.look.grid;
+    const job = root.jobs[slot] as Job;
+    const requirement = root.requirements[slot] as Requirement;
+    const eligibility = this.eligibility(slot);
+    const index = this.siteFor(job, requirement, eligibility);
+    if (index === -1) return false;
+    plan.take(job, this.choiceOf(job, index, eligibility));
+    const site = this.sites[index] as SiteRoom;
+    const start = this.starts[index] === 1 ? this.startAt(site, job, requirement) : null;
+    if (start === null) site.queued++;
+    else {
+      site.free.take(start);
+      site.version++;
+      // A copy of a grid-wide pool is missing at every site.
+      if (start.licenses.some(({ license }) => license.siteId === null))
+        for (const other of this.sites) other.version++;
+    }
+    return true;
+  }
+
+  /** Index of the site that takes the job, -1: none now. Notes which of the eligible sites could start it at once. */
+  private siteFor(job: Job, requirement: Requirement, { indices }: Eligibility): number {
+    let known = this.known.get(requirement);
+    if (known === undefined) {
+      known = new Int32Array(this.sites.length);
+      this.known.set(requirement, known);
+    }
+    let best = -1;
+    let bestQueued = Infinity;
+    let bestRunning = Infinity;
+    for (let i = 0; i < indices.length; i++) {
+      const index = indices[i] as number;
+      const site = this.sites[index] as SiteRoom;
+      const starts = known[index] !== REFUSED && this.canStart(index, known, job, requirement);
+      this.starts[index] = starts ? 1 : 0;
+      if (!starts && site.queued >= this.rules.queueLimit) continue;
+      const queued = starts ? -1 : site.queued;
+      const { running } = site.free;
+      if (queued > bestQueued || (queued === bestQueued && running >= bestRunning)) continue;
+      best = index;
+      bestQueued = queued;
+      bestRunning = running;
+    }
+    return best;
+  }
+
+  /** What `siteFor` has found, in numbers. */
+  private choiceOf(job: Job, chosen: number, eligibility: Eligibility): Choice {
+    const { queueLimit } = this.rules;
+    const sites: number[] = [];
+    const waits: number[] = [];
+    const queued: number[] = [];
+    const running: number[] = [];
+    let ineligible: Record<number, ReasonCode> = eligibility.ineligible;
+    for (const index of eligibility.indices) {
+      const site = this.sites[index] as SiteRoom;
+      const { id } = site.entry.site;
+      if (this.starts[index] === 0 && site.queued >= queueLimit) {
+        if (ineligible === eligibility.ineligible) ineligible = { ...ineligible };
+        ineligible[id] = ReasonCode.SITE_QUEUE_FULL;
+        continue;
+      }
+      sites.push(id);
+      waits.push(1 - (this.starts[index] as number));
+      queued.push(site.queued);
+      running.push(site.free.running);
+    }
+    const site = chosen === -1 ? null : (this.sites[chosen] as SiteRoom).entry;
+    const reason = this.starts[chosen] === 1 ? ReasonCode.STARTS_AT_ONCE : ReasonCode.SHORTEST_QUEUE;
+    return {
+      site,
+      priority: 0,
+      reason: site === null ? ReasonCode.NO_SITE_HAS_ROOM : reason,
+      explanation: {
+        sites,
+        terms: { waits, queued, running },
+        candidates: site === null ? [] : [site.site.id],
+        ineligible,
+        level: null,
+        priorityTerms: {
+          tasks: job.tasks,
+          work: job.estimateS * job.benchmark,
+          waited: this.look.now - job.submittedAt,
+        },
+      },
+    };
+  }
+
+  /** Whether the site could start the job at once: nobody waits there, and it fits. `known`: of its class, not REFUSED. */
+  private canStart(index: number, known: Int32Array, job: Job, requirement: Requirement): boolean {
+    const site = this.sites[index] as SiteRoom;
+    const { free, entry } = site;
+    if (site.queued > 0 || free.full) return false;
+    if (known[index] !== site.version) {
+      const eligible = entry.resources.eligible(requirement.signature);
+      const fits =
+        requirement.cpusPerTask <= mostFreeCpus(site) && whyBusy(requirement, eligible, free) === null;
+      known[index] = fits ? site.version : REFUSED;
+      if (!fits) return false;
+    }
+    // Whether a copy of a license can be kept until the end depends on the job, not on its class.
+    const { licenses } = requirement.signature;
+    return (
+      licenses.length === 0 ||
+      this.claimsOf(entry).others.length === 0 ||
+      this.startAt(site, job, requirement) !== null
+    );
+  }
+
+  /** What the job would occupy at the site from now on, null when it does not fit. */
+  private startAt({ entry, free }: SiteRoom, job: Job, requirement: Requirement): RunState | null {
+    const eligible = entry.resources.eligible(requirement.signature);
+    const placement = placeNow(requirement, eligible, free);
+    if (placement === null) return null;
+    const end = this.look.now + (job.estimateS * job.benchmark) / placement.benchmark;
+    const pools = pickPools(eligible, (pool) => this.claimsOf(entry).allowsNow(pool, end, null));
+    if (pools === null) return null;
+    return runInMind(requirement, placement, pools, job.id, end);
+  }
+
+  private claimsOf(entry: SiteEntry): Claims {
+    let claims = this.claims.get(entry);
+    if (claims === undefined) {
+      claims = new Claims(this.look.grid, entry.site.id, this.look.now, this.copies);
+      this.claims.set(entry, claims);
+    }
+    return claims;
+  }
+}
+
+function mostFreeCpus(site: SiteRoom): number {
+  if (site.freeAt !== site.version) {
+    site.freeAt = site.version;
+    site.mostFreeCpus = site.free.mostCpus;
+  }
+  return site.mostFreeCpus;
+}

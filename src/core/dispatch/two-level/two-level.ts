@@ -1,0 +1,207 @@
+/**
+ * The Meta-Scheduler of Pasquali et al. (section 4; exact rules: two-level.md, "Level 1"): each job gets a priority, and goes
+ * to the site with the least queued work of at least that priority (Load), then the fewest such jobs (Ordering), then by
+ * draw.
+ */
+import { z } from 'zod';
+import { MAX_WINDOW, Margins, marginOf } from '../../data/margins.js';
+import type { SiteEntry } from '../../grid/grid.js';
+import type { LocalOrder } from '../../local/policy.js';
+import { effectivePriority, type Job, MAX_PRIORITY, type MsTerms } from '../../model.js';
+import { draw } from '../../random.js';
+import { ReasonCode } from '../../reasons.js';
+import type { Eligibility } from '../../resources/eligibility.js';
+import { RankedSums } from '../../structures/ranked-sums.js';
+import { forEachAtRoot } from '../../terms/order.js';
+import {
+  type Choice,
+  type DispatchLook,
+  type DispatchPass,
+  dispatchKind,
+  type PlanBuilder,
+} from '../policy.js';
+import { highestPriority, meanOf, msPriority } from './priority.js';
+import { QueuedWork } from './queued-work.js';
+
+const weight = z.number().min(0).max(1e6);
+const delta = z.int().min(0).max(64);
+
+const schema = z
+  .strictObject({
+    kind: z.literal('two-level'),
+    /** MS: sites order by the level-1 priority. LS: by their own. NONE: first come, first served at both levels. */
+    mode: z.enum(['MS', 'LS', 'NONE']),
+    /** The highest value of each term, `max` in the paper. */
+    maxDelta: z.int().min(1).max(64),
+    /** How many margins of earlier jobs make up their mean, `N` in the paper. */
+    window: z.int().min(1).max(MAX_WINDOW),
+    weights: z.strictObject({
+      deadline: weight,
+      licenses: weight,
+      user: weight,
+    }),
+    /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
+    userClassDelta: z.strictObject({ GOLD: delta, SILVER: delta, REGULAR: delta }).nullable(),
+  })
+  .superRefine((policy, context) => {
+    const { GOLD = 0, SILVER = 0, REGULAR = 0 } = policy.userClassDelta ?? {};
+    for (const [name, value] of Object.entries({ GOLD, SILVER, REGULAR })) {
+      if (value > policy.maxDelta) {
+        context.addIssue({
+          code: 'custom',
+          path: ['userClassDelta', name],
+          message: `must not be above maxDelta (${policy.maxDelta})`,
+          input: value,
+        });
+      }
+    }
+    if (highestPriority(policy) > MAX_PRIORITY) {
+      context.addIssue({
+        code: 'custom',
+        path: ['weights'],
+        message: `maxDelta times the sum of the weights must not be above ${MAX_PRIORITY}`,
+        input: policy.weights,
+      });
+    }
+  });
+type Rules = z.infer<typeof schema>;
+
+const LOCAL_ORDERS: Record<Rules['mode'], LocalOrder> = {
+  MS: 'PRIORITY',
+  LS: 'OWN_PRIORITY',
+  NONE: 'ARRIVAL',
+};
+
+export const twoLevel = dispatchKind({
+  schema,
+  documentation: {
+    jobsGo:
+      'at once, to the site with the least queued work of equal or higher priority, then the fewest such jobs',
+    fields: 'as above',
+  },
+  begin: (look, rules) => new TwoLevelPass(look, rules),
+  localOrder: ({ mode }) => LOCAL_ORDERS[mode],
+});
+
+export const DEFAULT_TWO_LEVEL = {
+  kind: 'two-level',
+  mode: 'MS',
+  maxDelta: 10,
+  window: 100,
+  weights: { deadline: 1, licenses: 1, user: 1 },
+  userClassDelta: null,
+} as const;
+
+/** Every job goes somewhere at once. */
+type TwoLevelChoice = Choice & { site: SiteEntry; index: number };
+
+class TwoLevelPass implements DispatchPass {
+  private readonly margins: number[];
+  private readonly queued: RankedSums;
+  /** What this pass has sent there. */
+  private readonly sent: RankedSums;
+  private readonly load: Float64Array;
+  private readonly ordering: Float64Array;
+
+  constructor(
+    private readonly look: DispatchLook,
+    private readonly rules: Rules,
+  ) {
+    const { grid } = look;
+    this.margins = grid.index(Margins).last(rules.window);
+    this.queued = grid.index(QueuedWork).sums;
+    this.sent = new RankedSums(grid.sites.length);
+    this.load = new Float64Array(grid.sites.length);
+    this.ordering = new Float64Array(grid.sites.length);
+  }
+
+  decide(plan: PlanBuilder): void {
+    forEachAtRoot(this.look.grid, plan, 'NONE', (job, eligibility) => {
+      const choice = this.choose(job, eligibility);
+      this.moved(job, choice);
+      plan.take(job, choice);
+    });
+  }
+
+  choose(job: Job, eligibility: Eligibility): TwoLevelChoice {
+    const { priority, terms } = this.priorityOf(job);
+    const level = this.rules.mode === 'NONE' ? 0 : effectivePriority({ priority, boost: job.boost });
+    const { grid, seed } = this.look;
+    const { indices, siteIds } = eligibility;
+    this.queued.valuesFrom(level, this.load, this.sent);
+    this.queued.countsFrom(level, this.ordering, this.sent);
+    const load = indices.map((index) => this.load[index] as number);
+    const ordering = indices.map((index) => this.ordering[index] as number);
+    const { reason, left } = leastLoaded(load, ordering);
+    const drawn = left.length === 1 ? 0 : Math.floor(draw(seed, job.id) * left.length);
+    const chosen = left[drawn] as number;
+    const index = indices[chosen] as number;
+    return {
+      site: grid.sites[index] as SiteEntry,
+      index,
+      priority,
+      reason,
+      explanation: {
+        sites: siteIds,
+        terms: { load, ordering },
+        candidates: left.map((i) => siteIds[i] as number),
+        ineligible: eligibility.ineligible,
+        level,
+        priorityTerms: terms,
+      },
+    };
+  }
+
+  /** The job is taken to have gone there, for the choices that follow. */
+  private moved(job: Job, { index, priority }: TwoLevelChoice): void {
+    const level = effectivePriority({ priority, boost: job.boost });
+    this.sent.add(index, level, job.estimateS * job.benchmark, 1);
+    const margin = marginOf(job);
+    if (margin === null) return;
+    this.margins.push(margin);
+    if (this.margins.length > this.rules.window) this.margins.shift();
+  }
+
+  private priorityOf(job: Job): { priority: number; terms: MsTerms | null } {
+    if (this.rules.mode === 'NONE') return { priority: 0, terms: null };
+    const { priority, deadline, licenses, user } = msPriority(
+      job,
+      job.deadline === null ? null : meanOf(this.margins),
+      this.look.grid.licenseKinds,
+      this.rules,
+    );
+    return { priority, terms: { deadline, licenses, user } };
+  }
+}
+
+/**
+ * The choice by Load, then Ordering, over sites in stable order: positions that are left, and the rule that decided. More
+ * than one position is left to a draw.
+ */
+export function leastLoaded(
+  load: readonly number[],
+  ordering: readonly number[],
+): { reason: ReasonCode; left: number[] } {
+  const idle = load.indexOf(0);
+  if (idle !== -1) return { reason: ReasonCode.IDLE_SITE, left: [idle] };
+  const byLoad = allLeast(load, [...load.keys()]);
+  if (byLoad.length === 1) return { reason: ReasonCode.LEAST_LOAD, left: byLoad };
+  const byOrdering = allLeast(ordering, byLoad);
+  return {
+    reason: byOrdering.length === 1 ? ReasonCode.LEAST_ORDERING : ReasonCode.RANDOM_TIE_BREAK,
+    left: byOrdering,
+  };
+}
+
+function allLeast(values: readonly number[], among: readonly number[]): number[] {
+  let least = Infinity;
+  let left: number[] = [];
+  for (const i of among) {
+    const value = values[i] as number;
+    if (value < least) {
+      least = value;
+      left = [i];
+    } else if (value === least) left.push(i);
+  }
+  return left;
+}

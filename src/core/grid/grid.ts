@@ -1,0 +1,533 @@
+/**
+ * What the schedulers look at: machines, licenses, queues and runs, kept up to date by the driver change by change. A live engine
+ * feeds it what the store tells, a simulator what its events are. Cycles only read it; the driver applies what it accepts of their
+ * plans through the methods below, each of which costs at most the logarithm of what is there (and a short move of memory) and throws
+ * on a call that cannot be right.
+ *
+ * A job is held by exactly one scheduler of the tree, in its queue, or runs. What a policy wants to know besides it keeps in an index
+ * of its own (`Grid.index`), which is told of every change.
+ *
+ * What a grid answers depends on its content only, never on the order in which the content came.
+ */
+import {
+  type Allocation,
+  effectivePriority,
+  type Job,
+  type License,
+  type Machine,
+  type Reservation,
+  type Run,
+  type Site,
+} from '../model.js';
+import { JobQueue } from './queue.js';
+import { type Requirement, Requirements } from './requirements.js';
+import {
+  type LicenseState,
+  type MachineState,
+  machineState,
+  type RunState,
+  SiteResources,
+} from './site-resources.js';
+
+/** Who is told of what happens in a grid, after it has happened. */
+export interface GridListener {
+  /** A scheduler holds the job from now on. */
+  placed?(job: Job, requirement: Requirement, queue: JobQueue): void;
+  /** It does no longer: the job goes elsewhere, runs, or is gone. */
+  left?(job: Job, requirement: Requirement, queue: JobQueue): void;
+  /** Sites have come or gone. */
+  sitesChanged?(): void;
+}
+
+/**
+ * What a site's local scheduler wants to find again in its next cycle. Its plan has it, the driver keeps it
+ * (`Grid.keepMemory`); the grid tells it what happens at the site, and does not look into it.
+ */
+export abstract class SiteMemory {
+  /** A job has come into the site's queue. */
+  placed(_slot: number): void {}
+  /** One has left it. */
+  left(_slot: number): void {}
+  /** A run is over. */
+  ended(_run: RunState): void {}
+  /** Another end is planned for a run. */
+  replanned(): void {}
+}
+
+/** One site: its machines and its two schedulers' queues. */
+export interface SiteEntry {
+  site: Site;
+  readonly resources: SiteResources;
+  /** Of the local scheduler, which starts jobs. */
+  readonly queue: JobQueue;
+  /** Of the scheduler before it, from which jobs can still go to another site. */
+  readonly meta: JobQueue;
+  /** What the last cycle reserved. Other sites respect it where it takes grid-wide licenses. */
+  reservation: Reservation | null;
+  memory: SiteMemory | null;
+}
+
+/** A job, and where it is: in a queue, or running. */
+interface JobEntry {
+  job: Job;
+  requirement: Requirement;
+  site: SiteEntry | null;
+  /** null: it runs. */
+  queue: JobQueue | null;
+  slot: number;
+  run: RunState | null;
+}
+
+export type JobPlace =
+  | { at: 'ROOT' }
+  | { at: 'META'; siteId: number }
+  | { at: 'QUEUE'; siteId: number }
+  | { at: 'RUNNING'; siteId: number; plannedEnd: number };
+
+/** Makes an index of what is in the grid. It is given the grid once, and hears from then on what changes. */
+export type IndexKind<T extends object> = new (grid: Grid) => T;
+
+/** The highest number of tasks, and of CPUs of one, plus 1. */
+const COUNT_END = 2 ** 24;
+const WHOLE_END = 2 ** 31;
+
+export class Grid {
+  /** In the stable site order: by id. Read only. */
+  readonly sites: SiteEntry[] = [];
+  /** Jobs held by the root. */
+  readonly root = new JobQueue('ROOT', null, null);
+  /** Changes whenever a site, a machine or a license does. */
+  topology = 0;
+  private readonly siteById = new Map<number, SiteEntry>();
+  /** The one that was asked for last: mostly it is asked for again. */
+  private lastEntry: SiteEntry | null = null;
+  private readonly machineById = new Map<number, MachineState>();
+  private readonly licenseById = new Map<number, LicenseState>();
+  private readonly poolsByKind = new Map<string, LicenseState[]>();
+  /** Licenses of the whole grid. */
+  private shared = 0;
+  private readonly jobById = new Map<number, JobEntry>();
+  private readonly requirements = new Requirements();
+  private readonly indices = new Map<IndexKind<object>, object>();
+  private readonly listeners: GridListener[] = [];
+
+  // ---- indices ----
+
+  /** The index of this kind, made when it is asked for the first time. */
+  index<T extends object>(Kind: IndexKind<T>): T {
+    let index = this.indices.get(Kind) as (T & GridListener) | undefined;
+    if (index === undefined) {
+      index = new Kind(this);
+      this.indices.set(Kind, index);
+      if (index.placed || index.left || index.sitesChanged) this.listeners.push(index);
+    }
+    return index;
+  }
+
+  /** The same if somebody has asked for it before; else undefined. */
+  knownIndex<T extends object>(Kind: IndexKind<T>): T | undefined {
+    return this.indices.get(Kind) as T | undefined;
+  }
+
+  // ---- sites, machines, licenses ----
+
+  /** Adds a site or replaces what is known of it. */
+  setSite(site: Site): void {
+    const maxRuns = site.maxRunningJobs ?? Infinity;
+    if (maxRuns !== Infinity) wholeNumber('site.maxRunningJobs', maxRuns, 1);
+    this.topology++;
+    const known = this.siteById.get(site.id);
+    if (known !== undefined) {
+      known.site = site;
+      known.resources.maxRuns = maxRuns;
+      known.resources.changed();
+      return;
+    }
+    const resources = new SiteResources(site.id, (siteId, kind) => this.poolsFor(siteId, kind));
+    resources.maxRuns = maxRuns;
+    const meta = new JobQueue('META', site.id, this.root);
+    const queue = new JobQueue('LOCAL', site.id, meta);
+    const entry: SiteEntry = { site, resources, queue, meta, reservation: null, memory: null };
+    this.siteById.set(site.id, entry);
+    this.sites.push(entry);
+    this.sites.sort((a, b) => a.site.id - b.site.id);
+    for (const listener of this.listeners) listener.sitesChanged?.();
+  }
+
+  /** Removes a site that has no machines, licenses, jobs. */
+  removeSite(siteId: number): void {
+    const entry = this.siteEntry(siteId);
+    check(entry.resources.machines.length === 0, `site ${siteId} still has machines`);
+    check(entry.queue.length + entry.meta.length === 0, `site ${siteId} still has queued jobs`);
+    for (const { license } of this.licenseById.values()) {
+      check(license.siteId !== siteId, `site ${siteId} still has license ${license.id}`);
+    }
+    this.topology++;
+    this.siteById.delete(siteId);
+    this.lastEntry = null;
+    this.sites.splice(this.sites.indexOf(entry), 1);
+    for (const listener of this.listeners) listener.sitesChanged?.();
+  }
+
+  /** Adds a machine or replaces what is known of it. One with live runs cannot change its site. */
+  setMachine(machine: Machine): void {
+    const { resources } = this.siteEntry(machine.siteId);
+    wholeNumber('machine.cpus', machine.cpus, 1);
+    wholeNumber('machine.memoryMb', machine.memoryMb, 0);
+    positive('machine.benchmark', machine.benchmark);
+    const maxTasks = machine.maxTasks ?? null;
+    if (maxTasks !== null) wholeNumber('machine.maxTasks', maxTasks, 1);
+    const known = this.machineById.get(machine.id);
+    if (known !== undefined && known.machine.siteId === machine.siteId) {
+      this.topology++;
+      resources.replaceMachine(known, machine, maxTasks);
+      return;
+    }
+    if (known !== undefined) this.removeMachine(machine.id);
+    this.topology++;
+    const state = machineState(machine, maxTasks);
+    this.machineById.set(machine.id, state);
+    resources.addMachine(state);
+  }
+
+  /** Removes a machine that no live run is on. */
+  removeMachine(machineId: number): void {
+    const state = this.machineById.get(machineId);
+    check(state !== undefined, `machine ${machineId} is not in the grid`);
+    const { resources } = this.siteEntry(state.machine.siteId);
+    check(resources.free.tasks[state.position] === 0, `machine ${machineId} has live runs`);
+    this.topology++;
+    this.machineById.delete(machineId);
+    resources.removeMachine(state);
+  }
+
+  /** Adds a license or replaces what is known of it. One that is held cannot change its kind or pool. */
+  setLicense(license: License): void {
+    wholeNumber('license.copies', license.copies, 0);
+    if (license.siteId !== null) this.siteEntry(license.siteId);
+    const known = this.licenseById.get(license.id);
+    if (
+      known !== undefined &&
+      known.license.kind === license.kind &&
+      known.license.siteId === license.siteId
+    ) {
+      known.license = license;
+    } else {
+      if (known !== undefined) this.removeLicense(license.id);
+      const state: LicenseState = { license, holders: [] };
+      this.licenseById.set(license.id, state);
+      const pools = this.poolsByKind.get(license.kind) ?? [];
+      pools.push(state);
+      pools.sort((a, b) => a.license.id - b.license.id);
+      this.poolsByKind.set(license.kind, pools);
+    }
+    this.licensesChanged();
+  }
+
+  /** Removes a license that no live run holds. */
+  removeLicense(licenseId: number): void {
+    const state = this.licenseById.get(licenseId);
+    check(state !== undefined, `license ${licenseId} is not in the grid`);
+    check(state.holders.length === 0, `license ${licenseId} is held by live runs`);
+    this.licenseById.delete(licenseId);
+    const pools = this.poolsByKind.get(state.license.kind) ?? [];
+    pools.splice(pools.indexOf(state), 1);
+    if (pools.length === 0) this.poolsByKind.delete(state.license.kind);
+    this.licensesChanged();
+  }
+
+  /** How many kinds of license exist, `|L|` in the paper. */
+  get licenseKinds(): number {
+    return this.poolsByKind.size;
+  }
+
+  /** Whether there are licenses of which sites share the copies. */
+  get sharesLicenses(): boolean {
+    return this.shared > 0;
+  }
+
+  /** The pools of the whole grid, by id: sites share their copies. */
+  sharedLicenses(): readonly LicenseState[] {
+    return [...this.licenseById.values()]
+      .filter(({ license }) => license.siteId === null)
+      .sort((a, b) => a.license.id - b.license.id);
+  }
+
+  // ---- jobs ----
+
+  /** The root holds the job from now on: a new one, one taken back from a site, or one changed by an operator. */
+  placeAtRoot(job: Job): void {
+    this.hold(job, this.root, null);
+  }
+
+  /** The job is in the queue before a site's local one from now on: from the root, or from another site's. */
+  placeAtMeta(job: Job, siteId: number): void {
+    const site = this.siteEntry(siteId);
+    this.hold(job, site.meta, site);
+  }
+
+  /** The job is in the site's local queue from now on; one that is there already is changed (its boost, its user's class). */
+  placeAtSite(job: Job, siteId: number): void {
+    const site = this.siteEntry(siteId);
+    this.hold(job, site.queue, site);
+  }
+
+  private hold(job: Job, queue: JobQueue, site: SiteEntry | null): void {
+    checkJob(job);
+    let entry = this.jobById.get(job.id);
+    if (entry === undefined) {
+      const requirement = this.requirements.enter(job);
+      entry = { job, requirement, site, queue, slot: -1, run: null };
+      this.jobById.set(job.id, entry);
+    } else {
+      if (entry.run !== null) fail(`job ${job.id} has a live run`);
+      this.leaveQueue(entry);
+      const requirement = this.requirements.enter(job);
+      this.requirements.leave(entry.requirement);
+      entry.job = job;
+      entry.requirement = requirement;
+      entry.site = site;
+      entry.queue = queue;
+    }
+    const { requirement } = entry;
+    entry.slot = queue.add(job, requirement, effectivePriority(job));
+    if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
+    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.placed?.(job, requirement, queue);
+  }
+
+  /** A job queued at the site has taken machines and licenses. Throws where they are not free. */
+  startRun(run: Run): void {
+    const entry = this.jobById.get(run.jobId);
+    if (entry === undefined) fail(`job ${run.jobId} is not in the grid`);
+    const { site } = entry;
+    if (entry.run !== null) fail(`job ${run.jobId} has a live run`);
+    if (site?.site.id !== run.siteId || entry.queue !== site.queue)
+      fail(`job ${run.jobId} is not in the queue of site ${run.siteId}`);
+    const { free, runs, maxRuns } = site.resources;
+    if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
+    const state = this.runState(run, entry.requirement);
+    state.machines.forEach(({ machine, position }, i) => {
+      const fits =
+        (free.cpus[position] as number) >= (state.cpus[i] as number) &&
+        (free.memoryMb[position] as number) >= (state.memoryMb[i] as number);
+      if (!fits) fail(`machine ${machine.id} has no room for job ${run.jobId}`);
+    });
+    for (const pool of state.licenses) {
+      check(
+        pool.holders.length < pool.license.copies,
+        `license ${pool.license.id} has no free copy for job ${run.jobId}`,
+      );
+    }
+    this.begin(entry, site, state);
+  }
+
+  /** The same without checking, of a start that a cycle has just found: what `siteCycle` does for `accept`. */
+  adoptRun(run: Run, state: RunState): void {
+    const entry = this.jobById.get(run.jobId);
+    if (!entry?.site) fail(`job ${run.jobId} is not in the queue of a site`);
+    state.run = run;
+    this.begin(entry, entry.site, state);
+  }
+
+  /**
+   * A run that is live already, when a snapshot is loaded: the job is in no queue, and what it holds is held even if the
+   * machine or the pool has shrunk below it since.
+   */
+  restoreRun(run: Run, job: Job): void {
+    checkJob(job);
+    check(!this.jobById.has(job.id), `job ${job.id} is in the grid already`);
+    const site = this.siteEntry(run.siteId);
+    const requirement = this.requirements.enter(job);
+    const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null };
+    this.jobById.set(job.id, entry);
+    this.begin(entry, site, this.runState(run, requirement));
+  }
+
+  /** Another end is planned for a live run: what was believed of it was wrong. */
+  replanRun(jobId: number, plannedEnd: number): void {
+    const entry = this.jobById.get(jobId);
+    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
+    const { run, site } = entry;
+    run.run = { ...run.run, plannedEnd };
+    site.resources.replan(run, plannedEnd);
+    site.memory?.replanned();
+  }
+
+  /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
+  endRun(jobId: number): void {
+    const entry = this.jobById.get(jobId);
+    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
+    const { run, site } = entry;
+    site.resources.removeRun(run);
+    this.forget(entry);
+    site.memory?.ended(run);
+  }
+
+  /** A queued job leaves the grid: held, cancelled, expired. */
+  removeJob(jobId: number): void {
+    const entry = this.jobById.get(jobId);
+    check(entry !== undefined, `job ${jobId} is not in the grid`);
+    check(entry.run === null, `job ${jobId} has a live run`);
+    this.leaveQueue(entry);
+    this.forget(entry);
+  }
+
+  /** Keeps what a cycle of the site reserved; null: nothing. */
+  setReservation(siteId: number, reservation: Reservation | null): void {
+    if (reservation !== null && reservation.siteId !== siteId)
+      fail(`the reservation is not one of site ${siteId}`);
+    this.siteEntry(siteId).reservation = reservation;
+  }
+
+  /** Keeps what a cycle of the site wants to find again; without it the next begins afresh. */
+  keepMemory(siteId: number, memory: SiteMemory | null): void {
+    this.siteEntry(siteId).memory = memory;
+  }
+
+  // ---- questions ----
+
+  /** Where the job is; null when it is not in the grid. */
+  placeOf(jobId: number): JobPlace | null {
+    const entry = this.jobById.get(jobId);
+    if (entry === undefined) return null;
+    if (entry.site === null) return { at: 'ROOT' };
+    const siteId = entry.site.site.id;
+    if (entry.run !== null) return { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
+    return { at: entry.queue === entry.site.meta ? 'META' : 'QUEUE', siteId };
+  }
+
+  /** The job as it was last given; null when it is not in the grid. */
+  job(jobId: number): Job | null {
+    return this.jobById.get(jobId)?.job ?? null;
+  }
+
+  /** Where the job is in the queue that holds it; -1 when none does. */
+  slotOf(jobId: number): number {
+    const entry = this.jobById.get(jobId);
+    return entry === undefined || entry.queue === null ? -1 : entry.slot;
+  }
+
+  /** Throws when there is no such site. */
+  siteEntry(siteId: number): SiteEntry {
+    if (this.lastEntry?.site.id === siteId) return this.lastEntry;
+    const entry = this.siteById.get(siteId);
+    if (entry === undefined) fail(`site ${siteId} is not in the grid`);
+    this.lastEntry = entry;
+    return entry;
+  }
+
+  /** The class of a job, which need not be in the grid. */
+  requirementOf(job: Job): Requirement {
+    const known = this.jobById.get(job.id);
+    if (known !== undefined && known.job === job) return known.requirement;
+    const requirement = this.requirements.enter(job);
+    this.requirements.leave(requirement);
+    return requirement;
+  }
+
+  /** Power of the slowest machine of the allocations that is still in the grid; 1 when none is. */
+  slowestOf(allocations: readonly Allocation[]): number {
+    let slowest = Infinity;
+    for (const { machineId } of allocations) {
+      slowest = Math.min(slowest, this.machineById.get(machineId)?.machine.benchmark ?? Infinity);
+    }
+    return slowest === Infinity ? 1 : slowest;
+  }
+
+  // ---- inside ----
+
+  private forget(entry: JobEntry): void {
+    this.requirements.leave(entry.requirement);
+    this.jobById.delete(entry.job.id);
+  }
+
+  private leaveQueue(entry: JobEntry): void {
+    const { job, requirement, site, slot } = entry;
+    const queue = entry.queue as JobQueue;
+    queue.remove(slot);
+    entry.queue = null;
+    if (site !== null && queue === site.queue) site.memory?.left(slot);
+    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);
+  }
+
+  private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
+    if (entry.queue !== null) this.leaveQueue(entry);
+    entry.run = state;
+    site.resources.addRun(state);
+  }
+
+  private runState(run: Run, requirement: Requirement): RunState {
+    const machines = run.allocations.map(({ machineId }) => {
+      const state = this.machineById.get(machineId);
+      if (state === undefined) fail(`machine ${machineId} is not in the grid`);
+      if (state.machine.siteId !== run.siteId) fail(`machine ${machineId} is not at site ${run.siteId}`);
+      return state;
+    });
+    const twice = machines.find((state, i) => machines.indexOf(state) < i);
+    if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
+    const licenses = run.licenseIds.map((licenseId) => {
+      const pool = this.licenseById.get(licenseId);
+      check(pool !== undefined, `license ${licenseId} is not in the grid`);
+      const { siteId } = pool.license;
+      check(
+        siteId === null || siteId === run.siteId,
+        `license ${licenseId} is not usable at site ${run.siteId}`,
+      );
+      return pool;
+    });
+    return {
+      run,
+      jobId: run.jobId,
+      end: run.plannedEnd,
+      machines,
+      cpus: run.allocations.map(({ tasks }) => tasks * requirement.cpusPerTask),
+      memoryMb: run.allocations.map(({ tasks }) => tasks * requirement.memoryMbPerTask),
+      licenses,
+    };
+  }
+
+  /** The pools that serve a kind at a site, in order of use. */
+  private poolsFor(siteId: number, kind: string): LicenseState[] {
+    const pools = this.poolsByKind.get(kind) ?? [];
+    return [
+      ...pools.filter((pool) => pool.license.siteId === siteId),
+      ...pools.filter((pool) => pool.license.siteId === null),
+    ];
+  }
+
+  private licensesChanged(): void {
+    this.topology++;
+    this.shared = this.sharedLicenses().length;
+    for (const { resources } of this.sites) resources.changed();
+  }
+}
+
+/** In the paths that every job takes: `check` would make its message each time. */
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+function check(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message);
+}
+
+function checkJob(job: Job): void {
+  positive('job.estimateS', job.estimateS);
+  positive('job.benchmark', job.benchmark);
+  wholeNumber('job.tasks', job.tasks, 1, COUNT_END);
+  wholeNumber('job.cpusPerTask', job.cpusPerTask, 1, COUNT_END);
+  wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
+  if (!Number.isFinite(job.submittedAt))
+    throw new Error(`job.submittedAt is ${job.submittedAt}; accepted is a finite number`);
+}
+
+function positive(field: string, value: number): void {
+  if (!(value > 0 && value < Infinity))
+    throw new Error(`${field} is ${value}; accepted is a finite number above 0`);
+}
+
+function wholeNumber(field: string, value: number, least: number, end = WHOLE_END): void {
+  if (!(Number.isInteger(value) && value >= least && value < end)) {
+    throw new Error(`${field} is ${value}; accepted is a whole number from ${least} to ${end - 1}`);
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The jobs that one scheduler holds, in columns. A job has a *slot* for as long as it is here. The queue keeps itself in every order
+ * that somebody has asked for: an order is made at the first question, and from then on getting in costs a binary search and a move of
+ * memory, at either end next to nothing, where queues mostly grow and shrink.
+ */
+import type { Job } from '../model.js';
+import type { Requirement } from './requirements.js';
+
+/**
+ * Of two jobs whose operator's boosts differ, the higher boost goes first, in every order but PRIORITY, where it is part of the
+ * priority. Then ARRIVAL: (submit, id). PRIORITY: level-1 priority with boost, highest first. SHORTEST: least work (a task's, on
+ * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. Ties by arrival.
+ */
+export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST';
+
+/** Whose queue it is: the root's, that of a site's scheduler before its local one (its jobs can go to another site), or the local one. */
+export type Level = 'ROOT' | 'META' | 'LOCAL';
+
+export class JobQueue {
+  readonly jobs: (Job | undefined)[] = [];
+  readonly requirements: (Requirement | undefined)[] = [];
+  ids = new Float64Array(16);
+  submits = new Float64Array(16);
+  /** estimate·benchmark: the planned duration on a machine of power 1. */
+  works = new Float64Array(16);
+  estimates = new Float64Array(16);
+  /** Infinity for none. */
+  deadlines = new Float64Array(16);
+  boosts = new Float64Array(16);
+  priorities = new Int32Array(16);
+  length = 0;
+  /** How many of the jobs ask for licenses. */
+  licensed = 0;
+  private readonly orders: SortedSlots[] = [];
+  private readonly unused: number[] = [];
+
+  /** `parent`: the scheduler above in the tree; null for the root, which has no site. */
+  constructor(
+    readonly level: Level,
+    readonly siteId: number | null,
+    readonly parent: JobQueue | null,
+  ) {}
+
+  /** The queue in an order. The same object for as long as the queue lives. */
+  inOrder(order: QueueOrder): SortedSlots {
+    for (let i = 0; i < this.orders.length; i++) {
+      const known = this.orders[i] as SortedSlots;
+      if (known.order === order) return known;
+    }
+    const made = new SortedSlots(this, order);
+    this.orders.push(made);
+    return made;
+  }
+
+  /** The slots of all jobs, in no particular order. */
+  *slots(): Generator<number> {
+    for (let slot = 0; slot < this.jobs.length; slot++) if (this.jobs[slot] !== undefined) yield slot;
+  }
+
+  add(job: Job, requirement: Requirement, priority: number): number {
+    const slot = this.unused.length > 0 ? (this.unused.pop() as number) : this.jobs.length;
+    if (slot >= this.ids.length) this.growColumns();
+    this.jobs[slot] = job;
+    this.requirements[slot] = requirement;
+    this.ids[slot] = job.id;
+    this.submits[slot] = job.submittedAt;
+    this.works[slot] = job.estimateS * job.benchmark;
+    this.estimates[slot] = job.estimateS;
+    this.deadlines[slot] = job.deadline ?? Infinity;
+    this.boosts[slot] = job.boost;
+    this.priorities[slot] = priority;
+    this.length++;
+    if (job.licenses.length > 0) this.licensed++;
+    for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).insert(slot);
+    return slot;
+  }
+
+  remove(slot: number): void {
+    for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).remove(slot);
+    this.length--;
+    if ((this.jobs[slot] as Job).licenses.length > 0) this.licensed--;
+    this.jobs[slot] = undefined;
+    this.requirements[slot] = undefined;
+    this.unused.push(slot);
+  }
+
+  /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */
+  compareArrival(a: number, b: number): number {
+    return (
+      (this.submits[a] as number) - (this.submits[b] as number) ||
+      (this.ids[a] as number) - (this.ids[b] as number)
+    );
+  }
+
+  /** Below 0 when slot `a` has the higher boost. */
+  compareBoosts(a: number, b: number): number {
+    return (this.boosts[b] as number) - (this.boosts[a] as number);
+  }
+
+  private growColumns(): void {
+    const size = this.ids.length * 2;
+    for (const name of ['ids', 'submits', 'works', 'estimates', 'deadlines', 'boosts'] as const) {
+      const larger = new Float64Array(size);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+    const larger = new Int32Array(size);
+    larger.set(this.priorities);
+    this.priorities = larger;
+  }
+}
+
+/** So many slots are few. */
+const SHORT = 100;
+
+/** The slots of a queue in one order: a window of an array. */
+export class SortedSlots {
+  /** Counts every change but jobs coming in behind all others. */
+  changes = 0;
+  private slots: Int32Array;
+  private first = 0;
+  private end: number;
+
+  constructor(
+    private readonly queue: JobQueue,
+    readonly order: QueueOrder,
+  ) {
+    const slots = Int32Array.from(queue.slots()).sort((a, b) => this.compare(a, b));
+    this.slots = new Int32Array(Math.max(16, 2 ** Math.ceil(Math.log2(slots.length + 1))));
+    this.slots.set(slots);
+    this.end = slots.length;
+  }
+
+  get length(): number {
+    return this.end - this.first;
+  }
+
+  at(position: number): number {
+    return this.slots[this.first + position] as number;
+  }
+
+  /** All of them; valid until the next change. */
+  window(): Int32Array {
+    return this.slots.subarray(this.first, this.end);
+  }
+
+  /** Below 0 when slot `a` goes first. */
+  compare(a: number, b: number): number {
+    return this.compareKeys(a, b) || this.queue.compareArrival(a, b);
+  }
+
+  insert(slot: number): void {
+    if (this.end === this.slots.length) this.makeRoom();
+    let position = this.end;
+    if (position > this.first && this.compare(this.slots[position - 1] as number, slot) > 0)
+      position = this.positionOf(slot);
+    if (position < this.end) {
+      this.changes++;
+      this.move(position, this.end, 1);
+    }
+    this.slots[position] = slot;
+    this.end++;
+  }
+
+  /** The slot's columns must still be as they were. */
+  remove(slot: number): void {
+    this.changes++;
+    const position = this.end - this.first <= SHORT ? this.scan(slot) : this.positionOf(slot);
+    if (position - this.first < this.end - position) {
+      this.move(this.first, position, 1);
+      this.first++;
+    } else {
+      this.move(position + 1, this.end, -1);
+      this.end--;
+    }
+    if (this.first === this.end) this.first = this.end = 0;
+  }
+
+  private compareKeys(a: number, b: number): number {
+    const { queue, order } = this;
+    if (order === 'PRIORITY') return (queue.priorities[b] as number) - (queue.priorities[a] as number);
+    const boost = queue.compareBoosts(a, b);
+    if (boost !== 0 || order === 'ARRIVAL') return boost;
+    const wider =
+      order === 'SHORTEST'
+        ? 0
+        : (queue.requirements[a] as Requirement).tasks - (queue.requirements[b] as Requirement).tasks;
+    if (wider !== 0) return order === 'NARROWEST' ? wider : -wider;
+    return (queue.works[a] as number) - (queue.works[b] as number);
+  }
+
+  /** Where the slot is, one after another: among few that is quicker than to compare. */
+  private scan(slot: number): number {
+    let position = this.first;
+    while (this.slots[position] !== slot) position++;
+    return position;
+  }
+
+  /** Where the slot is, or would go. */
+  private positionOf(slot: number): number {
+    let low = this.first;
+    let high = this.end;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.compare(this.slots[middle] as number, slot) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Moves a part of the window by one place. A short one by hand: the call would cost as much as a hundred moves. */
+  private move(from: number, to: number, by: 1 | -1): void {
+    const { slots } = this;
+    if (to - from > SHORT) slots.copyWithin(from + by, from, to);
+    else if (by === 1) for (let i = to; i > from; i--) slots[i] = slots[i - 1] as number;
+    else for (let i = from; i < to; i++) slots[i - 1] = slots[i] as number;
+  }
+
+  /** Room at the tail: the gap that starts left at the head, or twice the memory. */
+  private makeRoom(): void {
+    if (this.first * 2 >= this.slots.length) {
+      this.slots.copyWithin(0, this.first, this.end);
+    } else {
+      const larger = new Int32Array(this.slots.length * 2);
+      larger.set(this.window());
+      this.slots = larger;
+    }
+    this.end -= this.first;
+    this.first = 0;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
+ * machines are asked once per class and not once per job. A class has a *signature* (platform and licenses: which
+ * machines are eligible at all) and a shape (tasks, CPUs, memory: which of them have room).
+ */
+import type { Job } from '../model.js';
+
+export interface Signature {
+  readonly key: string;
+  readonly os: string | null;
+  readonly architecture: string | null;
+  /** Kinds, sorted. */
+  readonly licenses: readonly string[];
+}
+
+export interface Requirement {
+  /** No other class of the grid has it: notes of a pass can lie in arrays. A later class may have that of one that is gone. */
+  readonly index: number;
+  readonly signature: Signature;
+  readonly tasks: number;
+  readonly cpusPerTask: number;
+  readonly memoryMbPerTask: number;
+  /** What one task takes, as a run has it. */
+  readonly oneTask: { readonly cpus: readonly number[]; readonly memoryMb: readonly number[] };
+  /** Jobs known to the grid that belong to it. */
+  jobs: number;
+}
+
+/** Classes without jobs are kept for the next job like them; beyond this many they are dropped. */
+const UNUSED_KEPT = 4096;
+
+const PLAIN = '';
+
+export class Requirements {
+  private readonly bySignature = new Map<
+    string,
+    { signature: Signature; byShape: Map<number, Map<number, Requirement>> }
+  >();
+  private size = 0;
+  private used = 0;
+  private indices = 0;
+  private readonly freeIndices: number[] = [];
+
+  /** The class of a job; counts the job in. */
+  enter(job: Job): Requirement {
+    const requirement = this.find(job);
+    if (requirement.jobs++ === 0) this.used++;
+    if (this.size - this.used > UNUSED_KEPT) this.dropUnused();
+    return requirement;
+  }
+
+  /** Counts a job out. */
+  leave(requirement: Requirement): void {
+    if (--requirement.jobs === 0) this.used--;
+  }
+
+  private find(job: Job): Requirement {
+    const plain = job.licenses.length === 0 && job.os === null && job.architecture === null;
+    const key = plain ? PLAIN : JSON.stringify([job.os, job.architecture, ...job.licenses]);
+    let group = this.bySignature.get(key);
+    if (group === undefined) {
+      group = {
+        signature: {
+          key,
+          os: job.os,
+          architecture: job.architecture,
+          licenses: [...job.licenses],
+        },
+        byShape: new Map(),
+      };
+      this.bySignature.set(key, group);
+    }
+    const shape = job.tasks * 2 ** 24 + job.cpusPerTask;
+    let byMemory = group.byShape.get(shape);
+    if (byMemory === undefined) {
+      byMemory = new Map();
+      group.byShape.set(shape, byMemory);
+    }
+    let requirement = byMemory.get(job.memoryMbPerTask);
+    if (requirement === undefined) {
+      requirement = {
+        index: this.freeIndices.pop() ?? this.indices++,
+        signature: group.signature,
+        tasks: job.tasks,
+        cpusPerTask: job.cpusPerTask,
+        memoryMbPerTask: job.memoryMbPerTask,
+        oneTask: { cpus: [job.cpusPerTask], memoryMb: [job.memoryMbPerTask] },
+        jobs: 0,
+      };
+      byMemory.set(job.memoryMbPerTask, requirement);
+      this.size++;
+    }
+    return requirement;
+  }
+
+  private dropUnused(): void {
+    for (const [key, group] of this.bySignature) {
+      for (const [shape, byMemory] of group.byShape) {
+        for (const [memory, { jobs, index }] of byMemory) {
+          if (jobs > 0) continue;
+          byMemory.delete(memory);
+          this.freeIndices.push(index);
+        }
+        if (byMemory.size === 0) group.byShape.delete(shape);
+      }
+      if (group.byShape.size === 0) this.bySignature.delete(key);
+    }
+    this.size = this.used;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * EASY backfilling in the walk's order (Flexible Backfilling of Pasquali et al. when that is a priority): heads start while
+ * they fit; the first that does not gets a reservation; later ones start only if they cannot delay it.
+ */
+import { SiteMemory } from '../grid/grid.js';
+import type { SortedSlots } from '../grid/queue.js';
+import type { RunState } from '../grid/site-resources.js';
+import type { Reservation } from '../model.js';
+import { startHeads } from './heads.js';
+import type { ExtraCapacity, PassStart, SitePass } from './pass.js';
+import { KeyedWalk, type Walk } from './walk.js';
+
+/** In which order jobs behind the reservation are tried. */
+export type BackfillOrder = 'ARRIVAL' | 'SHORTEST' | 'LONGEST' | 'NARROWEST' | 'WIDEST';
+
+export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
+  const { memory } = pass.entry;
+  if (memory instanceof BackfillMemory && memory.holds(pass, walk.sorted)) {
+    pass.resume(memory.reservation, memory.beside);
+    walk.skip(memory.jobs);
+  } else {
+    const blocked = startHeads(pass, walk);
+    if (blocked === -1 || !pass.canReserve) return;
+    pass.reserve(blocked);
+  }
+  backfillBehind(pass, walk, order);
+  if (!pass.full) pass.memory = BackfillMemory.by(pass, walk.sorted);
+}
+
+function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder): void {
+  if (pass.full || pass.exhausted) return;
+  if (walk.sorted === null) walk.keepOnly((slot) => pass.mightStart(slot));
+  const candidates = order === 'ARRIVAL' ? walk : sorted(pass, walk, backfillKeys[order]);
+  for (let slot = candidates.next(); slot !== -1; slot = candidates.next()) {
+    if (pass.backfill(slot) && (pass.full || pass.exhausted)) return;
+  }
+}
+
+/** What is left of a walk of jobs that might start, by a key: room only shrinks, and so does what might. */
+function sorted(pass: SitePass, walk: Walk, key: (pass: SitePass, slot: number) => number): Walk {
+  const { queue } = pass.entry;
+  const slots: number[] = [];
+  for (let slot = walk.next(); slot !== -1; slot = walk.next()) if (pass.mightStart(slot)) slots.push(slot);
+  const keys = new Float64Array(slots.length === 0 ? 0 : queue.ids.length);
+  for (const slot of slots) keys[slot] = key(pass, slot);
+  return new KeyedWalk(queue, Int32Array.from(slots), keys);
+}
+
+/** Keys by which candidates for backfilling are tried, least first. */
+const backfillKeys: Record<Exclude<BackfillOrder, 'ARRIVAL'>, (pass: SitePass, slot: number) => number> = {
+  SHORTEST: (pass, slot) => pass.work(slot),
+  LONGEST: (pass, slot) => -pass.work(slot),
+  NARROWEST: (pass, slot) => pass.cpus(slot),
+  WIDEST: (pass, slot) => -pass.cpus(slot),
+};
+
+/**
+ * What the last cycle of a site has looked at, where it went through the whole queue: the reservation stands, and none of the jobs
+ * that it left can start. This holds while no run begins, ends or is due, and the queue changes by jobs that come in behind all others
+ * only; the next cycle looks at those and at nothing else.
+ *
+ * It is the answer that looking at everything would give. The first that waits does not fit in the same room, and its earliest start
+ * is where it was: what has been started since it was found takes nothing that it needs. Every other job was tried with at least the
+ * room that is left, and to end before the reservation becomes harder as time goes by.
+ */
+export class BackfillMemory extends SiteMemory {
+  /** How many jobs, from the head of the queue, need no look. */
+  jobs = 0;
+  private sorted: SortedSlots | null = null;
+  private resourceChanges = 0;
+  private queueChanges = 0;
+  private from = 0;
+  private until = 0;
+
+  private constructor(
+    public reservation: Reservation,
+    public beside: ExtraCapacity,
+  ) {
+    super();
+  }
+
+  /**
+   * What the pass has come to, once its starts are carried out: each takes a run in and a job out. Null where it does not stand:
+   * jobs with licenses depend on other sites too, and a driver that carries starts out later may be refused some.
+   */
+  static by(pass: SitePass, sorted: SortedSlots | null): BackfillMemory | null {
+    const { entry, starts, reservation, beside, now, carriesOut } = pass;
+    const { resources, queue, memory } = entry;
+    if (sorted === null || reservation === null || beside === null || queue.licensed > 0) return null;
+    if (starts.length > 0 && !carriesOut) return null;
+    const noted =
+      carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation, beside);
+    noted.reservation = reservation;
+    noted.beside = beside;
+    noted.jobs = queue.length - starts.length;
+    noted.sorted = sorted;
+    noted.resourceChanges = resources.changes + starts.length;
+    noted.queueChanges = sorted.changes + starts.length;
+    noted.from = now;
+    let until = resources.runs.length === 0 ? Infinity : (resources.runs[0] as RunState).end;
+    for (let i = 0; i < starts.length; i++) until = Math.min(until, (starts[i] as PassStart).run.end);
+    noted.until = until;
+    return noted;
+  }
+
+  /** Whether it still holds, in the same order, and the driver has kept the reservation. */
+  holds({ entry, now }: SitePass, sorted: SortedSlots | null): boolean {
+    return (
+      sorted !== null &&
+      this.sorted === sorted &&
+      this.reservation === entry.reservation &&
+      this.resourceChanges === entry.resources.changes &&
+      this.queueChanges === sorted.changes &&
+      this.from <= now &&
+      now < this.until
+    );
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * Conservative backfilling: every job of the queue, as far as `depth`, is promised a start, the earliest opening when it comes, and
+ * starts when that has come.
+ *
+ * Promises are kept from cycle to cycle (`Promises`, and outside of the process as `PromisesImage`). When room has come free that they
+ * did not count on (a run has ended, a promised job has left), each waiting job in turn is put into its earliest opening, which is
+ * never later. Where a run is late, the promises behind it move back by as much as they must and keep their order: in a live service
+ * everything is late by milliseconds, and nobody is to lose his place for it. A promise is made anew only where its place is gone: its
+ * job or one of its machines is not what it was. A cycle that finds nothing new leaves everything as it was, so it does not matter how
+ * often one runs.
+ */
+import { z } from 'zod';
+import type { MachineState } from '../../grid/site-resources.js';
+import type { Job } from '../../model.js';
+import { ReasonCode } from '../../reasons.js';
+import { whyNeverFits } from '../../resources/eligibility.js';
+import type { Opening } from '../../resources/profile.js';
+import { byArrival, startHeads } from '../heads.js';
+import type { SitePass } from '../pass.js';
+import { type FreeAtPromise, localKind } from '../policy.js';
+import { hasRoomNow, Places, promisedIn, reservationOf, type StartPromise } from '../promises.js';
+import type { Walk } from '../walk.js';
+import { Promises } from './memory.js';
+
+export const conservative = localKind({
+  schema: z.strictObject({
+    kind: z.literal('conservative'),
+    /** How many jobs of the queue have a promise, at most. */
+    depth: z.int().min(1).max(100_000).default(1000),
+  }),
+  documentation: {
+    starts: 'as `easy`, with a promised start for each of the first `depth` jobs',
+    fields: '`depth`, 1 to 100 000, default 1000',
+  },
+  scheduler: ({ depth }) => ({
+    walk: byArrival,
+    decide(pass, walk) {
+      if (pass.canReserve) promiseAndStart(pass, walk, depth);
+      else startHeads(pass, walk);
+    },
+  }),
+  restore: (grid, siteId, image) => Promises.from(grid, grid.siteEntry(siteId), image),
+  startOf: promisedStart,
+});
+
+function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
+  const { entry, now } = pass;
+  const before = Promises.of(pass.grid, entry);
+  const cameFree =
+    before !== null && (before.someLeft || before.incomplete || moreRoom(before.room, roomOf(pass, before)));
+  const compress = pass.compress ?? cameFree;
+  let promises: Promises;
+  let unpromised: readonly number[];
+  if (before !== null && pass.carriesOut && before.isInStep(now) && entry.queue.length <= depth) {
+    promises = before;
+    unpromised = before.catchUp(now);
+  } else {
+    const slots = lookedAt(pass, walk, depth, before);
+    if (before !== null && !compress && nothingNew(pass, before, slots)) {
+      conclude(pass, before);
+      return;
+    }
+    promises = new Promises(pass.grid, entry);
+    promises.places = new Places(pass);
+    takeInOrder(pass, promises, before, slots);
+    unpromised = slots;
+  }
+  const places = promises.places as Places;
+  if (compress) moveUp(pass, promises, places);
+  for (const slot of unpromised) {
+    if (promises.get(slot) !== undefined) continue;
+    const requirement = pass.requirement(slot);
+    const work = pass.work(slot);
+    const eligible = pass.eligible(requirement);
+    // Nobody waits behind a job that waits for a machine or a license to come back.
+    if (whyNeverFits(requirement, eligible) !== null) continue;
+    const opening = places.find(entry.queue.ids[slot] as number, (profile) =>
+      profile.earliest(requirement, eligible, work),
+    );
+    if (opening === null) continue;
+    const made = promisedIn(opening, requirement, work, now);
+    places.profile.take(made.hold, made.at, made.end);
+    promises.set(slot, made);
+  }
+  startDue(pass, promises);
+  promises.room = roomOf(pass, promises);
+  promises.keep(now, pass.carriesOut ? places : null, pass.starts.length, pass.goesOnBehindStarts);
+  conclude(pass, promises);
+}
+
+/** The jobs that have a promise or are to get one, in order of the queue. */
+function lookedAt(pass: SitePass, walk: Walk, depth: number, before: Promises | null): number[] {
+  const slots: number[] = [];
+  let unseen = before?.count ?? 0;
+  let passedOver = false;
+  let slot = walk.next();
+  for (; slot !== -1 && (slots.length < depth || unseen > 0); slot = walk.next()) {
+    if (before?.get(slot) !== undefined) unseen--;
+    else if (slots.length >= depth) {
+      passedOver = true;
+      continue;
+    }
+    const requirement = pass.requirement(slot);
+    if (whyNeverFits(requirement, pass.eligible(requirement)) === null) slots.push(slot);
+  }
+  pass.goesOnBehindStarts = passedOver || slot !== -1;
+  return slots;
+}
+
+/** No job to promise to, and none whose time has come. */
+function nothingNew({ now, free }: SitePass, before: Promises, slots: readonly number[]): boolean {
+  if (slots.length !== before.count) return false;
+  return slots.every((slot) => {
+    const promised = before.get(slot);
+    return promised !== undefined && (promised.at > now || !hasRoomNow(free, promised.hold));
+  });
+}
+
+/**
+ * Takes the places of the promises, in the order of their times and then of the queue. One whose time has passed, or whose
+ * room is taken by a run that is late, moves back to where its room is free. One that finds no room at all is no more.
+ */
+function takeInOrder(
+  { entry, now }: Pick<SitePass, 'entry' | 'now'>,
+  promises: Promises,
+  before: Promises | null,
+  slots: readonly number[],
+): void {
+  if (before === null) return;
+  const places = promises.places as Places;
+  const promised = slots.filter((slot) => before.get(slot) !== undefined);
+  // Sorting is stable: at one time, in the order of the queue.
+  promised.sort((a, b) => (before.get(a) as StartPromise).at - (before.get(b) as StartPromise).at);
+  for (const slot of promised) {
+    const old = before.get(slot) as StartPromise;
+    const length = old.work / old.placement.benchmark;
+    const at = places.find(entry.queue.ids[slot] as number, (profile) =>
+      profile.earliestFor(old.hold, Math.max(now, old.at), length),
+    );
+    if (at === null) continue;
+    places.profile.take(old.hold, at, at + length);
+    promises.set(slot, at === old.at ? old : { ...old, at, end: at + length });
+  }
+}
+
+/** Each promise in turn gets the earliest opening that those of the others leave. */
+function moveUp(pass: SitePass, promises: Promises, places: Places): void {
+  const { entry, now } = pass;
+  const { profile } = places;
+  profile.beginRound();
+  promises.next = Infinity;
+  const slots = entry.queue.inOrder('ARRIVAL').window();
+  for (let i = 0; i < slots.length; i++) {
+    const slot = slots[i] as number;
+    const old = promises.get(slot);
+    if (old === undefined) continue;
+    let better: Opening | null = null;
+    if (old.at > now) {
+      const { requirement, work } = old;
+      const eligible = pass.eligible(requirement);
+      if (eligible.pools.length > 0) {
+        const jobId = entry.queue.ids[slot] as number;
+        better = places.find(jobId, () => profile.earlier(requirement, eligible, work, old));
+      } else if (profile.mayHaveOpened(eligible, work, old))
+        better = profile.earlier(requirement, eligible, work, old);
+    }
+    if (better === null) promises.set(slot, old);
+    else {
+      const moved = promisedIn(better, old.requirement, old.work, old.madeAt);
+      profile.move(old, moved);
+      promises.set(slot, moved);
+    }
+  }
+  profile.endRound();
+}
+
+/** Starts what has come, in the order of the queue. */
+function startDue(pass: SitePass, promises: Promises): void {
+  const { entry, now, free } = pass;
+  if (promises.next > now) return;
+  promises.next = Infinity;
+  let waits = false;
+  const slots = entry.queue.inOrder('ARRIVAL').window();
+  for (let i = 0; i < slots.length; i++) {
+    const slot = slots[i] as number;
+    const promised = promises.get(slot);
+    if (promised === undefined) continue;
+    if (promised.at <= now && !pass.full && hasRoomNow(free, promised.hold)) {
+      const { placement, work, pools } = promised;
+      const reason = waits ? ReasonCode.BACKFILLED_BESIDE_RESERVATION : ReasonCode.HEAD;
+      pass.enter(slot, placement, work / placement.benchmark, pools, reason);
+      promises.start(slot);
+    } else {
+      waits = true;
+      promises.set(slot, promised);
+    }
+  }
+}
+
+/** Notes in the pass when the next promise comes due, and the one to the first that waits. */
+function conclude(pass: SitePass, promises: Promises): void {
+  const { entry, now } = pass;
+  if (promises.count > 0 || pass.carriesOut) pass.memory = promises;
+  if (promises.count === 0) return;
+  const slots = entry.queue.inOrder('ARRIVAL').window();
+  for (let i = 0; i < slots.length && (pass.reservation === null || promises.next <= now); i++) {
+    const promised = promises.get(slots[i] as number);
+    if (promised === undefined) continue;
+    pass.reservation ??= reservationOf(pass, slots[i] as number, promised);
+    if (promised.at > now) pass.wakeAt = Math.min(pass.wakeAt, promised.at);
+  }
+  if (promises.next > now) pass.wakeAt = promises.next;
+}
+
+function roomOf(pass: SitePass, promises: Promises): FreeAtPromise {
+  const { entry, free } = pass;
+  const { resources, queue } = entry;
+  let cpus = 0;
+  let memoryMb = 0;
+  const { machines } = resources;
+  for (let i = 0; i < machines.length; i++) {
+    if (!(machines[i] as MachineState).machine.available) continue;
+    cpus += free.cpus[i] as number;
+    memoryMb += free.memoryMb[i] as number;
+  }
+  const room: FreeAtPromise = { runs: free.running, cpus, memoryMb, copies: [] };
+  if (queue.licensed === 0) return room;
+  const copies = new Map<number, number>();
+  for (const slot of queue.inOrder('ARRIVAL').window()) {
+    const promised = promises.get(slot);
+    if (promised === undefined || promised.requirement.signature.licenses.length === 0) continue;
+    for (const kind of resources.eligible(promised.requirement.signature).pools)
+      for (const pool of kind) copies.set(pool.license.id, free.copies.free(pool));
+  }
+  for (const id of pass.claims.others.flatMap(({ licenseIds }) => licenseIds)) {
+    const left = copies.get(id);
+    if (left !== undefined) copies.set(id, left - 1);
+  }
+  room.copies = [...copies];
+  return room;
+}
+
+function moreRoom(before: FreeAtPromise, now: FreeAtPromise): boolean {
+  if (now.runs < before.runs || now.cpus > before.cpus || now.memoryMb > before.memoryMb) return true;
+  if (now.copies.length === 0) return false;
+  const copies = new Map(before.copies);
+  return now.copies.some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));
+}
+
+/**
+ * When a job of the site's queue, or one that would join it now, starts by the promises that the site has made; null: its
+ * policy has made none, or the available machines cannot run the job.
+ */
+function promisedStart(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>, job: Job): Opening | null {
+  const { grid, entry } = view;
+  const before = Promises.of(grid, entry);
+  if (before === null) return null;
+  const requirement = grid.requirementOf(job);
+  const promises = new Promises(grid, entry);
+  promises.places = new Places(view, requirement);
+  takeInOrder(view, promises, before, [...entry.queue.inOrder('ARRIVAL').window()]);
+  const place = grid.placeOf(job.id);
+  const here = place?.at === 'QUEUE' && place.siteId === entry.site.id;
+  const own = here ? promises.get(grid.slotOf(job.id)) : undefined;
+  const eligible = entry.resources.eligible(requirement.signature);
+  return own ?? promises.places.profile.earliest(requirement, eligible, job.estimateS * job.benchmark);
+}

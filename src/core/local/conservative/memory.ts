@@ -1,0 +1,218 @@
+/**
+ * What a site's scheduler has promised. A simulator's cycles, which are carried out at once, go on with the same promises and the same
+ * profile, to which only what has changed is done; other drivers' cycles make them anew.
+ */
+import type { Grid, SiteEntry } from '../../grid/grid.js';
+import type { LicenseState, MachineState, RunState } from '../../grid/site-resources.js';
+import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement.js';
+import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
+import type { Places, StartPromise } from '../promises.js';
+
+const NONE: readonly number[] = [];
+const NO_ROOM: FreeAtPromise = { runs: 0, cpus: 0, memoryMb: 0, copies: [] };
+
+export class Promises extends PromisingMemory {
+  /** What was free behind the starts of the cycle that made them. */
+  room = NO_ROOM;
+  /** Some could not be restored: their jobs or machines have gone. */
+  incomplete = false;
+  /** How many jobs have a promise. */
+  count = 0;
+  /** The earliest promised start. */
+  next = Infinity;
+  /** Where they have their places; null: as data only. */
+  places: Places | null = null;
+  /** Live runs that have their places there, too. */
+  private runs = 0;
+  /** Jobs of the queue were passed over. */
+  private partial = false;
+  /** When it was kept. */
+  private at = Infinity;
+  private readonly bySlot: (StartPromise | undefined)[] = [];
+  /** Of jobs that have left the queue since, by id. */
+  private readonly gone = new Map<number, StartPromise>();
+  /** Slots of jobs that have come since, some of them more than once. */
+  private fresh: number[] = [];
+
+  /** Of the grid: machines and pools may be other ones after a change. */
+  private readonly topology: number;
+
+  constructor(
+    { topology }: Grid,
+    private readonly entry: SiteEntry,
+  ) {
+    super();
+    this.topology = topology;
+  }
+
+  /** What the site has promised, of the grid as it is now; null: nothing is known. */
+  static of(grid: Grid, entry: SiteEntry): Promises | null {
+    const { memory } = entry;
+    if (!(memory instanceof Promises)) return null;
+    if (memory.topology === grid.topology) return memory;
+    const promises = Promises.from(grid, entry, memory.image());
+    promises.incomplete ||= memory.someLeft;
+    return promises;
+  }
+
+  /** Promises that were plain data. Left out is what is no more: the job in the queue, its machines. */
+  static from(grid: Grid, entry: SiteEntry, { room, jobs }: PromisesImage): Promises {
+    const promises = new Promises(grid, entry);
+    promises.room = room;
+    const machines = new Map(entry.resources.machines.map((state) => [state.machine.id, state]));
+    for (const image of jobs) {
+      const place = grid.placeOf(image.jobId);
+      const here = place?.at === 'QUEUE' && place.siteId === entry.site.id;
+      const slot = grid.slotOf(image.jobId);
+      const promised = here ? promisedFrom(entry, slot, machines, image) : null;
+      if (promised === null) promises.incomplete = true;
+      // To a job that is another one now nothing was promised.
+      else if (promised.work === entry.queue.works[slot]) promises.set(slot, promised);
+    }
+    return promises;
+  }
+
+  image(): PromisesImage {
+    const jobs: PromiseImage[] = [];
+    const { queue } = this.entry;
+    for (const slot of queue.inOrder('ARRIVAL').window()) {
+      const promised = this.bySlot[slot];
+      if (promised === undefined) continue;
+      const { at, placement, pools, work, madeAt } = promised;
+      jobs.push({
+        jobId: queue.ids[slot] as number,
+        at,
+        allocations: allocationsOf(placement),
+        licenseIds: idsOf(pools),
+        work,
+        madeAt,
+      });
+    }
+    return { room: this.room, jobs };
+  }
+
+  /** What was promised to the job in the slot. */
+  get(slot: number): StartPromise | undefined {
+    return this.bySlot[slot];
+  }
+
+  set(slot: number, promised: StartPromise): void {
+    if (this.bySlot[slot] === undefined) this.count++;
+    this.bySlot[slot] = promised;
+    if (promised.at < this.next) this.next = promised.at;
+  }
+
+  /** The job starts: its place is its run's from now on. */
+  start(slot: number): void {
+    this.bySlot[slot] = undefined;
+    this.count--;
+  }
+
+  /** Whether a promised job has left the queue. */
+  get someLeft(): boolean {
+    return this.gone.size > 0;
+  }
+
+  /**
+   * Whether nothing but what it was told of has changed: all jobs of the queue were looked at, time has gone on but no promised start
+   * has passed, all runs have their places in the profile, and no licenses matter, which other sites' runs and claims take, too.
+   */
+  isInStep(now: number): boolean {
+    const { queue, resources } = this.entry;
+    return (
+      this.places !== null &&
+      !this.partial &&
+      this.at <= now &&
+      this.next >= now &&
+      this.runs === resources.runs.length &&
+      queue.licensed === 0
+    );
+  }
+
+  /** Jobs that have come since the last cycle and have no promise, in order; a profile that is in step is brought up to `now`. */
+  catchUp(now: number): readonly number[] {
+    const { queue } = this.entry;
+    const order = queue.inOrder('ARRIVAL');
+    const profile = this.places?.profile;
+    profile?.advance(now);
+    if (this.gone.size > 0) {
+      for (const { hold, at, end } of this.gone.values()) profile?.give(hold, at, end);
+      this.gone.clear();
+    }
+    if (this.fresh.length === 0) return NONE;
+    const fresh = this.fresh.filter(
+      (slot) => queue.jobs[slot] !== undefined && this.bySlot[slot] === undefined,
+    );
+    this.fresh = [];
+    return fresh.length === 1 ? fresh : [...new Set(fresh)].sort((a, b) => order.compare(a, b));
+  }
+
+  /** The cycle at `now` is over, and will have made so many runs. `partial`: it has passed jobs of the queue over. */
+  keep(now: number, places: Places | null, starts: number, partial: boolean): void {
+    this.at = now;
+    this.places = places;
+    this.partial = partial;
+    this.runs = this.entry.resources.runs.length + starts;
+  }
+
+  override placed(slot: number): void {
+    const { ids, works, requirements } = this.entry.queue;
+    const jobId = ids[slot] as number;
+    const promised = this.gone.get(jobId);
+    if (promised?.work === works[slot] && promised?.requirement === requirements[slot]) {
+      this.gone.delete(jobId);
+      this.set(slot, promised as StartPromise);
+      return;
+    }
+    if (promised !== undefined) {
+      this.gone.delete(jobId);
+      this.places?.profile.give(promised.hold, promised.at, promised.end);
+    }
+    if (this.places !== null) this.fresh.push(slot);
+  }
+
+  override left(slot: number): void {
+    const promised = this.bySlot[slot];
+    if (promised === undefined) return;
+    this.bySlot[slot] = undefined;
+    this.count--;
+    this.gone.set(this.entry.queue.ids[slot] as number, promised);
+  }
+
+  override ended(run: RunState): void {
+    this.runs--;
+    this.places?.profile.give(run, Number.NEGATIVE_INFINITY, run.end);
+  }
+
+  override replanned(): void {
+    this.places = null;
+  }
+}
+
+function promisedFrom(
+  { resources, queue }: SiteEntry,
+  slot: number,
+  machineById: ReadonlyMap<number, MachineState>,
+  { at, allocations, licenseIds, work, madeAt }: PromiseImage,
+): StartPromise | null {
+  const requirement = queue.requirements[slot] as NonNullable<(typeof queue.requirements)[number]>;
+  const eligible = resources.eligible(requirement.signature);
+  const filling = new Filling(requirement.tasks);
+  let allocated = 0;
+  for (const { machineId, tasks } of allocations) {
+    const state = machineById.get(machineId);
+    if (state === undefined || !eligible.machines.includes(state)) return null;
+    filling.put(state, tasks);
+    allocated += tasks;
+  }
+  const pools: LicenseState[] = [];
+  for (const kind of eligible.pools) {
+    const pool = kind.find(({ license }) => licenseIds.includes(license.id));
+    if (pool === undefined) return null;
+    pools.push(pool);
+  }
+  const { placement } = filling;
+  if (placement === null || allocated !== requirement.tasks) return null;
+  const hold = holdOf(requirement, placement, pools);
+  return { at, end: at + work / placement.benchmark, placement, pools, hold, work, requirement, madeAt };
+}

@@ -1,0 +1,64 @@
+/**
+ * Flexible Backfilling (Pasquali et al., section 4): EASY in the order of the root's priorities, of the site's own, or of arrival,
+ * as the policy of the root says.
+ */
+import { z } from 'zod';
+import { LicenseRequests } from '../../resources/license-requests.js';
+import { backfilling } from '../backfilling.js';
+import { byArrival, byPriority } from '../heads.js';
+import type { SitePass } from '../pass.js';
+import { type LocalOrder, type LocalScheduler, localKind } from '../policy.js';
+import type { Walk } from '../walk.js';
+import { OwnPriorityWalk } from './own-priority-walk.js';
+
+const weight = z.number().min(0).max(1e6);
+
+const weights = z.strictObject({
+  aging: weight,
+  licenses: weight,
+  waitMinimization: weight,
+  deadlineMin: weight,
+  deadlineMax: weight,
+  /** By how much a run time is overestimated when the deadline is judged. */
+  deadlineK: z.number().min(0).max(1000),
+});
+
+export const flexible = localKind({
+  schema: z
+    .strictObject({ kind: z.literal('flexible'), weights })
+    .refine((local) => local.weights.deadlineMin <= local.weights.deadlineMax, {
+      path: ['weights', 'deadlineMin'],
+      error: 'must not be above deadlineMax',
+    }),
+  documentation: {
+    starts:
+      'in order of priority; the first job that does not fit gets a reservation, and later jobs are backfilled if they do not delay it',
+    fields: '`weights`, as above',
+  },
+  scheduler: (rules, order): LocalScheduler => ({ walk: walks(rules.weights)[order], decide: backfilling }),
+});
+
+const walks = (of: z.infer<typeof weights>): Record<LocalOrder, (pass: SitePass) => Walk> => ({
+  ARRIVAL: byArrival,
+  PRIORITY: byPriority,
+  OWN_PRIORITY: ({ grid, entry: { queue, resources }, now }) =>
+    new OwnPriorityWalk(queue, {
+      now,
+      weights: of,
+      bestBenchmark: resources.bestBenchmark,
+      requests: grid.index(LicenseRequests).of(queue),
+      copiesOf: (kind) => resources.copiesOf(kind),
+    }),
+});
+
+export const DEFAULT_FLEXIBLE = {
+  kind: 'flexible',
+  weights: {
+    aging: 0.01,
+    licenses: 1,
+    waitMinimization: 1,
+    deadlineMin: 0.1,
+    deadlineMax: 5,
+    deadlineK: 1.5,
+  },
+} as const;

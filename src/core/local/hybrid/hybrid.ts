@@ -1,0 +1,55 @@
+/**
+ * Backfilling beside reservations for the first so many jobs that do not fit, made afresh in each cycle; with one this is EASY.
+ */
+import { z } from 'zod';
+import { ReasonCode } from '../../reasons.js';
+import { byArrival, startHeads } from '../heads.js';
+import type { SitePass } from '../pass.js';
+import { localKind } from '../policy.js';
+import { hasRoomNow, Places, promisedIn, reservationOf } from '../promises.js';
+import type { Walk } from '../walk.js';
+
+export const hybrid = localKind({
+  schema: z.strictObject({ kind: z.literal('hybrid'), reservations: z.int().min(1).max(1000) }),
+  documentation: {
+    starts: 'as `easy`, with reservations for several jobs that do not fit',
+    fields: '`reservations`: how many, 1 to 1000',
+  },
+  scheduler: ({ reservations }) => ({
+    walk: byArrival,
+    decide(pass, walk) {
+      if (pass.canReserve) reserveAndStart(pass, walk, reservations);
+      else startHeads(pass, walk);
+    },
+  }),
+});
+
+function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void {
+  const { entry, now } = pass;
+  const places = new Places(pass);
+  let made = 0;
+  for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
+    if (made >= reservations && pass.exhausted) return;
+    const jobId = entry.queue.ids[slot] as number;
+    const requirement = pass.requirement(slot);
+    const eligible = pass.eligible(requirement);
+    const work = pass.work(slot);
+    const opening = places.find(jobId, (profile) =>
+      made < reservations
+        ? profile.earliest(requirement, eligible, work)
+        : profile.openingNow(requirement, eligible, work),
+    );
+    if (opening === null) continue;
+    // What was reserved for it keeps its age.
+    const madeAt = entry.reservation?.jobId === jobId ? entry.reservation.madeAt : now;
+    const one = promisedIn(opening, requirement, work, madeAt);
+    if (one.at <= now && hasRoomNow(pass.free, one.hold)) {
+      const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+      pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);
+    } else {
+      if (made++ >= reservations) continue;
+      pass.reservation ??= reservationOf(pass, slot, one);
+    }
+    places.profile.take(one.hold, one.at, one.end);
+  }
+}

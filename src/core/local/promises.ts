@@ -1,0 +1,119 @@
+/**
+ * A job's place in the availability profile of its site, and how places are found and taken: what policies that promise starts share.
+ */
+
+import type { SiteEntry } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
+import type { Hold, LicenseState, RunState } from '../grid/site-resources.js';
+import type { Reservation } from '../model.js';
+import type { FreeResources } from '../resources/free.js';
+import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import { type Opening, type OwnPlace, Profile } from '../resources/profile.js';
+import { isOlder } from './claims.js';
+import type { SitePass } from './pass.js';
+
+/** A place in the profile. */
+export interface StartPromise extends Opening, OwnPlace {
+  /** Of the job when it was made: another estimate needs another place. */
+  work: number;
+  requirement: Requirement;
+  madeAt: number;
+}
+
+export const promisedIn = (
+  opening: Opening,
+  requirement: Requirement,
+  work: number,
+  madeAt: number,
+): StartPromise => ({
+  at: opening.at,
+  end: opening.end,
+  placement: opening.placement,
+  pools: opening.pools,
+  hold: holdOf(requirement, opening.placement, opening.pools),
+  work,
+  requirement,
+  madeAt,
+});
+
+/** Whether the room is there now: runs that are over by their estimate still hold theirs. */
+export function hasRoomNow(free: FreeResources, { machines, cpus, memoryMb, licenses }: Hold): boolean {
+  for (let i = 0; i < machines.length; i++) {
+    const { position } = machines[i] as (typeof machines)[number];
+    if (
+      (free.cpus[position] as number) < (cpus[i] as number) ||
+      (free.memoryMb[position] as number) < (memoryMb[i] as number)
+    )
+      return false;
+  }
+  return licenses.every((pool) => free.copies.free(pool) >= 1);
+}
+
+/** The reservation that a plan shows for a promise: other sites respect the grid-wide licenses in it. */
+export const reservationOf = (
+  { entry, now }: Pick<SitePass, 'entry' | 'now'>,
+  slot: number,
+  { at, placement, pools, madeAt }: StartPromise,
+): Reservation => ({
+  siteId: entry.site.id,
+  jobId: entry.queue.ids[slot] as number,
+  at: Math.max(at, now),
+  allocations: allocationsOf(placement),
+  licenseIds: idsOf(pools),
+  madeAt,
+});
+
+/**
+ * The profile of the live runs, here and where they hold copies that this site could use, and of other sites' claims; places
+ * are found and taken in it.
+ */
+export class Places {
+  readonly profile: Profile;
+  /** Claims of other sites that are younger than what this site has reserved, and so do not bind the job it is for. */
+  private readonly younger: { hold: Hold; at: number; end: number }[] = [];
+  private readonly reserved: Reservation | null;
+
+  /** `asks`: a job that is not in the queue. */
+  constructor({ entry, claims, now }: Pick<SitePass, 'entry' | 'claims' | 'now'>, asks?: Requirement) {
+    const { resources, site } = entry;
+    this.reserved = entry.reservation;
+    const pools = poolsOf(entry, asks);
+    const elsewhere = new Set<RunState>();
+    for (const { holders } of pools)
+      for (const run of holders) if (run.run.siteId !== site.id) elsewhere.add(run);
+    this.profile = Profile.of(resources, pools, elsewhere, now);
+    if (pools.length === 0) return;
+    for (const claim of claims.others) {
+      const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));
+      if (licenses.length === 0) continue;
+      const { at, end } = claim;
+      const hold = { machines: [], cpus: [], memoryMb: [], licenses };
+      this.profile.take(hold, at, end);
+      if (this.reserved !== null && !isOlder(claim, this.reserved)) this.younger.push({ hold, at, end });
+    }
+  }
+
+  /** What is found for the job in the profile as it is for this job. */
+  find<T>(jobId: number, search: (profile: Profile) => T): T {
+    const { profile } = this;
+    const free = jobId === this.reserved?.jobId ? this.younger : [];
+    for (const { hold, at, end } of free) profile.give(hold, at, end);
+    const found = search(profile);
+    for (const { hold, at, end } of free) profile.take(hold, at, end);
+    return found;
+  }
+}
+
+/** The pools that runs, queued jobs or `asks` have to do with. */
+function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
+  const pools = new Set<LicenseState>();
+  const add = ({ signature }: Requirement): void => {
+    if (signature.licenses.length === 0) return;
+    for (const kind of resources.eligible(signature).pools) for (const pool of kind) pools.add(pool);
+  };
+  if (asks !== undefined) add(asks);
+  for (const run of resources.runs) for (const pool of run.licenses) pools.add(pool);
+  if (queue.licensed > 0)
+    for (const requirement of queue.requirements) if (requirement !== undefined) add(requirement);
+  return [...pools];
+}

@@ -1,0 +1,50 @@
+/** The local policies, by the kind that a policy document names. */
+import { z } from 'zod';
+import type { Grid, SiteMemory } from '../grid/grid.js';
+import { conservative } from './conservative/conservative.js';
+import { easy } from './easy/easy.js';
+import { fcfs } from './fcfs/fcfs.js';
+import { firstFit } from './first-fit/first-fit.js';
+import { DEFAULT_FLEXIBLE, flexible } from './flexible/flexible.js';
+import { hybrid } from './hybrid/hybrid.js';
+import { type LocalKind, type PromisesImage, PromisingMemory } from './policy.js';
+import { sjf } from './sjf/sjf.js';
+
+/** To add one: its name here. Everything else follows from what it defines. */
+export const localKinds = [flexible, easy, hybrid, conservative, fcfs, sjf, firstFit] as const;
+
+type Schemas<T extends readonly { schema: unknown }[]> = { readonly [K in keyof T]: T[K]['schema'] };
+
+/** How a site orders its queue and fills its machines. */
+export const localPolicySchema = z.discriminatedUnion(
+  'kind',
+  localKinds.map(({ schema }) => schema) as unknown as Schemas<typeof localKinds>,
+);
+export type LocalPolicy = z.infer<typeof localPolicySchema>;
+
+export const DEFAULT_LOCAL = DEFAULT_FLEXIBLE satisfies LocalPolicy;
+
+const byKind = new Map<string, LocalKind>(
+  localKinds.map((kind) => [kind.schema.shape.kind.value, kind as LocalKind]),
+);
+
+/** What a local policy's document names. */
+export const localKindOf = ({ kind }: { readonly kind: string }): LocalKind => byKind.get(kind) as LocalKind;
+
+/** Whether a site with this policy promises starts, which its driver has to keep from cycle to cycle. */
+export const keepsPromises = (local: { readonly kind: string }): boolean =>
+  localKindOf(local).restore !== undefined;
+
+/** The promises of a plan, or of a site, as plain data; null: none. */
+export function imageOf(memory: SiteMemory | null): PromisesImage | null {
+  const image = memory instanceof PromisingMemory ? memory.image() : null;
+  return image === null || image.jobs.length === 0 ? null : image;
+}
+
+/** The promises of a site with such a policy, of the grid as it is now. Left out is what is no more. */
+export const promisesFrom = (
+  grid: Grid,
+  siteId: number,
+  local: { readonly kind: string },
+  image: PromisesImage,
+): SiteMemory | null => localKindOf(local).restore?.(grid, siteId, image) ?? null;

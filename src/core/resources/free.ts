@@ -1,0 +1,153 @@
+/**
+ * What is free at a site, as it is seen by somebody who has taken some of it in mind: a pass that decides on starts. The grid stays
+ * as it is; columns are copied when the first start is taken.
+ */
+import type { Requirement } from '../grid/requirements.js';
+import {
+  type EligibleMachines,
+  type FreeColumns,
+  type LicenseState,
+  type MachineState,
+  type Placement,
+  type RunState,
+  type SiteResources,
+  useColumns,
+} from '../grid/site-resources.js';
+import type { Run } from '../model.js';
+import { holdOf } from './placement.js';
+
+/** Of a start that nobody has accepted yet. */
+const UNDECIDED: Run = Object.freeze({
+  jobId: 0,
+  siteId: 0,
+  epoch: 0,
+  allocations: [],
+  licenseIds: [],
+  start: 0,
+  plannedEnd: 0,
+});
+
+/** What a job of the class occupies that starts in mind only. */
+export function runInMind(
+  requirement: Requirement,
+  placement: Placement,
+  licenses: readonly LicenseState[],
+  jobId: number,
+  end: number,
+): RunState {
+  // In one literal: a simulation makes millions.
+  const one = requirement.tasks === 1;
+  const hold = one ? requirement.oneTask : holdOf(requirement, placement, licenses);
+  const { cpus, memoryMb } = hold;
+  return { run: UNDECIDED, jobId, end, machines: placement.machines, cpus, memoryMb, licenses };
+}
+
+/** Copies of licenses that are taken in mind; of a pass over several sites they share one. */
+export class LicenseCopies {
+  /** Counts what was taken. */
+  takes = 0;
+  private taken: Map<LicenseState, RunState[]> | null = null;
+
+  /** Copies of a pool that nobody holds. */
+  free(pool: LicenseState): number {
+    return pool.license.copies - pool.holders.length - (this.taken?.get(pool)?.length ?? 0);
+  }
+
+  /** Copies that are free at a time, by planned ends. */
+  freeAt(pool: LicenseState, time: number): number {
+    let free = pool.license.copies;
+    for (const run of pool.holders) if (run.end > time) free--;
+    for (const run of this.takers(pool)) if (run.end > time) free--;
+    return free;
+  }
+
+  /** Who holds copies in mind. */
+  takers(pool: LicenseState): readonly RunState[] {
+    return this.taken?.get(pool) ?? NOBODY;
+  }
+
+  take(run: RunState): void {
+    this.takes++;
+    for (const pool of run.licenses) {
+      this.taken ??= new Map();
+      const takers = this.taken.get(pool);
+      if (takers === undefined) this.taken.set(pool, [run]);
+      else takers.push(run);
+    }
+  }
+}
+
+const NOBODY: readonly RunState[] = [];
+const NOTHING: number[] = [];
+
+export class FreeResources implements FreeColumns {
+  cpus: number[] = NOTHING;
+  memoryMb: number[] = NOTHING;
+  tasks: number[] = NOTHING;
+  /** Runs, those in mind included. */
+  running = 0;
+  private copied = false;
+  private copiesIfAsked: LicenseCopies | null = null;
+
+  /** `shared`: the copies, with other sites; unless given, its own. */
+  constructor(
+    readonly site: SiteResources,
+    private readonly shared: LicenseCopies | null = null,
+  ) {
+    this.begin();
+  }
+
+  /** Nothing is taken in mind any more. */
+  begin(): void {
+    const { free, runs } = this.site;
+    this.cpus = free.cpus;
+    this.memoryMb = free.memoryMb;
+    this.tasks = free.tasks;
+    this.running = runs.length;
+    this.copied = false;
+    this.copiesIfAsked = this.shared;
+  }
+
+  get copies(): LicenseCopies {
+    this.copiesIfAsked ??= new LicenseCopies();
+    return this.copiesIfAsked;
+  }
+
+  /** No further run is allowed, whatever is free. */
+  get full(): boolean {
+    return this.running >= this.site.maxRuns;
+  }
+
+  /** CPUs free on the machine with the most of them. */
+  get mostCpus(): number {
+    let most = 0;
+    for (let i = 0; i < this.cpus.length; i++) most = Math.max(most, this.cpus[i] as number);
+    return most;
+  }
+
+  /** The run begins. */
+  take(run: RunState): void {
+    if (!this.copied) {
+      this.copied = true;
+      this.cpus = this.cpus.slice();
+      this.memoryMb = this.memoryMb.slice();
+      // Where machines are not shared nobody asks how many tasks they have.
+      if (this.site.shared) this.tasks = this.tasks.slice();
+    }
+    for (let i = 0; i < run.machines.length; i++) {
+      const state = run.machines[i] as MachineState;
+      if (this.site.shared) useColumns(this, state, 1, run.cpus[i] as number, run.memoryMb[i] as number);
+      else {
+        const { position } = state;
+        this.cpus[position] = (this.cpus[position] as number) - (run.cpus[i] as number);
+        this.memoryMb[position] = (this.memoryMb[position] as number) - (run.memoryMb[i] as number);
+      }
+    }
+    if (run.licenses.length > 0) this.copies.take(run);
+    this.running++;
+  }
+}
+
+/** Whether each kind has a pool with a free copy. */
+export const hasCopies = ({ pools }: EligibleMachines, free: FreeResources): boolean =>
+  pools.length === 0 || pools.every((kind) => kind.some((pool) => free.copies.free(pool) > 0));

@@ -1,0 +1,183 @@
+/**
+ * Fairness among users, by quota (Anjum et al., section 7; exact rules: diana.md, "Priority by quota"). For the jobs that a policy
+ * holds back, in all meta-queues together or at the root: `n` a user's jobs, `t` a job's processors, `T` processors of all, `q` the
+ * user's quota, `Q` the quotas of all users who have jobs there, each once.
+ */
+import type { Shares } from '../data/shares.js';
+import type { Grid, GridListener } from '../grid/grid.js';
+import type { JobQueue, Level } from '../grid/queue.js';
+import type { Job } from '../model.js';
+
+/** Feedback queues: Q1 is served first. */
+export type FeedbackQueue = 1 | 2 | 3 | 4;
+
+/** `N = q·T/(Q·t)`: so many jobs of this size stand for the user's quota. 0 where nobody has a quota. */
+export const thresholdOf = (q: number, Q: number, T: number, t: number): number =>
+  Q === 0 ? 0 : (q * T) / (Q * t);
+
+/** `(N − n)/N` if `n ≤ N`, else `(N − n)/n`: −1 to 1. */
+export const quotaPriority = (n: number, N: number): number => (n <= N ? (N - n) / N : (N - n) / n);
+
+/** Q1 for [0.5, 1], Q2 for [0, 0.5), Q3 for [−0.5, 0), Q4 for [−1, −0.5). */
+export function queueOf(priority: number): FeedbackQueue {
+  if (priority >= 0.5) return 1;
+  if (priority >= 0) return 2;
+  return priority >= -0.5 ? 3 : 4;
+}
+
+/** A step of 1 in the operator's boost, and in the priorities of local queues, is this part of a quota priority. */
+const LEVELS = 2048;
+
+/** A quota priority as a level-1 priority for a local queue: 0 to 4096. */
+export const levelOf = (priority: number): number => Math.round((priority + 1) * LEVELS);
+
+/** With the operator's boost, inside the bounds. */
+export const boosted = (priority: number, boost: number): number =>
+  boost === 0 ? priority : Math.max(-1, Math.min(1, priority + boost / LEVELS));
+
+/** Jobs with one priority: of one user, with as many processors (and as much boost). */
+export interface QuotaGroup {
+  readonly key: string;
+  readonly userId: number;
+  readonly processors: number;
+  readonly boost: number;
+  jobs: number;
+}
+
+/** What follows for the jobs of a group from all that are queued. */
+export interface Standing {
+  readonly group: QuotaGroup;
+  readonly threshold: number;
+  /** By quota alone. */
+  readonly priority: number;
+  /** With the boost: what queues are ordered by. */
+  readonly order: number;
+  /** By `order`. */
+  readonly queue: FeedbackQueue;
+  readonly userJobs: number;
+  readonly quota: number;
+}
+
+/** The standings of all groups, and what they share. */
+export interface Standings {
+  /** By key of the group. */
+  readonly groups: ReadonlyMap<string, Standing>;
+  readonly processors: number;
+  readonly quotas: number;
+}
+
+type Counted = Pick<Job, 'userId' | 'tasks' | 'cpusPerTask' | 'boost'>;
+
+export const quotaKey = ({ userId, tasks, cpusPerTask, boost }: Counted): string =>
+  `${userId} ${tasks * cpusPerTask} ${boost}`;
+
+/**
+ * How many jobs of which users and sizes are held back. A job that comes or goes changes two counts and a sum;
+ * everyone's new priority costs the number of groups, never that of jobs.
+ */
+export class QuotaLedger {
+  readonly groups = new Map<string, QuotaGroup>();
+  /** Jobs by user. */
+  private readonly users = new Map<number, number>();
+  private processors = 0;
+
+  add(job: Counted): QuotaGroup {
+    return this.count(job, 1);
+  }
+
+  remove(job: Counted): void {
+    this.count(job, -1);
+  }
+
+  copy(): QuotaLedger {
+    const copy = new QuotaLedger();
+    copy.processors = this.processors;
+    for (const [user, jobs] of this.users) copy.users.set(user, jobs);
+    for (const [key, group] of this.groups) copy.groups.set(key, { ...group });
+    return copy;
+  }
+
+  /** Everyone's priority now. */
+  standings(shares: Pick<Shares, 'of'>): Standings {
+    // In an order of its own, so that the sum does not depend on who came first.
+    let sum = 0;
+    for (const user of [...this.users.keys()].sort((a, b) => a - b)) sum += shares.of(user);
+    const groups = new Map<string, Standing>();
+    for (const group of this.groups.values()) {
+      const quota = shares.of(group.userId);
+      const userJobs = this.users.get(group.userId) as number;
+      const threshold = thresholdOf(quota, sum, this.processors, group.processors);
+      const priority = quotaPriority(userJobs, threshold);
+      const order = boosted(priority, group.boost);
+      groups.set(group.key, { group, threshold, priority, order, queue: queueOf(order), userJobs, quota });
+    }
+    return { groups, processors: this.processors, quotas: sum };
+  }
+
+  private count(job: Counted, jobs: 1 | -1): QuotaGroup {
+    const { userId, boost } = job;
+    const processors = job.tasks * job.cpusPerTask;
+    const key = quotaKey(job);
+    let group = this.groups.get(key);
+    if (group === undefined) {
+      group = { key, userId, processors, boost, jobs: 0 };
+      this.groups.set(key, group);
+    }
+    group.jobs += jobs;
+    if (group.jobs === 0) this.groups.delete(key);
+    const ofUser = (this.users.get(userId) ?? 0) + jobs;
+    if (ofUser === 0) this.users.delete(userId);
+    else this.users.set(userId, ofUser);
+    this.processors += jobs * processors;
+    return group;
+  }
+}
+
+/** The ledger of all queues of a level, as an index of a grid. */
+class LevelLedger extends QuotaLedger implements GridListener {
+  constructor(
+    grid: Grid,
+    private readonly level: Level,
+  ) {
+    super();
+    const queues = level === 'ROOT' ? [grid.root] : grid.sites.map(({ meta }) => meta);
+    for (const queue of queues) for (const slot of queue.slots()) this.add(queue.jobs[slot] as Job);
+  }
+
+  placed(job: Job, _: unknown, { level }: JobQueue): void {
+    if (level === this.level) this.add(job);
+  }
+
+  left(job: Job, _: unknown, { level }: JobQueue): void {
+    if (level === this.level) this.remove(job);
+  }
+}
+
+/** Of the jobs that the root holds. */
+export class RootLedger extends LevelLedger {
+  constructor(grid: Grid) {
+    super(grid, 'ROOT');
+  }
+}
+
+/** Of the jobs in all meta-queues. */
+export class MetaLedger extends LevelLedger {
+  constructor(grid: Grid) {
+    super(grid, 'META');
+  }
+}
+
+/** What makes up a priority by quota: `Pr`, `N`, the feedback queue, `n`, `t`, `T`, `q` and `Q`. */
+export const quotaTerms = (
+  { priority, threshold, queue, userJobs, group, quota }: Standing,
+  { processors, quotas }: Standings,
+): Record<string, number> => ({
+  priority,
+  threshold,
+  queue,
+  userJobs,
+  processors: group.processors,
+  allProcessors: processors,
+  quota,
+  quotas,
+});

@@ -1,0 +1,77 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ExactSum } from '../../../src/core/structures/exact-sum.js';
+import { RankedSums } from '../../../src/core/structures/ranked-sums.js';
+
+const value = fc.double({ min: 0, max: 1e9, noNaN: true });
+
+describe('an exact sum', () => {
+  it('does not depend on what came first, or came and went', () => {
+    fc.assert(
+      fc.property(fc.array(value), fc.array(value), fc.infiniteStream(fc.nat(1000)), (kept, gone, keys) => {
+        const sum = new ExactSum();
+        for (const each of [...kept, ...gone]) sum.add(each);
+        for (const each of gone) sum.remove(each);
+        const other = new ExactSum();
+        const shuffled = kept.map((each) => ({ each, key: keys.next().value as number }));
+        for (const { each } of shuffled.sort((a, b) => a.key - b.key)) other.add(each);
+        expect(sum).toEqual(other);
+        expect(sum.count).toBe(kept.length);
+        const plain = kept.reduce((total, each) => total + each, 0);
+        expect(Math.abs(sum.value - plain)).toBeLessThanOrEqual(1e-6 + plain * 1e-12);
+      }),
+    );
+  });
+
+  it('is above 0 when something is in it, and 0 when nothing is or only nothing', () => {
+    const sum = new ExactSum();
+    sum.add(0);
+    expect(sum.value).toBe(0);
+    sum.add(1e-300);
+    expect(sum.value).toBeGreaterThan(0);
+    sum.remove(1e-300);
+    expect(sum).toMatchObject({ whole: 0, fraction: 0 });
+  });
+});
+
+describe('ranked sums', () => {
+  const change = fc.record({
+    column: fc.nat(3),
+    rank: fc.oneof(fc.nat(9), fc.integer({ min: -1, max: 300 })),
+    value: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    back: fc.option(fc.nat(50)),
+  });
+
+  it('are what counting those of at least the rank gives, in every column', () => {
+    fc.assert(
+      fc.property(
+        fc.array(change, { maxLength: 60 }),
+        fc.nat(310),
+        fc.integer({ min: 1, max: 64 }),
+        (given, from, ranks) => {
+          const [first, second] = [new RankedSums(4, ranks), new RankedSums(4)];
+          const sums = first;
+          const there: (typeof given)[number][] = [];
+          for (const one of given) {
+            // In two parts that are looked at as one.
+            const part = one.column % 2 === 0 ? first : second;
+            part.add(one.column, one.rank, one.value, 1);
+            there.push(one);
+            if (one.back === null) continue;
+            const [gone] = there.splice(one.back % there.length, 1);
+            if (gone) (gone.column % 2 === 0 ? first : second).add(gone.column, gone.rank, gone.value, -1);
+          }
+          const counts = new Float64Array(4);
+          const values = new Float64Array(4);
+          sums.countsFrom(from, counts, second);
+          sums.valuesFrom(from, values, second);
+          for (let column = 0; column < 4; column++) {
+            const exact = new ExactSum();
+            for (const one of there) if (one.column === column && one.rank >= from) exact.add(one.value);
+            expect([counts[column], values[column]]).toEqual([exact.count, exact.value]);
+          }
+        },
+      ),
+    );
+  });
+});
