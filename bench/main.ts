@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
+import { gridTreeBench } from './gridTree.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { profileBench } from './profile.js';
@@ -21,7 +22,14 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench];
+const benches: Bench[] = [
+  serviceBench,
+  cyclesBench,
+  policiesBench,
+  gridTreeBench,
+  profileBench,
+  simulateBench,
+];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {
