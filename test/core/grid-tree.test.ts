@@ -7,12 +7,14 @@ import {
   type Entry,
   inOrder,
   Link,
+  type Message,
   type Packet,
   preference,
   type Requirement,
   type RootRules,
   request,
   requirement,
+  Scheduler,
 } from '../../src/core/grid-tree/index.js';
 import { collect, Place, shareOf, type Taker } from '../../src/core/grid-tree/selection.js';
 import { type Network, TreeWorld } from './support/tree-world.js';
@@ -316,7 +318,33 @@ describe('a tree', () => {
     expect(order).toEqual([...order].sort((a, b) => a - b));
   });
 
-  it('keeps what it is told of a preference of a single request', () => {
+  it('does not take what a child says of a former tree for what it says of this one', () => {
+    const sent: { to: Address; message: Message }[] = [];
+    const effects = { send: (to: Address, message: Message) => void sent.push({ to, message }) };
+    const scheduler = new Scheduler('g', effects, DEFAULT_TREE_RULES);
+    const made = request({ id: 'job', owner: 'o', requirement: LINUX });
+    const entry: Entry = { ...made, key: 1, rank: 0, sequence: 1, moves: 0 };
+    const give = (parent: Address): void => {
+      scheduler.setParent(parent);
+      scheduler.receive(parent, { kind: 'DISCOVER', requirements: [LINUX], preferences: [], gone: [] });
+      scheduler.receive(parent, { kind: 'BLOCK', port: 1, entries: [entry], answer: false, ahead: false });
+      scheduler.receive('leaf', { kind: 'RFC', port: 1 });
+      scheduler.settle();
+    };
+    scheduler.attach('leaf');
+    scheduler.receive('leaf', { kind: 'CHANNEL', port: 1, bag: [LINUX.key], power: 1, leaves: [] });
+    give('p');
+    give('q');
+    expect([...scheduler.requests()].map(({ at }) => at)).toEqual(['leaf']);
+    scheduler.receive('leaf', { kind: 'RETURNED', keys: [1] });
+    scheduler.receive('leaf', { kind: 'RESET_DONE' });
+    expect([...scheduler.requests()].map(({ at }) => at)).toEqual(['leaf']);
+    scheduler.receive('leaf', { kind: 'RESET_DONE' });
+    scheduler.receive('leaf', { kind: 'RETURNED', keys: [1] });
+    expect([...scheduler.requests()].map(({ at }) => at)).toEqual(['g']);
+  });
+
+  it('tells equal requirements and preferences from others', () => {
     expect(preference({ leaf: 'oslo' }).key).not.toBe(preference({ leaf: 'rome' }).key);
     expect(requirement({ os: ['B', 'A', 'B'] }).key).toBe(requirement({ os: ['A', 'B'] }).key);
   });
