@@ -87,8 +87,8 @@ const sentences: Record<ReasonCode, string> = {
   MOST_POWER: 'Most powerful of the sites that can run it.',
   HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
-    'Backfilled; by its estimate it ends before the reservation of job {reservedJob}.',
-  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for job {reservedJob}.',
+    'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
+  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
   NO_SITE_UP: 'No site is up.',
@@ -116,7 +116,8 @@ const sentences: Record<ReasonCode, string> = {
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
   MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',
   JOBS_AHEAD: 'Jobs ahead of it in the queue must start first.',
-  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the start reserved for job {reservedJob}.',
+  WOULD_DELAY_RESERVATION:
+    'It would fit now, but would delay the start that is reserved for a job ahead of it.',
   READY: 'Ready for the next scheduling cycle.',
   HELD: 'Held until it is released.',
 };

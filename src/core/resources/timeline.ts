@@ -1,8 +1,7 @@
 /**
  * What comes free at a site if its runs end as planned, walked from one end to the next: the profile of those who look for the start of
- * one job only. It grows, because nothing that is not running yet is in it, so nothing has to be built: where runs are few and one
- * question is put in a cycle, as under EASY, a walk over them costs less than keeping up an `Availability` (measured in
- * docs/performance.md). Overdue runs count as ending now.
+ * one job only. Nothing that is not running yet is in it, so nothing has to be built: where one question is put in a cycle, as under
+ * EASY, that costs a hundredth of making a `Profile` (`npm run bench -- --only profile-walk`). Overdue runs count as ending now.
  */
 import type { Requirement } from '../grid/requirements.js';
 import type {

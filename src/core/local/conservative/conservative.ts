@@ -147,6 +147,8 @@ function takeInOrder(
 function moveUp(pass: SitePass, promises: Promises, places: Places): void {
   const { entry, now } = pass;
   const { profile } = places;
+  // Runs that end as planned make no room that was not counted on.
+  if (!profile.hasOpened && entry.queue.licensed === 0) return;
   profile.beginRound();
   promises.next = Infinity;
   const slots = entry.queue.inOrder('ARRIVAL').window();

@@ -24,7 +24,7 @@ const given = fc.record({
   carriedOut: fc.constantFrom('AT_ONCE', 'LATER', 'HALF'),
 });
 
-it('a cycle that passes over what an earlier one has settled plans as one that looks at everything', () => {
+it('a cycle that passes over what an earlier one has examined plans as one that looks at everything', () => {
   let passedOver = 0;
   fc.assert(
     fc.property(given, ({ sites, policy, events, licensed, carriedOut }) => {
