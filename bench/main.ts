@@ -11,7 +11,9 @@ import { cyclesBench } from './cycles.js';
 import { gridTreeBench } from './gridTree.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
+import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
+import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
 
@@ -28,7 +30,9 @@ const benches: Bench[] = [
   policiesBench,
   gridTreeBench,
   profileBench,
+  queuedBench,
   simulateBench,
+  portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));

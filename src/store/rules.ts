@@ -57,6 +57,13 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
   return { result: 'accepted', started: false, end: endOfJob(job, report.cause, maxAttempts) };
 }
 
+/**
+ * The time of a report as it is taken, epoch seconds: agents' clocks are their own. A run starts when it has been assigned, ends when it has
+ * started, and neither later than now. `from`: when it was assigned or, for its end, started; null: nobody knows.
+ */
+export const timeOfReport = (at: number, from: number | null, now: number): number =>
+  Math.max(from ?? Number.NEGATIVE_INFINITY, Math.min(at, now));
+
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };

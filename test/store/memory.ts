@@ -48,6 +48,7 @@ import {
   schedulersJob,
   shareOf,
   storable,
+  timeOfReport,
 } from '../../src/store/rules.js';
 import {
   type Applied,
@@ -576,7 +577,7 @@ export class MemoryStore implements Store {
       const seen = { ...view, started: view.startedAt !== null };
       const { result, started, end } = judgeReport(seen, report, maxAttempts);
       if (result !== 'accepted') return result;
-      const at = ms(report.at);
+      const at = ms(timeOfReport(report.at, run.startedAt ?? run.assignedAt, Date.now() / 1000));
       if (started) {
         run.startedAt = at;
         view.startedAt = at;

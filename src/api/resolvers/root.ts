@@ -7,6 +7,7 @@ import type {
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import type { JobGroupUpdateModel } from '../models.js';
 import { UNBOUNDED } from '../work/budget.js';
 import { jobsPage } from './jobs-page.js';
 
@@ -30,6 +31,9 @@ export const Query: Required<QueryResolvers> = {
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),
+  loadHistory: (_, window, { services, viewer }) => services.history.loadHistory(viewer, window),
+  licenseHistory: (_, window, { services, viewer }) => services.history.licenseHistory(viewer, window),
+  usage: (_, window, { services, viewer }) => services.history.usage(viewer, window),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>
@@ -153,6 +157,10 @@ export const Subscription: Required<SubscriptionResolvers> = {
     subscribe: (_, { simulation, after }, { services, viewer }) =>
       services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
     resolve: answer,
+  },
+  jobGroupUpdated: {
+    subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
+    resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

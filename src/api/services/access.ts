@@ -34,6 +34,9 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   jobRatio: people,
   peers: people,
   userStandings: people,
+  loadHistory: people,
+  licenseHistory: people,
+  usage: people,
   policy: people,
   policyHistory: people,
   decisions: people,
@@ -86,6 +89,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   // Subscriptions
   jobUpdated: people,
   siteUpdated: everybody,
+  jobGroupUpdated: people,
   jobRatioUpdated: people,
   simulationUpdated: operators,
   assignments: agents,
