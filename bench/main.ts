@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
+import { gridTreeBench } from './gridTree.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -27,6 +28,7 @@ const benches: Bench[] = [
   serviceBench,
   cyclesBench,
   policiesBench,
+  gridTreeBench,
   profileBench,
   queuedBench,
   simulateBench,
