@@ -613,6 +613,7 @@ class Trees implements Finder {
     this.jobs.delete(name);
     this.model.execute(job, server, () => {
       (this.nodes.get(owner) as Owner).end(name);
+      (this.nodes.get(leaf) as Leaf).finished(attempt);
       server.busy = false;
       this.model.renew(server);
       this.settle(leaf);

@@ -40,6 +40,8 @@ export class Leaf {
   private readonly held = new Map<number, Entry>();
   /** By id: requests that it has asked for; null: of a former parent, to which there is nothing to say. */
   private readonly claimed = new Map<string, { request: Entry; key: number | null }>();
+  /** Ids of requests that it was granted, until their owners know of their end. */
+  private readonly running = new Set<string>();
   private sorted: Entry[] | null = null;
   private wantsWork = false;
   private asked = false;
@@ -118,6 +120,14 @@ export class Leaf {
     else this.returned.push(claim.key);
   }
 
+  /**
+   * The request that it was granted has ended, and its owner knows: no claim of it would be granted any more. Before, the request may come
+   * here once more, from a parent that had lost sight of this leaf, and must not start again.
+   */
+  finished(id: string): void {
+    this.running.delete(id);
+  }
+
   // The protocol.
 
   receive(from: Address, message: Message): void {
@@ -128,7 +138,10 @@ export class Leaf {
       if (message.kind === 'REFUSED') {
         if (claim !== undefined) this.effects.refused?.(claim.request, this.id);
       } else if (claim === undefined) this.effects.send(from, { kind: 'DECLINED', id: message.id });
-      else this.effects.started?.(claim.request, this.id);
+      else {
+        this.running.add(message.id);
+        this.effects.started?.(claim.request, this.id);
+      }
     } else if (from === this.parent) this.fromParent(message);
   }
 
@@ -261,7 +274,10 @@ export class Leaf {
   }
 
   private take(entry: Entry): void {
-    this.held.set(entry.key, entry);
+    const claim = this.claimed.get(entry.id);
+    if (this.running.has(entry.id)) this.gone.push(entry.key);
+    else if (claim !== undefined) this.claimed.set(entry.id, { ...claim, key: entry.key });
+    else this.held.set(entry.key, entry);
     this.sorted = null;
   }
 

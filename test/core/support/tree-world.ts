@@ -255,6 +255,7 @@ export class TreeWorld {
           this.free(leaf, request.id);
           (this.runs.get(job) as { ended: boolean }).ended = true;
           (this.nodes.get(request.owner) as Owner).end(job.slice(request.owner.length + 1));
+          this.sites.get(leaf)?.leaf.finished(request.id);
           this.settle(leaf);
         });
       },
