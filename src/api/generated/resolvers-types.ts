@@ -954,21 +954,29 @@ export type Peer = {
   powerTotal: Scalars['Float']['output'];
 };
 
-/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
+/**
+ * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
+ * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ */
 export type UserStanding = {
   __typename?: 'UserStanding';
   /** The user. */
   user: User;
+  /** The site in whose meta-queue the jobs are; null: they are at the root. */
+  site?: Maybe<Site>;
   /** Quota of the user (q). */
   quotaShare: Scalars['Float']['output'];
-  /** Jobs of the user in all meta-queues (n). */
+  /** Jobs of the user there (n). */
   queuedJobs: Scalars['Int']['output'];
   /** The same jobs by number of processors, fewest first. Jobs with equal numbers have equal priority. */
   groups: Array<StandingGroup>;
 };
 
 
-/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
+/**
+ * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
+ * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ */
 export type UserStandingGroupsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
@@ -980,7 +988,7 @@ export type StandingGroup = {
   processors: Scalars['Int']['output'];
   /** Number of jobs. */
   jobs: Scalars['Int']['output'];
-  /** N = q·T / (Q·t), the number of jobs that the user's quota covers. T: processors of all jobs; Q: quotas of all users with jobs there. */
+  /** N = q·T / (Q·t), the number of jobs that the user's quota covers. T: processors of all jobs there; Q: quotas of all users with jobs there. */
   threshold: Scalars['Float']['output'];
   /** (N − n)/N if n ≤ N, otherwise (N − n)/n: from −1 to 1. */
   priority: Scalars['Float']['output'];
@@ -3273,6 +3281,7 @@ export type PeerResolvers<ContextType = Context, ParentType extends ResolversPar
 
 export type UserStandingResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UserStanding'] = ResolversParentTypes['UserStanding']> = {
   user?: Resolver<ResolversTypes['User'], ParentType, ContextType>;
+  site?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   quotaShare?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   queuedJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   groups?: Resolver<Array<ResolversTypes['StandingGroup']>, ParentType, ContextType, RequireFields<UserStandingGroupsArgs, 'first'>>;

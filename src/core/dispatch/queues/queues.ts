@@ -21,7 +21,7 @@ import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyBusy } from '../../resources/eligibility.js';
 import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
 import { pickPools, placeNow } from '../../resources/placement.js';
-import { fairness, rootOrder, rootStandings } from '../../terms/order.js';
+import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import {
   type Choice,
   type DispatchLook,
@@ -52,7 +52,7 @@ export const queues = dispatchKind({
   begin: (look, rules) => new QueuesPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',
   queueLimit: (rules) => rules.queueLimit,
-  standings: (grid, rules) => rootStandings(grid, rules.fairness),
+  standings: standingsAtRoot,
 });
 
 const ORDERS: Record<QueuesPolicy['order'], QueueOrder> = {
