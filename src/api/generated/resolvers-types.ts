@@ -174,7 +174,7 @@ export type Machine = Node & {
   os: Scalars['String']['output'];
   /** Architecture, for example `x64`. */
   architecture: Scalars['String']['output'];
-  /** License pools that jobs on this machine can use. */
+  /** The license pools to which the machine is restricted; empty: jobs on it can use every license of its site and of the grid. */
   licenses: Array<License>;
   /** CPUs allocated to jobs; 0 on a time-shared machine. */
   cpusUsed: Scalars['Int']['output'];
@@ -355,16 +355,16 @@ export type JobRatioPoint = {
   job?: Maybe<Job>;
   /** The site where it ran. */
   site: Site;
-  /** Measured turnaround of this run (JTT), seconds. */
+  /** Measured turnaround of this run (JTT), seconds: from the moment it took its machines to its end. */
   turnaroundS: Scalars['Float']['output'];
-  /** Measured time that it waited for input and output (JIOT), seconds. */
-  ioS: Scalars['Float']['output'];
-  /** Number of runs in the history, including this one. */
+  /** Measured time that it waited for input and output (JIOT), seconds; null: its agent could not measure it, and the run is in no average. */
+  ioS?: Maybe<Scalars['Float']['output']>;
+  /** Number of measured runs in the history, including this one. */
   runs: Scalars['Int']['output'];
-  /** Share of computation (CJR) after this run, from 0 to 1. */
-  computation: Scalars['Float']['output'];
-  /** Share of input and output (DIJR) after this run, from 0 to 1. */
-  dataIntensive: Scalars['Float']['output'];
+  /** Share of computation (CJR) after this run, from 0 to 1; null: no run has been measured yet. */
+  computation?: Maybe<Scalars['Float']['output']>;
+  /** Share of input and output (DIJR) after this run, from 0 to 1; null: no run has been measured yet. */
+  dataIntensive?: Maybe<Scalars['Float']['output']>;
 };
 
 /** The class of a user, one of the terms of the two-level scheduler's priority (Pasquali et al., section 4). */
@@ -1780,7 +1780,7 @@ export type RegisterMachineInput = {
   os: Scalars['String']['input'];
   /** Architecture, at most 200 characters. */
   architecture: Scalars['String']['input'];
-  /** License pools that jobs on this machine can use, at most 1000. */
+  /** The license pools to which the machine is restricted, at most 1000; empty: jobs on it can use every license of its site and of the grid. */
   licenses: Array<Scalars['ID']['input']>;
   /**
    * Makes it a time-shared machine, whose CPUs this many tasks may share, from 1 to 1 000 000; null: not time-shared. A site with a time-shared machine
@@ -1807,7 +1807,7 @@ export type UpdateMachineInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Architecture, at most 200 characters. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** License pools that jobs on this machine can use, at most 1000. */
+  /** The license pools to which the machine is restricted, at most 1000; empty: jobs on it can use every license of its site and of the grid. */
   licenses?: InputMaybe<Array<Scalars['ID']['input']>>;
   /**
    * How many tasks may share its CPUs, not fewer than do now, up to 1 000 000; null: not time-shared. Whether it is time-shared can change only
@@ -3045,10 +3045,10 @@ export type JobRatioPointResolvers<ContextType = Context, ParentType extends Res
   job?: Resolver<Maybe<ResolversTypes['Job']>, ParentType, ContextType>;
   site?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
   turnaroundS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  ioS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  ioS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   runs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
-  computation?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  dataIntensive?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  computation?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  dataIntensive?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
 };
 
 export type UserResolvers<ContextType = Context, ParentType extends ResolversParentTypes['User'] = ResolversParentTypes['User']> = {

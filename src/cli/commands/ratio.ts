@@ -13,9 +13,9 @@ interface Point {
   job: { id: string } | null;
   site: Named;
   turnaroundS: number;
-  ioS: number;
+  ioS: number | null;
   runs: number;
-  computation: number;
+  computation: number | null;
 }
 
 interface Ratio {
@@ -160,7 +160,7 @@ const rowsOf = (points: readonly Point[]): unknown[][] =>
     job?.id ?? '-',
     site.name,
     duration(turnaroundS),
-    duration(ioS),
+    ioS === null ? 'not measured' : duration(ioS),
     runs,
-    Number((100 * computation).toFixed(1)),
+    computation === null ? '' : Number((100 * computation).toFixed(1)),
   ]);

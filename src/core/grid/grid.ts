@@ -493,6 +493,11 @@ export class Grid {
     };
   }
 
+  /** All pools of a kind, by id. */
+  licensePools(kind: string): readonly LicenseState[] {
+    return this.poolsByKind.get(kind) ?? [];
+  }
+
   /** The pools that serve a kind at a site, in order of use. */
   private poolsFor(siteId: number, kind: string): LicenseState[] {
     const pools = this.poolsByKind.get(kind) ?? [];

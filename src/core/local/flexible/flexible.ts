@@ -46,8 +46,7 @@ const walks = (of: z.infer<typeof weights>): Record<LocalOrder, (pass: SitePass)
       now,
       weights: of,
       bestBenchmark: resources.bestBenchmark,
-      requests: grid.index(LicenseRequests).of(queue),
-      copiesOf: (kind) => resources.copiesOf(kind),
+      ratios: grid.index(LicenseRequests).ratiosOf(queue),
     }),
 });
 
