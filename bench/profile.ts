@@ -5,7 +5,8 @@
 
 import type { Requirement } from '../src/core/grid/requirements.js';
 import type { EligibleMachines } from '../src/core/grid/site-resources.js';
-import { Grid, RandomStream } from '../src/core/index.js';
+import { DEFAULT_POLICY, Grid, type Policy, RandomStream, siteCycle } from '../src/core/index.js';
+import { earliestStart, SitePass } from '../src/core/local/pass.js';
 import { holdOf } from '../src/core/resources/placement.js';
 import { type Opening, Profile } from '../src/core/resources/profile.js';
 import { addSite, anyJob } from './core.js';
@@ -86,8 +87,48 @@ type Operation = keyof typeof OPERATIONS;
 const nameOf = (operation: Operation, size: number): string => `profile-${operation}-${size}`;
 const operations = Object.keys(OPERATIONS) as Operation[];
 
+const WALK = 'profile-walk';
+
+/** A site that is full, and a job that waits: when does it start? Answered so many times in two ways. */
+async function walkAgainstProfile(): Promise<Measured> {
+  const grid = new Grid();
+  const random = new RandomStream(5, 'walk');
+  addSite(grid, 1, MACHINES, random);
+  for (let id = 1; id <= JOBS; id++)
+    grid.placeAtSite({ ...anyJob(id, random), licenses: [], priority: 0 }, 1);
+  const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'first-fit', ageBoundS: null } };
+  for (const start of siteCycle(grid, 1, { now: 0, policy, policyVersion: 1, maxStarts: JOBS }).starts)
+    grid.startRun({ ...start, epoch: 1, start: 0, plannedEnd: start.plannedDuration });
+  const entry = grid.siteEntry(1);
+  const { resources } = entry;
+  const pass = new SitePass(grid, entry).begin(0, 1, false);
+  const asking = [...entry.queue.slots()].map((slot): Wanted => {
+    const requirement = pass.requirement(slot);
+    return { requirement, eligible: pass.eligible(requirement), work: pass.work(slot) };
+  });
+  const walk = () => {
+    for (const { requirement, eligible, work } of asking)
+      earliestStart(pass, requirement, eligible, work, null);
+  };
+  const profile = () => {
+    for (const { requirement, eligible, work } of asking)
+      Profile.of(resources, [], [], 0).earliest(requirement, eligible, work);
+  };
+  return sideBySide(
+    {
+      name: WALK,
+      unit: 's',
+      aim: null,
+      what: `the first start of one job at a site with ${resources.runs.length} runs, ${asking.length} times, by walking over their planned ends as EASY does; against a profile made of them`,
+    },
+    ROUNDS,
+    () => seconds(walk),
+    () => seconds(profile),
+  );
+}
+
 export const profileBench: Bench = {
-  names: SIZES.flatMap((size) => operations.map((operation) => nameOf(operation, size))),
+  names: [...SIZES.flatMap((size) => operations.map((operation) => nameOf(operation, size))), WALK],
   async run(only) {
     const results: Measured[] = [];
     for (const size of SIZES) {
@@ -112,6 +153,7 @@ export const profileBench: Bench = {
         );
       }
     }
+    if (only(WALK)) results.push(await walkAgainstProfile());
     return results;
   },
 };

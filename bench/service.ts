@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { overload } from './overload.js';
 import { RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
@@ -25,7 +26,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-class Service {
+export class Service {
   private readonly children: ChildProcess[] = [];
   private constructor(
     private readonly home: string,
@@ -57,6 +58,14 @@ class Service {
       if (tries > 600) throw new Error('the service was not ready within a minute');
       await sleep(100);
     }
+  }
+
+  /** What the service's own process has resident, MiB. */
+  get residentMib(): number {
+    const { stdout } = spawnSync('ps', ['-o', 'rss=', '-p', String(this.children[0]?.pid)], {
+      encoding: 'utf8',
+    });
+    return Number(stdout) / 1024;
   }
 
   private run(args: string[], env: NodeJS.ProcessEnv): void {
@@ -137,7 +146,8 @@ class Service {
     await this.query(
       'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }',
       {
-        input: { jobs: Array.from({ length: count }, () => job) },
+        // Some jobs are to wait: nothing that is registered can run them.
+        input: { jobs: Array.from({ length: count }, () => job), allowUnfit: true },
       },
     );
   }
@@ -182,7 +192,14 @@ async function forkAndExec(count: number): Promise<number> {
   return count / (await seconds(() => spawnSync('sh', ['-c', loop])));
 }
 
-const NAMES = ['lives', 'process-lives', 'submit-10000', 'list-5000', 'subscribers-1000'] as const;
+const NAMES = [
+  'lives',
+  'process-lives',
+  'submit-10000',
+  'list-5000',
+  'subscribers-1000',
+  'overload',
+] as const;
 
 export const serviceBench: Bench = {
   names: NAMES,
@@ -299,6 +316,7 @@ export const serviceBench: Bench = {
         bare.audience.close();
         await bare.close();
       }
+      if (only('overload')) results.push(await overload(service));
       return results;
     } finally {
       await raw.close();

@@ -124,7 +124,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
           {
             name: 'simulate-conservative',
             unit: 'jobs/s',
-            aim: null,
+            aim: 150_000,
             what: 'conservative backfilling over KTH-SP2, per CPU-second; against EASY',
           },
           ROUNDS,
@@ -133,11 +133,36 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
         ),
       );
     }
+    if (only('simulate-conservative-deep')) results.push(await deep());
     if (only('simulate-million')) results.push(await million());
     return results;
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Twice as much work as the machine can do: at the end nearly half of all jobs wait, each with a promised start. */
+function deepRate(count: number): Promise<number> {
+  const jobs = scaleLoad(lublinJobs(1, count, 128), 128, 2);
+  const world = countedWorld([{ id: 1, name: 'machine', processors: 128 }]);
+  const options = { policy: policyNamed('conservative', 1), eventOrder: 'batch' } as const;
+  return rate(async () => runSimulation(world, jobs, options, []).ended);
+}
+
+/** Growth with the depth of the queue. */
+async function deep(): Promise<Measured> {
+  for (let i = 0; i < 3; i++) await deepRate(2000);
+  return sideBySide(
+    {
+      name: 'simulate-conservative-deep',
+      unit: 'jobs/s',
+      aim: null,
+      what: 'conservative backfilling where up to 8000 jobs wait, per CPU-second; against up to 1000 (ratio 1: no growth)',
+    },
+    3,
+    () => deepRate(16_000),
+    () => deepRate(2000),
+  );
 }
 
 /** Growth: the rate at a million jobs over the rates at ten and a hundred thousand. */
@@ -176,7 +201,7 @@ function tracePath(folder: string): string {
   return path;
 }
 
-const NAMES = ['simulate-easy', 'simulate-conservative', 'simulate-million'];
+const NAMES = ['simulate-easy', 'simulate-conservative', 'simulate-conservative-deep', 'simulate-million'];
 
 export const simulateBench: Bench = {
   names: NAMES,

@@ -78,6 +78,9 @@ BEGIN
   INSERT INTO job_counts AS c (site_id, state, jobs)
     SELECT 0, state, count(*) FROM new_rows GROUP BY state
     ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs;
+  INSERT INTO user_jobs AS u (user_id, jobs, bytes)
+    SELECT user_id, count(*), sum(bytes) FROM new_rows GROUP BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET jobs = u.jobs + excluded.jobs, bytes = u.bytes + excluded.bytes;
   RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_inserted AFTER INSERT ON jobs REFERENCING NEW TABLE AS new_rows
@@ -99,7 +102,7 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at,
+    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
            o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
@@ -123,6 +126,11 @@ BEGIN
           SELECT site_id, state, jobs FROM kind WHERE NOT triggers.ended(state)) d
         GROUP BY 1, 2 HAVING sum(jobs) <> 0
       ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs
+  ), freed AS (
+    UPDATE user_jobs u SET jobs = u.jobs - d.jobs, bytes = u.bytes - d.bytes
+      FROM (SELECT user_id, count(*) AS jobs, sum(bytes) AS bytes FROM change
+             WHERE triggers.ended(state) AND NOT triggers.ended(was) GROUP BY user_id) d
+     WHERE u.user_id = d.user_id
   ), moved AS (
     INSERT INTO traffic AS t (site_id, at, arrivals, services)
       SELECT site_id, floor(extract(epoch FROM instant) / triggers.traffic_interval_s())::bigint * triggers.traffic_interval_s(),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, ServiceError, untilDone } from '../client/index.js';
+import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { type LinkProbe, measureLink } from './links.js';
 import {
@@ -37,6 +37,8 @@ export interface AgentOptions {
   linkProbeMs?: number;
   /** From SIGTERM to SIGKILL when a run is stopped. */
   graceMs?: number;
+  /** Told when the service refuses the key: the agent has stopped, its runs go on. */
+  onRefused?: (error: ServiceError) => void;
 }
 
 /** Characters of output after which a batch is closed. */
@@ -74,6 +76,9 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
     }
   }
 }`;
+
+/** All that an agent asks for. */
+export const DOCUMENTS = [SITES, MACHINES, HEARTBEAT, REPORT, REPORT_LINKS, ASSIGNMENTS];
 
 interface Named {
   id: string;
@@ -275,9 +280,16 @@ export class Agent {
     return this.client.request<T>(query, variables, this.stopping.signal);
   }
 
-  /** Does something until it succeeds or the agent stops. */
+  /** Does something until it succeeds or the agent stops. A key that is refused ends the agent: no other attempt would help. */
   private untilDone<T>(what: string, action: (progress: () => void) => Promise<T>): Promise<T | undefined> {
     return untilDone(action, this.stopping.signal, (error, _failures, waitMs) => {
+      if (error instanceof ServiceError && error.exitCode === ExitCode.REFUSED) {
+        this.stopping.abort();
+        this.news?.();
+        this.options.log.error({ error: error.message, code: error.code }, `agent: may not ${what}; it ends`);
+        this.options.onRefused?.(error);
+        return;
+      }
       const { message, code } = error as ServiceError;
       const fields = { error: message, code, waitMs: Math.round(waitMs) };
       this.options.log.warn(fields, `agent: cannot ${what}`);

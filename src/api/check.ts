@@ -34,12 +34,6 @@ export function within(field: string, value: number, min: number, max: number): 
   return value;
 }
 
-/** A number above 0. */
-export function positive(field: string, value: number, max: number): number {
-  if (!(value > 0 && value <= max)) throw badInput(field, value, `above 0, up to ${max}`);
-  return value;
-}
-
 /** A list that is not longer than a request may have. */
 export function atMost<T>(field: string, list: readonly T[], max: number): readonly T[] {
   if (list.length > max)

@@ -1,5 +1,23 @@
 /** What the API can be told. */
 import type { Limits } from '../platform/limits.js';
+import type { UserRole } from './generated/resolvers-types.js';
+
+/** The identity provider that is believed. */
+export interface OidcConfig {
+  issuer: string;
+  /** A token must be meant for one of these. */
+  audience: readonly string[];
+  /** The claim that has the groups of a person. */
+  groupsClaim: string;
+  /** What a group may. Empty: every user has the role that an administrator gave them. */
+  roles: ReadonlyMap<string, UserRole>;
+  /** The claim that has the name of a person. */
+  nameClaim: string;
+  /** Whether people are made users when they come for the first time. */
+  createUsers: boolean;
+  /** By how much its clock may differ, seconds. */
+  clockToleranceS: number;
+}
 
 export interface ApiConfig {
   host: string;
@@ -9,5 +27,15 @@ export interface ApiConfig {
   introspection: boolean;
   /** Whether a browser that opens the endpoint gets a page to write queries on. */
   landingPage: boolean;
+  /** PEM files of the certificate and its key; null: plain HTTP. */
+  tls: { certFile: string; keyFile: string } | null;
+  /** Pages of these origins may use the API from a browser; `*`: of any. */
+  corsOrigins: readonly string[];
+  /** The only documents that are accepted, by the SHA-256 of their text; null: any. */
+  trustedDocuments: ReadonlyMap<string, string> | null;
+  /** null: API keys only. */
+  oidc: OidcConfig | null;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
   limits: Limits;
 }

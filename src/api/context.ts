@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Viewer } from './auth.js';
 import type { Loaders } from './loaders.js';
 import type { Services } from './services/index.js';
+import type { Budget } from './work/budget.js';
 
 export interface Context {
   viewer: Viewer;
@@ -10,6 +11,8 @@ export interface Context {
   requestId: string;
   log: Logger;
   services: Services;
+  /** What the operation costs and may cost; of a subscription, the update that is being answered. */
+  budget: Budget;
   /** Batches and remembers look-ups of this request; of a subscription, those of the update that is being answered. */
   loaders: Loaders;
 }

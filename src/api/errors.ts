@@ -20,6 +20,7 @@ const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([
 /** The HTTP status that goes with a code when nothing could be executed. Failures inside an answer stay 200. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
   RATE_LIMITED: 429,
   UNAVAILABLE: 503,
   QUERY_TOO_COMPLEX: 400,

@@ -8,6 +8,7 @@ import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/dis
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
 import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default';
 import { expressMiddleware } from '@as-integrations/express5';
+import cors from 'cors';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -16,18 +17,29 @@ import express, {
   type Response,
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
-import type { Authenticator, Viewer } from './auth.js';
-import { measure, tooComplex } from './complexity.js';
+import type { Addresses } from './addresses.js';
+import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
-import { ApiError, refusedRequest } from './errors.js';
+import { documentOf, type GivenDocument } from './documents.js';
+import { ApiError, notAccepted, refusedRequest } from './errors.js';
 import type { ApiMetrics } from './metrics.js';
+import { type Budget, busy, givenUp } from './work/budget.js';
+import { type MeasureOperation, tooComplex } from './work/cost.js';
+import type { Lag } from './work/lag.js';
+import type { Permit, Shares } from './work/shares.js';
 
 declare module 'express-serve-static-core' {
   interface Request {
     requestId: string;
-    viewer?: Viewer;
+    admitted?: Admitted;
   }
+}
+
+/** Who asks, and what the request may cost. */
+interface Admitted {
+  viewer: Viewer;
+  permit: Permit;
 }
 
 export interface HttpParts {
@@ -37,15 +49,20 @@ export interface HttpParts {
   schema: GraphQLSchema;
   config: ApiConfig;
   authenticator: Authenticator;
-  consume(viewer: Viewer): Promise<void>;
-  consumeStranger(address: string): Promise<void>;
-  createContext(viewer: Viewer, requestId: string): Context;
+  userByName: Parameters<typeof onBehalfOf>[2];
+  addresses: Addresses;
+  shares: Shares;
+  lag: Lag;
+  measure: MeasureOperation;
+  createContext(viewer: Viewer, requestId: string, budget: Budget): Context;
   metrics: ApiMetrics;
   toClient(error: unknown, context: { requestId: string }): GraphQLFormattedError;
 }
 
 /** How long requests in hand may take to finish at shutdown. */
 const DRAIN_MS = 5_000;
+/** A body that does not say its length is not longer. */
+const UNTOLD_BYTES_MAX = 1024 * 1024;
 
 /** Mounts GraphQL on the app. Resolves to the Apollo server, which is started: stop it at the end. */
 export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Context>> {
@@ -74,7 +91,8 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
         ? ApolloServerPluginLandingPageLocalDefault({ footer: false })
         : ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginDrainHttpServer({ httpServer: parts.server, stopGracePeriodMillis: DRAIN_MS }),
-      complexity(schema, config),
+      complexity(parts),
+      costs(parts),
       statusCodes(),
       counting(parts.metrics),
       {
@@ -92,33 +110,39 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   });
   await apollo.start();
 
-  const identify: RequestHandler = async (req, _res, next) => {
+  const identify: RequestHandler = async (req, res, next) => {
     // Only those with a key may make us read a body. A GET may be for the landing page, which has no secrets.
-    if (req.method !== 'GET') await viewerOf(req);
+    if (req.method !== 'GET') await admitted(req, res);
     next();
   };
-  const viewerOf = async (req: Request): Promise<Viewer> => {
-    if (req.viewer) return req.viewer;
-    try {
-      req.viewer = await parts.authenticator.authenticate(req.headers.authorization);
-    } catch (error) {
-      if (error instanceof ApiError) await parts.consumeStranger(req.socket.remoteAddress ?? '');
-      throw error;
-    }
-    await parts.consume(req.viewer);
-    return req.viewer;
+  const admitted = async (req: Request, res: Response): Promise<Admitted> => {
+    if (req.admitted) return req.admitted;
+    const asking = await parts.authenticator.authenticate(req.headers.authorization, parts.addresses.of(req));
+    const name = req.headers[ON_BEHALF_HEADER];
+    const viewer = typeof name === 'string' ? await onBehalfOf(asking, name, parts.userByName) : asking;
+    await parts.shares.request(viewer);
+    // Agents' heartbeats and reports are what has to come through: without them runs count as lost.
+    if (parts.lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');
+    const permit = parts.shares.enter(viewer, bodyBytes(req, config));
+    res.once('close', permit.close);
+    // The client had gone meanwhile.
+    if (res.closed) permit.close();
+    req.admitted = { viewer, permit };
+    return req.admitted;
   };
 
+  if (config.corsOrigins.length > 0) app.use(parts.path, crossOrigin(config));
   app.use(
     parts.path,
     answerInTime(parts),
     identify,
-    express.json({ limit: config.limits.bodyBytesMax, type: ['application/json'] }),
-    withBody,
+    readBody(config),
+    withDocument(config),
     expressMiddleware(apollo, {
-      async context({ req }) {
+      async context({ req, res }) {
         try {
-          return parts.createContext(await viewerOf(req), req.requestId);
+          const { viewer, permit } = await admitted(req, res);
+          return parts.createContext(viewer, req.requestId, permit.budget);
         } catch (error) {
           const known = error instanceof GraphQLError ? error : wrapped(error);
           remember(known, req.requestId);
@@ -134,17 +158,78 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
 const wrapped = (error: unknown): GraphQLError =>
   new GraphQLError('', { originalError: error instanceof Error ? error : new Error(String(error)) });
 
-/** Express 5 leaves the body of a GET undefined, which the integration takes for a missing parser. */
-const withBody: RequestHandler = (req, _res, next) => {
-  req.body ??= {};
-  next();
-};
+/** Answers browsers that ask whether pages of other sites may use the API. Keys come in a header, never in a cookie. */
+const crossOrigin = ({ corsOrigins }: ApiConfig): RequestHandler =>
+  cors({
+    origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
+    methods: ['GET', 'POST'],
+    exposedHeaders: ['x-request-id', 'retry-after'],
+    maxAge: 600,
+  });
+
+/** The bytes of a body, at the most; compressed it says nothing of how long it will be. */
+function bodyBytes({ headers, method }: Request, { limits }: ApiConfig): number {
+  if (method === 'GET' || method === 'HEAD') return 0;
+  const told = Number(headers['content-length'] ?? Number.NaN);
+  const most = Number.isNaN(told) ? Math.min(UNTOLD_BYTES_MAX, limits.bodyBytesMax) : limits.bodyBytesMax;
+  return headers['content-encoding'] === undefined && told <= most ? told : most;
+}
+
+/** Reads bodies up to what they may have, and up to a mebibyte those that do not say their length. */
+function readBody({ limits }: ApiConfig): RequestHandler {
+  const type = ['application/json'];
+  const told = express.json({ limit: limits.bodyBytesMax, type });
+  const untold = express.json({ limit: Math.min(UNTOLD_BYTES_MAX, limits.bodyBytesMax), type });
+  return (req, res, next) => (req.headers['content-length'] === undefined ? untold : told)(req, res, next);
+}
+
+/** Puts the text of the query where Apollo looks for it, whichever way the request names it. Express 5 leaves the body of a GET undefined. */
+function withDocument({ trustedDocuments }: ApiConfig): RequestHandler {
+  return (req, _res, next) => {
+    req.body ??= {};
+    const given = req.method === 'GET' ? queryOf(req) : (req.body as unknown);
+    if (given === null || typeof given !== 'object' || Array.isArray(given)) return next();
+    const { documentId: _, extensions, ...rest } = given as GivenDocument;
+    const query = documentOf(given, trustedDocuments);
+    const others = withoutId(extensions);
+    const named = { ...rest, ...(query === undefined ? {} : { query }) };
+    if (req.method === 'GET') {
+      const search = new URLSearchParams(named as Record<string, string>);
+      if (extensions !== undefined) search.set('extensions', JSON.stringify(others));
+      req.url = `${req.path}?${search}`;
+    } else req.body = extensions === undefined ? named : { ...named, extensions: others };
+    next();
+  };
+}
+
+/** Apollo would answer an id itself, and says what is wrong with extensions that are no object. */
+function withoutId(extensions: unknown): unknown {
+  if (extensions === null || typeof extensions !== 'object' || Array.isArray(extensions)) return extensions;
+  const { persistedQuery: _, ...others } = extensions as Record<string, unknown>;
+  return others;
+}
+
+/** What a GET asks for; null: for nothing, as a browser that opens the address does. */
+function queryOf(req: Request): GivenDocument | null {
+  const { searchParams } = new URL(req.url, 'http://here');
+  if (!['query', 'documentId', 'extensions'].some((name) => searchParams.has(name))) return null;
+  const given: Record<string, unknown> = Object.fromEntries(searchParams);
+  if (typeof given.extensions === 'string') {
+    try {
+      given.extensions = JSON.parse(given.extensions);
+    } catch {
+      throw new ApiError('BAD_USER_INPUT', notAccepted('extensions', given.extensions, 'a JSON object'));
+    }
+  }
+  return given;
+}
 
 /** Gives up an answer that takes too long. What it waits for is bounded too, by the database's statement timeout. */
 function answerInTime(parts: HttpParts): RequestHandler {
   return (req, res, next) => {
     const timer = setTimeout(() => {
       const error = refusedRequest('UNAVAILABLE', 'the request took too long; try again, or request less');
+      req.admitted?.permit.budget.end(error);
       if (!res.headersSent) sendError(parts, req, res, error);
     }, parts.config.limits.answerTimeoutMs);
     res.once('close', () => clearTimeout(timer));
@@ -167,7 +252,7 @@ function ofBodyParser(error: unknown, config: ApiConfig): GraphQLError | null {
   if (type === 'entity.too.large') {
     return refusedRequest(
       'LIMIT_EXCEEDED',
-      `the request is too large; accepted: up to ${config.limits.bodyBytesMax} bytes`,
+      `the request is too large; accepted: up to ${config.limits.bodyBytesMax} bytes, and up to ${UNTOLD_BYTES_MAX} without a Content-Length`,
     );
   }
   const message =
@@ -177,10 +262,9 @@ function ofBodyParser(error: unknown, config: ApiConfig): GraphQLError | null {
 
 function sendError(parts: HttpParts, req: Request, res: Response, error: unknown): void {
   const formatted = parts.toClient(error, { requestId: req.requestId });
-  const http = error instanceof GraphQLError ? (error.extensions.http as HttpHead | undefined) : undefined;
-  for (const [name, value] of http?.headers ?? []) res.setHeader(name, value);
+  for (const [name, value] of headOf(error)?.headers ?? []) res.setHeader(name, value);
   const type = accepts(req.headers.accept) ? 'application/graphql-response+json' : 'application/json';
-  res.statusCode = http?.status ?? (formatted.extensions?.code === 'UNAVAILABLE' ? 503 : 500);
+  res.statusCode = headOf(error)?.status ?? (formatted.extensions?.code === 'UNAVAILABLE' ? 503 : 500);
   res.setHeader('content-type', `${type}; charset=utf-8`);
   // An unread body cannot be skipped over: the connection ends with the answer.
   if (!req.complete) res.setHeader('connection', 'close');
@@ -192,15 +276,18 @@ interface HttpHead {
   headers?: ReadonlyMap<string, string>;
 }
 
+const headOf = (error: unknown): HttpHead | undefined =>
+  error instanceof GraphQLError ? (error.extensions.http as HttpHead | undefined) : undefined;
+
 const accepts = (accept: string | undefined): boolean =>
   accept?.includes('application/graphql-response+json') ?? false;
 
 /** Refuses operations that ask for too much, or that HTTP cannot answer, before anything of them runs. */
-function complexity(schema: GraphQLSchema, config: ApiConfig): ApolloServerPlugin<Context> {
+function complexity({ measure, config }: HttpParts): ApolloServerPlugin<Context> {
   return {
     async requestDidStart(): Promise<GraphQLRequestListener<Context>> {
       return {
-        async didResolveOperation({ document, operation, request }) {
+        async didResolveOperation({ document, operation, request, contextValue: { budget } }) {
           if (!operation) return;
           if (operation.operation === 'subscription') {
             const extensions = { code: 'BAD_REQUEST', http: { status: 400 } };
@@ -208,11 +295,30 @@ function complexity(schema: GraphQLSchema, config: ApiConfig): ApolloServerPlugi
               extensions,
             });
           }
-          const error = tooComplex(
-            measure(schema, document, operation, request.variables ?? {}),
-            config.limits,
-          );
+          const measured = measure(document, operation, request.variables ?? {});
+          budget.cost.estimated = measured.cost;
+          const error = tooComplex(measured, config.limits);
           if (error) throw error;
+        },
+      };
+    },
+  };
+}
+
+/** Says what an operation has cost. Of one that went beyond its budget nothing is answered but that. */
+function costs({ toClient }: HttpParts): ApolloServerPlugin<Context> {
+  return {
+    async requestDidStart(): Promise<GraphQLRequestListener<Context>> {
+      return {
+        async willSendResponse({ operation, response: { body, http }, contextValue }) {
+          if (!operation || body.kind !== 'single') return;
+          const { budget } = contextValue;
+          if (budget.over) {
+            const error = givenUp(budget.over, operation.operation);
+            body.singleResult = { errors: [toClient(error, contextValue)] };
+            http.status = headOf(error)?.status ?? 500;
+          }
+          body.singleResult.extensions = { ...body.singleResult.extensions, cost: budget.cost };
         },
       };
     },

@@ -17,6 +17,7 @@ import type {
 } from '../store/rows.js';
 import { ApiError } from './errors.js';
 import type { ReservationModel, SubmissionQuotaModel } from './models.js';
+import type { Budget } from './work/budget.js';
 
 /** Ids in one statement. */
 const BATCH_MAX = 10_000;
@@ -60,18 +61,26 @@ export interface Loaders {
   /** The batch in which the job was given to its site; null: in none. */
   batch(jobId: number): Promise<string | null>;
   quotaUsed(quota: SubmissionQuotaModel): Promise<number>;
+  /** What is asked for once, however many need it. `name`: what it is. */
+  once<T>(name: string, ask: () => Promise<T>): Promise<T>;
   /** Forgets everything: something may have changed. */
   clear(): void;
 }
 
-export function createLoaders(queries: Queries, now: () => number): Loaders {
+/** `budget`: of the operation that asks; none where what is looked up is for several. */
+export function createLoaders(queries: Queries, now: () => number, budget: Budget | null = null): Loaders {
   const all: DataLoader<never, unknown, never>[] = [];
   const shared: Map<number, unknown>[] = [];
+  const asked = new Map<string, Promise<unknown>>();
   const loader = <K, V, C = K>(
     batch: DataLoader.BatchLoadFn<K, V>,
     options: DataLoader.Options<K, V, C> = {},
   ) => {
-    const made = new DataLoader<K, V, C>(batch, { maxBatchSize: BATCH_MAX, ...options });
+    const counted: typeof batch = async (keys) => {
+      budget?.statement();
+      return batch(keys);
+    };
+    const made = new DataLoader<K, V, C>(counted, { maxBatchSize: BATCH_MAX, ...options });
     all.push(made as unknown as DataLoader<never, unknown, never>);
     return made;
   };
@@ -196,9 +205,18 @@ export function createLoaders(queries: Queries, now: () => number): Loaders {
     groupCounts: (groupId) => counts.load(groupId),
     batch: (jobId) => batches.load(jobId),
     quotaUsed: ({ userId }) => quotas.load(userId),
+    async once<T>(name: string, ask: () => Promise<T>): Promise<T> {
+      const known = asked.get(name);
+      if (known) return known as Promise<T>;
+      budget?.statement();
+      const answer = ask();
+      asked.set(name, answer);
+      return answer;
+    },
     clear() {
       for (const one of all) one.clearAll();
       for (const one of shared) one.clear();
+      asked.clear();
     },
   };
 }

@@ -13,8 +13,8 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { measure, tooComplex } from './complexity.js';
 import type { ApiConfig } from './config.js';
+import { type MeasureOperation, tooComplex } from './work/cost.js';
 
 const DOCUMENTS_MAX = 500;
 /** Longer texts are rare and would make the cache large. */
@@ -24,10 +24,10 @@ export type Prepare = (
   query: string,
   operationName: string | null | undefined,
   variables: Readonly<Record<string, unknown>>,
-) => DocumentNode | readonly GraphQLError[];
+) => { document: DocumentNode; cost: number } | readonly GraphQLError[];
 
-/** Parses, validates and measures; the answer is the document, or what is wrong with it. */
-export function createPrepare(schema: GraphQLSchema, config: ApiConfig): Prepare {
+/** Parses, validates and measures; the answer is the document and what it is reckoned to cost, or what is wrong with it. */
+export function createPrepare(schema: GraphQLSchema, config: ApiConfig, measure: MeasureOperation): Prepare {
   const checked = new LRUCache<string, DocumentNode>({ max: DOCUMENTS_MAX });
   const rules = config.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
 
@@ -58,8 +58,9 @@ export function createPrepare(schema: GraphQLSchema, config: ApiConfig): Prepare
         }),
       ];
     }
-    const complex = tooComplex(measure(schema, document, operation, variables), config.limits);
-    return complex ? [complex] : document;
+    const measured = measure(document, operation, variables);
+    const complex = tooComplex(measured, config.limits);
+    return complex ? [complex] : { document, cost: measured.cost };
   };
 }
 

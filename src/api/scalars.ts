@@ -6,7 +6,8 @@ import { quote } from './errors.js';
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 const ACCEPTED =
   'an ISO 8601 time with a zone, between the years 1970 and 9999, such as 2026-03-01T12:00:00.000Z';
-const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** The latest time that clients can write and read. */
+export const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** graphql-js puts the variable and the path in front. */
 const refused = (value: unknown, accepted: string): GraphQLError =>
@@ -36,7 +37,8 @@ export const DateTime = new GraphQLScalarType<Date, string>({
   serialize(value) {
     const date =
       value instanceof Date ? value : new Date(typeof value === 'number' ? value * 1000 : String(value));
-    return date.toISOString();
+    // What is planned later than any date that clients can read is told as the last one.
+    return date.getTime() > LATEST_MS ? new Date(LATEST_MS).toISOString() : date.toISOString();
   },
 });
 

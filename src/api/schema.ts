@@ -3,14 +3,21 @@ import { readFileSync } from 'node:fs';
 import {
   assertValidSchema,
   buildASTSchema,
+  defaultFieldResolver,
+  type GraphQLField,
   type GraphQLFieldResolver,
+  type GraphQLObjectType,
   type GraphQLSchema,
+  getNamedType,
   isInterfaceType,
   isObjectType,
   isScalarType,
   parse,
 } from 'graphql';
 import { packagePath } from '../platform/paths.js';
+import type { Context } from './context.js';
+import { charactersOf } from './work/budget.js';
+import { isCounted, isList, ownCost } from './work/cost.js';
 
 /** Where the contract lies. */
 export const SCHEMA_FILE = packagePath('schema.graphql');
@@ -46,8 +53,66 @@ export function createSchema(resolvers: Readonly<Record<string, unknown>>): Grap
       }
     }
   }
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__') || type === schema.getSubscriptionType()) continue;
+    for (const field of Object.values(type.getFields())) count(type, field);
+  }
   assertValidSchema(schema);
   return schema;
+}
+
+type Resolve = GraphQLFieldResolver<unknown, Context>;
+
+/** Scalars whose values may be long. */
+const LONG: ReadonlySet<string> = new Set(['String', 'JSON']);
+
+/** Lets a field charge what it gives to the budget of its operation, before graphql-js makes an answer of it. */
+function count(type: GraphQLObjectType, field: GraphQLField<unknown, Context>): void {
+  const resolve: Resolve = field.resolve ?? defaultFieldResolver;
+  const own = ownCost(type.name, field.name);
+  if (isCounted(field.type))
+    field.resolve = isList(field.type) ? listed(resolve, own) : single(resolve, own + 1);
+  else if (LONG.has(getNamedType(field.type).name)) field.resolve = text(resolve, own);
+  else if (own > 0) field.resolve = single(resolve, own);
+}
+
+const single =
+  (resolve: Resolve, cost: number): Resolve =>
+  (source, args, context, info) => {
+    context.budget.objects(cost);
+    return resolve(source, args, context, info);
+  };
+
+const listed =
+  (resolve: Resolve, own: number): Resolve =>
+  (source, args, context, info) => {
+    const { budget } = context;
+    budget.objects(own);
+    return afterwards(resolve(source, args, context, info), (list) => {
+      if (Array.isArray(list)) budget.objects(list.length);
+    });
+  };
+
+const text =
+  (resolve: Resolve, own: number): Resolve =>
+  (source, args, context, info) => {
+    const { budget } = context;
+    budget.objects(own);
+    return afterwards(resolve(source, args, context, info), (value) => {
+      const characters = charactersOf(value);
+      if (characters > 0) budget.characters(characters);
+    });
+  };
+
+function afterwards(result: unknown, charge: (value: unknown) => void): unknown {
+  if (result instanceof Promise) {
+    return result.then((value) => {
+      charge(value);
+      return value;
+    });
+  }
+  charge(result);
+  return result;
 }
 
 /** A scalar of the schema keeps its name and description, and takes over how values are read and written. */

@@ -1,10 +1,10 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scheduler } from '../core/scheduler.js';
@@ -13,20 +13,28 @@ import type { EventFeed } from '../store/feed.js';
 import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
+import { type Addresses, createAddresses } from './addresses.js';
 import { createAuthenticator, type Viewer } from './auth.js';
-import type { ApiConfig } from './config.js';
+import type { ApiConfig, OidcConfig } from './config.js';
 import type { Context } from './context.js';
-import { outward } from './errors.js';
+import { ApiError, outward } from './errors.js';
 import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
+import { createOidc, type Identity, isToken } from './oidc.js';
 import { createPrepare } from './operations.js';
-import { createRateLimits } from './rate-limit.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
+import { handlesAll } from './services/access.js';
+import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
+import { createHttpServer } from './tls.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
+import type { Budget } from './work/budget.js';
+import { createMeasure } from './work/cost.js';
+import { type Lag, watchLag } from './work/lag.js';
+import { Counter, createShares } from './work/shares.js';
 
 export const GRAPHQL_PATH = '/graphql';
 
@@ -53,13 +61,15 @@ export interface Api {
   listen(): Promise<string>;
   /** Where it listens; throws before `listen`. */
   readonly port: number;
+  /** What stands in the way of answering requests; null: nothing. */
+  whatIsMissing(): Promise<string | null>;
   /** Takes no more requests, finishes those in hand, closes subscriptions so that clients go on elsewhere. */
   close(): Promise<void>;
 }
 
 type Phase =
   | { is: 'new' }
-  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets }
+  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets; lag: Lag }
   | { is: 'closing' }
   | { is: 'closed' };
 
@@ -76,12 +86,39 @@ export function createApi(parts: ApiParts): Api {
   const now = (): number => Date.now() / 1000;
   let phase: Phase = { is: 'new' };
 
-  const authenticator = createAuthenticator((secret) => parts.directory.findKey(secret, now()));
-  const rates = createRateLimits(limits);
+  const shares = createShares(limits);
+  const addresses = createAddresses(config.trustedProxies);
+  const oidc =
+    config.oidc &&
+    createOidc(config.oidc, (error) => log.warn({ err: error }, 'the identity provider cannot be asked'));
+  const authenticator = createAuthenticator(
+    async (secret) =>
+      oidc && config.oidc && isToken(secret)
+        ? ofToken(await oidc.identify(secret), config.oidc)
+        : ofKey(await parts.directory.findKey(secret, now())),
+    shares.strangers,
+  );
+
+  async function ofToken(identity: Identity | null, { createUsers }: OidcConfig): Promise<Viewer | null> {
+    const user =
+      identity &&
+      (await parts.directory.userOfIdentity({ ...identity, identity: identity.subject }, createUsers));
+    if (identity === null || user === null) return null;
+    const { expiresAtMs } = identity;
+    const none = { keyId: null, siteId: null, actsForUsers: false, onBehalfBy: null };
+    return { ...none, userId: user.id, role: user.role, expiresAtMs };
+  }
+  const ofKey = (holder: Omit<Viewer, 'onBehalfBy'> | null): Viewer | null =>
+    holder && { ...holder, onBehalfBy: null };
+
   const schema = createSchema(resolvers);
+  const measure = createMeasure(schema, limits);
   const services = createServices({
     ...parts,
     limits,
+    shares,
+    fits: createFit(queries),
+    oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),
     wake(schedulers) {
@@ -103,12 +140,13 @@ export function createApi(parts: ApiParts): Api {
       .catch((error: unknown) => log.warn({ err: error }, 'could not say that the API is there'));
   let presence: NodeJS.Timeout | null = null;
 
-  const createContext = (viewer: Viewer, requestId: string): Context => ({
+  const createContext = (viewer: Viewer, requestId: string, budget: Budget): Context => ({
     viewer,
     requestId,
     log: log.child({ requestId, keyId: viewer.keyId }),
     services,
-    loaders: createLoaders(queries, now),
+    budget,
+    loaders: createLoaders(queries, now, budget),
   });
 
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
@@ -121,34 +159,60 @@ export function createApi(parts: ApiParts): Api {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  const server = createServer(
+  const listening = createHttpServer(
     {
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: Math.min(limits.requestTimeoutMs, 30_000),
       keepAliveTimeout: limits.keepAliveMs,
     },
     app,
+    config.tls,
+    (error) => {
+      if (error === null) log.info('the certificate has been read again');
+      else log.warn({ err: error }, 'a new certificate cannot be read; the one before stays in force');
+    },
   );
+  const { server } = listening;
   server.maxConnections = limits.connectionsMax * 2;
+  limitAddresses(server, addresses, limits.addressConnections);
 
   app.use(identifyRequest);
   app.get('/healthz', (_req, res) => {
     res.type('text/plain').send('alive\n');
   });
   app.get('/readyz', async (_req, res) => {
-    const missing = await whatIsMissing();
+    // Whoever may know more asks at METRICS_PORT.
+    const isReady = (await whatIsMissing()) === null;
     res
-      .status(missing === null ? 200 : 503)
+      .status(isReady ? 200 : 503)
       .type('text/plain')
-      .send(`${missing ?? 'ready'}\n`);
+      .send(isReady ? 'ready\n' : 'not ready\n');
   });
-  app.get('/metrics', async (_req, res) => {
+  app.get('/metrics', async (req, res) => {
+    const asked = await metricsViewer(req);
+    if (typeof asked === 'number') {
+      if (asked === 401) res.setHeader('www-authenticate', 'Bearer');
+      return void res.status(asked).end();
+    }
     const { body, contentType } = await metrics.expose();
     res.setHeader('content-type', contentType);
     res.end(body);
   });
 
-  /** Null when requests can be answered; otherwise what stands in the way, in a word that tells strangers nothing. */
+  /** The operator or administrator who asks for metrics, or the status for anybody else. */
+  async function metricsViewer(req: Request): Promise<Viewer | number> {
+    try {
+      const viewer = await authenticator.authenticate(req.headers.authorization, addresses.of(req));
+      return handlesAll(viewer) ? viewer : 403;
+    } catch (error) {
+      const known = { UNAUTHENTICATED: 401, FORBIDDEN: 403, RATE_LIMITED: 429 } as Record<string, number>;
+      if (error instanceof ApiError) return known[error.code] ?? 503;
+      log.warn({ err: error }, 'a key could not be looked up');
+      return 503;
+    }
+  }
+
+  /** Null when requests can be answered; otherwise what stands in the way. */
   async function whatIsMissing(): Promise<string | null> {
     if (phase.is !== 'listening') return 'shutting down';
     const late = new Promise<never>((_, reject) => {
@@ -169,33 +233,47 @@ export function createApi(parts: ApiParts): Api {
   return {
     async listen() {
       if (phase.is !== 'new') throw new Error(`the API is ${phase.is}; accepted is one listen`);
+      const lag = watchLag(limits.lagMs, (tooMuch, delayMs) => {
+        if (tooMuch) log.warn({ delayMs }, 'the event loop lags: new requests of people are refused');
+        else log.warn('the event loop has caught up');
+      });
       const shared = {
         server,
         path: GRAPHQL_PATH,
         schema,
         config,
         authenticator,
+        userByName: (name: string) => queries.userByName(name),
         metrics,
-        consume: rates.consume,
-        consumeStranger: rates.consumeStranger,
+        addresses,
+        shares,
+        lag,
+        measure,
         createContext,
         toClient,
       };
       const apollo = await mountGraphql({ ...shared, app });
-      const sockets = createWebSockets({ ...shared, prepare: createPrepare(schema, config), newRequestId });
-      phase = { is: 'listening', apollo, sockets };
+      const sockets = createWebSockets({
+        ...shared,
+        prepare: createPrepare(schema, config, measure),
+        newRequestId,
+      });
+      phase = { is: 'listening', apollo, sockets, lag };
       server.listen(config.port, config.host);
       await once(server, 'listening');
       await sayPresent();
       presence = setInterval(sayPresent, PRESENCE_MS);
-      return `http://${hostInUrl(config.host)}:${portOf(server.address())}${GRAPHQL_PATH}`;
+      return `${config.tls ? 'https' : 'http'}://${hostInUrl(config.host)}:${portOf(server.address())}${GRAPHQL_PATH}`;
     },
     get port() {
       return portOf(server.address());
     },
+    whatIsMissing,
     async close() {
       if (phase.is !== 'listening') return;
-      const { apollo, sockets } = phase;
+      const { apollo, sockets, lag } = phase;
+      lag.close();
+      listening.close();
       phase = { is: 'closing' };
       if (presence) clearInterval(presence);
       await sockets.close();
@@ -204,6 +282,18 @@ export function createApi(parts: ApiParts): Api {
       phase = { is: 'closed' };
     },
   };
+}
+
+/** Nobody takes all connections there are. Proxies stand for many: behind them WebSockets are counted by whom they are for. */
+function limitAddresses(server: Server, addresses: Addresses, max: number): void {
+  const open = new Counter();
+  server.on('connection', (socket: Socket) => {
+    if (addresses.isProxy(socket.remoteAddress)) return;
+    const address = addresses.of({ socket, headers: {} });
+    if (open.of(address) >= max) return void socket.destroy();
+    open.change(address, 1);
+    socket.once('close', () => open.change(address, -1));
+  });
 }
 
 const newRequestId = (): string => randomBytes(9).toString('base64url');

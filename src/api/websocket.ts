@@ -5,8 +5,10 @@
  * revoked is closed with 4401, after which stock clients do not try again; at shutdown it is closed with 1001, after
  * which they reconnect and go on behind their cursor.
  */
+import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ExecutionArgs,
   type ExecutionResult,
@@ -17,29 +19,45 @@ import {
   Kind,
   subscribe,
 } from 'graphql';
-import { CloseCode, type ConnectionInitMessage } from 'graphql-ws';
-import { useServer } from 'graphql-ws/use/ws';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { CloseCode, type ConnectionInitMessage, handleProtocols, makeServer } from 'graphql-ws';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { MAX } from '../platform/limits.js';
+import type { Addresses } from './addresses.js';
 import { type Authenticator, sameViewer, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
-import { ApiError, type outward } from './errors.js';
+import { documentOf, type GivenDocument } from './documents.js';
+import { ApiError, type outward, refusedRequest } from './errors.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
 import { watched } from './subscriptions/streams.js';
+import { type Budget, busy, charactersOf, givenUp } from './work/budget.js';
+import type { Lag } from './work/lag.js';
+import { Counter, type Permit, type Shares } from './work/shares.js';
 
 /** How often open connections' keys are looked at again. The authenticator may be half a second behind: together below 1 s. */
 const KEY_CHECK_MS = 300;
-/** A request over a WebSocket waits so long for `connection_init`. */
+/** A connection waits so long for `connection_init`, and takes so many bytes until then: a key and what a client says of itself. */
 const INIT_WAIT_MS = 5_000;
+const INIT_BYTES_MAX = 16 * 1024;
+/** Messages that one connection is heard in a second; the others wait. */
+const MESSAGES_PER_SECOND = 1_000;
+/** What has come of a message that is not whole yet, and is not worth counting. */
+const PART_BYTES = 64 * 1024;
+/** "Try again later", which stock clients do. */
+const TRY_LATER = 1013;
+const TOO_BIG = 1009;
 const PING_MS = 15_000;
+/** Clients have so long to close their side when the service stops. */
+const CLOSE_MS = 2_000;
 
 interface Connection {
   viewer: Viewer;
   authorization: string;
   socket: WebSocket;
   requestId: string;
+  /** Gives its share back. */
+  close(): void;
 }
 
 export interface WebSocketParts {
@@ -49,11 +67,10 @@ export interface WebSocketParts {
   config: ApiConfig;
   authenticator: Authenticator;
   prepare: Prepare;
-  /** Takes one request from the key's allowance. Throws RATE_LIMITED. */
-  consume(viewer: Viewer): Promise<void>;
-  /** Throws RATE_LIMITED when an address has offered too many bad keys. */
-  consumeStranger(address: string): Promise<void>;
-  createContext(viewer: Viewer, requestId: string): Context;
+  addresses: Addresses;
+  shares: Shares;
+  lag: Lag;
+  createContext(viewer: Viewer, requestId: string, budget: Budget): Context;
   /** Masks and logs; see `outward`. */
   toClient(error: unknown, context: { requestId: string }): ReturnType<typeof outward>['formatted'];
   newRequestId(): string;
@@ -65,22 +82,18 @@ export interface WebSockets {
 }
 
 export function createWebSockets(parts: WebSocketParts): WebSockets {
-  const { server, config, authenticator, prepare, metrics } = parts;
+  const { server, config, authenticator, prepare, metrics, shares, addresses, lag } = parts;
   const { limits } = config;
   const sockets = new WebSocketServer({
     noServer: true,
-    maxPayload: limits.bodyBytesMax,
+    maxPayload: limits.messageBytesMax,
     clientTracking: true,
+    handleProtocols,
   });
   const connections = new Set<Connection>();
   const opened = new WeakMap<WebSocket, Connection>();
-  const subscriptionsOfKey = new Map<number, number>();
-
-  function counted(keyId: number, by: 1 | -1): void {
-    const count = (subscriptionsOfKey.get(keyId) ?? 0) + by;
-    if (count > 0) subscriptionsOfKey.set(keyId, count);
-    else subscriptionsOfKey.delete(keyId);
-  }
+  /** Behind proxies the addresses of clients; others are counted where they connect (server.ts). */
+  const forwarded = new Counter();
 
   function count(type: OperationType, errors: readonly GraphQLError[] | undefined, started: bigint): void {
     metrics.operations.inc({
@@ -92,127 +105,273 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const path = (request.url ?? '').split('?', 1)[0];
-    if (path !== parts.path || connections.size >= limits.connectionsMax) {
-      const status = path === parts.path ? '503 Service Unavailable' : '404 Not Found';
-      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    const address = addresses.isProxy(request.socket.remoteAddress) ? addresses.of(request) : null;
+    const refusal =
+      path !== parts.path
+        ? '404 Not Found'
+        : // Counted from here on, with a key or without one.
+          sockets.clients.size >= limits.connectionsMax
+          ? '503 Service Unavailable'
+          : address !== null && forwarded.of(address) >= limits.addressConnections
+            ? '429 Too Many Requests'
+            : null;
+    if (refusal !== null) {
+      socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
       return;
     }
-    sockets.handleUpgrade(request, socket, head, (webSocket) =>
-      sockets.emit('connection', webSocket, request),
-    );
+    if (address !== null) {
+      forwarded.change(address, 1);
+      socket.once('close', () => forwarded.change(address, -1));
+    }
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      weigh(webSocket, socket, head.length);
+      sockets.emit('connection', webSocket, request);
+    });
   };
+
+  /** Sees that a connection does not make us keep more than it may: little before it has shown a key, then whole messages. */
+  function weigh(webSocket: WebSocket, socket: Duplex, already: number): void {
+    let first = already;
+    /** Of the message that is coming in: what there is of it, and what of it has been counted. */
+    let part = 0;
+    let reserved = 0;
+    socket.on('data', (chunk: Buffer) => {
+      if (!opened.has(webSocket)) {
+        first += chunk.length;
+        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
+        // What comes after that is not even read.
+        if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
+        return;
+      }
+      part += chunk.length;
+      const more = part - reserved;
+      if (more < PART_BYTES) return;
+      if (shares.memory.take(more)) reserved += more;
+      else webSocket.close(TRY_LATER, 'UNAVAILABLE: the service is busy');
+    });
+    const whole = (): void => {
+      shares.memory.give(reserved);
+      part = 0;
+      reserved = 0;
+    };
+    webSocket.on('message', whole);
+    webSocket.on('close', whole);
+  }
   server.on('upgrade', upgrade);
 
-  const graphqlWs = useServer<ConnectionInitMessage['payload'], Partial<Record<PropertyKey, never>>>(
-    {
-      schema: parts.schema,
-      connectionInitWaitTimeout: INIT_WAIT_MS,
+  /** What `graphql-ws/use/ws` does, with our own log, no word to the client about what went wrong inside, and a measured pace. */
+  function serve(socket: WebSocket, request: IncomingMessage): void {
+    // A frame that is none: ws has answered it with the code that says so, and closes.
+    socket.on('error', () => {});
+    let isThere = true;
+    socket.on('pong', () => {
+      isThere = true;
+    });
+    const pings = setInterval(() => {
+      if (!isThere) socket.terminate();
+      else if (socket.readyState === socket.OPEN) socket.ping();
+      isThere = false;
+    }, PING_MS);
 
-      async onConnect(ctx) {
-        const { socket, request } = ctx.extra;
-        const address = request.socket.remoteAddress ?? '';
-        const given = ctx.connectionParams?.authorization ?? ctx.connectionParams?.Authorization;
-        const authorization = typeof given === 'string' ? given : (request.headers.authorization ?? '');
-        try {
-          const viewer = await authenticator.authenticate(authorization);
-          const connection = { viewer, authorization, socket, requestId: parts.newRequestId() };
-          opened.set(socket, connection);
-          connections.add(connection);
-          return true;
-        } catch (error) {
-          if (error instanceof ApiError) {
-            const rated = await parts.consumeStranger(address).then(
-              () => error,
-              (limited: unknown) => (limited instanceof ApiError ? limited : error),
-            );
-            socket.close(CloseCode.Unauthorized, `${rated.code}: ${rated.message}`.slice(0, 120));
-          } else {
-            parts.toClient(error, { requestId: 'connection_init' });
-            // The database is away: "try again later", which stock clients do.
-            socket.close(1013, 'UNAVAILABLE');
-          }
-          // The socket is closing: graphql-ws must not acknowledge.
-          return false;
-        }
-      },
+    let second = 0;
+    let messages = 0;
+    /** Lets a client that sends faster than anybody needs to wait for the next second. */
+    function pace(): void {
+      const now = performance.now();
+      if (now - second >= 1_000) {
+        second = now;
+        messages = 0;
+      }
+      messages++;
+      if (messages !== MESSAGES_PER_SECOND) return;
+      socket.pause();
+      setTimeout(() => socket.resume(), second + 1_000 - now);
+    }
 
-      async onSubscribe(ctx, _id, payload) {
-        const connection = opened.get(ctx.extra.socket);
-        if (!connection) return [new ApiError('UNAUTHENTICATED', 'the connection is closing')];
-        try {
-          await parts.consume(connection.viewer);
-          const document = prepare(payload.query, payload.operationName, payload.variables ?? {});
-          if (!('kind' in document)) return document;
-          return {
-            schema: parts.schema,
-            document,
-            operationName: payload.operationName ?? null,
-            variableValues: payload.variables ?? null,
-            contextValue: parts.createContext(connection.viewer, parts.newRequestId()),
-          };
-        } catch (error) {
-          return [asGraphQLError(error)];
-        }
+    const closed = graphqlWs.opened(
+      {
+        protocol: socket.protocol,
+        send: (text) =>
+          new Promise((resolve, reject) => {
+            if (socket.readyState !== socket.OPEN) resolve();
+            else socket.send(text, (error) => (error ? reject(error) : resolve()));
+          }),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (take) =>
+          void socket.on('message', async (data: RawData) => {
+            pace();
+            try {
+              await take(String(data));
+            } catch (error) {
+              failed(socket, error);
+            }
+          }),
       },
+      { socket, request },
+    );
+    socket.once('close', (code, reason) => {
+      clearInterval(pings);
+      closed(code, String(reason)).catch((error: unknown) => failed(socket, error));
+    });
+  }
 
-      async execute(args) {
-        const started = process.hrtime.bigint();
-        const result = await execute(args);
-        const type = getOperationAST(args.document, args.operationName)?.operation ?? 'query';
-        count(type, result.errors, started);
-        return result;
-      },
-      async subscribe(args) {
-        const context = args.contextValue as Context;
-        const { keyId } = context.viewer;
-        if ((subscriptionsOfKey.get(keyId) ?? 0) >= limits.subscriptionsPerKey) {
-          const message = `this key already has ${limits.subscriptionsPerKey} subscriptions, which is the limit`;
-          return { errors: [new ApiError('LIMIT_EXCEEDED', message)] };
-        }
-        const started = process.hrtime.bigint();
-        const field = rootFieldOf(args);
-        const open = (by: 1 | -1): void => {
-          counted(keyId, by);
-          if (by > 0) metrics.subscriptions.inc({ field });
-          else metrics.subscriptions.dec({ field });
-        };
-        // Counted before it is open: many may come at once.
-        open(1);
-        let result: Awaited<ReturnType<typeof subscribe>>;
-        try {
-          result = await subscribe(args);
-        } catch (error) {
-          open(-1);
-          throw error;
-        }
-        count('subscription', 'errors' in result ? result.errors : undefined, started);
-        if (Symbol.asyncIterator in result) {
-          return watched(result as AsyncGenerator<ExecutionResult, void, void>, () => open(-1));
-        }
-        open(-1);
-        return result;
-      },
+  function failed(socket: WebSocket, error: unknown): void {
+    // Of types that only servers send.
+    if (error instanceof Error && error.message.startsWith('Unexpected message of type'))
+      socket.close(CloseCode.BadRequest, 'Invalid message received');
+    else if (socket.readyState === socket.OPEN) {
+      parts.toClient(error, { requestId: opened.get(socket)?.requestId ?? '' });
+      socket.close(CloseCode.InternalServerError, 'Internal server error');
+    }
+  }
 
-      onNext: (_ctx, _id, _payload, args, result) =>
-        result.errors
-          ? // Formatted errors are plain data, which is what goes over the wire.
-            ({
-              ...result,
-              errors: result.errors.map((error) => parts.toClient(error, args.contextValue as Context)),
-            } as unknown as ExecutionResult)
-          : undefined,
-      onError: (ctx, _id, _payload, errors) => {
-        const requestId = opened.get(ctx.extra.socket)?.requestId ?? '';
-        return errors.map((error) => parts.toClient(error, { requestId }));
-      },
-      onClose(ctx) {
-        const connection = opened.get(ctx.extra.socket);
-        if (connection) connections.delete(connection);
-      },
+  /** Runs a query or mutation within the viewer's share, as HTTP does (http.ts). */
+  async function answer(args: ExecutionArgs, type: OperationType): Promise<ExecutionResult> {
+    const context = args.contextValue as Context;
+    const { estimated } = context.budget.cost;
+    let permit: Permit;
+    try {
+      permit = shares.enter(context.viewer, charactersOf(args.variableValues));
+    } catch (error) {
+      return { errors: [asGraphQLError(error)] };
+    }
+    const { budget } = permit;
+    budget.cost.estimated = estimated;
+    const contextValue = parts.createContext(context.viewer, context.requestId, budget);
+    const late = setTimeout(
+      () =>
+        budget.end(refusedRequest('UNAVAILABLE', 'the request took too long; try again, or request less')),
+      limits.answerTimeoutMs,
+    );
+    try {
+      const result = await execute({ ...args, contextValue });
+      const extensions = { ...result.extensions, cost: budget.cost };
+      return budget.over ? { errors: [givenUp(budget.over, type)], extensions } : { ...result, extensions };
+    } finally {
+      clearTimeout(late);
+      permit.close();
+    }
+  }
+
+  function closed(connection: Connection): void {
+    connection.close();
+    connections.delete(connection);
+  }
+
+  const graphqlWs = makeServer<
+    ConnectionInitMessage['payload'],
+    { socket: WebSocket; request: IncomingMessage }
+  >({
+    schema: parts.schema,
+    connectionInitWaitTimeout: INIT_WAIT_MS,
+
+    async onConnect(ctx) {
+      const { socket, request } = ctx.extra;
+      const given = ctx.connectionParams?.authorization ?? ctx.connectionParams?.Authorization;
+      const authorization = typeof given === 'string' ? given : (request.headers.authorization ?? '');
+      try {
+        const viewer = await authenticator.authenticate(authorization, addresses.of(request));
+        const close = shares.open(viewer, 'connections');
+        const connection = { viewer, authorization, socket, requestId: parts.newRequestId(), close };
+        opened.set(socket, connection);
+        connections.add(connection);
+        // It has gone while its key was looked up.
+        if (socket.readyState !== socket.OPEN) closed(connection);
+        return true;
+      } catch (error) {
+        if (error instanceof ApiError) {
+          const code = error.code === 'UNAUTHENTICATED' ? CloseCode.Unauthorized : TRY_LATER;
+          socket.close(code, `${error.code}: ${error.message}`.slice(0, 120));
+        } else {
+          parts.toClient(error, { requestId: 'connection_init' });
+          // The database is away.
+          socket.close(TRY_LATER, 'UNAVAILABLE');
+        }
+        // The socket is closing: graphql-ws must not acknowledge.
+        return false;
+      }
     },
-    sockets,
-    PING_MS,
-  );
+
+    async onSubscribe(ctx, _id, payload) {
+      const connection = opened.get(ctx.extra.socket);
+      if (!connection) return [new ApiError('UNAUTHENTICATED', 'the connection is closing')];
+      try {
+        const { viewer } = connection;
+        await shares.request(viewer);
+        if (lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');
+        const query = documentOf(payload as GivenDocument, config.trustedDocuments);
+        const prepared = prepare(String(query ?? ''), payload.operationName, payload.variables ?? {});
+        if (!('document' in prepared)) return prepared;
+        const budget = shares.update();
+        budget.cost.estimated = prepared.cost;
+        return {
+          schema: parts.schema,
+          document: prepared.document,
+          operationName: payload.operationName ?? null,
+          variableValues: payload.variables ?? null,
+          contextValue: parts.createContext(viewer, parts.newRequestId(), budget),
+        };
+      } catch (error) {
+        return [asGraphQLError(error)];
+      }
+    },
+
+    async execute(args) {
+      const started = process.hrtime.bigint();
+      const type = getOperationAST(args.document, args.operationName)?.operation ?? 'query';
+      const result = await answer(args, type);
+      count(type, result.errors, started);
+      return result;
+    },
+    async subscribe(args) {
+      const context = args.contextValue as Context;
+      let giveBack: () => void;
+      try {
+        // Counted before it is open: many may come at once.
+        giveBack = shares.open(context.viewer, 'subscriptions');
+      } catch (error) {
+        return { errors: [asGraphQLError(error)] };
+      }
+      const started = process.hrtime.bigint();
+      const field = rootFieldOf(args);
+      metrics.subscriptions.inc({ field });
+      const ended = (): void => {
+        giveBack();
+        metrics.subscriptions.dec({ field });
+      };
+      let result: Awaited<ReturnType<typeof subscribe>>;
+      try {
+        result = await subscribe(args);
+      } catch (error) {
+        ended();
+        throw error;
+      }
+      count('subscription', 'errors' in result ? result.errors : undefined, started);
+      if (Symbol.asyncIterator in result) {
+        return watched(result as AsyncGenerator<ExecutionResult, void, void>, ended);
+      }
+      ended();
+      return result;
+    },
+
+    onNext: (_ctx, _id, _payload, args, result) =>
+      result.errors
+        ? // Formatted errors are plain data, which is what goes over the wire.
+          ({
+            ...result,
+            errors: result.errors.map((error) => parts.toClient(error, args.contextValue as Context)),
+          } as unknown as ExecutionResult)
+        : undefined,
+    onError: (ctx, _id, _payload, errors) => {
+      const requestId = opened.get(ctx.extra.socket)?.requestId ?? '';
+      return errors.map((error) => parts.toClient(error, { requestId }));
+    },
+    onClose(ctx) {
+      const connection = opened.get(ctx.extra.socket);
+      if (connection) closed(connection);
+    },
+  });
+  sockets.on('connection', serve);
 
   const keyCheck = setInterval(() => {
     const byKey = new Map<string, Connection[]>();
@@ -247,7 +406,9 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     async close() {
       clearInterval(keyCheck);
       server.off('upgrade', upgrade);
-      await graphqlWs.dispose();
+      for (const socket of sockets.clients) socket.close(1001, 'Going away');
+      sockets.close();
+      await Promise.race([once(sockets, 'close'), sleep(CLOSE_MS)]);
       for (const socket of sockets.clients) socket.terminate();
     },
   };

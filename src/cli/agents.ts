@@ -1,5 +1,6 @@
 /** Agents as parts of a process. */
 import { Agent, type LinkProbe, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
+import type { ServiceError } from '../client/index.js';
 import { type Config, inheritedEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
@@ -9,6 +10,8 @@ export interface AgentAccess {
   /** Of role AGENT. */
   key: string;
   site: string;
+  /** Told when the service refuses the key. */
+  onRefused?: (error: ServiceError) => void;
 }
 
 /** An agent that runs real processes on this machine. `access` is asked when it starts. */

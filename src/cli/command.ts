@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import { DATASETS, MACHINES, SITES, USERS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
+import { printableJson, printableLines } from './format.js';
 
 /** Adds a command with `--json`. */
 export function addCommand(parent: Command, nameAndArguments: string, description: string): Command {
@@ -28,14 +29,14 @@ export function collectWhole(value: string, before: string[] | undefined): strin
   return [...(before ?? []), value];
 }
 
-/** Prints a line, or several, on standard output. */
+/** Prints a line, or several, on standard output. Whatever is in them cannot harm a terminal. */
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${printableLines(text)}\n`);
 }
 
 /** Prints a value as JSON. `compact`: on one line, for streams of values. */
 export function printJson(value: unknown, { compact = false } = {}): void {
-  print(JSON.stringify(value, null, compact ? undefined : 2));
+  process.stdout.write(`${printableJson(JSON.stringify(value, null, compact ? undefined : 2))}\n`);
 }
 
 /** Prints a result as JSON or as text. */
@@ -55,7 +56,7 @@ export async function readJson(field: string, path: string): Promise<unknown> {
 
 /** Says something beside the result, on standard error. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printableLines(text)}\n`);
 }
 
 /** Aborted by Ctrl-C or SIGTERM; a second one ends the process at once. */

@@ -14,6 +14,8 @@ import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
+import { apiConfig } from './api-config.js';
+import { CliError } from './errors.js';
 import { healthPart } from './health.js';
 
 /** What every process has. */
@@ -102,8 +104,18 @@ export function serviceParts(
     : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
 
+  const lacking = (): Promise<string[]> =>
+    pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
   const parts: Part[] = [
-    { name: 'database', stop: () => database.close() },
+    {
+      name: 'database',
+      async start() {
+        // One that cannot be reached now is waited for by whoever needs it.
+        const missing = await lacking().catch(() => []);
+        if (missing.length > 0) throw new CliError(unmigrated(missing));
+      },
+      stop: () => database.close(),
+    },
     // Before the API, so that it stops behind it: requests in hand may still wake somebody.
     engine
       ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
@@ -117,13 +129,25 @@ export function serviceParts(
   const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
   const feed = new EventFeed(queries, { url, onError });
   const ready = async (): Promise<void> => {
-    const missing = await pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
-    if (missing.length > 0) throw new Error(`migrations are missing: ${missing.join(', ')}`);
+    const missing = await lacking();
+    if (missing.length > 0) throw new Error(unmigrated(missing));
   };
   const { wake } = (engine ?? waker)!;
-  const api = createApi({ store, directory, queries, feed, mirror, wake, config, log, metrics, ready });
+  const api = createApi({
+    store,
+    directory,
+    queries,
+    feed,
+    mirror,
+    wake,
+    config: apiConfig(config),
+    log,
+    metrics,
+    ready,
+  });
   return [
     ...parts,
+    ...(config.metricsPort > 0 ? [healthPart(context, () => api.whatIsMissing())] : []),
     {
       name: 'events',
       async start() {
@@ -143,3 +167,6 @@ async function measureEvents(feed: EventFeed, metrics: Metrics): Promise<void> {
     if (events[0]) metrics.eventLagSeconds.observe(Math.max(0, Date.now() / 1000 - events[0].at));
   }
 }
+
+const unmigrated = (missing: readonly string[]): string =>
+  `the database lacks what this release needs (${missing.join(', ')}): run \`switchyard migrate\``;

@@ -40,11 +40,12 @@ export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: 
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
-  whyWaiting { code message numbers wouldChange } } }`;
+  whyWaiting { code message numbers startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
-  job(id: $id) { id state output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
-  whyWaiting { code message numbers wouldChange }
+  whyWaiting { code message numbers startsAt wouldChange }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail
     candidates { site { id name } eligible reason rank terms } } ${PAGE} } } }`;
 export const CANCEL = `mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;

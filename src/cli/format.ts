@@ -17,10 +17,35 @@ export function table(headings: readonly string[], rows: readonly (readonly unkn
   return [line(headings), ...cells.map(line)].join('\n');
 }
 
-/** Control characters escaped: a name of somebody's job may not move the reader's cursor. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
-}
+/**
+ * What moves the cursor, changes the terminal, or turns the direction of what follows: whoever names a job must not write on the screen
+ * of who lists it. Control characters (C0, C1), bidirectional controls, separators of lines.
+ */
+const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+const escaped = (c: string): string => {
+  const code = c.charCodeAt(0);
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`;
+};
+
+/** A text from somebody else in a line of ours. */
+export const printable = (text: string): string => text.replace(UNSEEN, escaped);
+
+/** Lines of ours, whatever is in them: line feeds stay. */
+export const printableLines = (text: string): string =>
+  text.replace(UNSEEN, (c) => (c === '\n' ? c : escaped(c)));
+
+/** What a job wrote, for a terminal: it keeps its lines, tabs and colors. */
+export const printableOutput = (text: string): string =>
+  text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that of colors is what is looked for
+    /\x1b\[[\d;]*m|[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
+    (c) => (c.length > 1 || c === '\n' || c === '\t' || c === '\r' ? c : escaped(c)),
+  );
+
+/** JSON whose strings have none of these either. */
+export const printableJson = (json: string): string =>
+  json.replace(UNSEEN, (c) => (c === '\n' ? c : `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`));
 
 /** An ISO time to the second, in UTC; `-` where there is none. */
 export function time(iso: string | null | undefined): string {

@@ -1,14 +1,24 @@
-/** What a process without an API tells of itself: that it lives, and its numbers. */
+/** What a process tells of itself to those who run it, on a port of its own: that it lives, what it lacks, and its numbers. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Part } from '../platform/lifecycle.js';
 import type { ProcessContext } from './compose.js';
 
-/** Answers /healthz and /metrics on METRICS_PORT. */
-export function healthPart({ config, metrics }: ProcessContext): Part {
+/**
+ * Answers /healthz, /readyz and /metrics on METRICS_PORT.
+ *
+ * @param whatIsMissing what stands in the way of the process's work; null: nothing
+ */
+export function healthPart(
+  { config, metrics }: ProcessContext,
+  whatIsMissing: () => Promise<string | null> = async () => null,
+): Part {
   const server = createServer(async ({ url }, response) => {
     if (url === '/healthz') response.end('alive\n');
-    else if (url === '/metrics') {
+    else if (url === '/readyz') {
+      const missing = await whatIsMissing();
+      response.writeHead(missing === null ? 200 : 503).end(`${missing ?? 'ready'}\n`);
+    } else if (url === '/metrics') {
       const { body, contentType } = await metrics.expose();
       response.setHeader('content-type', contentType).end(body);
     } else response.writeHead(404).end();

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
-import { collect, collectWhole, findDataset, findSite, findUser } from './command.js';
+import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import { CliError, ExitCode } from './errors.js';
 import {
   parseArray,
@@ -69,7 +69,10 @@ export function addJobOptions(command: Command): Command {
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
     )
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to (default: 100)')
-    .option('--deadline <time>', 'when the job should have ended: ISO 8601, or +DURATION from now')
+    .option(
+      '--deadline <time>',
+      'when the job should have ended: ISO 8601 (local time without a zone), or +DURATION from now',
+    )
     .option('--limit <duration>', 'run time limit (default: none)')
     .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
     .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
@@ -110,7 +113,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     architecture: options.arch,
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
-    deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now())),
+    deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),
     runTimeLimitS: given(options.limit, (value) => parseDuration('--limit', value)),
     sandboxMb: given(options.sandboxMb, size('--sandbox-mb')),
     outputMb: given(options.outputMb, size('--output-mb')),
@@ -184,7 +187,7 @@ export function addFilterOptions(command: Command): Command {
 /** `JobFilter` of the options; null when no condition was given. Asks the service for the ids of names. */
 export async function filterFromOptions(client: Client, options: FilterOptions): Promise<object | null> {
   const at = (field: string, value: string | undefined): string | undefined =>
-    value === undefined ? undefined : parseTime(field, value, Date.now());
+    value === undefined ? undefined : parseTime(field, value, Date.now(), note);
   const filter = {
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,

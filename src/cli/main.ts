@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { ServiceError } from '../client/index.js';
 import { ConfigError } from '../platform/config.js';
+import { note } from './command.js';
 import { explained } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
 import { buildProgram } from './program.js';
@@ -33,14 +34,14 @@ function report(error: unknown): number {
   // Commander has printed its own message, or the help that was asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
   if (error instanceof CliError) {
-    process.stderr.write(`error: ${error.message}\n`);
+    note(`error: ${error.message}`);
     return error.exitCode;
   }
   if (error instanceof ServiceError) {
-    process.stderr.write(`error: ${explained(error)}\n`);
+    note(`error: ${explained(error)}`);
     return error.exitCode;
   }
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  note(`error: ${error instanceof Error ? error.message : String(error)}`);
   return error instanceof ConfigError ? ExitCode.USAGE : ExitCode.FAILED;
 }
 

@@ -19,14 +19,52 @@ export function parseDuration(field: string, value: string): number {
   return total;
 }
 
-/** An ISO 8601 time, or `+DURATION` from now, as ISO 8601 in UTC. `nowMs`: milliseconds since 1970. */
-export function parseTime(field: string, value: string, nowMs: number): string {
+const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+
+/**
+ * An ISO 8601 time, or `+DURATION` from now, as ISO 8601 in UTC. A time without a zone, or a day alone, is taken as local, which is said.
+ *
+ * @param nowMs milliseconds since 1970
+ */
+export function parseTime(field: string, value: string, nowMs: number, say: (text: string) => void): string {
   if (value.startsWith('+'))
     return new Date(nowMs + parseDuration(field, value.slice(1)) * 1000).toISOString();
-  const date = new Date(value);
-  if (!/^\d{4}-\d\d-\d\d/.test(value) || Number.isNaN(date.getTime())) {
-    throw usage(field, value, 'an ISO 8601 time such as 2026-03-01T12:00:00Z, or +DURATION such as +2h');
+  const match = ISO.exec(value);
+  const [year, month, day, hour, minute, second] = (match ?? [])
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0)) as [number, number, number, number, number, number];
+  const isReal =
+    match !== null &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= new Date(Date.UTC(year, month, 0)).getUTCDate() &&
+    hour <= 23 &&
+    minute <= 59 &&
+    second <= 59;
+  const zone = match?.[8];
+  // Date takes the 30th of February for the 2nd of March.
+  const date = !isReal
+    ? new Date(Number.NaN)
+    : zone
+      ? new Date(value.replace(' ', 'T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))
+      : new Date(
+          year,
+          month - 1,
+          day,
+          hour,
+          minute,
+          second,
+          Number((match[7] ?? '').padEnd(3, '0').slice(0, 3)),
+        );
+  if (Number.isNaN(date.getTime())) {
+    throw usage(
+      field,
+      value,
+      'a time such as 2026-03-01T12:00:00Z, or 2026-03-01 12:00 for local time, or +DURATION such as +2h',
+    );
   }
+  if (!zone) say(`${field}: ${value} is taken as local time, which is ${date.toISOString()}`);
   return date.toISOString();
 }
 

@@ -26,6 +26,7 @@ export function exitCodeOf(code: string): ExitCode {
       return ExitCode.NOT_FOUND;
     case 'BAD_USER_INPUT':
     case 'LIMIT_EXCEEDED':
+    case 'NEVER_FITS':
     case 'GRAPHQL_VALIDATION_FAILED':
       return ExitCode.USAGE;
     case 'UNAVAILABLE':

@@ -136,7 +136,7 @@ export class Agenda {
   /** By site: with which grid, as it then was, its jobs were checked. */
   private readonly checked = new Map<number, number>();
   /** The grid, as it then was, in which no job was stranded. */
-  private settled = -1;
+  private unstrandedAt = -1;
   private grid: Grid | null = null;
 
   /**
@@ -146,10 +146,10 @@ export class Agenda {
   returnsToRoot(grid: Grid, policy: Policy, limit: number): Return[] {
     const returns = returnsFromMeta(grid, policy, limit);
     this.look(grid);
-    if (this.settled === grid.topology) return returns;
+    if (this.unstrandedAt === grid.topology) return returns;
     const taken = returns.reduce((sum, { jobIds }) => sum + jobIds.length, 0);
     const local = stranded(grid, limit - taken);
-    if (local.length === 0 && taken < limit) this.settled = grid.topology;
+    if (local.length === 0 && taken < limit) this.unstrandedAt = grid.topology;
     return [...returns, ...local];
   }
 
@@ -168,7 +168,7 @@ export class Agenda {
     if (this.grid === grid) return;
     this.grid = grid;
     this.checked.clear();
-    this.settled = -1;
+    this.unstrandedAt = -1;
   }
 
   /** Who must look after a site has. */

@@ -47,7 +47,7 @@ export {
 } from './grid/grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export { SitePasses } from './local/pass.js';
-export type { PromisedRoom, PromisesImage } from './local/policy.js';
+export type { FreeAtPromise, PromisesImage } from './local/policy.js';
 export { imageOf, keepsPromises, localKinds, promisesFrom } from './local/registry.js';
 export * from './model.js';
 export * from './policy.js';

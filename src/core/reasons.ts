@@ -3,20 +3,20 @@
  * these names. A sentence goes with each; `reasonSentence` fills in its numbers.
  */
 
-/** Why jobs wait; the ones down to NO_ROOM_HERE also say why a site is not eligible. */
+/** Why jobs wait; the ones down to SITE_QUEUE_FULL also say why a site is not eligible. */
 export const WaitingReason = {
   // In a site's local queue, or for a site.
   SITE_DRAINING: 'SITE_DRAINING',
   SITE_DOWN: 'SITE_DOWN',
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
-  NO_LICENSE_HERE: 'NO_LICENSE_HERE',
-  NO_ROOM_HERE: 'NO_ROOM_HERE',
+  NO_LICENSE_AT_SITE: 'NO_LICENSE_AT_SITE',
+  SITE_QUEUE_FULL: 'SITE_QUEUE_FULL',
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
   LICENSES_BUSY: 'LICENSES_BUSY',
-  PLACES_BUSY: 'PLACES_BUSY',
-  RUNS_LIMITED: 'RUNS_LIMITED',
-  NOT_HEAD: 'NOT_HEAD',
+  MAX_TASKS_REACHED: 'MAX_TASKS_REACHED',
+  MAX_RUNNING_JOBS_REACHED: 'MAX_RUNNING_JOBS_REACHED',
+  JOBS_AHEAD: 'JOBS_AHEAD',
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
   // At the root.
   NO_SITE_UP: 'NO_SITE_UP',
@@ -43,14 +43,14 @@ export const ReasonCode = {
   IDLE_SITE: 'IDLE_SITE',
   LEAST_LOAD: 'LEAST_LOAD',
   LEAST_ORDERING: 'LEAST_ORDERING',
-  DRAWN: 'DRAWN',
+  RANDOM_TIE_BREAK: 'RANDOM_TIE_BREAK',
   STARTS_AT_ONCE: 'STARTS_AT_ONCE',
   SHORTEST_QUEUE: 'SHORTEST_QUEUE',
   BEST_RANK: 'BEST_RANK',
   BEST_RANK_WITH_ROOM: 'BEST_RANK_WITH_ROOM',
   LEAST_COST: 'LEAST_COST',
   LEAST_COST_ELSEWHERE: 'LEAST_COST_ELSEWHERE',
-  FED_FROM_META: 'FED_FROM_META',
+  NEXT_IN_META_QUEUE: 'NEXT_IN_META_QUEUE',
   EXPORTED: 'EXPORTED',
   ROUND_ROBIN: 'ROUND_ROBIN',
   RANDOM_SITE: 'RANDOM_SITE',
@@ -71,7 +71,7 @@ const sentences: Record<ReasonCode, string> = {
   LEAST_LOAD: 'Least queued work of equal or higher priority.',
   LEAST_ORDERING:
     'Fewest queued jobs among the sites with the least queued work, of equal or higher priority.',
-  DRAWN: 'Chosen at random among the sites with the least queued work and the fewest queued jobs.',
+  RANDOM_TIE_BREAK: 'Chosen at random among the sites with the least queued work and the fewest queued jobs.',
   STARTS_AT_ONCE: 'It can start there now, and of the sites where it can, this one runs the fewest jobs.',
   SHORTEST_QUEUE:
     'It can start nowhere now; of the sites with room in their queues, this one has the shortest.',
@@ -80,15 +80,15 @@ const sentences: Record<ReasonCode, string> = {
   LEAST_COST: 'Lowest total cost of network, computation and data.',
   LEAST_COST_ELSEWHERE:
     'Its previous site can no longer run it; of the other sites, this one has the lowest total cost.',
-  FED_FROM_META: "Next in the site's meta-queue, and the local queue has room.",
+  NEXT_IN_META_QUEUE: "Next in the site's meta-queue, and the local queue has room.",
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
   MOST_POWER: 'Has the most powerful of the machines that can run it, of the free ones if there are any.',
   HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
-    'Backfilled; by its estimate it ends before the reservation of job {reservedJob}.',
-  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for job {reservedJob}.',
+    'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
+  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
   NO_SITE_UP: 'No site is up.',
@@ -106,16 +106,18 @@ const sentences: Record<ReasonCode, string> = {
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
-  NO_LICENSE_HERE: 'Neither the site nor the whole grid has a license of a kind that it needs.',
-  NO_ROOM_HERE: 'It cannot start there now, and the queue there is full.',
+  NO_LICENSE_AT_SITE: 'Neither the site nor the whole grid has a license of a kind that it needs.',
+  SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
   MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
   LICENSES_BUSY: 'All licenses of a kind that it needs are in use or reserved.',
-  PLACES_BUSY: 'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
-  RUNS_LIMITED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',
-  NOT_HEAD: 'Jobs ahead of it in the queue must start first.',
-  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the start reserved for job {reservedJob}.',
+  MAX_TASKS_REACHED:
+    'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
+  MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',
+  JOBS_AHEAD: 'Jobs ahead of it in the queue must start first.',
+  WOULD_DELAY_RESERVATION:
+    'It would fit now, but would delay the start that is reserved for a job ahead of it.',
   READY: 'Ready for the next scheduling cycle.',
   HELD: 'Held until it is released.',
 };

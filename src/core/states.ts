@@ -61,7 +61,7 @@ const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
-  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt'] },
+  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
   dispatch: { by: ['SCHEDULER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   takeBack: { by: ['SCHEDULER'], clears: atRoot },
@@ -74,6 +74,7 @@ export const jobActions = {
   },
   requeue: { by: ['AGENT', 'SERVICE'], sets: ['message'], clears: [...atRoot, 'startedAt'], run: 'ENDS' },
   hold: { by: ['PERSON'], sets: ['siteId'] },
+  setAside: { by: ['SERVICE'], sets: ['siteId', 'message'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
   cancel: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'] },
@@ -103,6 +104,7 @@ export const transitions: readonly Transition[] = [
   { from: 'QUEUED', to: 'QUEUED', action: 'takeBack', when: 'taken back from a meta-queue' },
   { from: 'QUEUED', to: 'DISPATCHED', action: 'dispatch', when: 'moved to a site' },
   { from: 'QUEUED', to: 'HELD', action: 'hold', when: 'held' },
+  { from: 'QUEUED', to: 'HELD', action: 'setAside', when: 'set aside: no plan with it can be carried out' },
   { from: 'QUEUED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
   { from: 'HELD', to: 'QUEUED', action: 'release', when: 'released, or the site it was held at is gone' },
   { from: 'HELD', to: 'DISPATCHED', action: 'release', when: 'released at its site' },
@@ -115,6 +117,12 @@ export const transitions: readonly Transition[] = [
     when: 'taken back: the site is down, draining or can no longer run it',
   },
   { from: 'DISPATCHED', to: 'HELD', action: 'hold', when: 'held' },
+  {
+    from: 'DISPATCHED',
+    to: 'HELD',
+    action: 'setAside',
+    when: 'set aside: no plan with it can be carried out',
+  },
   { from: 'DISPATCHED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
   { from: 'ASSIGNED', to: 'RUNNING', action: 'reportStart', when: 'the agent reports the start' },
   { from: 'ASSIGNED', to: 'COMPLETED', action: 'reportEnd', when: 'ended well, and no start was reported' },

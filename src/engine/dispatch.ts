@@ -1,5 +1,6 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
 import { type Agenda, dispatchCycle, given, ROOT } from '../core/index.js';
+import { applyApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import { takeBack } from './returns.js';
 
@@ -34,7 +35,15 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
 
     // 4. Apply. What the truth refuses stays where it is.
     const outcome = await cycle.phase('apply', () =>
-      store.applyMoves(plan.moves, cycle.context(policy.version, now)),
+      applyApart(
+        tools,
+        plan.moves,
+        (moves) => store.applyMoves(moves, cycle.context(policy.version, now)),
+        (a, b) => ({
+          accepted: [...a.accepted, ...b.accepted],
+          refused: [...a.refused, ...b.refused],
+        }),
+      ),
     );
     recordOutcome('move', metrics, plan.moves, outcome);
     cycle.add('moved', outcome.accepted.length);

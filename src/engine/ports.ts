@@ -35,6 +35,7 @@ export type EngineMetrics = Pick<
   | 'wakeFailures'
   | 'decisions'
   | 'refusals'
+  | 'setAside'
   | 'queueDepth'
   | 'jobs'
 >;

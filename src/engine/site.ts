@@ -15,6 +15,7 @@ import {
   siteCycle,
 } from '../core/index.js';
 import type { KeptPromises } from '../store/store.js';
+import { applyApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
 import { takeBack } from './returns.js';
@@ -81,7 +82,19 @@ export async function runSite(
     // 4. Apply. What the truth refuses stays in the queue.
     const promises = kept && { ...kept, promises: imageOf(plan.memory) };
     const outcome = await cycle.phase('apply', () =>
-      store.applyStarts(siteId, plan.starts, plan.reservation, cycle.context(policy.version, now), promises),
+      applyApart(
+        tools,
+        plan.starts,
+        (starts) =>
+          store.applyStarts(siteId, starts, plan.reservation, cycle.context(policy.version, now), promises),
+        (a, b) => ({
+          accepted: [...a.accepted, ...b.accepted],
+          epochs: [...a.epochs, ...b.epochs],
+          refused: [...a.refused, ...b.refused],
+          outdated: a.outdated || b.outdated,
+        }),
+        plan.reservation?.jobId,
+      ),
     );
     recordOutcome('start', metrics, plan.starts, outcome);
     cycle.add('started', outcome.accepted.length);

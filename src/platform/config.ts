@@ -2,11 +2,27 @@
  * Configuration: the only reader of `process.env`. One table names every variable, its default and its meaning; the
  * documentation and docker/compose.yaml are compared with it by tests.
  */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { LIMIT_VARIABLES, type Limits } from './limits.js';
-import { choice, flag, optional, type Table, text, type Values, whole } from './variables.js';
+import { choice, flag, list, optional, type Table, text, type Values, whole } from './variables.js';
 
 const MIB = 1024 * 1024;
+
+/** An address, or a network in CIDR notation. */
+function isNetwork(written: string): boolean {
+  const [address, bits, ...rest] = written.split('/') as [string, ...string[]];
+  const most = isIP(address) === 6 ? 128 : 32;
+  return (
+    isIP(address) !== 0 &&
+    rest.length === 0 &&
+    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+  );
+}
+
+function isOrigin(written: string): boolean {
+  return /^https?:\/\//.test(written) && URL.canParse(written) && new URL(written).origin === written;
+}
 
 /** The table, by the field of `Config` that each fills. */
 export const VARIABLES = {
@@ -59,6 +75,83 @@ export const VARIABLES = {
     'info',
     'Lowest level that is logged.',
   ),
+  tlsCert: optional(
+    'SWITCHYARD_TLS_CERT',
+    'a file',
+    /^[^\0]+$/,
+    false,
+    'PEM file with the certificate of the API and those that vouch for it; read again when it changes. By default the API speaks plain HTTP.',
+  ),
+  tlsKey: optional(
+    'SWITCHYARD_TLS_KEY',
+    'a file',
+    /^[^\0]+$/,
+    false,
+    'PEM file with the key of that certificate.',
+  ),
+  trustedProxies: list(
+    'SWITCHYARD_TRUSTED_PROXIES',
+    'addresses or networks such as 10.0.0.0/8',
+    isNetwork,
+    'Proxies in front of the API, which tell the addresses of clients in X-Forwarded-For.',
+  ),
+  corsOrigins: list(
+    'SWITCHYARD_CORS_ORIGINS',
+    'origins such as https://portal.example.org, or * alone',
+    (one) => one === '*' || isOrigin(one),
+    'Pages of other sites that may use the API from a browser; by default none.',
+  ),
+  trustedDocuments: list(
+    'SWITCHYARD_TRUSTED_DOCUMENTS',
+    'files',
+    () => true,
+    'JSON files of GraphQL documents by the SHA-256 of their text; only these and those of `switchyard` itself are then accepted. By default any.',
+  ),
+  oidcIssuer: optional(
+    'SWITCHYARD_OIDC_ISSUER',
+    'https://host or https://host/path',
+    /^https:\/\/[^\s?#]+$|^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?(\/[^\s?#]*)?$/,
+    false,
+    'OpenID Connect issuer whose tokens are accepted beside API keys; by default none.',
+  ),
+  oidcAudience: list(
+    'SWITCHYARD_OIDC_AUDIENCE',
+    'texts',
+    () => true,
+    'Audiences, one of which a token must be meant for; required with an issuer.',
+  ),
+  oidcGroupsClaim: text(
+    'SWITCHYARD_OIDC_GROUPS_CLAIM',
+    'groups',
+    'the name of a claim',
+    /^\S+$/,
+    'Claim of a token that has the groups of a person.',
+  ),
+  oidcRoles: list(
+    'SWITCHYARD_OIDC_ROLES',
+    'group=ROLE pairs with ADMIN, OPERATOR or USER',
+    (one) => /^.+=(ADMIN|OPERATOR|USER)$/.test(one),
+    'Role of the people of a group, the strongest of all their groups; others are refused. By default everybody has the role of their user.',
+  ),
+  oidcNameClaim: text(
+    'SWITCHYARD_OIDC_NAME_CLAIM',
+    'preferred_username',
+    'the name of a claim',
+    /^\S+$/,
+    'Claim of a token that has the name of a person.',
+  ),
+  oidcCreateUsers: flag(
+    'SWITCHYARD_OIDC_CREATE_USERS',
+    true,
+    'Whether people become users when they come for the first time; otherwise only those whom an administrator has registered with their subject.',
+  ),
+  oidcClockToleranceS: whole(
+    'SWITCHYARD_OIDC_CLOCK_TOLERANCE_S',
+    5,
+    0,
+    300,
+    'By how much the clocks of issuer and service may differ, seconds.',
+  ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may query the GraphQL schema (introspection).'),
   landingPage: flag('LANDING_PAGE', true, 'Whether the endpoint shows browsers a page to try queries.'),
 
@@ -84,7 +177,13 @@ export const VARIABLES = {
     64,
     'Scheduling cycles that one worker process runs at the same time.',
   ),
-  metricsPort: whole('METRICS_PORT', 0, 0, 65_535, 'Port for /healthz and /metrics of a worker; 0: none.'),
+  metricsPort: whole(
+    'METRICS_PORT',
+    0,
+    0,
+    65_535,
+    'Port for /healthz, /readyz and /metrics of this process, without a key; 0: none.',
+  ),
   shutdownTimeoutS: whole(
     'SHUTDOWN_TIMEOUT_S',
     20,
@@ -168,12 +267,29 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];
   const { url, agentStateDir, ...rest } = readTable(VARIABLES, env, problems);
   const limits = readTable(LIMIT_VARIABLES, env, problems);
+  const together = (
+    a: string | readonly string[] | null,
+    b: string | readonly string[] | null,
+    said: string,
+  ): void => {
+    if ((a?.length ?? 0) > 0 !== (b?.length ?? 0) > 0) problems.push(said);
+  };
+  together(
+    rest.tlsCert,
+    rest.tlsKey,
+    'SWITCHYARD_TLS_CERT, SWITCHYARD_TLS_KEY: only one of the two is set; accepted: both or none',
+  );
+  together(
+    rest.oidcIssuer,
+    rest.oidcAudience,
+    'SWITCHYARD_OIDC_ISSUER, SWITCHYARD_OIDC_AUDIENCE: only one of the two is set; accepted: both or none',
+  );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const home = resolve(rest.home);
   return {
     ...rest,
     home,
-    url: url ?? `http://localhost:${rest.port}/graphql`,
+    url: url ?? `${rest.tlsCert ? 'https' : 'http'}://localhost:${rest.port}/graphql`,
     agentStateDir: resolve(agentStateDir ?? `${home}/agent`),
     limits,
   };

@@ -32,7 +32,14 @@ export const LIMIT_VARIABLES = {
     32 * MIB,
     1_024,
     1_024 * MIB,
-    'Bytes in the body of a request, or in one message over a WebSocket.',
+    'Bytes in the body of a request. Beyond 1 MiB it has to say its length (Content-Length).',
+  ),
+  messageBytesMax: settable(
+    'LIMIT_MESSAGE_BYTES',
+    4 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Bytes in one message over a WebSocket.',
   ),
   pageMax: settable(
     'LIMIT_PAGE',
@@ -85,7 +92,20 @@ export const LIMIT_VARIABLES = {
     'Machines registered in one request.',
     'Mutation.registerMachines.inputs',
   ),
-  costMax: settable('LIMIT_QUERY_COST', 50_000, 1, 10_000_000, 'Objects that one query may ask for.'),
+  costMax: settable(
+    'LIMIT_QUERY_COST',
+    50_000,
+    1,
+    10_000_000,
+    'Cost of one query: the objects of its answer, and more for fields that compute or read much.',
+  ),
+  answerCharsMax: settable(
+    'LIMIT_ANSWER_CHARACTERS',
+    32 * MIB,
+    1_024,
+    512 * MIB,
+    'Characters in all texts of an answer together.',
+  ),
   depthMax: settable('LIMIT_QUERY_DEPTH', 12, 1, 100, 'Levels of nested fields in a query.'),
   aliasesMax: settable('LIMIT_QUERY_ALIASES', 100, 0, 10_000, 'Aliases in a query.'),
   tokensMax: settable(
@@ -100,14 +120,28 @@ export const LIMIT_VARIABLES = {
     200,
     1,
     1_000_000,
-    'Requests per second with one API key.',
+    'Requests per second of one user, or with one key of an AGENT.',
   ),
   requestsBurst: settable(
     'LIMIT_REQUESTS_BURST',
     2_000,
     1,
     1_000_000,
-    'Unused requests that one API key may save up for a burst.',
+    'Unused requests that a user may save up for a burst.',
+  ),
+  requestsOpen: settable(
+    'LIMIT_OPEN_REQUESTS',
+    100,
+    1,
+    100_000,
+    'Requests of one user that may be in progress at the same time.',
+  ),
+  costPerMinute: settable(
+    'LIMIT_COST_PER_MINUTE',
+    10_000_000,
+    1,
+    1_000_000_000,
+    'Cost per minute of all queries of one user together. A millisecond of explaining costs 400.',
   ),
   strangersPerMinute: settable(
     'LIMIT_STRANGERS_PER_MINUTE',
@@ -116,12 +150,42 @@ export const LIMIT_VARIABLES = {
     1_000_000,
     'Requests per minute from one address without a valid API key.',
   ),
-  subscriptionsPerKey: settable(
+  userJobs: settable(
+    'LIMIT_USER_JOBS',
+    250_000,
+    1,
+    1_000_000,
+    'Jobs of one user that have not ended.',
+    'User.limits',
+  ),
+  userJobBytes: settable(
+    'LIMIT_USER_JOB_BYTES',
+    512 * MIB,
+    1_024,
+    64 * 1_024 * MIB,
+    'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
+  ),
+  userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
+  subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
     2_000,
     1,
     100_000,
-    'Open subscriptions of one API key.',
+    'Open subscriptions of one user, or with one key of an AGENT.',
+  ),
+  socketsOpen: settable(
+    'LIMIT_USER_CONNECTIONS',
+    2_000,
+    1,
+    100_000,
+    'Open WebSocket connections of one user, or with one key of an AGENT.',
+  ),
+  addressConnections: settable(
+    'LIMIT_ADDRESS_CONNECTIONS',
+    2_000,
+    1,
+    100_000,
+    'Open connections from one address, HTTP and WebSocket.',
   ),
   connectionsMax: settable(
     'LIMIT_CONNECTIONS',
@@ -157,6 +221,13 @@ export const LIMIT_VARIABLES = {
     100,
     3_600_000,
     'Time to answer a request, milliseconds.',
+  ),
+  lagMs: settable(
+    'LIMIT_LAG_MS',
+    1_000,
+    10,
+    60_000,
+    'Delay of the event loop, milliseconds, from which an API process refuses new requests of people (UNAVAILABLE).',
   ),
 } as const;
 
@@ -203,6 +274,7 @@ export const FIXED_LIMITS = {
     'RegisterLicenseInput.kind',
     'DatasetInput.name',
     'CreateApiKeyInput.name',
+    'RegisterUserInput.subject',
   ),
   reasonChars: fixed(
     1_000,
@@ -243,6 +315,19 @@ export const FIXED_LIMITS = {
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
   tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
+  jobCpus: fixed(
+    1_000_000,
+    'CPUs of a job: tasks × CPUs per task.',
+    'JobInput.tasks',
+    'JobInput.cpusPerTask',
+  ),
+  // Of a million jobs the sum is still exact (core/dispatch/load.ts).
+  work: fixed(
+    1e13,
+    'Work of a job: estimate × benchmark × tasks × CPUs per task.',
+    'JobInput.estimateS',
+    'JobInput.benchmark',
+  ),
   boost: fixed(1_000, 'Boost of a job, up or down.', 'JobInput.boost', 'Mutation.reprioritizeJobs.boost'),
   // About thirty years: longer than any run, and exact to the millisecond when added to any time.
   seconds: fixed(
@@ -252,6 +337,13 @@ export const FIXED_LIMITS = {
     'JobInput.runTimeLimitS',
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
+  ),
+  leastSeconds: fixed(
+    0.001,
+    'Least seconds of a run time estimate or limit.',
+    'JobInput.estimateS',
+    'JobInput.runTimeLimitS',
+    'JobInput.simulatedRunS',
   ),
   reportedSeconds: fixed(
     1e12,
@@ -269,8 +361,15 @@ export const FIXED_LIMITS = {
     'UpdateDatasetInput.sizeMb',
   ),
   benchmark: fixed(
-    1e9,
+    1_000_000,
     'Benchmark (relative power) of a machine.',
+    'JobInput.benchmark',
+    'RegisterMachineInput.benchmark',
+    'UpdateMachineInput.benchmark',
+  ),
+  leastBenchmark: fixed(
+    0.001,
+    'Least benchmark of a machine.',
     'JobInput.benchmark',
     'RegisterMachineInput.benchmark',
     'UpdateMachineInput.benchmark',
@@ -308,6 +407,12 @@ export const FIXED_LIMITS = {
     'RegisterUserInput.quotaShare',
     'SetQuotaInput.quotaShare',
   ),
+  leastQuotaShare: fixed(
+    1e-6,
+    'Least quota share of a user.',
+    'RegisterUserInput.quotaShare',
+    'SetQuotaInput.quotaShare',
+  ),
   quotaPeriodS: fixed(
     366 * 86_400,
     'Seconds in the period of a submission quota (366 days).',
@@ -342,6 +447,12 @@ export const FIXED_LIMITS = {
     'LinkInput.bandwidthMbPerS',
     'LinkMeasurementInput.bandwidthMbPerS',
   ),
+  leastBandwidthMbPerS: fixed(
+    1e-6,
+    'Least bandwidth of a link, MB/s.',
+    'LinkInput.bandwidthMbPerS',
+    'LinkMeasurementInput.bandwidthMbPerS',
+  ),
   rttS: fixed(3_600, 'Round-trip time of a link, seconds.', 'LinkInput.rttS', 'LinkMeasurementInput.rttS'),
   // Beyond, next to nothing arrives.
   loss: fixed(0.999, 'Packet loss of a link.', 'LinkInput.loss', 'LinkMeasurementInput.loss'),
@@ -367,6 +478,6 @@ export const MAX = Object.fromEntries(
 /** A limit as people read it: 1000, 10 000, 10^9. */
 export function shownLimit(value: number): string {
   const exponent = Math.log10(value);
-  if (value >= 1e9 && Number.isInteger(exponent)) return `10^${exponent}`;
+  if ((value >= 1e9 || value < 1e-3) && Number.isInteger(exponent)) return `10^${exponent}`;
   return value < 10_000 ? String(value) : String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
 }

@@ -23,6 +23,8 @@ export interface Metrics {
   decisions: Counter<'kind' | 'reason'>;
   /** Items of plans that were refused because the state had changed. */
   refusals: Counter<'kind'>;
+  /** Jobs put on hold because no plan that contains them can be carried out. */
+  setAside: Counter;
   /** Seconds from an event's time to its reading by this process. */
   eventLagSeconds: Histogram;
   /** Events read by this process. */
@@ -78,6 +80,10 @@ export function createMetrics(): Metrics {
       'switchyard_refusals_total',
       'Items of plans that were refused because the state had changed.',
       ['kind'],
+    ),
+    setAside: counter(
+      'switchyard_jobs_set_aside_total',
+      'Jobs put on hold because no plan that contains them can be carried out.',
     ),
     eventLagSeconds: histogram(
       'switchyard_event_lag_seconds',

@@ -78,6 +78,33 @@ export function optional(
   return { name, default: null, meaning, accepted, secret, schema: z.string().regex(pattern).nullable() };
 }
 
+/** Values separated by commas; by default none. */
+export function list(
+  name: string,
+  accepted: string,
+  isOne: (value: string) => boolean,
+  meaning: string,
+): Variable<readonly string[]> {
+  const schema = z
+    .string()
+    .nullable()
+    .transform((written) =>
+      (written ?? '')
+        .split(',')
+        .map((one) => one.trim())
+        .filter(Boolean),
+    )
+    .refine((values) => values.every(isOne));
+  return {
+    name,
+    default: null,
+    meaning,
+    accepted: `${accepted}, separated by commas`,
+    secret: false,
+    schema,
+  };
+}
+
 /** Variables by the field of the configuration that each fills. */
 export type Table = Readonly<Record<string, Variable<unknown>>>;
 export type Values<T extends Table> = {

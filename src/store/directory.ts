@@ -33,7 +33,7 @@ export function openDirectory(database: Pick<Database, 'prisma'>) {
 
     ...siteChanges(change),
     ...machineChanges(change),
-    ...userChanges(change),
+    ...userChanges(change, database),
     ...keyChanges(change, database),
     ...policyChanges(change),
     ...dataChanges(change),

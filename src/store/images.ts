@@ -2,7 +2,7 @@
  * What schedulers know, as SQL answers it and as the core has it. Arrays of JSON: of 100 000 jobs there are two million values, and a
  * JSON object would repeat every name with each.
  */
-import type { PromisedRoom, PromisesImage } from '../core/local/policy.js';
+import type { FreeAtPromise, PromisesImage } from '../core/local/policy.js';
 import type {
   Allocation,
   Dataset,
@@ -97,7 +97,7 @@ export function reservationFromArray(a: ReservationArray): Reservation {
 
 /** As promises are stored. */
 export type PromisesArray = [
-  room: [runs: number, cpus: number, memoryMb: number, copies: PromisedRoom['copies']],
+  room: [runs: number, cpus: number, memoryMb: number, copies: FreeAtPromise['copies']],
   jobs: [
     jobId: number,
     at: number,

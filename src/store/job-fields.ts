@@ -111,6 +111,8 @@ const keptFields = {
 
 /** What only the store knows. */
 const ownFields = {
+  /** What it takes of its user's share while it lives (rules.ts, bytesOf). */
+  bytes: always<number>('integer'),
   /** Counts its changes. */
   seq: always<number>('integer'),
   /** Why it is, or was, to be stopped: the cause of its end, should it end as CANCELLED. */

@@ -112,6 +112,10 @@ export class PostgresStore implements Store {
     return control.hold(this.database, selection);
   }
 
+  setAside(jobIds: readonly number[], message: string) {
+    return control.setAside(this.database, jobIds, message);
+  }
+
   release(selection: JobSelection) {
     return control.release(this.database, selection);
   }

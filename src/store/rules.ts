@@ -5,7 +5,7 @@ import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
-import type { ReportResult, RunReport } from './store.js';
+import type { ReportResult, RunReport, Share } from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
 
@@ -173,6 +173,31 @@ export function quotaFreesAt(
     if (used + asked <= limit) return at + periodS;
   }
   return null;
+}
+
+/** The last second of the year 9999: what a plan has later is stored as this, so that no estimate makes a plan that cannot be stored. */
+const LATEST_S = 253_402_300_799;
+/** A time as it can be stored. */
+export const storable = (at: number): number => Math.min(at, LATEST_S);
+
+/** What an object takes in memory, and a row beside its texts in the database. */
+const JOB_BYTES = 512;
+const INPUT_BYTES = 128;
+
+/** What a job takes of its user's share while it lives: about as many bytes as the schedulers and the database need for it. */
+export function bytesOf(job: GivenJob): number {
+  let bytes = JOB_BYTES + job.command.length + (job.workingDirectory?.length ?? 0);
+  for (const argument of job.arguments) bytes += argument.length;
+  for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
+  for (const kind of job.licenses) bytes += kind.length;
+  return bytes + INPUT_BYTES * job.inputs.length;
+}
+
+/** What jobs take of their user's share together. */
+export function shareOf(jobs: readonly GivenJob[]): Share {
+  let bytes = 0;
+  for (const job of jobs) bytes += bytesOf(job);
+  return { jobs: jobs.length, bytes };
 }
 
 /** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */

@@ -137,8 +137,16 @@ export interface Submission {
    * group to the schedulers.
    */
   group?: { name: string | null; template: unknown } | null;
+  /** What the user's jobs that have not ended may come to; left out: no limit. */
+  share?: Share;
   /** Epoch seconds. */
   now: number;
+}
+
+/** Jobs that have not ended, and what they take. */
+export interface Share {
+  jobs: number;
+  bytes: number;
 }
 
 export type SubmitResult =
@@ -147,6 +155,8 @@ export type SubmitResult =
   | { kind: 'key-reused' }
   /** The service holds as many jobs that have not ended as it may. */
   | { kind: 'full'; limit: number; live: number }
+  /** The user does. */
+  | { kind: 'share'; of: keyof Share; limit: number; used: number; asked: number }
   /** freesAt: epoch seconds at which this submission would be admitted, null when it never would (larger than the quota). */
   | { kind: 'quota'; limit: number; periodS: number; used: number; asked: number; freesAt: number | null };
 
@@ -379,6 +389,8 @@ export interface Store {
   ): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD. From a meta-queue it is held as if by the root. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
+  /** QUEUED, DISPATCHED → HELD, because no plan with it can be carried out: the message says why. Answers with those that it did. */
+  setAside(jobIds: readonly number[], message: string): Promise<number[]>;
   /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;
   /** Sets the boost of jobs that have not ended. */

@@ -153,15 +153,14 @@ it('tells the service that a run it believes in is lost', async () => {
   expect(describeEnd(service, 'job_1')).toMatchObject({ cause: 'LOST' });
 });
 
-it('a refused key does not stop it from trying', async () => {
+it('a refused key ends it; its runs go on', async () => {
   const service = await startService();
-  const warnings: object[] = [];
-  startAgent(service, new SimulatedRunner({ speed: 1 }), {
-    key: 'bad-key',
-    log: { ...silent, warn: (fields) => warnings.push(fields) },
-  });
-  await until(() => warnings.length > 1, 'warnings');
-  expect(warnings[0]).toMatchObject({ code: 'UNAUTHENTICATED' });
+  const refusals: { code: string }[] = [];
+  const runner = new SimulatedRunner({ speed: 1 });
+  const agent = startAgent(service, runner, { key: 'bad-key', onRefused: (error) => refusals.push(error) });
+  await until(() => refusals.length > 0, 'the refusal');
+  expect(refusals).toMatchObject([{ code: 'UNAUTHENTICATED' }]);
+  await agent.stop();
 });
 
 it('simulated runs: thousands in one stream, each started and ended once', async () => {

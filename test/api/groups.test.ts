@@ -219,7 +219,7 @@ describe('submitJobGroup', () => {
     ]);
     expect(await faults({ template: { command: 'x', tasks: 0, estimateS: -1 }, count: 5 })).toEqual([
       '0 template.tasks: 0 is not accepted; accepted: 1 to 100000',
-      '0 template.estimateS: -1 is not accepted; accepted: above 0, up to 1000000000',
+      '0 template.estimateS: -1 is not accepted; accepted: 0.001 to 1000000000',
     ]);
     const places = { command: 'x', workingDirectory: '{d}' };
     expect(await faults({ template: places, parameters: [{ d: '/a' }, { d: 'b' }, { d: 'c' }] })).toEqual([

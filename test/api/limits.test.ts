@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { withApi } from './support/api.js';
+import { unique, withApi } from './support/api.js';
 
 const api = withApi((config) => ({
   ...config,
@@ -108,6 +108,20 @@ test('a request that a foreign page could send by itself is refused', async () =
   expect(simple.headers.get('access-control-allow-origin')).toBeNull();
 });
 
+test('health and readiness need no key and tell no details; metrics need that of an operator', async () => {
+  expect(await (await fetch(`${api.origin}/healthz`)).text()).toBe('alive\n');
+  expect(await (await fetch(`${api.origin}/readyz`)).text()).toBe('ready\n');
+  const ask = (key?: string) =>
+    fetch(`${api.origin}/metrics`, { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } });
+  const { key } = await api.user('USER', unique('curious'));
+  expect((await ask()).status).toBe(401);
+  expect((await ask(key)).status).toBe(403);
+  const metrics = await (await ask(api.adminKey)).text();
+  expect(metrics).toMatch(/switchyard_operations_total\{type="query",code="OK"\} [1-9]/);
+  expect(metrics).toMatch(/switchyard_operations_total\{type="query",code="QUERY_TOO_COMPLEX"\} [1-9]/);
+  expect((await fetch(`${api.origin}/elsewhere`)).status).toBe(404);
+});
+
 test('keys cannot be guessed by trying', async () => {
   const statuses = new Set<number>();
   for (let i = 0; i < 40; i++) statuses.add((await api.ask('{ viewer { id } }', {}, `guess${i}`)).status);
@@ -171,20 +185,12 @@ test('what nobody expected is masked, and found in the log by the id of the requ
 
     queries.policy = () => Promise.reject(Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }));
     expect((await ask()).errors).toMatchObject([{ extensions: { code: 'UNAVAILABLE' } }]);
-    expect((await fetch(`${api.origin}/readyz`)).status).toBe(503);
+    const ready = await fetch(`${api.origin}/readyz`);
+    expect({ status: ready.status, text: await ready.text() }).toEqual({ status: 503, text: 'not ready\n' });
   } finally {
     queries.policy = policy;
   }
   expect(api.log.join('')).not.toContain(api.adminKey);
-});
-
-test('health, readiness and metrics need no key', async () => {
-  expect(await (await fetch(`${api.origin}/healthz`)).text()).toBe('alive\n');
-  expect(await (await fetch(`${api.origin}/readyz`)).text()).toBe('ready\n');
-  const metrics = await (await fetch(`${api.origin}/metrics`)).text();
-  expect(metrics).toMatch(/switchyard_operations_total\{type="query",code="OK"\} [1-9]/);
-  expect(metrics).toMatch(/switchyard_operations_total\{type="query",code="QUERY_TOO_COMPLEX"\} [1-9]/);
-  expect((await fetch(`${api.origin}/elsewhere`)).status).toBe(404);
 });
 
 test('connections are kept for the next request', async () => {

@@ -7,7 +7,13 @@ import { type Followed, follow, settled } from './support/follow.js';
 
 const api = withApi((config) => ({
   ...config,
-  limits: { ...config.limits, subscriberBuffer: 100, subscriptionsPerKey: 1_050 },
+  limits: {
+    ...config.limits,
+    subscriberBuffer: 100,
+    subscriptionsOpen: 1_050,
+    socketsOpen: 5_000,
+    requestsOpen: 5_000,
+  },
 }));
 
 interface JobUpdate {

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema, Kind, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { measure, tooComplex } from '../../src/api/complexity.js';
+import { createMeasure, tooComplex } from '../../src/api/work/cost.js';
 import * as documents from '../../src/cli/documents.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 
 describe('the documents of the command line', () => {
   const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+  const measure = createMeasure(schema, DEFAULT_LIMITS);
 
   it.each(Object.entries(documents))('%s is valid', (_, document) => {
     expect(validate(schema, parse(document)).map(String)).toEqual([]);
@@ -16,7 +17,7 @@ describe('the documents of the command line', () => {
     const document = parse(text);
     const operation = document.definitions.find((each) => each.kind === Kind.OPERATION_DEFINITION)!;
     // The longest pages that commands ask for.
-    const measured = measure(schema, document, operation, { first: 1000, last: 1000 });
+    const measured = measure(document, operation, { first: 1000, last: 1000 });
     expect(measured.depth).toBeGreaterThan(0);
     expect(tooComplex(measured, DEFAULT_LIMITS)).toBeNull();
   });

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { weightChanges } from '../../src/cli/commands/policy.js';
 import { CliError, ExitCode } from '../../src/cli/errors.js';
-import { duration, printable, table } from '../../src/cli/format.js';
+import {
+  duration,
+  printable,
+  printableJson,
+  printableLines,
+  printableOutput,
+  table,
+} from '../../src/cli/format.js';
 import { addJobOptions, expandArray, type JobOptions, jobFromOptions } from '../../src/cli/job-options.js';
 import {
   parseArray,
@@ -50,11 +57,41 @@ describe('values on the command line', () => {
     },
   );
 
-  it('times are ISO, or from now', () => {
-    expect(parseTime('--deadline', '2026-03-01T12:00:00Z', 0)).toBe('2026-03-01T12:00:00.000Z');
-    expect(parseTime('--deadline', '+2h', 1000)).toBe('1970-01-01T02:00:01.000Z');
-    for (const text of ['tomorrow', '12', '2026-13-01', '+x'])
-      refusal(() => parseTime('--deadline', text, 0));
+  it('times are ISO, or from now; without a zone they are local, which is said', () => {
+    const said: string[] = [];
+    const parse = (text: string, nowMs = 0) =>
+      parseTime('--deadline', text, nowMs, (line) => void said.push(line));
+    expect(parse('2026-03-01T12:00:00Z')).toBe('2026-03-01T12:00:00.000Z');
+    expect(parse('2026-03-01 12:00+0230')).toBe('2026-03-01T09:30:00.000Z');
+    expect(parse('2024-02-29T00:00:00.25+01:00')).toBe('2024-02-28T23:00:00.250Z');
+    expect(parse('+2h', 1000)).toBe('1970-01-01T02:00:01.000Z');
+    expect(said).toEqual([]);
+    const local = new Date(2026, 2, 1, 12, 30).toISOString();
+    expect(parse('2026-03-01 12:30')).toBe(local);
+    expect(parse('2026-03-01')).toBe(new Date(2026, 2, 1).toISOString());
+    expect(said[0]).toBe(`--deadline: 2026-03-01 12:30 is taken as local time, which is ${local}`);
+    expect(said).toHaveLength(2);
+    for (const text of [
+      ...[
+        'tomorrow',
+        '12',
+        '2026-13-01',
+        '2026-02-30',
+        '2026-02-30T00:00:00Z',
+        '2025-02-29',
+        '2026-04-31 10:00',
+      ],
+      ...[
+        '2026-03-01T24:30:00Z',
+        '2026-03-01T10:60',
+        '2026-03-01T10:00:00+99:00',
+        '2026-03-01x',
+        '+x',
+        '',
+        '2026-00-10',
+      ],
+    ])
+      refusal(() => parse(text));
   });
 
   it('numbers have bounds', () => {
@@ -187,6 +224,23 @@ describe('text for people', () => {
   it('control characters do not reach the terminal', () => {
     expect(printable('a\u001b[2Jb\n')).toBe('a\\x1b[2Jb\\x0a');
     expect(table(['A'], [['\u001b]0;x\u0007']])).not.toContain('\u001b');
+    // C1, and what turns the direction of a line.
+    expect(printable('a\u009b2Jb\u202ec\u2028d')).toBe('a\\x9b2Jb\\u202ec\\u2028d');
+    expect(printableLines('two\nlines\r')).toBe('two\nlines\\x0d');
+    expect(printableOutput('\u001b[1;31mred\u001b[0m\ttab\r\n\u001b[2J\u001b]52;c;x\u0007')).toBe(
+      '\u001b[1;31mred\u001b[0m\ttab\r\n\\x1b[2J\\x1b]52;c;x\\x07',
+    );
+  });
+
+  it('JSON says the same without them', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 2 }), (value) => {
+        const json = printableJson(JSON.stringify(value, null, 2));
+        expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(json.replaceAll('\n', '')).not.toMatch(/\p{Cc}|[\u2028-\u202e\u2066-\u2069]/u);
+      }),
+    );
+    expect(printableJson('"\u009b\u202e"')).toBe('"\\u009b\\u202e"');
   });
 
   it.each([

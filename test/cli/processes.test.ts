@@ -24,6 +24,23 @@ function separateProcesses(environment: () => Record<string, string>): void {
     rmSync(home, { recursive: true, force: true });
   });
 
+  it('say what to do about a database without tables, and end', async () => {
+    const empty = `empty_${process.pid}`;
+    await database.pool.query(`CREATE DATABASE ${empty}`);
+    const url = new URL(database.url);
+    url.pathname = `/${empty}`;
+    const env = { SWITCHYARD_HOME: home, DATABASE_URL: url.href, PORT: '0', ...environment() };
+    try {
+      for (const command of ['api', 'worker']) {
+        const { code, stderr } = await run([command], env);
+        expect(code).toBe(1);
+        expect(stderr).toContain('run `switchyard migrate`');
+      }
+    } finally {
+      await database.pool.query(`DROP DATABASE ${empty} WITH (FORCE)`);
+    }
+  });
+
   it('start after migrate, and run jobs', async () => {
     const env = { SWITCHYARD_HOME: home, DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment() };
     const migrated = await run(['migrate', '--json', '--site', 'here'], env);
@@ -71,8 +88,22 @@ function separateProcesses(environment: () => Record<string, string>): void {
     expect((await two!.cli('job', '--stdout', jobs[6]!.id)).stdout).toBe('7\n');
     const metrics = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).then((answer) => answer.text());
     expect(metrics).toContain('switchyard_cycle_seconds_bucket');
-    const read = await fetch(new URL('/metrics', one!.url)).then((answer) => answer.text());
+    const authorization = `Bearer ${readFileSync(keyFile, 'utf8').trim()}`;
+    const read = await fetch(new URL('/metrics', one!.url), { headers: { authorization } }).then((answer) =>
+      answer.text(),
+    );
     expect(read).toMatch(/^switchyard_events_total [1-9]/m);
+  });
+
+  it('an agent whose key is refused ends with 4', async () => {
+    const outcome = await run(['agent', '--site', 'here'], {
+      SWITCHYARD_HOME: join(home, 'stranger'),
+      SWITCHYARD_URL: services[0]!.url,
+      SWITCHYARD_KEY: 'swy_unknown',
+      LOG_LEVEL: 'silent',
+    });
+    expect(outcome).toMatchObject({ code: 4, stdout: '' });
+    expect(outcome.stderr).toMatch(/^error: .*UNAUTHENTICATED/);
   });
 
   it('a replay onto a simulated site ends with every job accounted for', async () => {

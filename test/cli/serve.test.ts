@@ -215,7 +215,12 @@ describe('a fresh service', () => {
     expect((await service.cli('placement', '--cpus', '100000', '--', 'x')).stdout).toContain(
       'no site can run it now: NEVER_FITS_CPUS',
     );
-    const [waiting] = await service.json<Job[]>('submit', '--os', 'plan9', '--', 'x');
+    const refused = await service.cli('submit', '--os', 'plan9', '--', 'x');
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`nearest: ${process.platform}`),
+    });
+    const [waiting] = await service.json<Job[]>('submit', '--allow-unfit', '--os', 'plan9', '--', 'x');
     await until(
       () => service.cli('why', waiting!.id),
       ({ stdout }) => stdout.includes('NEVER_FITS_PLATFORM'),

@@ -327,10 +327,10 @@ describe('from the meta-queue to the local queue', () => {
     expect(queues).toEqual([[1, 2], [2, 4], [4]]);
     const { moves, waitingByReason, truncated } = dispatch(grid, dianaPolicy({ queueLimit: 4 }), 10);
     expect(brief(moves)).toEqual([
-      [7, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [6, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [4, 1, 1, 'LOCAL', 'FED_FROM_META'],
-      [5, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [7, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [6, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [4, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+      [5, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
     ]);
     expect([waitingByReason, truncated]).toEqual([{ META_QUEUE: 3 }, false]);
     expect(moves[1]?.explanation).toMatchObject({
@@ -371,8 +371,8 @@ describe('from the meta-queue to the local queue', () => {
         [3, null, 1, 'META', 'LEAST_COST'],
       ],
       [
-        [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
-        [2, 2, 2, 'LOCAL', 'FED_FROM_META'],
+        [1, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
+        [2, 2, 2, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       ],
     ]);
     expect(grid.placeOf(3)).toEqual({ at: 'META', siteId: 1 });
@@ -383,7 +383,7 @@ describe('from the meta-queue to the local queue', () => {
     grid.placeAtMeta(job({ id: 1, submittedAt: 1 }), 1);
     grid.placeAtRoot(job({ id: 2, submittedAt: 2, userId: 2 }));
     expect(brief(dispatch(grid, dianaPolicy()).moves)).toEqual([
-      [1, 1, 1, 'LOCAL', 'FED_FROM_META'],
+      [1, 1, 1, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       [2, null, 2, 'META', 'LEAST_COST'],
     ]);
   });
@@ -413,7 +413,7 @@ describe('a site that can run a job no more', () => {
     grid.placeAtSite(job({ id: 4, priority: 4096 }), 1);
     const plan = dispatch(grid, dianaPolicy());
     expect(brief(plan.moves)).toEqual([
-      [3, 2, 2, 'LOCAL', 'FED_FROM_META'],
+      [3, 2, 2, 'LOCAL', 'NEXT_IN_META_QUEUE'],
       [1, 2, 3, 'META', 'LEAST_COST_ELSEWHERE'],
     ]);
     expect(plan.waitingByReason).toEqual({ NEVER_FITS_CPUS: 1 });

@@ -1,6 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Job, Machine, Reservation, Run, SitePlan } from '../../src/core/index.js';
+import type { JobQueue } from '../../src/core/grid/queue.js';
+import {
+  type Grid,
+  imageOf,
+  type Job,
+  type Machine,
+  type Reservation,
+  type Run,
+  type SitePlan,
+} from '../../src/core/index.js';
 import { anyEvents, anyPolicy, anySites, usage, World } from './support/world.js';
 
 const RUNS = { numRuns: 400 };
@@ -12,6 +21,50 @@ function play({ sites, policy, events }: Given, onPlan?: (world: World, plan: Si
   for (const event of events) played.play(event);
   return played;
 }
+
+/** All that a grid holds, but for what it has only worked out. */
+function contentOf({ sites, root, topology }: Grid): unknown {
+  const queueOf = ({ ids, jobs, priorities, length }: JobQueue) => [length, jobs, ids, priorities];
+  return structuredClone([
+    topology,
+    queueOf(root),
+    sites.map(({ site, resources, queue, meta, reservation, memory }) => [
+      site,
+      resources.free,
+      resources.changes,
+      resources.machines.map(({ machine, usedCpus, usedMemoryMb }) => [machine, usedCpus, usedMemoryMb]),
+      resources.runs.map(({ run, end, licenses }) => [
+        run,
+        end,
+        licenses.map(({ holders }) => holders.length),
+      ]),
+      queueOf(queue),
+      queueOf(meta),
+      queue.requirements.map((requirement) => requirement?.jobs),
+      reservation,
+      imageOf(memory),
+    ]),
+  ]);
+}
+
+describe('a cycle', () => {
+  it('only reads: whatever is decided, the grid is as it was, and the same is decided again', () => {
+    fc.assert(
+      fc.property(world, (given) => {
+        const played = new World(given.sites, given.policy);
+        for (const event of given.events) {
+          played.play(event);
+          if (event.kind !== 'cycle') continue;
+          const before = contentOf(played.grid);
+          const plans = structuredClone(played.plans());
+          expect(contentOf(played.grid)).toEqual(before);
+          expect(played.plans()).toEqual(plans);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
 
 describe('safety', () => {
   it('never over-commits CPUs, places, memory, licenses or a site, and starts jobs only where they can run', () => {

@@ -117,7 +117,7 @@ describe('the choice of a site', () => {
     const plan = dispatch(grid, policyOf({ queueLimit: 2 }));
     expect(plan.moves.map(({ to }) => to)).toEqual([2, 3, 1, 2, 3, 1]);
     expect(plan.moves.every(({ reason }) => reason === 'SHORTEST_QUEUE')).toBe(true);
-    expect(plan.moves[5]?.explanation.ineligible).toEqual({ 2: 'NO_ROOM_HERE', 3: 'NO_ROOM_HERE' });
+    expect(plan.moves[5]?.explanation.ineligible).toEqual({ 2: 'SITE_QUEUE_FULL', 3: 'SITE_QUEUE_FULL' });
     expect(plan.waitingByReason).toEqual({ NO_SITE_HAS_ROOM: 1 });
   });
 
@@ -234,7 +234,7 @@ describe('plans and explanations', () => {
     expect(none).toMatchObject({
       reason: 'NO_SITE_HAS_ROOM',
       start: null,
-      ranking: [{ siteId: 1, rank: null, ineligible: 'NO_ROOM_HERE' }],
+      ranking: [{ siteId: 1, rank: null, ineligible: 'SITE_QUEUE_FULL' }],
     });
   });
 });

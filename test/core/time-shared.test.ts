@@ -34,7 +34,7 @@ describe('placement', () => {
       [3, [4, 1, 3]],
     ]);
     expect(whyWaiting(grid, 4, { now: 0, policy: FCFS })).toMatchObject({
-      code: 'PLACES_BUSY',
+      code: 'MAX_TASKS_REACHED',
       message: 'Too few time-shared machines accept another task: it needs 2, 1 do.',
     });
     grid.endRun(1);
@@ -65,7 +65,7 @@ describe('a limit of running jobs', () => {
     for (let id = 1; id <= 3; id++) grid.placeAtSite(job({ id, submittedAt: id }), 1);
     expect(started(grid)).toHaveLength(2);
     expect(whyWaiting(grid, 3, { now: 0, policy: FCFS })).toMatchObject({
-      code: 'RUNS_LIMITED',
+      code: 'MAX_RUNNING_JOBS_REACHED',
       message: 'The site already runs 2 jobs, which is its limit.',
     });
     const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenseIds: [] };

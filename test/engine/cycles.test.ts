@@ -26,6 +26,7 @@ class Bench {
   readonly wokenLater: Scheduler[] = [];
   /** By site: when it is to be woken. */
   readonly alarms = new Map<number, number>();
+  readonly metrics = createMetrics();
   private readonly agenda = new Agenda();
   private readonly tools: CycleTools;
 
@@ -49,7 +50,7 @@ class Bench {
       wakeLater: (schedulers) => void this.wokenLater.push(...schedulers),
       wakeAt: (siteId, at) => void this.alarms.set(siteId, at),
       log: quietLog,
-      metrics: createMetrics(),
+      metrics: this.metrics,
       limits: { ...DEFAULT_CYCLE_LIMITS, ...limits },
       now: () => T0,
       nameCycle: (kind) => `${kind}-1`,
@@ -289,6 +290,66 @@ describe('a site cycle', () => {
     expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1, DISPATCHED: 1 });
     expect((await bench.store.promises(a)).promises).toBeNull();
     expect(bench.alarms.get(a)).toBe(Infinity);
+  });
+
+  test.each([['starts'], ['moves']])(
+    'sets the job aside whose numbers nobody can store, and goes on with the others: %s',
+    async (what) => {
+      const poisonous = 3;
+      let failed = 0;
+      const check = (items: readonly { jobId: number }[]): void => {
+        if (!items.some(({ jobId }) => jobId === poisonous)) return;
+        failed++;
+        throw Object.assign(new Error('timestamp out of range'), { code: '22008' });
+      };
+      const bench: Bench = new Bench(
+        {},
+        {
+          async applyMoves(moves, context) {
+            if (what === 'moves') check(moves);
+            return MemoryStore.prototype.applyMoves.call(bench.store, moves, context);
+          },
+          async applyStarts(siteId, starts, ...rest) {
+            if (what === 'starts') check(starts);
+            return MemoryStore.prototype.applyStarts.call(bench.store, siteId, starts, ...rest);
+          },
+        },
+      );
+      const a = await bench.site('a', 10);
+      await bench.submit(5);
+      await bench.both(a);
+      expect(bench.states()).toEqual({ ASSIGNED: 4, HELD: 1 });
+      expect(failed).toBeGreaterThan(2);
+      expect(bench.store.jobs.get(poisonous)).toMatchObject({
+        state: 'HELD',
+        message: expect.stringContaining('timestamp out of range'),
+      });
+      const told = bench.store.events
+        .filter(({ entityId }) => entityId === poisonous)
+        .map(({ toState }) => toState);
+      expect(told.at(-1)).toBe('HELD');
+      expect((await bench.metrics.setAside.get()).values).toMatchObject([{ value: 1 }]);
+    },
+  );
+
+  test('sets the job aside whose reservation cannot be stored', async () => {
+    const bench: Bench = new Bench(
+      {},
+      {
+        async applyStarts(siteId, starts, reservation, ...rest) {
+          if (reservation?.jobId === 2) throw Object.assign(new Error('out of range'), { code: '22003' });
+          return MemoryStore.prototype.applyStarts.call(bench.store, siteId, starts, reservation, ...rest);
+        },
+      },
+    );
+    const a = await bench.site('a', 2);
+    await bench.submit(1);
+    await bench.submit(1, { cpusPerTask: 2 });
+    await bench.dispatch();
+    await expect(bench.runSite(a)).rejects.toThrow('out of range');
+    expect(bench.states()).toEqual({ DISPATCHED: 1, HELD: 1 });
+    await bench.runSite(a);
+    expect(bench.states()).toEqual({ ASSIGNED: 1, HELD: 1 });
   });
 
   test('leaves alone a site that is not there', async () => {

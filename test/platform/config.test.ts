@@ -39,6 +39,40 @@ test('values are read; an empty one counts as none', () => {
   expect(config.limits.pageMax).toBe(7);
 });
 
+test('lists are read one by one, and refused as a whole', () => {
+  const { trustedProxies, corsOrigins, oidcRoles } = loadConfig({
+    SWITCHYARD_TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
+    SWITCHYARD_CORS_ORIGINS: 'https://a.example,http://b.example:8080',
+    SWITCHYARD_OIDC_ROLES: 'cn=grid,ou=x=ADMIN'.replace(',', ';'),
+  });
+  expect({ trustedProxies, corsOrigins, oidcRoles }).toEqual({
+    trustedProxies: ['10.0.0.0/8', '2001:db8::1'],
+    corsOrigins: ['https://a.example', 'http://b.example:8080'],
+    oidcRoles: ['cn=grid;ou=x=ADMIN'],
+  });
+  for (const [name, value] of [
+    ['SWITCHYARD_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['SWITCHYARD_TRUSTED_PROXIES', '10.0.0.1,proxy'],
+    ['SWITCHYARD_CORS_ORIGINS', 'https://a.example/path'],
+    ['SWITCHYARD_CORS_ORIGINS', 'a.example'],
+    ['SWITCHYARD_OIDC_ROLES', 'staff=AGENT'],
+    ['SWITCHYARD_OIDC_ISSUER', 'http://idp.example.org'],
+  ] as const) {
+    expect(() => loadConfig({ [name]: value })).toThrow(`${name}: ${JSON.stringify(value)} is not accepted`);
+  }
+});
+
+test('what belongs together is set together', () => {
+  expect(() => loadConfig({ SWITCHYARD_TLS_CERT: '/c.pem' })).toThrow(
+    'SWITCHYARD_TLS_CERT, SWITCHYARD_TLS_KEY',
+  );
+  expect(() => loadConfig({ SWITCHYARD_OIDC_ISSUER: 'https://idp.example.org' })).toThrow(
+    'SWITCHYARD_OIDC_ISSUER, SWITCHYARD_OIDC_AUDIENCE',
+  );
+  const { url } = loadConfig({ SWITCHYARD_TLS_CERT: '/c.pem', SWITCHYARD_TLS_KEY: '/k.pem' });
+  expect(url).toBe('https://localhost:4000/graphql');
+});
+
 test('every bad value is named with what is accepted, and secrets are not shown', () => {
   const load = () =>
     loadConfig({

@@ -223,10 +223,10 @@ describe('DIANA', () => {
     const draining = { ...sites.sites[0]!, state: 'DRAINING' } as const;
     const changes = [{ at: 5, site: draining }];
     const { moves } = decided({ ...sites, changes }, group, under({ kind: 'diana', queueLimit: 1 }));
-    // What waits in its local queue, job 3, as well as what waits before it.
+    // What waits in its local queue, job 3, together with what waits before it.
     expect(moves.slice(10)).toEqual([
-      '5 root>2 META 5',
       '3 root>2 META 5',
+      '5 root>2 META 5',
       '3 2>2 LOCAL 10',
       '5 2>2 LOCAL 20',
       '6 2>2 LOCAL 120',

@@ -325,6 +325,7 @@ describe('users and keys', () => {
       role: 'USER',
       siteId: null,
       expiresAtMs: (T0 + 100) * 1000,
+      actsForUsers: false,
     };
     expect(await directory.findKey(secret, T0)).toEqual(holder);
     expect(await queries.apiKeysOfUsers([user])).toEqual([{ ...apiKey, lastUsedAt: T0 }]);

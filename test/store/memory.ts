@@ -32,11 +32,13 @@ import {
   stateAfter,
   waitingStates,
 } from '../../src/core/states.js';
+import { outOfBounds } from '../../src/store/bounds.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
+  bytesOf,
   dataOf,
   type FreeResources,
   holderOf,
@@ -44,6 +46,8 @@ import {
   observedRun,
   quotaFreesAt,
   schedulersJob,
+  shareOf,
+  storable,
 } from '../../src/store/rules.js';
 import {
   type Applied,
@@ -341,7 +345,7 @@ export class MemoryStore implements Store {
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   async submit(submission: Submission): Promise<SubmitResult> {
-    const { userId, idempotencyKey, payloadHash, jobs, group = null, now } = submission;
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, share, now } = submission;
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const user = this.users.get(userId);
     if (user === undefined)
@@ -367,6 +371,19 @@ export class MemoryStore implements Store {
     const live = [...this.jobs.values()].filter((job) => job.endedAt === null).length;
     const limit = this.options.liveJobsMax ?? Infinity;
     if (live + jobs.length > limit) return { kind: 'full', limit, live };
+    const own = [...this.jobs.values()].filter((job) => job.userId === userId && job.endedAt === null);
+    const [ownShare, asked] = [shareOf(own), shareOf(jobs)];
+    for (const of of ['jobs', 'bytes'] as const) {
+      const most = share?.[of] ?? Infinity;
+      if (ownShare[of] + asked[of] > most)
+        return { kind: 'share', of, limit: most, used: ownShare[of], asked: asked[of] };
+    }
+    for (const job of jobs) {
+      const wrong = outOfBounds(job);
+      // As PostgreSQL has it: check_violation.
+      if (wrong !== null)
+        throw Object.assign(new RangeError(`jobs: ${wrong} is out of range`), { code: '23514' });
+    }
     const id = ++this.lastSubmission;
     const groupId = jobs.length > 1 || group !== null ? id : null;
     if (group !== null) this.groups.add(id);
@@ -476,7 +493,12 @@ export class MemoryStore implements Store {
       this.change(job, 'start', { epoch });
     }
     if (reservation === null) this.held.delete(siteId);
-    else this.held.set(siteId, { ...reservation, at: ms(reservation.at), madeAt: ms(reservation.madeAt) });
+    else
+      this.held.set(siteId, {
+        ...reservation,
+        at: ms(storable(reservation.at)),
+        madeAt: ms(reservation.madeAt),
+      });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
   }
@@ -691,6 +713,14 @@ export class MemoryStore implements Store {
     );
   }
 
+  async setAside(jobIds: readonly number[], message: string): Promise<number[]> {
+    const selection = { ids: [...jobIds], ownedBy: null, limit: jobIds.length };
+    const { changed } = this.act(selection, ['setAside'], (job) =>
+      this.change(job, 'setAside', { siteId: job.state === 'QUEUED' ? null : job.siteId, message }),
+    );
+    return changed;
+  }
+
   async release(selection: JobSelection): Promise<SelectionOutcome> {
     return this.act(selection, ['release'], (job) => {
       const site = this.sites.get(job.siteId ?? 0);
@@ -881,6 +911,7 @@ export class MemoryStore implements Store {
       stopCause: null,
       message: null,
       deadlineMissed: false,
+      bytes: bytesOf(spec),
       submittedAt: at,
       dispatchedAt: null,
       startedAt: null,

@@ -305,6 +305,10 @@ const operations = fc.oneof(
     sorted(await store.cancel(chosen, now, 'CANCELLED_BY_USER')),
   ),
   operation('hold', selection, async ({ store }, _, chosen) => sorted(await store.hold(chosen))),
+  operation('setAside', fc.uniqueArray(pick, { maxLength: 4 }), async ({ store }, _, list) => {
+    const { jobs } = await store.loadGrid(0);
+    return store.setAside([...new Set(list.map((n) => at(jobs, n)?.job.id ?? 99))], 'poisonous');
+  }),
   operation('release', selection, async ({ store }, _, chosen) => sorted(await store.release(chosen))),
   operation(
     'reprioritize',

@@ -27,6 +27,8 @@ export type ErrorCode =
   | 'FORBIDDEN'
   /** A value is not acceptable. The message names the field, the value and what is accepted. */
   | 'BAD_USER_INPUT'
+  /** Nothing that is registered could ever run the job. The message names the nearest that could. */
+  | 'NEVER_FITS'
   /** There is no such object, or the key may not see it. */
   | 'NOT_FOUND'
   /** The object has been changed by someone else, or is in a state that does not allow this. */
@@ -39,11 +41,14 @@ export type ErrorCode =
   | 'QUOTA_EXCEEDED'
   /** The request has more objects than allowed, or asks for a larger page. */
   | 'LIMIT_EXCEEDED'
-  /** The query is nested too deep or too expensive. */
+  /** The query is nested too deep, or asks for more than one may: `extensions.cost` says what it would cost, or what it had come to when it was given up. */
   | 'QUERY_TOO_COMPLEX'
-  /** There are too many requests with this key; `extensions.retryAfterS` says when to try again. */
+  /** This user, or this address, asks for too much at a time; `extensions.retryAfterS` says when to try again. */
   | 'RATE_LIMITED'
-  /** The service cannot answer now (the database is unreachable, or the service is shutting down). Try again later. */
+  /**
+   * The service cannot answer now: it has more to do than it can, the database is unreachable, or it is shutting down. Try again later;
+   * `extensions.retryAfterS` may say when.
+   */
   | 'UNAVAILABLE'
   /** An unexpected error; `extensions.requestId` finds it in the log. */
   | 'INTERNAL_SERVER_ERROR';
@@ -408,7 +413,41 @@ export type User = Node & {
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
+  /** What this user has of what is limited, and may have (of jobs 250 000 that have not ended); null for another user than that of the key. */
+  limits?: Maybe<Array<UserLimit>>;
 };
+
+/** What a user has of something, and may have. */
+export type UserLimit = {
+  __typename?: 'UserLimit';
+  /** What is limited. */
+  name: UserLimitName;
+  /** How much the user has of it now. Requests, cost, subscriptions and connections are counted by each API process for itself. */
+  used: Scalars['Float']['output'];
+  /** How much the user may have. */
+  allowed: Scalars['Float']['output'];
+};
+
+/** What is limited by user. */
+export type UserLimitName =
+  /** Requests in the last second; unused ones are saved up for bursts. */
+  | 'REQUESTS_PER_SECOND'
+  /** Requests in progress. */
+  | 'OPEN_REQUESTS'
+  /** Cost of all queries in the last minute. */
+  | 'COST_PER_MINUTE'
+  /** Open subscriptions. */
+  | 'SUBSCRIPTIONS'
+  /** Open WebSocket connections. */
+  | 'CONNECTIONS'
+  /** Jobs that have not ended. */
+  | 'LIVE_JOBS'
+  /** Bytes that the jobs take that have not ended: their texts, and some for each job and input. */
+  | 'LIVE_JOB_BYTES'
+  /** API keys that are accepted. */
+  | 'API_KEYS'
+  /** What-if simulations that have not ended. */
+  | 'OPEN_SIMULATIONS';
 
 /** A limit on submissions within a rolling period. */
 export type SubmissionQuota = {
@@ -712,8 +751,10 @@ export type WhyWaiting = {
   code: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind the reason, by name. */
+  /** The numbers behind the reason, by name; `reservedInS`: seconds until the start that is reserved for a job ahead of it. */
   numbers: Scalars['JSON']['output'];
+  /** When it is predicted to start, if all goes as estimated; null: that cannot be told. */
+  startsAt?: Maybe<Scalars['DateTime']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };
@@ -1579,9 +1620,9 @@ export type JobInput = {
   environment: Array<EnvironmentVariable>;
   /** Directory to run in: an absolute path at the site, at most 4096 characters; by default a new directory for each run. */
   workingDirectory?: InputMaybe<Scalars['String']['input']>;
-  /** Number of tasks, from 1 to 100 000. */
+  /** Number of tasks, from 1 to 100 000; with `cpusPerTask` at most 1 000 000 CPUs. */
   tasks: Scalars['Int']['input'];
-  /** CPUs per task, from 1 to 100 000. */
+  /** CPUs per task, from 1 to 100 000; for all tasks at most 1 000 000 CPUs. */
   cpusPerTask: Scalars['Int']['input'];
   /** Memory per task, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask: Scalars['Int']['input'];
@@ -1591,13 +1632,13 @@ export type JobInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture, at most 200 characters; by default any. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** Estimated run time on a machine with this `benchmark`, seconds, above 0, up to 10^9. */
+  /** Estimated run time on a machine with this `benchmark`, seconds, from 0.001 to 10^9. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
   estimateS: Scalars['Float']['input'];
-  /** Benchmark of the machine that the estimate refers to, above 0, up to 10^9. */
+  /** Benchmark of the machine that the estimate refers to, from 0.001 to 1 000 000. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
   benchmark: Scalars['Float']['input'];
-  /** Run time limit, seconds, above 0, up to 10^9; by default none. */
+  /** Run time limit, seconds, from 0.001 to 10^9; by default none. */
   runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
-  /** When it should have ended. */
+  /** When it should have ended: a time in the future. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
   sandboxMb: Scalars['Float']['input'];
@@ -1615,7 +1656,7 @@ export type JobInput = {
   boost: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
-  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, above 0, up to 10^9; by default the estimate. */
+  /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, from 0.001 to 10^9; by default the estimate. */
   simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that a simulated agent reports as waiting for input and output, seconds, from 0 to 10^9; by default none. */
   simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
@@ -1627,6 +1668,8 @@ export type SubmitJobsInput = {
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
   /** From 1 to 10 000 jobs. */
   jobs: Array<JobInput>;
+  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  allowUnfit: Scalars['Boolean']['input'];
 };
 
 /** An error in one job of a submission. */
@@ -1675,6 +1718,8 @@ export type SubmitJobGroupInput = {
   count?: InputMaybe<Scalars['Int']['input']>;
   /** Any text unique for the user (also among `submitJobs`), at most 200 characters. A retry with the same key and payload returns the same group. */
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
+  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  allowUnfit: Scalars['Boolean']['input'];
 };
 
 /** The result of submitting a bulk group. */
@@ -1774,7 +1819,7 @@ export type RegisterMachineInput = {
   cpus: Scalars['Int']['input'];
   /** Memory, MB, from 0 to 2 147 483 647. */
   memoryMb: Scalars['Int']['input'];
-  /** Relative power, above 0, up to 10^9. */
+  /** Relative power, from 0.001 to 1 000 000. */
   benchmark: Scalars['Float']['input'];
   /** Operating system, at most 200 characters. */
   os: Scalars['String']['input'];
@@ -1801,7 +1846,7 @@ export type UpdateMachineInput = {
   cpus?: InputMaybe<Scalars['Int']['input']>;
   /** Memory, MB, not less than is allocated, up to 2 147 483 647. */
   memoryMb?: InputMaybe<Scalars['Int']['input']>;
-  /** Relative power, above 0, up to 10^9. */
+  /** Relative power, from 0.001 to 1 000 000. */
   benchmark?: InputMaybe<Scalars['Float']['input']>;
   /** Operating system, at most 200 characters. */
   os?: InputMaybe<Scalars['String']['input']>;
@@ -1882,7 +1927,7 @@ export type LinkInput = {
   from: Scalars['ID']['input'];
   /** The site that data flow to. */
   to: Scalars['ID']['input'];
-  /** Bandwidth, MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, from 10^-6 to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
   /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
@@ -1894,7 +1939,7 @@ export type LinkInput = {
 export type LinkMeasurementInput = {
   /** Name of the site that data flow from. Each site may be given once in a report. */
   from: Scalars['String']['input'];
-  /** Bandwidth, MB/s, above 0, up to 10^9. */
+  /** Bandwidth, MB/s, from 10^-6 to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
   /** Round-trip time, seconds, from 0 to 3600. */
   rttS: Scalars['Float']['input'];
@@ -1910,8 +1955,10 @@ export type RegisterUserInput = {
   class: UserClass;
   /** Role of the user. */
   role: UserRole;
-  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
+  /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare: Scalars['Float']['input'];
+  /** The `sub` claim in the user's tokens of the identity provider, from 1 to 200 characters; by default the user comes with API keys only. */
+  subject?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** Changes to a user. Fields that are not given stay as they are. */
@@ -1930,7 +1977,7 @@ export type UpdateUserInput = {
 export type SetQuotaInput = {
   /** The user to change. */
   user: Scalars['ID']['input'];
-  /** Share of the grid, relative to the shares of other users, above 0, up to 1 000 000. */
+  /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare?: InputMaybe<Scalars['Float']['input']>;
   /** Jobs allowed within the period, up to 2 147 483 647; null: no limit. */
   submissionLimit?: InputMaybe<Scalars['Int']['input']>;
@@ -1948,8 +1995,13 @@ export type CreateApiKeyInput = {
   name: Scalars['String']['input'];
   /** The site that the key of an AGENT is for; required for an AGENT, refused for other roles. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** When it expires; by default never. */
+  /** When it expires: not after the key of this request, if it is for the same user; by default with it. It is also revoked with it. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
+  /**
+   * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names: for a trusted portal. Only an ADMIN can
+   * create such a key, for a user with the role USER; it acts for users with the role USER. What is submitted so is in the audit log.
+   */
+  actsForUsers: Scalars['Boolean']['input'];
 };
 
 /** A new API key. */
@@ -2685,6 +2737,8 @@ export type ResolversTypes = {
   UserClass: UserClass;
   UserRole: UserRole;
   User: ResolverTypeWrapper<UserModel>;
+  UserLimit: ResolverTypeWrapper<UserLimit>;
+  UserLimitName: UserLimitName;
   SubmissionQuota: ResolverTypeWrapper<SubmissionQuotaModel>;
   ApiKey: ResolverTypeWrapper<ApiKeyModel>;
   JobState: JobState;
@@ -2814,6 +2868,7 @@ export type ResolversParentTypes = {
   RunAverages: RunAveragesModel;
   JobRatioPoint: JobRatioPointModel;
   User: UserModel;
+  UserLimit: UserLimit;
   SubmissionQuota: SubmissionQuotaModel;
   ApiKey: ApiKeyModel;
   Job: JobModel;
@@ -3061,7 +3116,14 @@ export type UserResolvers<ContextType = Context, ParentType extends ResolversPar
   active?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   apiKeys?: Resolver<Array<ResolversTypes['ApiKey']>, ParentType, ContextType>;
   createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  limits?: Resolver<Maybe<Array<ResolversTypes['UserLimit']>>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type UserLimitResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UserLimit'] = ResolversParentTypes['UserLimit']> = {
+  name?: Resolver<ResolversTypes['UserLimitName'], ParentType, ContextType>;
+  used?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  allowed?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type SubmissionQuotaResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SubmissionQuota'] = ResolversParentTypes['SubmissionQuota']> = {
@@ -3175,6 +3237,7 @@ export type WhyWaitingResolvers<ContextType = Context, ParentType extends Resolv
   code?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   numbers?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;
+  startsAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   wouldChange?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
@@ -3665,6 +3728,7 @@ export type Resolvers<ContextType = Context> = {
   RunAverages?: RunAveragesResolvers<ContextType>;
   JobRatioPoint?: JobRatioPointResolvers<ContextType>;
   User?: UserResolvers<ContextType>;
+  UserLimit?: UserLimitResolvers<ContextType>;
   SubmissionQuota?: SubmissionQuotaResolvers<ContextType>;
   ApiKey?: ApiKeyResolvers<ContextType>;
   Job?: JobResolvers<ContextType>;

@@ -6,7 +6,6 @@ import {
   type ReasonCode,
   ranking,
   reasonSentence,
-  type StartExplanation,
 } from '../../core/index.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type {
@@ -23,7 +22,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel } from '../models.js';
-import { maySeeJob } from '../services/access.js';
+import { handlesAll, maySeeJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
 
 export const Job: JobResolvers = {
@@ -39,7 +38,7 @@ export const Job: JobResolvers = {
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
   output: (job, { stream, epoch }, { loaders }) =>
     job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
-  whyWaiting: (job, _, { services }) => services.explain.whyWaiting(job),
+  whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
 };
 
 export const Run: RunResolvers = {
@@ -75,7 +74,7 @@ export const Decision: DecisionResolvers = {
     decision.fromSiteId === null ? null : loaders.site(decision.fromSiteId),
   site: (decision, _, { loaders }) => (decision.siteId === null ? null : loaders.site(decision.siteId)),
   candidates: (decision) => candidatesOf(decision),
-  detail: (decision) => detailOf(decision),
+  detail: (decision, _, { viewer }) => detailFor(decision, handlesAll(viewer)),
 };
 
 export const Candidate: CandidateResolvers = {
@@ -90,6 +89,13 @@ function detailOf(decision: DecisionModel): Record<string, unknown> {
   return JSON.parse(decision.detail) as Record<string, unknown>;
 }
 
+/** The job whose reservation was respected may be another user's. */
+function detailFor(decision: DecisionModel, mayKnow: boolean): Record<string, unknown> {
+  const detail = detailOf(decision);
+  const reservation = detail.reservation as { jobId: number; at: number } | null | undefined;
+  return mayKnow || !reservation ? detail : { ...detail, reservation: { at: reservation.at } };
+}
+
 /** What was done, and why: `Dispatched to north: highest rank of all sites for this job`. */
 async function sentenceOf(decision: DecisionModel, loaders: Loaders): Promise<string> {
   const reason = decision.reason as ReasonCode;
@@ -102,7 +108,7 @@ async function sentenceOf(decision: DecisionModel, loaders: Loaders): Promise<st
       return `Dispatched to ${await nameOf(decision.siteId)}: ${why}`;
     }
     case 'START':
-      return `Started: ${clause(describeStart(reason, detailOf(decision) as unknown as StartExplanation))}`;
+      return `Started: ${clause(describeStart(reason))}`;
     case 'TAKE_BACK': {
       const why = clause(reasonSentence(reason)).replace(/^the site\b/, await nameOf(decision.fromSiteId));
       return `Returned to the ${GLOBAL_QUEUE}: ${why}`;

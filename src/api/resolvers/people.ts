@@ -19,6 +19,7 @@ export const User: UserResolvers = {
     services.people.checkKeysOf(viewer, user.id);
     return loaders.apiKeysOfUser(user.id);
   },
+  limits: (user, _, { services, viewer }) => services.people.limitsOf(viewer, user.id),
 };
 
 export const SubmissionQuota: SubmissionQuotaResolvers = {

@@ -7,6 +7,7 @@ import type {
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import { UNBOUNDED } from '../work/budget.js';
 import { jobsPage } from './jobs-page.js';
 
 export const Query: Required<QueryResolvers> = {
@@ -26,26 +27,29 @@ export const Query: Required<QueryResolvers> = {
   datasets: (_, page, { services, viewer }) => services.data.datasets(viewer, page),
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
-  peers: (_, { first }, { services, viewer }) => services.shares.peers(viewer, first),
-  userStandings: (_, { first }, { services, viewer }) => services.shares.userStandings(viewer, first),
+  peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
+  userStandings: (_, { first }, { services, viewer, budget }) =>
+    services.shares.userStandings(viewer, first, budget),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>
     services.jobs.decisions(viewer, job ?? null, page),
   events: (_, page, { services, viewer }) => services.events.events(viewer, page),
   latestCursor: (_, _arguments, { services, viewer }) => services.events.latestCursor(viewer),
-  placement: (_, { job, spec }, { services, viewer }) =>
-    services.explain.placement(viewer, job ?? null, spec ?? null),
+  placement: (_, { job, spec }, { services, viewer, ...asker }) =>
+    services.explain.placement(viewer, job ?? null, spec ?? null, asker),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
   simulation: (_, { id }, { services, viewer }) => services.simulations.simulation(viewer, id),
   simulations: (_, page, { services, viewer }) => services.simulations.simulations(viewer, page),
 };
 
 export const Mutation: Required<MutationResolvers> = {
-  submitJobs: (_, { input }, { services, viewer }) => services.jobs.submitJobs(viewer, input),
+  submitJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.jobs.submitJobs(viewer, input, requestId),
   cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
-  submitJobGroup: (_, { input }, { services, viewer }) => services.groups.submitJobGroup(viewer, input),
+  submitJobGroup: (_, { input }, { services, viewer, requestId }) =>
+    services.groups.submitJobGroup(viewer, input, requestId),
   cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>
     services.groups.cancelJobGroup(viewer, jobGroup, requestId),
   holdJobs: (_, { selection }, { services, viewer, requestId }) =>
@@ -130,6 +134,7 @@ export const Mutation: Required<MutationResolvers> = {
 /** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */
 function answer<T extends { loaders: Loaders | null }>(update: T, _: unknown, context: Context): T {
   context.loaders = update.loaders ?? context.loaders;
+  context.budget = context.budget.another();
   return update;
 }
 
@@ -157,6 +162,10 @@ export const Subscription: Required<SubscriptionResolvers> = {
   assignments: {
     subscribe: (_, { site, after }, { services, viewer }) =>
       services.subscriptions.assignments(viewer, site, after ?? null),
-    resolve: (batch: ResolversTypes['AssignmentBatch']) => batch,
+    // What an agent has to do is bounded by the service itself, and must arrive.
+    resolve(batch: ResolversTypes['AssignmentBatch'], _: unknown, context: Context) {
+      context.budget = UNBOUNDED;
+      return batch;
+    },
   },
 };

@@ -4,7 +4,7 @@ import { MAX } from '../../platform/limits.js';
 import type { NewDataset } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, notNull, positive, text, textFault, within } from '../check.js';
+import { atMost, notNull, text, textFault, within } from '../check.js';
 import { type Connection, connection, decodeCursor, encodeCursor, pageSize } from '../connections.js';
 import { badInput, notAccepted } from '../errors.js';
 import type {
@@ -71,7 +71,12 @@ export function createDataService(parts: ServiceParts) {
     { bandwidthMbPerS, rttS, loss }: Pick<LinkInput, 'bandwidthMbPerS' | 'rttS' | 'loss'>,
     field: (name: string) => string,
   ): Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'> => ({
-    bandwidthMbPerS: positive(field('bandwidthMbPerS'), bandwidthMbPerS, MAX.bandwidthMbPerS),
+    bandwidthMbPerS: within(
+      field('bandwidthMbPerS'),
+      bandwidthMbPerS,
+      MAX.leastBandwidthMbPerS,
+      MAX.bandwidthMbPerS,
+    ),
     rttS: within(field('rttS'), rttS, 0, MAX.rttS),
     loss: within(field('loss'), loss, 0, MAX.loss),
   });

@@ -11,6 +11,7 @@ import {
   predictStart,
   promisesFrom,
   type SiteRanking,
+  type Waiting,
   waitingOnHold,
   whyWaiting,
 } from '../../core/index.js';
@@ -18,10 +19,13 @@ import { isLive, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
+import type { Context } from '../context.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
+import type { Loaders } from '../loaders.js';
 import type { CandidateModel, PlacementModel } from '../models.js';
+import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
 import { newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
@@ -29,11 +33,15 @@ import type { ServiceParts } from './parts.js';
 /** The id of a job that does not exist: draws depend on ids, so a dry run's draw may fall otherwise than the job's will. */
 const NO_JOB = 0;
 
-export function createExplainService(parts: ServiceParts) {
-  const { store, queries, mirror, now } = parts;
+/** For whom something is worked out, and what it may cost. */
+type Asker = Pick<Context, 'viewer' | 'budget' | 'loaders'>;
 
-  async function context() {
-    await mirror.sync();
+export function createExplainService(parts: ServiceParts) {
+  const { store, queries, mirror, shares, now } = parts;
+
+  async function context(loaders: Loaders) {
+    // Once for all explanations of a request; after a mutation in it, anew.
+    await loaders.once('mirror', () => mirror.sync());
     return {
       grid: mirror.grid,
       version: mirror.policy.version,
@@ -42,9 +50,16 @@ export function createExplainService(parts: ServiceParts) {
   }
 
   /** Gives the grid what the site's scheduler has promised, as a cycle of the site would find it. */
-  async function takeInPromises(grid: Grid, siteId: number, { policy }: ExplainContext): Promise<void> {
+  async function takeInPromises(
+    grid: Grid,
+    siteId: number,
+    { policy }: ExplainContext,
+    loaders: Loaders,
+  ): Promise<void> {
     const local = localPolicyOf(grid.siteEntry(siteId).site, policy);
-    const { promises } = keepsPromises(local) ? await store.promises(siteId) : { promises: null };
+    const { promises } = keepsPromises(local)
+      ? await loaders.once(`promises ${siteId}`, () => store.promises(siteId))
+      : { promises: null };
     grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises));
   }
 
@@ -53,8 +68,9 @@ export function createExplainService(parts: ServiceParts) {
     siteId: number,
     job: CoreJob,
     explain: ExplainContext,
+    loaders: Loaders,
   ): Promise<PredictedStart | null> {
-    await takeInPromises(grid, siteId, explain);
+    await takeInPromises(grid, siteId, explain, loaders);
     return predictStart(grid, grid.siteEntry(siteId), job, explain);
   }
 
@@ -65,11 +81,11 @@ export function createExplainService(parts: ServiceParts) {
   }
 
   /** The dry run of a job that is not in a site's queue. */
-  async function atRoot(job: CoreJob): Promise<PlacementModel> {
-    const { grid, version, explain } = await context();
+  async function atRoot(job: CoreJob, loaders: Loaders): Promise<PlacementModel> {
+    const { grid, version, explain } = await context(loaders);
     const placing = placement(grid, job, explain);
     const siteId = placing.start?.siteId ?? null;
-    const start = siteId === null ? null : await startAt(grid, siteId, job, explain);
+    const start = siteId === null ? null : await startAt(grid, siteId, job, explain, loaders);
     return {
       ...described(placing),
       policyVersion: version,
@@ -79,25 +95,25 @@ export function createExplainService(parts: ServiceParts) {
     };
   }
 
-  async function ofJob(row: JobRow): Promise<PlacementModel> {
+  async function ofJob(row: JobRow, loaders: Loaders): Promise<PlacementModel> {
     if (isTerminal(row.state) || isLive(row.state)) {
       throw new ApiError(
         'CONFLICT',
         `${globalId('job', row.id)} is ${row.state}: it has already been started or has ended`,
       );
     }
-    const { grid, version, explain } = await context();
+    const { grid, version, explain } = await context(loaders);
     const known = grid.job(row.id);
     const place = grid.placeOf(row.id);
     if (known === null || place === null || place.at === 'ROOT') {
-      return atRoot(
-        known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null }),
-      );
+      const job =
+        known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null });
+      return atRoot(job, loaders);
     }
     if (place.at === 'RUNNING')
       throw new ApiError('CONFLICT', `${globalId('job', row.id)} has just been started`);
     // It is in a queue: its place is decided, the ranking is what it would be today.
-    const start = await startAt(grid, place.siteId, known, explain);
+    const start = await startAt(grid, place.siteId, known, explain, loaders);
     return {
       ...described(placement(grid, known, explain)),
       policyVersion: version,
@@ -107,14 +123,28 @@ export function createExplainService(parts: ServiceParts) {
     };
   }
 
+  async function whyQueued(id: number, loaders: Loaders): Promise<Waiting | null> {
+    const { grid, explain } = await context(loaders);
+    const place = grid.placeOf(id);
+    if (place?.at === 'QUEUE') await takeInPromises(grid, place.siteId, explain, loaders);
+    // It may have moved on since the row was read.
+    return grid.placeOf(id) === null ? null : whyWaiting(grid, id, explain);
+  }
+
   return {
     ...guarded({
-      async placement(viewer: Viewer, job: string | null, spec: JobInput | null): Promise<PlacementModel> {
+      async placement(
+        viewer: Viewer,
+        job: string | null,
+        spec: JobInput | null,
+        asker: Omit<Asker, 'viewer'>,
+      ): Promise<PlacementModel> {
         if ((job === null) === (spec === null))
           throw badInput('placement', { job, spec: spec && '…' }, 'either `job` or `spec`');
+        const { loaders } = asker;
         if (spec !== null) {
           const places = await placesOf([spec], queries);
-          const made = newJob(spec, { mayRaise: handlesAll(viewer), places }, (fault) => {
+          const made = newJob(spec, { mayRaise: handlesAll(viewer), places, now: now() }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
           const { userId } = viewer;
@@ -125,25 +155,38 @@ export function createExplainService(parts: ServiceParts) {
             submittedAt: now(),
             groupId: null,
           };
-          return atRoot(submittedJob(made, of));
+          return shares.explain({ viewer, ...asker }, () => atRoot(submittedJob(made, of), loaders));
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);
         if (!row || !maySeeJob(viewer, row)) throw notFound('job', id);
-        return ofJob(row);
+        return shares.explain({ viewer, ...asker }, () => ofJob(row, loaders));
       },
     }),
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
-    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>): Promise<WhyWaiting | null> {
-      if (job.state === 'HELD') return waitingOnHold();
+    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaiting | null> {
+      if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
-      const { grid, explain } = await context();
-      const place = grid.placeOf(job.id);
-      if (place?.at === 'QUEUE') await takeInPromises(grid, place.siteId, explain);
-      // It may have moved on since the row was read.
-      return grid.placeOf(job.id) === null ? null : whyWaiting(grid, job.id, explain);
+      return shares.explain(asker, async () => {
+        const why = await whyQueued(job.id, asker.loaders);
+        return why && shownTo(asker.viewer, why, now());
+      });
     },
+  };
+}
+
+/** Instants as times, and no job that may be another user's. */
+function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaiting {
+  const { earliestStart, reservedAt, reservedJob, ...rest } = numbers;
+  return {
+    ...why,
+    numbers: {
+      ...rest,
+      ...(reservedAt !== undefined && { reservedInS: Math.round((reservedAt - now) * 1000) / 1000 }),
+      ...(reservedJob !== undefined && handlesAll(viewer) && { reservedJob }),
+    },
+    startsAt: earliestStart === undefined ? null : new Date(Math.min(earliestStart * 1000, LATEST_MS)),
   };
 }
 

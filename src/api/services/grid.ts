@@ -3,7 +3,7 @@ import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/poli
 import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, notNull, plainName, positive, text, within } from '../check.js';
+import { atMost, notNull, plainName, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -72,7 +72,7 @@ export function createGridService(parts: ServiceParts) {
         name: plainName(field('name'), input.name),
         cpus: within(field('cpus'), input.cpus, 1, MAX.machineCpus),
         memoryMb: within(field('memoryMb'), input.memoryMb, 0, MAX.integer),
-        benchmark: positive(field('benchmark'), input.benchmark, MAX.benchmark),
+        benchmark: within(field('benchmark'), input.benchmark, MAX.leastBenchmark, MAX.benchmark),
         os: text(field('os'), input.os, MAX.nameChars, 1),
         architecture: text(field('architecture'), input.architecture, MAX.nameChars, 1),
         licenseIds: licenseIds(field('licenses'), input.licenses),
@@ -202,7 +202,7 @@ export function createGridService(parts: ServiceParts) {
           : { memoryMb: within('memoryMb', given.memoryMb, 0, MAX.integer) }),
         ...(given.benchmark === undefined
           ? {}
-          : { benchmark: positive('benchmark', given.benchmark, MAX.benchmark) }),
+          : { benchmark: within('benchmark', given.benchmark, MAX.leastBenchmark, MAX.benchmark) }),
         ...(given.os === undefined ? {} : { os: text('os', given.os, MAX.nameChars, 1) }),
         ...(given.architecture === undefined
           ? {}

@@ -36,6 +36,7 @@ export function createGroupsService(parts: ServiceParts) {
   async function submitJobGroup(
     viewer: Viewer,
     input: SubmitJobGroupInput,
+    requestId: string,
   ): Promise<SubmitJobGroupPayloadModel> {
     const name =
       input.name === null || input.name === undefined ? null : text('name', input.name, MAX.nameChars, 1);
@@ -66,8 +67,9 @@ export function createGroupsService(parts: ServiceParts) {
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const places = await placesOf([input.template], queries, isRetry);
-    const context = { mayRaise: handlesAll(viewer), places };
+    const context = { mayRaise: handlesAll(viewer), places, now: isRetry ? null : now() };
     const jobs: NewJob[] = new Array(size);
+    const judge = input.allowUnfit || isRetry ? null : await parts.fits();
     let chars = 0;
     for (let index = 0; index < size; index++) {
       const values = input.parameters?.[index] as Readonly<Record<string, string>> | undefined;
@@ -85,13 +87,21 @@ export function createGroupsService(parts: ServiceParts) {
         const { code, field, message } = fault;
         errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
       });
+      const unfit = index === 0 && errors.length === 0 ? judge?.(jobs[index] as NewJob) : null;
+      if (unfit)
+        errors.push({
+          index,
+          ...unfit,
+          field: `template.${unfit.field}`,
+          message: `template.${unfit.message}`,
+        });
       // What is wrong with the template is wrong with every job: told once.
       if (index === 0 && errors.length > 0) return refused();
       if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turn();
     }
     if (errors.length > 0) return refused();
 
-    const { jobIds, groupId, repeated } = await submitted(parts, {
+    const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs),

@@ -72,10 +72,13 @@ async function there(
   return found;
 }
 
-/** Checks one job; faults are handed to `fault`. The result is only good when there were none. */
+/**
+ * Checks one job; faults are handed to `fault`. The result is only good when there were none. `now`: deadlines are in the future; null for
+ * the retry of a submission, whose deadlines may have passed since it was accepted.
+ */
 export function newJob(
   input: JobInput,
-  { mayRaise, places }: { mayRaise: boolean; places: Places },
+  { mayRaise, places, now }: { mayRaise: boolean; places: Places; now: number | null },
   fault: (fault: Fault) => void,
 ): NewJob {
   const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
@@ -95,10 +98,12 @@ export function newJob(
     if (value < min || value > max) refuse(field, value, `${min} to ${max}`);
     return value;
   };
-  const above0 = (field: string, value: number, max: number): number => {
-    if (!(value > 0 && value <= max)) refuse(field, value, `above 0, up to ${max}`);
+  const between = (field: string, value: number, min: number, max: number): number => {
+    if (!(value >= min && value <= max)) refuse(field, value, `${min} to ${max}`);
     return value;
   };
+  const seconds = (field: string, value: number): number =>
+    between(field, value, MAX.leastSeconds, MAX.seconds);
   const size = (field: string, value: number): number => {
     if (!(value >= 0 && value <= MAX.sizeMb)) refuse(field, value, `0 to ${MAX.sizeMb}`);
     return value;
@@ -181,6 +186,15 @@ export function newJob(
   if (input.arrayIndex !== null && input.arrayIndex !== undefined)
     whole('arrayIndex', input.arrayIndex, 0, MAX.integer);
 
+  const cpus = input.tasks * input.cpusPerTask;
+  if (cpus > MAX.jobCpus) refuse('tasks', cpus, `tasks × cpusPerTask up to ${MAX.jobCpus}`);
+  const work = input.estimateS * input.benchmark * cpus;
+  if (work > MAX.work)
+    refuse('estimateS', work, `estimateS × benchmark × tasks × cpusPerTask up to ${MAX.work}`);
+  const deadline = input.deadline ? input.deadline.getTime() / 1000 : null;
+  if (deadline !== null && now !== null && deadline <= now)
+    refuse('deadline', (input.deadline as Date).toISOString(), 'a time in the future');
+
   const origin = input.originSite ?? null;
   const limit = input.runTimeLimitS ?? null;
   const simulated = input.simulatedRunS ?? null;
@@ -199,17 +213,17 @@ export function newJob(
     licenses,
     os: text('os', input.os, MAX.nameChars),
     architecture: text('architecture', input.architecture, MAX.nameChars),
-    estimateS: above0('estimateS', input.estimateS, MAX.seconds),
-    benchmark: above0('benchmark', input.benchmark, MAX.benchmark),
-    runTimeLimitS: limit === null ? null : above0('runTimeLimitS', limit, MAX.seconds),
-    deadline: input.deadline ? input.deadline.getTime() / 1000 : null,
+    estimateS: seconds('estimateS', input.estimateS),
+    benchmark: between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
+    runTimeLimitS: limit === null ? null : seconds('runTimeLimitS', limit),
+    deadline,
     sandboxMb: size('sandboxMb', input.sandboxMb),
     outputMb: size('outputMb', input.outputMb),
     inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
     originSiteId: origin === null ? null : place('originSite', 'site', origin),
     computationShare: amount('computationShare', input.computationShare, 1),
     restartable: input.restartable,
-    simulatedRunS: simulated === null ? null : above0('simulatedRunS', simulated, MAX.seconds),
+    simulatedRunS: simulated === null ? null : seconds('simulatedRunS', simulated),
     simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     boost: input.boost,
     held: input.held,

@@ -33,27 +33,40 @@ import { actor, type ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
 export function createJobsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
+  const { store, queries, limits, fits, now } = parts;
 
-  async function submitJobs(viewer: Viewer, input: SubmitJobsInput): Promise<SubmitJobsPayloadModel> {
+  async function submitJobs(
+    viewer: Viewer,
+    input: SubmitJobsInput,
+    requestId: string,
+  ): Promise<SubmitJobsPayloadModel> {
     if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
     atMost('jobs', input.jobs, limits.jobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
-    const context = { mayRaise: handlesAll(viewer), places: await placesOf(input.jobs, queries, isRetry) };
+    const context = {
+      mayRaise: handlesAll(viewer),
+      places: await placesOf(input.jobs, queries, isRetry),
+      now: isRetry ? null : now(),
+    };
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;
     const fault = (one: Fault): void => {
       if (errors.length < MAX.faults) errors.push({ index, ...one });
     };
+    // A retry was accepted when it came first.
+    const judge = input.allowUnfit || isRetry ? null : await fits();
     for (const job of input.jobs) {
+      const faults = errors.length;
       jobs[index] = newJob(job, context, fault);
+      const unfit = errors.length === faults ? judge?.(jobs[index] as NewJob) : null;
+      if (unfit) fault(unfit);
       index++;
     }
     if (errors.length > 0) return { ids: [], repeated: false, errors };
 
-    const { jobIds, repeated } = await submitted(parts, {
+    const { jobIds, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
       // Only a submission with a key is ever compared with another.

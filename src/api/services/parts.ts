@@ -8,6 +8,8 @@ import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
+import type { Shares } from '../work/shares.js';
+import type { Fit } from './fit.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
@@ -21,6 +23,11 @@ export interface ServiceParts {
   mirror: Mirror;
   wake: Wake;
   limits: Limits;
+  shares: Shares;
+  /** Whether anything could ever run a job, by what is registered now. */
+  fits(): Promise<Fit>;
+  /** The identity provider that is believed; null: none. */
+  oidcIssuer: string | null;
   /** Epoch seconds. */
   now(): number;
   /** Keys may have lost their power: ask again before trusting one. */

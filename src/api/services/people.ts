@@ -2,7 +2,7 @@
 import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { notNull, plainName, positive, reason, text, within } from '../check.js';
+import { notNull, plainName, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -29,6 +29,14 @@ export function createPeopleService(parts: ServiceParts) {
     const [found] = await queries.usersByIds([id]);
     if (!found) throw notFound('user', shown);
     return found;
+  }
+
+  /** A user of the identity provider. */
+  function identityOf(subject: string | null): string | null {
+    if (subject === null) return null;
+    if (parts.oidcIssuer === null)
+      throw badInput('subject', subject, 'none, because there is no identity provider');
+    return `${parts.oidcIssuer} ${text('subject', subject, MAX.nameChars, 1)}`;
   }
 
   return {
@@ -58,7 +66,8 @@ export function createPeopleService(parts: ServiceParts) {
           name: plainName('name', input.name),
           class: input.class,
           role: input.role,
-          quotaShare: positive('quotaShare', input.quotaShare, MAX.quotaShare),
+          quotaShare: within('quotaShare', input.quotaShare, MAX.leastQuotaShare, MAX.quotaShare),
+          identity: identityOf(input.subject ?? null),
         };
         return done(await directory.registerUser(made, actor(viewer, requestId)));
       },
@@ -84,7 +93,9 @@ export function createPeopleService(parts: ServiceParts) {
         const share = notNull('quotaShare', input.quotaShare);
         const submission = submissionQuota(input);
         const quota = {
-          ...(share === undefined ? {} : { quotaShare: positive('quotaShare', share, MAX.quotaShare) }),
+          ...(share === undefined
+            ? {}
+            : { quotaShare: within('quotaShare', share, MAX.leastQuotaShare, MAX.quotaShare) }),
           ...(submission === undefined ? {} : { submission }),
         };
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
@@ -104,11 +115,35 @@ export function createPeopleService(parts: ServiceParts) {
           throw badInput('site', null, 'a site, because the user is an AGENT');
         if (owner.role !== 'AGENT' && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is not an AGENT');
-        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : null;
+        if (viewer.onBehalfBy !== null)
+          throw new ApiError(
+            'FORBIDDEN',
+            'createApiKey: a portal cannot create keys for the users it asks for',
+          );
+        const actsForUsers = input.actsForUsers;
+        if (actsForUsers && (viewer.role !== 'ADMIN' || owner.role !== 'USER')) {
+          throw new ApiError(
+            'FORBIDDEN',
+            'createApiKey: only an ADMIN can create keys that act for users, and only for a user with the role USER',
+          );
+        }
+        const own = userId === viewer.userId;
+        const latest =
+          own && viewer.keyId !== null && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
+        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : latest;
         if (expiresAt !== null && expiresAt <= now())
           throw badInput('expiresAt', input.expiresAt, 'a time in the future');
-        const key = { userId, name: text('name', input.name, MAX.nameChars, 1), siteId, expiresAt };
-        return done(await directory.createApiKey(key, actor(viewer, requestId)));
+        if (expiresAt !== null && latest !== null && expiresAt > latest) {
+          const until = new Date(latest * 1000).toISOString();
+          throw badInput(
+            'expiresAt',
+            input.expiresAt,
+            `up to ${until}, when the key of this request expires`,
+          );
+        }
+        const name = text('name', input.name, MAX.nameChars, 1);
+        const key = { userId, name, siteId, expiresAt, madeBy: own ? viewer.keyId : null, actsForUsers };
+        return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 
       async revokeApiKey(viewer: Viewer, id: string, requestId: string): Promise<ApiKeyRow> {
@@ -121,6 +156,21 @@ export function createPeopleService(parts: ServiceParts) {
       },
     }),
 
+    /** What the viewer has and may have; null for another user. */
+    async limitsOf(viewer: Viewer, userId: number) {
+      if (userId !== viewer.userId) return null;
+      const [inProcess, used] = await Promise.all([
+        parts.shares.uses(viewer),
+        queries.sharesOf(userId, now()),
+      ]);
+      return [
+        ...inProcess,
+        { name: 'LIVE_JOBS' as const, used: used.jobs, allowed: limits.userJobs },
+        { name: 'LIVE_JOB_BYTES' as const, used: used.bytes, allowed: limits.userJobBytes },
+        { name: 'API_KEYS' as const, used: used.keys, allowed: limits.userKeys },
+        { name: 'OPEN_SIMULATIONS' as const, used: used.simulations, allowed: MAX.openSimulations },
+      ];
+    },
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
     checkKeysOf(viewer: Viewer, userId: number): void {
       if (userId === viewer.userId || viewer.role === 'ADMIN') return;

@@ -3,31 +3,38 @@ import { peers, userStandings } from '../../core/index.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
 import type { PeerModel, UserStandingModel } from '../models.js';
+import type { Budget } from '../work/budget.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 
-export function createSharesService({ mirror, queries, limits, now }: ServiceParts) {
+export function createSharesService({ mirror, queries, limits, shares, now }: ServiceParts) {
   return {
     ...guarded({
-      async peers(_viewer: Viewer, first: number): Promise<PeerModel[]> {
+      async peers(viewer: Viewer, first: number, budget: Budget): Promise<PeerModel[]> {
         const sites = await queries.sites('', pageSize('first', first, limits));
-        await mirror.sync();
-        const policy = mirror.policy.document;
         const at = now();
-        const known = new Map(peers(mirror.grid, { policy, now: at }).map((peer) => [peer.siteId, peer]));
+        const [known, { agentSilentS }] = await shares.explain({ viewer, budget }, async () => {
+          await mirror.sync();
+          const policy = mirror.policy.document;
+          return [peers(mirror.grid, { policy, now: at }), policy.timers] as const;
+        });
+        const byId = new Map(known.map((peer) => [peer.siteId, peer]));
         return sites.flatMap(({ id, agentSeenAt }) => {
-          const peer = known.get(id);
+          const peer = byId.get(id);
           if (!peer) return [];
-          const heard = agentSeenAt !== null && at - agentSeenAt <= policy.timers.agentSilentS;
+          const heard = agentSeenAt !== null && at - agentSeenAt <= agentSilentS;
           return [{ ...peer, alive: peer.up && heard, lastHeardAt: agentSeenAt }];
         });
       },
 
-      async userStandings(viewer: Viewer, first: number): Promise<UserStandingModel[]> {
+      async userStandings(viewer: Viewer, first: number, budget: Budget): Promise<UserStandingModel[]> {
         const size = pageSize('first', first, limits);
         const owner = ownerOnly(viewer);
-        await mirror.sync();
-        return userStandings(mirror.grid, mirror.policy.document)
+        const standings = await shares.explain({ viewer, budget }, async () => {
+          await mirror.sync();
+          return userStandings(mirror.grid, mirror.policy.document);
+        });
+        return standings
           .filter(({ userId }) => owner === null || userId === owner)
           .sort((a, b) => b.jobs - a.jobs || a.userId - b.userId)
           .slice(0, size);

@@ -2,8 +2,10 @@
 import { ROOT } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { Submission, SubmitResult } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
 import { ApiError } from '../errors.js';
+import { globalId } from '../ids.js';
 import type { ServiceParts } from './parts.js';
 
 /** An idempotency key as a client gave it. Throws BAD_USER_INPUT. */
@@ -22,19 +24,36 @@ export async function isKnown(
 
 /** Hands a submission to the store and wakes the root. Throws what it was refused with. */
 export async function submitted(
-  { store, wake }: Pick<ServiceParts, 'store' | 'wake'>,
-  submission: Submission,
+  { store, wake, limits, directory }: Pick<ServiceParts, 'store' | 'wake' | 'limits' | 'directory'>,
+  viewer: Viewer,
+  requestId: string,
+  submission: Omit<Submission, 'share'>,
 ): Promise<Extract<SubmitResult, { kind: 'accepted' }>> {
-  const result = await store.submit(submission);
+  const share = { jobs: limits.userJobs, bytes: limits.userJobBytes };
+  const result = await store.submit({ ...submission, share });
   switch (result.kind) {
     case 'accepted':
       if (!result.repeated) wake([ROOT]);
+      if (!result.repeated && viewer.onBehalfBy !== null) {
+        const by = { userId: viewer.onBehalfBy, requestId };
+        const after = { jobs: result.jobIds.length, first: globalId('job', result.jobIds[0] as number) };
+        await directory.audit(by, 'submitOnBehalf', globalId('user', viewer.userId), null, after);
+      }
       return result;
     case 'key-reused':
       throw new ApiError(
         'IDEMPOTENCY_KEY_REUSED',
         `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
       );
+    case 'share': {
+      const { of, limit, used, asked } = result;
+      const what = of === 'jobs' ? 'jobs' : 'bytes of jobs';
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `${asked} ${what} submitted, and this user already has ${used} that have not ended; accepted: up to ${limit} together (viewer.limits)`,
+        { limit, used, asked },
+      );
+    }
     case 'full':
       throw new ApiError(
         'LIMIT_EXCEEDED',

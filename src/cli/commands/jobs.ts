@@ -1,7 +1,7 @@
 /** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { isTerminal } from '../../core/states.js';
+import { isLive, isTerminal, type JobState } from '../../core/states.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -14,10 +14,11 @@ import {
   JOBS,
   RELEASE,
   REPRIORITIZE,
+  WHY_WAITING,
 } from '../documents.js';
 import { ExitCode } from '../errors.js';
 import { type JobLine, noSuchJob } from '../follow.js';
-import { count, duration, printable, table, time } from '../format.js';
+import { count, duration, printable, printableOutput, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
 import { parseId, parseNumber, parseWord } from '../parse.js';
 
@@ -161,23 +162,50 @@ export async function printOutput(
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const all: Record<string, Output | null> = {};
+  let job: WithOutput | null = null;
   for (const stream of ['STDOUT', 'STDERR'] as const) {
     if (!both && (stream === 'STDOUT') !== Boolean(stdout)) continue;
-    const data = await client.request<{ job: { state: string; output: Output | null } | null }>(JOB_OUTPUT, {
-      id,
-      stream,
-      epoch,
-    });
-    if (!data.job) throw noSuchJob(id);
-    const { output } = data.job;
+    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch })).job;
+    if (!job) throw noSuchJob(id);
+    const { output } = job;
     all[stream.toLowerCase()] = output;
     if (json || !output) continue;
-    (stream === 'STDOUT' ? process.stdout : process.stderr).write(output.text);
+    const to = stream === 'STDOUT' ? process.stdout : process.stderr;
+    // Into a file it goes as it is.
+    to.write(to.isTTY ? printableOutput(output.text) : output.text);
     if (output.truncated)
       note(`(${id}: only part of the ${output.bytes} bytes on ${stream.toLowerCase()} was kept)`);
   }
   if (json) return printJson(all);
-  if (Object.values(all).every((output) => output === null)) note(`${id}: no output yet`);
+  if (job && Object.values(all).every((output) => output === null))
+    note(`${id}: ${await whyNoOutput(client, id, job)}`);
+}
+
+interface WithOutput {
+  state: JobState;
+  cause: string | null;
+  message: string | null;
+  epoch: number;
+  output: Output | null;
+}
+
+/** Why there is none: a job that waits, one that could not be started, one that has not written yet. */
+async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise<string> {
+  const { state, cause, message, epoch } = job;
+  const because = cause ? ` (${cause}${message ? `: ${message}` : ''})` : '';
+  if (isTerminal(state)) {
+    if (epoch === 0) return `it ended without having been started: ${state}${because}`;
+    return cause === 'EXITED_ZERO' || cause === 'EXITED_NONZERO'
+      ? `it wrote nothing: ${state}${because}`
+      : `nothing that it wrote was kept: ${state}${because}`;
+  }
+  if (isLive(state)) return `no output yet: it is ${state}, and its output is kept when it has ended`;
+  const data = await client.request<{ job: { whyWaiting: { code: string; message: string } | null } | null }>(
+    WHY_WAITING,
+    { id },
+  );
+  const why = data.job?.whyWaiting;
+  return `no output yet: it is ${state}${why ? `: ${why.message} (${why.code})` : ''}`;
 }
 
 /** Jobs as lines of a table. */

@@ -109,7 +109,7 @@ function addKeys(program: Command): void {
       name,
       user: whose && (await findUser(client, whose)).id,
       site: options.site && (await findSite(client, options.site)).id,
-      expiresAt: options.expires && parseTime('--expires', options.expires, Date.now()),
+      expiresAt: options.expires && parseTime('--expires', options.expires, Date.now(), note),
     };
     const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: ApiKey } }>(
       documents.CREATE_KEY,

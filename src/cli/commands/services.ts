@@ -1,5 +1,6 @@
 /** `switchyard serve`, `api`, `worker`, `agent`, `migrate`: the processes that make up the service. */
 import type { Command } from 'commander';
+import type { ServiceError } from '../../client/index.js';
 import { type Config, loadConfig } from '../../platform/config.js';
 import { Lifecycle, type Part, runUntilSignal } from '../../platform/lifecycle.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
@@ -51,7 +52,16 @@ function addAgent(program: Command): void {
     .action(async (options: { site?: string; simulate?: boolean; speed: string }) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
       const { processAgent, simulatedAgent } = await import('../agents.js');
-      await run('agent', ({ config, log }) => {
+      let refusal: ServiceError | null = null;
+      let refused: (reason: string) => void = () => {};
+      const until = new Promise<string>((resolve) => {
+        refused = resolve;
+      });
+      const onRefused = (error: ServiceError): void => {
+        refusal = error;
+        refused('the key is refused');
+      };
+      const parts = ({ config, log }: ProcessContext): Part[] => {
         const site = options.site ?? config.agentSite;
         const key = config.key ?? readKey(agentKeyFile(config.home, site));
         if (!key)
@@ -59,11 +69,14 @@ function addAgent(program: Command): void {
             `no key for the agent: set SWITCHYARD_KEY (there is none in ${agentKeyFile(config.home, site)})`,
             ExitCode.REFUSED,
           );
-        const access = () => ({ url: config.url, key, site });
+        const access = () => ({ url: config.url, key, site, onRefused });
         return [
           options.simulate ? simulatedAgent(config, log, access, speed) : processAgent(config, log, access),
         ];
-      });
+      };
+      await run('agent', parts, until);
+      // Runs go on; whoever starts the agent again has to give it a good key first.
+      if (refusal) throw refusal;
     });
 }
 
@@ -121,13 +134,17 @@ async function processContext(name: string): Promise<ProcessContext> {
   return { config, log: createLogger({ level, process: name }), metrics: createMetrics() };
 }
 
-/** Runs the parts until a signal, and makes the outcome the exit code. */
-async function run(name: string, parts: (context: ProcessContext) => Part[]): Promise<void> {
+/** Runs the parts until a signal, or until `until` gives another reason to stop, and makes the outcome the exit code. */
+async function run(
+  name: string,
+  parts: (context: ProcessContext) => Part[],
+  until?: Promise<string>,
+): Promise<void> {
   const context = await processContext(name);
   const { config, log } = context;
   const lifecycle = new Lifecycle(parts(context), config.shutdownTimeoutS * 1000, log);
   try {
-    process.exitCode = await runUntilSignal(lifecycle);
+    process.exitCode = await runUntilSignal(lifecycle, until);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new CliError(`port ${config.port} is already in use; stop the program that uses it, or set PORT`);

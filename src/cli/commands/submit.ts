@@ -23,6 +23,7 @@ import { printOutput } from './jobs.js';
 interface SubmitOptions extends JobOptions {
   file?: string;
   idempotencyKey?: string;
+  allowUnfit?: boolean;
   wait?: boolean;
   output?: boolean;
 }
@@ -46,6 +47,7 @@ export function addSubmit(program: Command): void {
       '--file <path>',
       'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
     )
+    .option('--allow-unfit', 'accept jobs that no registered machine could ever run; they wait until one is')
     .option('--idempotency-key <key>', 'a retry with the same key and jobs returns the same jobs')
     .option(
       '--wait',
@@ -59,6 +61,7 @@ export function addSubmit(program: Command): void {
     const jobs = await jobsToSubmit(client, options, program === undefined ? [] : [program, ...args]);
     const payload = await submit(client, jobs, options.idempotencyKey ?? null, {
       full: wantsJson(command) && !options.wait,
+      allowUnfit: options.allowUnfit === true,
     });
     const wait = options.wait || options.output;
     if (wantsJson(command)) {
@@ -126,11 +129,11 @@ export async function submit(
   client: Client,
   jobs: readonly JobInput[],
   idempotencyKey: string | null,
-  { full = false } = {},
+  { full = false, allowUnfit = false } = {},
 ): Promise<SubmitPayload> {
   const document = full ? SUBMIT_FULL : SUBMIT;
   const { submitJobs } = await client.request<{ submitJobs: SubmitPayload }>(document, {
-    input: { idempotencyKey, jobs },
+    input: { idempotencyKey, jobs, allowUnfit },
   });
   const [first, ...others] = submitJobs.errors;
   if (first) {

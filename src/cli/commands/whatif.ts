@@ -45,8 +45,8 @@ export function addWhatIf(program: Command): void {
     const nowMs = Date.now();
     const input = {
       candidate: documentIn(await readJson('--candidate', options.candidate)),
-      from: parseTime('--from', options.from, nowMs),
-      to: parseTime('--to', options.to ?? new Date(nowMs).toISOString(), nowMs),
+      from: parseTime('--from', options.from, nowMs, note),
+      to: parseTime('--to', options.to ?? new Date(nowMs).toISOString(), nowMs, note),
       reason: options.reason,
     };
     const client = connect();

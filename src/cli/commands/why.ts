@@ -28,6 +28,7 @@ interface Why {
     code: string;
     message: string;
     numbers: Record<string, unknown>;
+    startsAt: string | null;
     wouldChange: string[];
   } | null;
   decisions: {
@@ -119,6 +120,7 @@ function describeWhy(job: Why): string {
   const wait = job.whyWaiting;
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
+    if (wait.startsAt) lines.push(`  predicted start ${time(wait.startsAt)} UTC`);
     for (const [name, value] of Object.entries(wait.numbers)) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }

@@ -1,5 +1,5 @@
 /** Decisions in readable form: what was stored compactly is spelled out when somebody asks. */
-import type { DispatchExplanation, StartExplanation } from '../model.js';
+import type { DispatchExplanation } from '../model.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 
 export interface DescribedDispatch {
@@ -31,7 +31,5 @@ export function describeDispatch(reason: ReasonCode, explanation: DispatchExplan
   return { sentence: reasonSentence(reason), sites: [...eligible, ...others] };
 }
 
-export function describeStart(reason: ReasonCode, explanation: StartExplanation): string {
-  const { reservation } = explanation;
-  return reasonSentence(reason, reservation === null ? {} : { reservedJob: reservation.jobId });
-}
+/** Whose reservation it had to respect is not said: it may be another user's. */
+export const describeStart = (reason: ReasonCode): string => reasonSentence(reason);

@@ -14,7 +14,7 @@ import { localPolicyOf, type Policy } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
 import { FreeResources, LicenseCopies } from '../resources/free.js';
-import { allocationsOf, idsOf, pickPools, placeNow, type Room } from '../resources/placement.js';
+import { allocationsOf, type FreeCapacity, idsOf, pickPools, placeNow } from '../resources/placement.js';
 import type { Opening } from '../resources/profile.js';
 import { type Booking, Timeline } from '../resources/timeline.js';
 
@@ -159,7 +159,7 @@ export function predictStart(
   const held = reservation?.jobId === job.id ? reservation : null;
   const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
   let booking: Booking | null = null;
-  let beside: Room | null = null;
+  let beside: FreeCapacity | null = null;
   if (claim !== null && reservation !== null) {
     claims.setOwn(claim);
     booking = { at: claim.at, end: claim.end, hold: holdOfReservation(grid, entry, reservation) };
@@ -210,7 +210,11 @@ function holdOfReservation(grid: Grid, entry: SiteEntry, reservation: Reservatio
 }
 
 /** What a booking leaves free at its beginning. */
-function roomBeside({ entry, free, now }: SiteView, eligible: EligibleMachines, booking: Booking): Room {
+function roomBeside(
+  { entry, free, now }: SiteView,
+  eligible: EligibleMachines,
+  booking: Booking,
+): FreeCapacity {
   const timeline = new Timeline(entry.resources, free, eligible, now, [], [], booking);
   while (timeline.advance() && timeline.at < booking.at);
   return timeline;

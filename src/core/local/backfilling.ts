@@ -7,7 +7,7 @@ import type { SortedSlots } from '../grid/queue.js';
 import type { RunState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import { startHeads } from './heads.js';
-import type { PassStart, RoomBeside, SitePass } from './pass.js';
+import type { ExtraCapacity, PassStart, SitePass } from './pass.js';
 import { KeyedWalk, type Walk } from './walk.js';
 
 /** In which order jobs behind the reservation are tried. */
@@ -15,7 +15,7 @@ export type BackfillOrder = 'ARRIVAL' | 'SHORTEST' | 'LONGEST' | 'NARROWEST' | '
 
 export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
   const { memory } = pass.entry;
-  if (memory instanceof Examined && memory.holds(pass, walk.sorted)) {
+  if (memory instanceof BackfillMemory && memory.holds(pass, walk.sorted)) {
     pass.resume(memory.reservation, memory.beside);
     walk.skip(memory.jobs);
   } else {
@@ -24,7 +24,7 @@ export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = '
     pass.reserve(blocked);
   }
   backfillBehind(pass, walk, order);
-  if (!pass.full) pass.memory = Examined.by(pass, walk.sorted);
+  if (!pass.full) pass.memory = BackfillMemory.by(pass, walk.sorted);
 }
 
 function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder): void {
@@ -63,7 +63,7 @@ const backfillKeys: Record<Exclude<BackfillOrder, 'ARRIVAL'>, (pass: SitePass, s
  * is where it was: what has been started since it was found takes nothing that it needs. Every other job was tried with at least the
  * room that is left, and to end before the reservation becomes harder as time goes by.
  */
-export class Examined extends SiteMemory {
+export class BackfillMemory extends SiteMemory {
   /** How many jobs, from the head of the queue, need no look. */
   jobs = 0;
   private sorted: SortedSlots | null = null;
@@ -74,7 +74,7 @@ export class Examined extends SiteMemory {
 
   private constructor(
     public reservation: Reservation,
-    public beside: RoomBeside,
+    public beside: ExtraCapacity,
   ) {
     super();
   }
@@ -83,12 +83,13 @@ export class Examined extends SiteMemory {
    * What the pass has come to, once its starts are carried out: each takes a run in and a job out. Null where it does not stand:
    * jobs with licenses depend on other sites too, and a driver that carries starts out later may be refused some.
    */
-  static by(pass: SitePass, sorted: SortedSlots | null): Examined | null {
+  static by(pass: SitePass, sorted: SortedSlots | null): BackfillMemory | null {
     const { entry, starts, reservation, beside, now, carriesOut } = pass;
     const { resources, queue, memory } = entry;
     if (sorted === null || reservation === null || beside === null || queue.licensed > 0) return null;
     if (starts.length > 0 && !carriesOut) return null;
-    const noted = carriesOut && memory instanceof Examined ? memory : new Examined(reservation, beside);
+    const noted =
+      carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation, beside);
     noted.reservation = reservation;
     noted.beside = beside;
     noted.jobs = queue.length - starts.length;

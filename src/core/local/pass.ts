@@ -19,11 +19,11 @@ import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import { FreeResources, hasCopies, runInMind } from '../resources/free.js';
 import {
   allocationsOf,
+  type FreeCapacity,
   idsOf,
   pickPools,
   place,
   placeNow,
-  type Room,
   tasksOn,
 } from '../resources/placement.js';
 import { type Booking, Timeline } from '../resources/timeline.js';
@@ -41,7 +41,7 @@ export interface PassStart {
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
 
 /** The room on machines at the instant of a reservation, less what it takes and what later starts have taken. */
-export interface RoomBeside {
+export interface ExtraCapacity {
   cpus: number[];
   memoryMb: number[];
 }
@@ -91,7 +91,7 @@ export class SitePass {
   starts: PassStart[] = NO_STARTS;
   reservation: Reservation | null = null;
   /** Where a reservation that this pass made, or goes on with, leaves room. */
-  beside: RoomBeside | null = null;
+  beside: ExtraCapacity | null = null;
   /** What the next cycle is to find again, and when it must come at the latest. */
   memory: SiteMemory | null = null;
   wakeAt = Infinity;
@@ -217,7 +217,7 @@ export class SitePass {
   }
 
   /** Goes on beside a reservation that stands. */
-  resume(reservation: Reservation, beside: RoomBeside): void {
+  resume(reservation: Reservation, beside: ExtraCapacity): void {
     this.reservation = reservation;
     this.beside = this.carriesOut ? beside : { cpus: beside.cpus.slice(), memoryMb: beside.memoryMb.slice() };
   }
@@ -255,11 +255,11 @@ export class SitePass {
     const eligible = this.eligible(requirement);
     const never = whyNeverFits(requirement, eligible);
     if (never !== null) return never;
-    if (this.free.full) return ReasonCode.RUNS_LIMITED;
+    if (this.free.full) return ReasonCode.MAX_RUNNING_JOBS_REACHED;
     if (!eligible.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
     const busy = whyBusy(requirement, eligible, this.free);
     if (busy !== null) return busy;
-    return this.reservation === null ? ReasonCode.NOT_HEAD : ReasonCode.WOULD_DELAY_RESERVATION;
+    return this.reservation === null ? ReasonCode.JOBS_AHEAD : ReasonCode.WOULD_DELAY_RESERVATION;
   }
 
   /** Whether there is room for a job of the class now, reservations apart. */
@@ -430,7 +430,7 @@ interface EarliestStart {
   placement: Placement;
   pools: LicenseState[];
   /** On the machines at that instant. */
-  room: RoomBeside;
+  room: ExtraCapacity;
 }
 
 /**
@@ -445,7 +445,7 @@ export function earliestStart(
   work: number,
   holder: Reservation | null,
   booking: Booking | null = null,
-  beside: Room | null = null,
+  beside: FreeCapacity | null = null,
 ): EarliestStart | null {
   const { free, entry } = view;
   const licensed = eligible.pools.length > 0;

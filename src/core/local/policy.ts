@@ -50,7 +50,7 @@ export abstract class PromisingMemory extends SiteMemory {
 }
 
 /** What was free behind the starts of the cycle that promised. When there is more, promises may move up. */
-export interface PromisedRoom {
+export interface FreeAtPromise {
   /** Live runs of the site. Only its own cycles make more of them. */
   runs: number;
   /** Free CPUs and memory of available machines. */
@@ -62,7 +62,7 @@ export interface PromisedRoom {
 
 /** Promised starts as plain data, for a store. */
 export interface PromisesImage {
-  room: PromisedRoom;
+  room: FreeAtPromise;
   /** In the order of the queue. */
   jobs: PromiseImage[];
 }

@@ -13,7 +13,7 @@ import { isOlder } from './claims.js';
 import type { SitePass } from './pass.js';
 
 /** A place in the profile. */
-export interface Promised extends Opening, OwnPlace {
+export interface StartPromise extends Opening, OwnPlace {
   /** Of the job when it was made: another estimate needs another place. */
   work: number;
   requirement: Requirement;
@@ -25,7 +25,7 @@ export const promisedIn = (
   requirement: Requirement,
   work: number,
   madeAt: number,
-): Promised => ({
+): StartPromise => ({
   at: opening.at,
   end: opening.end,
   placement: opening.placement,
@@ -53,7 +53,7 @@ export function hasRoomNow(free: FreeResources, { machines, cpus, memoryMb, lice
 export const reservationOf = (
   { entry, now }: Pick<SitePass, 'entry' | 'now'>,
   slot: number,
-  { at, placement, pools, madeAt }: Promised,
+  { at, placement, pools, madeAt }: StartPromise,
 ): Reservation => ({
   siteId: entry.site.id,
   jobId: entry.queue.ids[slot] as number,

@@ -77,7 +77,7 @@ function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry)
 /** Why not even the idle machines could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
   for (const pools of eligible.pools) {
-    if (!pools.some((pool) => pool.license.copies > 0)) return ReasonCode.NO_LICENSE_HERE;
+    if (!pools.some((pool) => pool.license.copies > 0)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
   return hasRoom(requirement, eligible) ? null : ReasonCode.NO_MACHINE_NOW;
 }
@@ -152,7 +152,7 @@ export function whyBusy(
     byCpus += shared ? 1 : Math.floor(cpus / cpusPerTask);
     if (memoryMb >= memoryMbPerTask) byBoth += shared ? 1 : tasksIn(requirement, cpus, memoryMb);
   }
-  if (byCpus < tasks) return shared ? ReasonCode.PLACES_BUSY : ReasonCode.CPUS_BUSY;
+  if (byCpus < tasks) return shared ? ReasonCode.MAX_TASKS_REACHED : ReasonCode.CPUS_BUSY;
   if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }

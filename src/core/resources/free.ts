@@ -87,6 +87,8 @@ export class FreeResources implements FreeColumns {
   /** Runs, those in mind included. */
   running = 0;
   private copied = false;
+  /** The copies, made over and over: a simulation begins millions of times. */
+  private readonly own: FreeColumns = { cpus: [], memoryMb: [], tasks: [] };
   private copiesIfAsked: LicenseCopies | null = null;
 
   /** `shared`: the copies, with other sites; unless given, its own. */
@@ -129,10 +131,11 @@ export class FreeResources implements FreeColumns {
   take(run: RunState): void {
     if (!this.copied) {
       this.copied = true;
-      this.cpus = this.cpus.slice();
-      this.memoryMb = this.memoryMb.slice();
+      const { own } = this;
+      this.cpus = copyInto(own.cpus, this.cpus);
+      this.memoryMb = copyInto(own.memoryMb, this.memoryMb);
       // Where machines are not shared nobody asks how many tasks they have.
-      if (this.site.shared) this.tasks = this.tasks.slice();
+      if (this.site.shared) this.tasks = copyInto(own.tasks, this.tasks);
     }
     for (let i = 0; i < run.machines.length; i++) {
       const state = run.machines[i] as MachineState;
@@ -146,6 +149,12 @@ export class FreeResources implements FreeColumns {
     if (run.licenses.length > 0) this.copies.take(run);
     this.running++;
   }
+}
+
+function copyInto(copy: number[], column: readonly number[]): number[] {
+  copy.length = column.length;
+  for (let i = 0; i < column.length; i++) copy[i] = column[i] as number;
+  return copy;
 }
 
 /** Whether each kind has a pool with a free copy. */

@@ -16,14 +16,14 @@ import {
 import type { Allocation } from '../model.js';
 
 /** Room on machines, by position. */
-export type Room = Pick<FreeColumns, 'cpus' | 'memoryMb'>;
+export type FreeCapacity = Pick<FreeColumns, 'cpus' | 'memoryMb'>;
 
 /** How many tasks of the class fit on a machine in `room`, and beside that in `beside`. */
 export function tasksOn(
   requirement: Requirement,
   { position }: MachineState,
-  room: Room,
-  beside: Room | null,
+  room: FreeCapacity,
+  beside: FreeCapacity | null,
 ): number {
   const tasks = tasksIn(requirement, room.cpus[position] as number, room.memoryMb[position] as number);
   if (tasks === 0 || beside === null) return tasks;
@@ -37,8 +37,8 @@ export function tasksOn(
 export function place(
   requirement: Requirement,
   machines: readonly MachineState[],
-  room: Room,
-  beside: Room | null = null,
+  room: FreeCapacity,
+  beside: FreeCapacity | null = null,
 ): Placement | null {
   if (requirement.tasks === 1) {
     for (let i = 0; i < machines.length; i++) {

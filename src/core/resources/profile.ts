@@ -127,6 +127,11 @@ export class Profile {
     this.take(to.hold, to.at, to.end);
   }
 
+  /** Room has been given back that no round of promises has looked at. */
+  get hasOpened(): boolean {
+    return this.earliestGiven !== Infinity;
+  }
+
   /** All promises are looked at again, one after the other: of what is given back from now on the next round has to know. */
   beginRound(): void {
     this.earliestGiven = Infinity;

@@ -1,8 +1,7 @@
 /**
  * What comes free at a site if its runs end as planned, walked from one end to the next: the profile of those who look for the start of
- * one job only. It grows, because nothing that is not running yet is in it, so nothing has to be built: where runs are few and one
- * question is put in a cycle, as under EASY, a walk over them costs less than keeping up an `Availability` (measured in
- * docs/performance.md). Overdue runs count as ending now.
+ * one job only. Nothing that is not running yet is in it, so nothing has to be built: where one question is put in a cycle, as under
+ * EASY, that costs a hundredth of making a `Profile` (`npm run bench -- --only profile-walk`). Overdue runs count as ending now.
  */
 import type { Requirement } from '../grid/requirements.js';
 import type {
@@ -14,7 +13,7 @@ import type {
   SiteResources,
 } from '../grid/site-resources.js';
 import type { FreeResources } from './free.js';
-import type { Room } from './placement.js';
+import type { FreeCapacity } from './placement.js';
 
 /** Room that is promised for a while. */
 export interface Booking {
@@ -26,7 +25,7 @@ export interface Booking {
 const NO_RUNS: readonly RunState[] = [];
 const NO_INSTANTS: readonly number[] = [];
 
-export class Timeline implements Room {
+export class Timeline implements FreeCapacity {
   /** The instant it has come to, and what is free then, by position of the machine. */
   at = -Infinity;
   readonly cpus: number[];

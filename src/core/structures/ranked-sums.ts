@@ -2,7 +2,7 @@
  * For each of several columns (sites), how much there is of at least a given rank: a Fenwick tree over ranks. A change and a question
  * cost the logarithm of the number of ranks, whatever is in it. A question is mostly put for all columns, so these lie side by side.
  */
-import { fractionOf, totalOf } from './exact-sum.js';
+import { fractionOf, totalOf, wholeOf } from './exact-sum.js';
 
 export class RankedSums {
   private ranks: number;
@@ -26,7 +26,7 @@ export class RankedSums {
 
   /** One more of this value (sign −1: takes it back exactly). A rank below 0 is counted by nobody. */
   add(column: number, rank: number, value: number, sign: 1 | -1): void {
-    const whole = Math.floor(value);
+    const whole = wholeOf(value);
     this.addSum(column, rank, { count: 1, whole, fraction: fractionOf(value, whole) }, sign);
   }
 

@@ -21,7 +21,7 @@ export interface Actor {
 
 /** What became of a change. `message` names what stands in its way. */
 export type Change<T> = { kind: 'done'; value: T } | { kind: 'refused'; code: RefusalCode; message: string };
-type RefusalCode = 'NOT_FOUND' | 'CONFLICT' | 'VERSION_CONFLICT';
+type RefusalCode = 'NOT_FOUND' | 'CONFLICT' | 'VERSION_CONFLICT' | 'LIMIT_EXCEEDED';
 
 export type Transaction = Prisma.TransactionClient;
 type Connection = Database['prisma'] | Transaction;

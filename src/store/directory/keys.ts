@@ -4,9 +4,9 @@ import type { Database } from '../pool.js';
 import { instant, plain } from '../read-rows.js';
 import type { ApiKeyRow, UserRole } from '../rows.js';
 import { sql } from '../sql.js';
-import { type Actor, type Changes, found } from './changes.js';
+import { type Actor, type Changes, conflict, found, Refusal } from './changes.js';
 import { lockSite } from './sites.js';
-import { userOf } from './users.js';
+import { lockUser, userOf } from './users.js';
 
 export interface NewApiKey {
   userId: number;
@@ -14,6 +14,10 @@ export interface NewApiKey {
   siteId: number | null;
   /** Epoch seconds. */
   expiresAt: number | null;
+  /** The key of the same user with which it is made; null: none, or another user's. */
+  madeBy?: number | null;
+  /** Whether requests with it may be on behalf of users: a trusted portal's. */
+  actsForUsers?: boolean;
 }
 
 /** The holder of a good key. */
@@ -23,6 +27,7 @@ export interface KeyHolder {
   role: UserRole;
   siteId: number | null;
   expiresAtMs: number | null;
+  actsForUsers: boolean;
 }
 
 /** Keys begin with it, so that they are recognized in logs and by scanners of secrets. */
@@ -33,14 +38,38 @@ const withoutHash = { omit: { hash: true } } as const;
 
 export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
-  createApiKey({ expiresAt, ...key }: NewApiKey, actor: Actor) {
+  createApiKey(
+    { expiresAt, madeBy = null, actsForUsers = false, ...key }: NewApiKey,
+    actor: Actor,
+    most = Infinity,
+  ) {
     return change(actor, 'createApiKey', async (tx, note): Promise<{ apiKey: ApiKeyRow; secret: string }> => {
+      await lockUser(tx, key.userId);
       await userOf(tx, key.userId);
+      const good = {
+        userId: key.userId,
+        revokedAt: null,
+        OR: [{ expiresAt: null }, { expiresAt: { gt: new Date() } }],
+      };
+      if ((await tx.apiKey.count({ where: good })) >= most)
+        throw new Refusal(
+          'LIMIT_EXCEEDED',
+          `the user already has ${most} API keys, which is the limit; revoke one first`,
+        );
+      if (madeBy !== null) {
+        // Locked, so that it is not revoked meanwhile.
+        const makers = await tx.$queryRaw<{ id: number }[]>(
+          sql`SELECT id FROM api_keys WHERE id = ${madeBy} AND revoked_at IS NULL FOR SHARE`,
+        );
+        if (makers.length === 0) throw conflict('the key of this request has been revoked');
+      }
       if (key.siteId !== null) await lockSite(tx, key.siteId);
       const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
       const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
       const data = {
         ...key,
+        madeBy,
+        actsForUsers,
         prefix,
         hash: hashOf(secret),
         expiresAt: expiresAt === null ? null : instant(expiresAt),
@@ -51,7 +80,7 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
     });
   },
 
-  /** Revoking twice leaves the first time. */
+  /** With it go those that were made with it. Revoking twice leaves the first time. */
   revokeApiKey(id: number, now: number, actor: Actor) {
     return change(actor, 'revokeApiKey', async (tx, note): Promise<ApiKeyRow> => {
       await tx.$queryRaw(sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE`);
@@ -62,6 +91,11 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
       const after = plain(
         await tx.apiKey.update({ where: { id }, data: { revokedAt: instant(now) }, ...withoutHash }),
       );
+      await tx.$queryRaw(sql`
+WITH RECURSIVE made AS (
+  SELECT id FROM api_keys WHERE made_by = ${id}
+  UNION SELECT k.id FROM api_keys k JOIN made ON k.made_by = made.id)
+UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL RETURNING id`);
       await note(`apikey_${id}`, before, after);
       return after;
     });
@@ -75,14 +109,15 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
       include: { user: { select: { role: true, active: true } }, site: { select: { removedAt: true } } },
     });
     if (key === null || !sameText(key.hash, hashOf(secret))) return null;
-    const { id: keyId, userId, siteId, expiresAt, revokedAt, lastUsedAt, user, site } = key;
+    const { id: keyId, userId, siteId, expiresAt, revokedAt, lastUsedAt, actsForUsers, user, site } = key;
     if (revokedAt !== null || (expiresAt !== null && expiresAt.getTime() <= now * 1000)) return null;
     if (!user.active || (site !== null && site.removedAt !== null)) return null;
     if (lastUsedAt === null || lastUsedAt.getTime() / 1000 < now - TOUCH_EVERY_S) {
       const data = { lastUsedAt: instant(now) };
       await prisma.apiKey.update({ where: { id: keyId }, data, select: { id: true } });
     }
-    return { keyId, userId, role: user.role, siteId, expiresAtMs: expiresAt?.getTime() ?? null };
+    const expiresAtMs = expiresAt?.getTime() ?? null;
+    return { keyId, userId, role: user.role, siteId, expiresAtMs, actsForUsers };
   },
 });
 

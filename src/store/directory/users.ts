@@ -1,5 +1,6 @@
 /** Users and their quotas. */
 import type { UserClass } from '../../core/model.js';
+import type { Database } from '../pool.js';
 import { plain } from '../read-rows.js';
 import type { UserRole, UserRow } from '../rows.js';
 import { sql } from '../sql.js';
@@ -10,6 +11,8 @@ export interface NewUser {
   class: UserClass;
   role: UserRole;
   quotaShare: number;
+  /** Issuer and subject at the identity provider. */
+  identity?: string | null;
 }
 
 export interface Quota {
@@ -18,7 +21,15 @@ export interface Quota {
   submission?: { limit: number; periodS: number } | null;
 }
 
-export const userChanges = (change: Changes) => ({
+/** The name, or one like it that nobody has. */
+async function freeName(tx: Transaction, name: string): Promise<string> {
+  for (let i = 1; ; i++) {
+    const tried = i === 1 ? name : `${name}-${i}`;
+    if ((await tx.user.findUnique({ where: { name: tried }, select: { id: true } })) === null) return tried;
+  }
+}
+
+export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   registerUser(user: NewUser, actor: Actor) {
     return change(actor, 'registerUser', async (tx, note): Promise<UserRow> => {
       const after = plain(
@@ -27,6 +38,42 @@ export const userChanges = (change: Changes) => ({
       await note(`user_${after.id}`, null, after);
       return after;
     });
+  },
+
+  /**
+   * The active user behind an identity, with the role that the provider gives them; null: there is none. `create`: one is made of whoever
+   * comes for the first time, of this name or, where it is taken, one that is like it. A name alone never makes anybody a user who is there.
+   */
+  async userOfIdentity(
+    { identity, name, role }: { identity: string; name: string; role: UserRole | null },
+    create: boolean,
+  ): Promise<Pick<UserRow, 'id' | 'role'> | null> {
+    const known = await prisma.user.findUnique({ where: { identity } });
+    if (known !== null && (role === null || role === known.role)) return known.active ? known : null;
+    if (known === null && !create) return null;
+    const actor = { userId: null, requestId: null, action: 'signIn' };
+    const changed = await change(actor, 'signIn', async (tx, note): Promise<UserRow> => {
+      // One after the other: the same person may come twice at once.
+      await tx.$queryRaw(sql`SELECT pg_advisory_xact_lock(hashtext(${identity}))::text`);
+      const before = await tx.user.findUnique({ where: { identity } });
+      const after = plain(
+        before === null
+          ? await tx.user.create({
+              data: {
+                identity,
+                name: await freeName(tx, name),
+                class: 'REGULAR',
+                role: role ?? 'USER',
+                quotaShare: 1,
+              },
+            })
+          : await tx.user.update({ where: { identity }, data: { role: role ?? before.role } }),
+      );
+      await note(`user_${after.id}`, before && plain(before), after);
+      return after;
+    });
+    if (changed.kind === 'refused') throw new Error(changed.message);
+    return changed.value.active ? changed.value : null;
   },
 
   /** What is absent stays. The last active administrator stays one. */

@@ -32,6 +32,18 @@ export const hold = (database: Db, selection: JobSelection): Promise<SelectionOu
     changeJobs(tx, 'hold', ids(jobs), { siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END` }),
   );
 
+/** As held, with the reason. */
+export async function setAside(database: Db, jobIds: readonly number[], message: string): Promise<number[]> {
+  const selection = { ids: [...jobIds], ownedBy: null, limit: jobIds.length };
+  const { changed } = await act(database, selection, ['setAside'], (tx, jobs) =>
+    changeJobs(tx, 'setAside', ids(jobs), {
+      siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END`,
+      message: sql`${message}::text`,
+    }),
+  );
+  return changed;
+}
+
 /** To the queue where it was held, or to the root when its site takes nothing now. */
 export const release = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
   act(database, selection, ['release'], releaseJobs, shareSites);

@@ -3,7 +3,7 @@ import type { Reservation, Start } from '../../core/model.js';
 import { list, table } from '../columns.js';
 import { promisesToArray, type ReservationArray, reservationArray, reservationFromArray } from '../images.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
-import { admitStart, type FreeResources, type StartedJob } from '../rules.js';
+import { admitStart, type FreeResources, type StartedJob, storable } from '../rules.js';
 import { raw, sql } from '../sql.js';
 import { copy, run, value } from '../statement.js';
 import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
@@ -212,7 +212,7 @@ function sameReservation(a: Reservation, b: Reservation): boolean {
   const key = (r: Reservation) =>
     JSON.stringify([
       r.jobId,
-      Math.round(r.at * 1000),
+      Math.round(storable(r.at) * 1000),
       Math.round(r.madeAt * 1000),
       r.allocations,
       r.licenseIds,
@@ -236,7 +236,7 @@ function putReservation(
     tx,
     sql`
 INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, license_ids, made_at)
-  VALUES (${siteId}, ${jobId}, to_timestamp(${at}::float8), ${machines}, ${tasks}, ${list('integer', licenseIds)}, to_timestamp(${madeAt}::float8))
+  VALUES (${siteId}, ${jobId}, to_timestamp(${storable(at)}::float8), ${machines}, ${tasks}, ${list('integer', licenseIds)}, to_timestamp(${madeAt}::float8))
   ON CONFLICT (site_id) DO UPDATE SET job_id = excluded.job_id, at = excluded.at, machine_ids = excluded.machine_ids,
     machine_tasks = excluded.machine_tasks, license_ids = excluded.license_ids, made_at = excluded.made_at`,
   );

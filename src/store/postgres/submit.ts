@@ -4,10 +4,10 @@ import { list } from '../columns.js';
 import type { CopyColumns, CopyType } from '../copy.js';
 import { type GivenJob, givenFields, jobColumn } from '../job-fields.js';
 import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { quotaFreesAt } from '../rules.js';
+import { bytesOf, quotaFreesAt, shareOf } from '../rules.js';
 import { sql } from '../sql.js';
 import { copy, row, run, value } from '../statement.js';
-import type { NewJob, Submission, SubmitResult } from '../store.js';
+import type { NewJob, Share, Submission, SubmitResult } from '../store.js';
 
 export function submit(
   database: Pick<Database, 'pool'>,
@@ -22,7 +22,7 @@ export function submit(
       const user = await lockUser(tx, userId);
       if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
       const { limit, periodS } = user;
-      const [known, recent, live] = await findSubmissions(tx, submission, periodS);
+      const [known, recent, live, used] = await findSubmissions(tx, submission, periodS);
       if (known !== null) {
         const [hash, jobIds, groupId] = known;
         return hash === payloadHash
@@ -37,6 +37,12 @@ export function submit(
         }
       }
       if (live + jobs.length > liveJobsMax) return { kind: 'full', limit: liveJobsMax, live };
+      const asked = shareOf(jobs);
+      for (const of of ['jobs', 'bytes'] as const) {
+        const most = submission.share?.[of] ?? Infinity;
+        if (used[of] + asked[of] > most)
+          return { kind: 'share', of, limit: most, used: used[of], asked: asked[of] };
+      }
       const [id, jobIds] = await reserveIds(tx, jobs.length);
       const groupId = jobs.length > 1 || group !== null ? id : null;
       const accepted = { ...submission, id, jobIds, groupId };
@@ -70,7 +76,7 @@ function findSubmissions(
   tx: Transaction,
   { userId, idempotencyKey, now }: Submission,
   periodS: number | null,
-): Promise<[Known | null, withinPeriod: [at: number, jobs: number][], notEnded: number]> {
+): Promise<[Known | null, withinPeriod: [at: number, jobs: number][], notEnded: number, ofUser: Share]> {
   return value(
     tx,
     sql`
@@ -81,7 +87,8 @@ SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(extract(epoch FROM at)::float8, job_count) ORDER BY at, id), '[]')
      FROM submissions
     WHERE user_id = ${userId} AND at > to_timestamp(${now}::float8) - make_interval(secs => ${periodS}::float8)),
-  (SELECT coalesce(sum(jobs), 0) FROM job_counts)) AS v`,
+  (SELECT coalesce(sum(jobs), 0) FROM job_counts),
+  (SELECT json_build_object('jobs', coalesce(sum(jobs), 0), 'bytes', coalesce(sum(bytes), 0)) FROM user_jobs WHERE user_id = ${userId})) AS v`,
   );
 }
 
@@ -113,6 +120,7 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
     user_id: ['integer', () => userId],
     group_id: ['bigint', () => groupId],
     submitted_at: ['timestamptz', () => now],
+    bytes: ['integer', (i) => bytesOf(jobs[i] as NewJob)],
     state: ['text', (i) => ((jobs[i] as NewJob).held ? 'HELD' : 'QUEUED')],
     ...givenColumns((i) => jobs[i] as NewJob),
   };

@@ -94,6 +94,11 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         port: 0,
         introspection: true,
         landingPage: true,
+        trustedProxies: [],
+        tls: null,
+        corsOrigins: [],
+        trustedDocuments: null,
+        oidc: null,
         limits: {
           ...DEFAULT_LIMITS,
           requestsPerSecond: 100_000,

@@ -18,7 +18,8 @@ describe('an exact sum', () => {
         expect(sum).toEqual(other);
         expect(sum.count).toBe(kept.length);
         const plain = kept.reduce((total, each) => total + each, 0);
-        expect(Math.abs(sum.value - plain)).toBeLessThanOrEqual(1e-6 + plain * 1e-12);
+        // Each to half a unit of 2^-20, or to one where it is less than that.
+        expect(Math.abs(sum.value - plain)).toBeLessThanOrEqual(kept.length * 2 ** -20 + plain * 1e-12);
       }),
     );
   });

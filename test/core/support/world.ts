@@ -41,6 +41,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       order: fc.constantFrom('FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF'),
       queueLimit: fc.integer({ min: 0, max: 3 }),
       ageBoundS: fc.constantFrom(null, 20),
+      fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
     }),
   },
   {
@@ -48,6 +49,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
     arbitrary: fc.record({
       kind: fc.constant('job-ratio' as const),
       queueLimit: fc.integer({ min: 1, max: 4 }),
+      fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
     }),
   },
   {

@@ -27,7 +27,7 @@ export class PassedJobs {
   }
 }
 
-export interface Bundled extends MetaItem {
+export interface BundleMember extends MetaItem {
   /** At the site where it is. */
   standing: Standing;
   /** It came within the hold-off, or in this pass. */
@@ -37,7 +37,7 @@ export interface Bundled extends MetaItem {
 /** The jobs of one group at one site. */
 export interface Bundle {
   groupId: number;
-  items: Bundled[];
+  items: BundleMember[];
   /** How many of them are recent. */
   recent: number;
   /** The lowest priority of these jobs. */
@@ -70,7 +70,7 @@ export function bundlesOf(
 }
 
 /** To its group's jobs here. */
-export function addTo(bundles: Map<number, Bundle>, item: Bundled): void {
+export function addTo(bundles: Map<number, Bundle>, item: BundleMember): void {
   const { groupId } = item.job;
   let bundle = bundles.get(groupId);
   if (bundle === undefined) {

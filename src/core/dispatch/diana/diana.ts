@@ -235,7 +235,7 @@ class DianaPass implements DispatchPass {
       to: siteId,
       queue: 'LOCAL',
       priority: levelOf(standing.priority),
-      reason: ReasonCode.FED_FROM_META,
+      reason: ReasonCode.NEXT_IN_META_QUEUE,
       explanation,
     };
   }

@@ -20,7 +20,14 @@ import { type Congestion, congestionOf } from '../../terms/congestion.js';
 import { workOf } from '../../terms/power.js';
 import { levelOf, type Standing } from '../../terms/quota.js';
 import type { PlanBuilder } from '../policy.js';
-import { addTo, type Bundle, type Bundled, bundlesOf, candidatesOf, type PassedJobs } from './bundles.js';
+import {
+  addTo,
+  type Bundle,
+  type BundleMember,
+  bundlesOf,
+  candidatesOf,
+  type PassedJobs,
+} from './bundles.js';
 import type { CostTerms, SiteCosts } from './cost.js';
 import type { MetaQueue } from './meta-queues.js';
 import type { SiteQueues } from './pass-queues.js';
@@ -133,7 +140,7 @@ export class Migration {
     return whole;
   }
 
-  private sitesFor(items: readonly Bundled[]): Pick<Eligibility, 'indices' | 'ineligible'> {
+  private sitesFor(items: readonly BundleMember[]): Pick<Eligibility, 'indices' | 'ineligible'> {
     const { sites } = this.grid;
     const eligible = this.grid.index(EligibleSites);
     const [first, ...others] = [...new Set(items.map(({ requirement }) => requirement))].map((each) =>

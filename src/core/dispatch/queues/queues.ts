@@ -254,7 +254,7 @@ class QueuesPass implements DispatchPass {
       const { id } = site.entry.site;
       if (this.starts[index] === 0 && site.queued >= queueLimit) {
         if (ineligible === eligibility.ineligible) ineligible = { ...ineligible };
-        ineligible[id] = ReasonCode.NO_ROOM_HERE;
+        ineligible[id] = ReasonCode.SITE_QUEUE_FULL;
         continue;
       }
       sites.push(id);

@@ -188,7 +188,7 @@ export function leastLoaded(
   if (byLoad.length === 1) return { reason: ReasonCode.LEAST_LOAD, left: byLoad };
   const byOrdering = allLeast(ordering, byLoad);
   return {
-    reason: byOrdering.length === 1 ? ReasonCode.LEAST_ORDERING : ReasonCode.DRAWN,
+    reason: byOrdering.length === 1 ? ReasonCode.LEAST_ORDERING : ReasonCode.RANDOM_TIE_BREAK,
     left: byOrdering,
   };
 }

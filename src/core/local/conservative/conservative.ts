@@ -17,8 +17,8 @@ import { whyNeverFits } from '../../resources/eligibility.js';
 import type { Opening } from '../../resources/profile.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
-import { localKind, type PromisedRoom } from '../policy.js';
-import { hasRoomNow, Places, type Promised, promisedIn, reservationOf } from '../promises.js';
+import { type FreeAtPromise, localKind } from '../policy.js';
+import { hasRoomNow, Places, promisedIn, reservationOf, type StartPromise } from '../promises.js';
 import type { Walk } from '../walk.js';
 import { Promises } from './memory.js';
 
@@ -130,9 +130,9 @@ function takeInOrder(
   const places = promises.places as Places;
   const promised = slots.filter((slot) => before.get(slot) !== undefined);
   // Sorting is stable: at one time, in the order of the queue.
-  promised.sort((a, b) => (before.get(a) as Promised).at - (before.get(b) as Promised).at);
+  promised.sort((a, b) => (before.get(a) as StartPromise).at - (before.get(b) as StartPromise).at);
   for (const slot of promised) {
-    const old = before.get(slot) as Promised;
+    const old = before.get(slot) as StartPromise;
     const length = old.work / old.placement.benchmark;
     const at = places.find(entry.queue.ids[slot] as number, (profile) =>
       profile.earliestFor(old.hold, Math.max(now, old.at), length),
@@ -147,6 +147,8 @@ function takeInOrder(
 function moveUp(pass: SitePass, promises: Promises, places: Places): void {
   const { entry, now } = pass;
   const { profile } = places;
+  // Runs that end as planned make no room that was not counted on.
+  if (!profile.hasOpened && entry.queue.licensed === 0) return;
   profile.beginRound();
   promises.next = Infinity;
   const slots = entry.queue.inOrder('ARRIVAL').window();
@@ -212,7 +214,7 @@ function conclude(pass: SitePass, promises: Promises): void {
   if (promises.next > now) pass.wakeAt = promises.next;
 }
 
-function roomOf(pass: SitePass, promises: Promises): PromisedRoom {
+function roomOf(pass: SitePass, promises: Promises): FreeAtPromise {
   const { entry, free } = pass;
   const { resources, queue } = entry;
   let cpus = 0;
@@ -223,7 +225,7 @@ function roomOf(pass: SitePass, promises: Promises): PromisedRoom {
     cpus += free.cpus[i] as number;
     memoryMb += free.memoryMb[i] as number;
   }
-  const room: PromisedRoom = { runs: free.running, cpus, memoryMb, copies: [] };
+  const room: FreeAtPromise = { runs: free.running, cpus, memoryMb, copies: [] };
   if (queue.licensed === 0) return room;
   const copies = new Map<number, number>();
   for (const slot of queue.inOrder('ARRIVAL').window()) {
@@ -240,7 +242,7 @@ function roomOf(pass: SitePass, promises: Promises): PromisedRoom {
   return room;
 }
 
-function moreRoom(before: PromisedRoom, now: PromisedRoom): boolean {
+function moreRoom(before: FreeAtPromise, now: FreeAtPromise): boolean {
   if (now.runs < before.runs || now.cpus > before.cpus || now.memoryMb > before.memoryMb) return true;
   if (now.copies.length === 0) return false;
   const copies = new Map(before.copies);

@@ -5,11 +5,11 @@
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { LicenseState, MachineState, RunState } from '../../grid/site-resources.js';
 import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement.js';
-import { type PromisedRoom, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
-import type { Places, Promised } from '../promises.js';
+import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
+import type { Places, StartPromise } from '../promises.js';
 
 const NONE: readonly number[] = [];
-const NO_ROOM: PromisedRoom = { runs: 0, cpus: 0, memoryMb: 0, copies: [] };
+const NO_ROOM: FreeAtPromise = { runs: 0, cpus: 0, memoryMb: 0, copies: [] };
 
 export class Promises extends PromisingMemory {
   /** What was free behind the starts of the cycle that made them. */
@@ -28,9 +28,9 @@ export class Promises extends PromisingMemory {
   private partial = false;
   /** When it was kept. */
   private at = Infinity;
-  private readonly bySlot: (Promised | undefined)[] = [];
+  private readonly bySlot: (StartPromise | undefined)[] = [];
   /** Of jobs that have left the queue since, by id. */
-  private readonly gone = new Map<number, Promised>();
+  private readonly gone = new Map<number, StartPromise>();
   /** Slots of jobs that have come since, some of them more than once. */
   private fresh: number[] = [];
 
@@ -92,11 +92,11 @@ export class Promises extends PromisingMemory {
   }
 
   /** What was promised to the job in the slot. */
-  get(slot: number): Promised | undefined {
+  get(slot: number): StartPromise | undefined {
     return this.bySlot[slot];
   }
 
-  set(slot: number, promised: Promised): void {
+  set(slot: number, promised: StartPromise): void {
     if (this.bySlot[slot] === undefined) this.count++;
     this.bySlot[slot] = promised;
     if (promised.at < this.next) this.next = promised.at;
@@ -161,7 +161,7 @@ export class Promises extends PromisingMemory {
     const promised = this.gone.get(jobId);
     if (promised?.work === works[slot] && promised?.requirement === requirements[slot]) {
       this.gone.delete(jobId);
-      this.set(slot, promised as Promised);
+      this.set(slot, promised as StartPromise);
       return;
     }
     if (promised !== undefined) {
@@ -194,7 +194,7 @@ function promisedFrom(
   slot: number,
   machineById: ReadonlyMap<number, MachineState>,
   { at, allocations, licenseIds, work, madeAt }: PromiseImage,
-): Promised | null {
+): StartPromise | null {
   const requirement = queue.requirements[slot] as NonNullable<(typeof queue.requirements)[number]>;
   const eligible = resources.eligible(requirement.signature);
   const filling = new Filling(requirement.tasks);

@@ -10,7 +10,7 @@ import {
   siteCycle,
   whyWaiting,
 } from '../../src/core/index.js';
-import { Examined } from '../../src/core/local/backfilling.js';
+import { BackfillMemory } from '../../src/core/local/backfilling.js';
 import type { SitePass } from '../../src/core/local/pass.js';
 import { job } from './support/drive.js';
 import { anyEvents, anyPolicy, anySites, World } from './support/world.js';
@@ -24,7 +24,7 @@ const given = fc.record({
   carriedOut: fc.constantFrom('AT_ONCE', 'LATER', 'HALF'),
 });
 
-it('a cycle that passes over what an earlier one has settled plans as one that looks at everything', () => {
+it('a cycle that passes over what an earlier one has examined plans as one that looks at everything', () => {
   let passedOver = 0;
   fc.assert(
     fc.property(given, ({ sites, policy, events, licensed, carriedOut }) => {
@@ -38,7 +38,7 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
         const pass = { entry, now: world.now } as SitePass;
         const walked = policy.local.kind === 'flexible' && localOrder === 'PRIORITY' ? 'PRIORITY' : 'ARRIVAL';
         const sorted = localOrder === 'OWN_PRIORITY' ? null : queue.inOrder(walked);
-        if (memory instanceof Examined && memory.holds(pass, sorted) && memory.jobs < queue.length)
+        if (memory instanceof BackfillMemory && memory.holds(pass, sorted) && memory.jobs < queue.length)
           passedOver++;
         const afresh = world.plan(
           siteId,
@@ -50,7 +50,7 @@ it('a cycle that passes over what an earlier one has settled plans as one that l
           asPlanned.push(plan);
           world.reserve(siteId, plan.reservation);
           // Promises are kept with the starts or not at all.
-          if (plan.memory instanceof Examined) grid.keepMemory(siteId, plan.memory);
+          if (plan.memory instanceof BackfillMemory) grid.keepMemory(siteId, plan.memory);
         }
         expect({ ...asPlanned.pop(), memory: null }).toEqual({ ...afresh, memory: null });
       };

@@ -1,0 +1,110 @@
+/**
+ * More requests than the service can answer: first as many at a time as it takes for the most in a second, then twice as many as that in each
+ * second, whether the others have been answered or not, as from clients that do not wait for one another.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Measured } from './measure.js';
+import type { Service } from './service.js';
+
+const MINUTES = Number(process.env.BENCH_OVERLOAD_MINUTES ?? 5);
+const BEST_S = 20;
+const AT_A_TIME = 32;
+/** Requests of a reader and a writer, in turn. */
+const REQUESTS = [
+  { query: '{ jobs(first: 100) { nodes { id state submittedAt site { name } } } }' },
+  {
+    query:
+      'mutation { submitJobs(input: { allowUnfit: true, jobs: [{ command: "true", os: "nowhere" }] }) { jobIds errors { message } } }',
+  },
+];
+/** What a refusal may be: each says what to do. */
+const CLEAR = new Set(['UNAVAILABLE', 'RATE_LIMITED', 'LIMIT_EXCEEDED']);
+
+interface Tally {
+  good: number;
+  refused: number;
+  unclear: string[];
+  latenciesMs: number[];
+}
+
+export async function overload(service: Service): Promise<Measured> {
+  const { url, authorization } = service;
+  let sent = 0;
+  async function ask(tally: Tally): Promise<void> {
+    const begun = performance.now();
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization },
+        body: JSON.stringify(REQUESTS[sent++ % REQUESTS.length]),
+      });
+      const { errors } = (await response.json()) as { errors?: { extensions?: { code?: string } }[] };
+      const code = errors?.[0]?.extensions?.code;
+      if (!errors) {
+        tally.good++;
+        tally.latenciesMs.push(performance.now() - begun);
+      } else if (code && CLEAR.has(code)) tally.refused++;
+      else tally.unclear.push(code ?? 'no code');
+    } catch (error) {
+      tally.unclear.push((error as Error).message);
+    }
+  }
+  const tally = (): Tally => ({ good: 0, refused: 0, unclear: [], latenciesMs: [] });
+
+  // The best: some at a time, each sends the next when it has its answer.
+  const best = tally();
+  const until = performance.now() + BEST_S * 1000;
+  await Promise.all(
+    Array.from({ length: AT_A_TIME }, async () => {
+      while (performance.now() < until) await ask(best);
+    }),
+  );
+  const bestRate = best.good / BEST_S;
+
+  // Twice that, whatever becomes of it.
+  const over = tally();
+  const before = service.residentMib;
+  let most = before;
+  const perTick = Math.ceil((2 * bestRate) / 20);
+  const open = new Set<Promise<void>>();
+  const begun = performance.now();
+  while (performance.now() - begun < MINUTES * 60_000) {
+    for (let i = 0; i < perTick; i++) {
+      const one = ask(over).finally(() => open.delete(one));
+      open.add(one);
+    }
+    most = Math.max(most, service.residentMib);
+    await sleep(50);
+  }
+  await Promise.all(open);
+  const rate = over.good / ((performance.now() - begun) / 1000);
+
+  // How soon a request is as quick as it was.
+  const calm = quantile(best.latenciesMs, 0.9);
+  const ended = performance.now();
+  let backS = 0;
+  for (;;) {
+    const alone = tally();
+    await ask(alone);
+    backS = (performance.now() - ended) / 1000;
+    if ((alone.latenciesMs[0] ?? Infinity) <= calm || backS > 60) break;
+    await sleep(100);
+  }
+  const kinds = [...new Set(over.unclear)].slice(0, 5).join(', ');
+  return {
+    name: 'overload',
+    unit: 'jobs/s',
+    value: rate,
+    baseline: bestRate,
+    ratio: rate / bestRate,
+    aim: bestRate * 0.8,
+    spread: [rate, rate],
+    what: `requests answered in a second (half of them submit a job) when twice as many come as can be answered, for ${MINUTES} min; against the most that were answered before`,
+    note: `${over.refused} refused with a code that says what to do, ${over.unclear.length} otherwise${kinds ? ` (${kinds})` : ''}; answered in ${quantile(over.latenciesMs, 0.5).toFixed(0)} ms (median), ${quantile(over.latenciesMs, 0.99).toFixed(0)} ms (99th percentile); resident memory ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at the most; as quick as before ${backS.toFixed(1)} s after the end.`,
+  };
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

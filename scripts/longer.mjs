@@ -1,0 +1,35 @@
+// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite and the replay of a trace;
+// `npm run test:abuse -- --minutes N --seed S`, attacks by users. The same seed makes the same again.
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const SUITES = {
+  faults: { prefix: 'FAULT', files: ['test/crash', 'test/cli/trace'] },
+  abuse: { prefix: 'ABUSE', files: ['test/abuse'] },
+};
+const { prefix, files } = SUITES[process.argv[2]];
+const { values } = parseArgs({
+  args: process.argv.slice(3),
+  options: { minutes: { type: 'string', default: '5' }, seed: { type: 'string' } },
+});
+for (const [name, value] of Object.entries(values)) {
+  if (!(Number(value) > 0)) {
+    console.error(`--${name}: ${value} is not accepted; accepted: a number above 0`);
+    process.exit(2);
+  }
+}
+const env = {
+  ...process.env,
+  [`${prefix}_MINUTES`]: values.minutes,
+  ...(values.seed && { [`${prefix}_SEED`]: values.seed }),
+};
+const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, '--reporter=verbose'], {
+  cwd: root,
+  env,
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,130 @@
+/** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
+import { Grid } from '../../core/index.js';
+import { WaitingReason } from '../../core/reasons.js';
+import { whyNowhere } from '../../core/resources/eligibility.js';
+import type { Queries } from '../../store/queries.js';
+import type { LicenseRow, MachineRow } from '../../store/rows.js';
+import { submittedJob } from '../../store/rules.js';
+import type { NewJob } from '../../store/store.js';
+import type { Fault } from './job-input.js';
+
+/** How long the machines are remembered. */
+const FRESH_MS = 2_000;
+/** More than anybody has; with more nothing is refused. */
+const MOST = 10_000;
+const SHOWN = 10;
+
+interface Resources {
+  grid: Grid;
+  machines: readonly MachineRow[];
+  licenses: readonly LicenseRow[];
+}
+
+/** What tells of a job why nothing could run it; null: something can, or nothing is registered yet. */
+export type Fit = (job: NewJob) => Fault | null;
+
+export function createFit(queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>): () => Promise<Fit> {
+  let known: Promise<Resources> | null = null;
+  let until = 0;
+
+  async function read(): Promise<Resources> {
+    const [sites, machines, licenses] = await Promise.all([
+      queries.sites('', MOST),
+      queries.machines(null, null, MOST),
+      queries.licenses(null, MOST),
+    ]);
+    const grid = new Grid();
+    for (const { id, name, state } of sites) grid.setSite({ id, name, state, localPolicy: null });
+    for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
+    for (const machine of machines) grid.setMachine({ ...machine, available: true });
+    return { grid, machines, licenses };
+  }
+
+  return async () => {
+    if (known === null || Date.now() >= until) {
+      until = Date.now() + FRESH_MS;
+      known = read();
+      known.catch(() => {
+        known = null;
+      });
+    }
+    const resources = await known;
+    if (resources.machines.length === 0 || resources.machines.length === MOST) return () => null;
+    // Jobs of a submission are mostly alike.
+    const judged = new Map<string, Fault | null>();
+    return (job) => {
+      const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
+      const key = JSON.stringify([os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask]);
+      let fault = judged.get(key);
+      if (fault === undefined) {
+        fault = faultOf(job, resources);
+        judged.set(key, fault);
+      }
+      return fault;
+    };
+  };
+}
+
+function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
+  const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
+  const why = whyNowhere(grid.requirementOf(submittedJob(job, of)), grid.sites);
+  if (why === null) return null;
+  const never = (field: string, value: string, nearest: string): Fault => ({
+    field,
+    code: 'NEVER_FITS',
+    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}. Set \`allowUnfit\` to submit it all the same`,
+  });
+  const able = machines.filter(
+    ({ os, architecture }) => (job.os ?? os) === os && (job.architecture ?? architecture) === architecture,
+  );
+  const most = (of: (machine: MachineRow) => number): number => Math.max(0, ...able.map(of));
+  const { tasks, cpusPerTask, memoryMbPerTask } = job;
+  switch (why) {
+    case WaitingReason.NEVER_FITS_PLATFORM: {
+      const platforms = [...new Set(machines.map(({ os, architecture }) => `${os} ${architecture}`))];
+      return never(
+        job.os === null ? 'architecture' : 'os',
+        `${job.os ?? 'any'} ${job.architecture ?? 'any'}`,
+        platforms.slice(0, SHOWN).join(', '),
+      );
+    }
+    case WaitingReason.NEVER_FITS_LICENSES: {
+      const kinds = [...new Set(licenses.map(({ kind }) => kind))];
+      return never('licenses', job.licenses.join(', '), kinds.slice(0, SHOWN).join(', ') || 'none');
+    }
+    case WaitingReason.NEVER_FITS_CPUS:
+      return cpusPerTask > most(({ cpus }) => cpus)
+        ? never('cpusPerTask', String(cpusPerTask), `${most(({ cpus }) => cpus)} CPUs on one machine`)
+        : never(
+            'tasks',
+            `${tasks} with ${cpusPerTask} CPUs each`,
+            `${tasksAt(able, job, 'cpus')} at one site`,
+          );
+    case WaitingReason.NEVER_FITS_MEMORY:
+      return memoryMbPerTask > most(({ memoryMb }) => memoryMb)
+        ? never(
+            'memoryMbPerTask',
+            String(memoryMbPerTask),
+            `${most(({ memoryMb }) => memoryMb)} MB on one machine`,
+          )
+        : never(
+            'tasks',
+            `${tasks} with ${memoryMbPerTask} MB each`,
+            `${tasksAt(able, job, 'memoryMb')} at one site`,
+          );
+    default:
+      return never('tasks', `${tasks} with all that they need`, `${tasksAt(able, job, 'both')} at one site`);
+  }
+}
+
+/** The most tasks of the job that fit the idle machines of a site. */
+function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {
+  const bySite = new Map<number, number>();
+  for (const { siteId, cpus, memoryMb, maxTasks } of machines) {
+    const ofCpus = by === 'memoryMb' ? Infinity : Math.floor(cpus / job.cpusPerTask);
+    const ofMemory = by === 'cpus' ? Infinity : Math.floor(memoryMb / job.memoryMbPerTask);
+    const room = Math.min(ofCpus, ofMemory, maxTasks === null ? Infinity : 1);
+    bySite.set(siteId, (bySite.get(siteId) ?? 0) + (Number.isFinite(room) ? room : job.tasks));
+  }
+  return Math.max(0, ...bySite.values());
+}

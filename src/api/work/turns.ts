@@ -1,0 +1,58 @@
+/** Taking turns: so much at a time, and nobody before those who have waited longer, or have had less. */
+
+/** Runs so many at a time; the others wait in the order in which they came. */
+export function atATime(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (work) => {
+    if (running < most) running++;
+    // Whoever ends hands its place on.
+    else await new Promise<void>((resolve) => void waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}
+
+/**
+ * Long computations, one at a time, with a turn of the event loop between any two. Each holder has a queue of its own, and the holders
+ * are served in turn: whoever asks for thousands does not keep one who asks for a single one.
+ */
+export function inTurn(): <T>(holder: string, signal: AbortSignal, work: () => T | Promise<T>) => Promise<T> {
+  const queues = new Map<string, (() => Promise<void>)[]>();
+  let isRunning = false;
+
+  async function run(): Promise<void> {
+    isRunning = true;
+    for (let [next] = queues; next; [next] = queues) {
+      const [holder, queue] = next;
+      const work = queue.shift();
+      // Behind the others.
+      queues.delete(holder);
+      if (queue.length > 0) queues.set(holder, queue);
+      await work?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    isRunning = false;
+  }
+
+  return (holder, signal, work) =>
+    new Promise((resolve, reject) => {
+      const step = async (): Promise<void> => {
+        try {
+          signal.throwIfAborted();
+          resolve(await work());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const queue = queues.get(holder);
+      if (queue) queue.push(step);
+      else queues.set(holder, [step]);
+      if (!isRunning) void run();
+    });
+}

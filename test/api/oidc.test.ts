@@ -1,0 +1,217 @@
+/** Tokens of a real OpenID Connect provider. */
+import { generateKeyPairSync } from 'node:crypto';
+import { SignJWT, UnsecuredJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { OidcConfig } from '../../src/api/config.js';
+import { createOidc, isToken } from '../../src/api/oidc.js';
+import { AUDIENCE, BRIEF, Issuer } from '../support/issuer.js';
+import { withApi } from './support/api.js';
+
+let issuer: Issuer;
+beforeAll(async () => {
+  issuer = await Issuer.start([
+    { name: 'alice', groups: ['staff', 'grid-admins'] },
+    { name: 'bob', groups: ['students'] },
+  ]);
+});
+afterAll(() => issuer.stop());
+
+const config = (more: Partial<OidcConfig> = {}): OidcConfig => ({
+  issuer: issuer.url,
+  audience: [AUDIENCE],
+  groupsClaim: 'groups',
+  roles: new Map([
+    ['staff', 'USER'],
+    ['grid-admins', 'ADMIN'],
+  ]),
+  nameClaim: 'preferred_username',
+  createUsers: true,
+  clockToleranceS: 5,
+  ...more,
+});
+const desk = (more: Partial<OidcConfig> = {}) => createOidc(config(more), () => {});
+
+describe('a token', () => {
+  test('tells who it is about, and what their groups may', async () => {
+    const token = await issuer.token('alice');
+    expect(isToken(token)).toBe(true);
+    expect(isToken('swy_abc_def')).toBe(false);
+    const identity = await desk().identify(token);
+    expect(identity).toMatchObject({ subject: `${issuer.url} alice`, name: 'alice', role: 'ADMIN' });
+    expect(identity!.expiresAtMs).toBeGreaterThan(Date.now() + 500_000);
+    await expect(desk().identify(await issuer.token('bob'))).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(await desk({ roles: new Map() }).identify(await issuer.token('bob'))).toMatchObject({
+      role: null,
+    });
+  });
+
+  test('must be meant for this service, by this issuer, signed, and not have expired', async () => {
+    const oidc = desk();
+    expect(await oidc.identify(await issuer.token('alice', 'https://elsewhere.example'))).toBeNull();
+    const claims = { sub: 'alice', groups: ['grid-admins'] };
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const forged = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'ES256', kid: 'key-1' })
+      .setIssuer(issuer.url)
+      .setAudience(AUDIENCE)
+      .setExpirationTime('1h')
+      .sign(privateKey);
+    expect(await oidc.identify(forged)).toBeNull();
+    const shared = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256', kid: 'key-1' })
+      .setIssuer(issuer.url)
+      .setAudience(AUDIENCE)
+      .setExpirationTime('1h')
+      .sign(new TextEncoder().encode('x'.repeat(32)));
+    expect(await oidc.identify(shared)).toBeNull();
+    const unsigned = new UnsecuredJWT(claims).setIssuer(issuer.url).setAudience(AUDIENCE).encode();
+    expect(await oidc.identify(unsigned)).toBeNull();
+    const good = await issuer.token('alice');
+    const [head, body] = good.split('.') as [string, string];
+    expect(await oidc.identify(`${head}.${body}.${'A'.repeat(86)}`)).toBeNull();
+    const brief = await issuer.token('alice', BRIEF);
+    const strict = desk({ audience: [AUDIENCE, BRIEF], clockToleranceS: 0 });
+    expect(await desk({ audience: [BRIEF], clockToleranceS: 60 }).identify(brief)).not.toBeNull();
+    await expect.poll(() => strict.identify(brief), { timeout: 10_000 }).toBeNull();
+  });
+
+  test('is good after the issuer has changed its keys, and one signed before is not', async () => {
+    const oidc = desk();
+    const before = await issuer.token('alice');
+    expect(await oidc.identify(before)).not.toBeNull();
+    issuer.rotate();
+    const other = desk();
+    expect(await other.identify(before)).toBeNull();
+    expect(await other.identify(await issuer.token('alice'))).toMatchObject({ name: 'alice' });
+    // Whoever makes up keys does not make us ask for them each time.
+    const { fetched } = issuer;
+    for (let i = 0; i < 20; i++) {
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const made = await new SignJWT({ sub: 'x' })
+        .setProtectedHeader({ alg: 'ES256', kid: `made-up-${i}` })
+        .setExpirationTime('1h')
+        .sign(privateKey);
+      expect(await other.identify(made)).toBeNull();
+    }
+    expect(issuer.fetched).toBeLessThanOrEqual(fetched + 1);
+  });
+
+  test('cannot be judged while the issuer is away, unless its keys are known', async () => {
+    const oidc = desk();
+    const token = await issuer.token('alice');
+    expect(await oidc.identify(token)).not.toBeNull();
+    issuer.break();
+    expect(await oidc.identify(token)).not.toBeNull();
+    await expect(desk().identify(token)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    issuer.rotate();
+  });
+});
+
+describe('the service', () => {
+  const open = withApi((given) => ({ ...given, oidc: config() }));
+  const closed = withApi((given) => ({ ...given, oidc: config({ roles: new Map(), createUsers: false }) }));
+  const VIEWER = '{ viewer { id name role } }';
+  type Viewer = { viewer: { id: string; name: string; role: string } };
+
+  test('takes a token where it takes a key, and makes a user of whoever comes for the first time, once', async () => {
+    const tokens = await Promise.all([issuer.token('alice'), issuer.token('alice'), issuer.token('alice')]);
+    const asked = await Promise.all(tokens.map((token) => open.must<Viewer>(VIEWER, {}, token)));
+    expect(new Set(asked.map(({ viewer }) => viewer.id)).size).toBe(1);
+    expect(asked[0]).toMatchObject({ viewer: { name: 'alice', role: 'ADMIN' } });
+    const { rows } = await open.db.pool.query(`SELECT user_id FROM audits WHERE action = 'signIn'`);
+    expect(rows).toEqual([{ user_id: null }]);
+    // Keys that they make are theirs, and live on when the token has expired.
+    const made = await open.must<{ createApiKey: { secret: string; apiKey: { expiresAt: string | null } } }>(
+      'mutation { createApiKey(input: { name: "laptop" }) { secret apiKey { expiresAt } } }',
+      {},
+      tokens[0],
+    );
+    expect(made.createApiKey.apiKey.expiresAt).toBeNull();
+    expect(await open.must(VIEWER, {}, made.createApiKey.secret)).toEqual(asked[0]);
+    const news = open.subscriber(tokens[0]).iterate({ query: VIEWER });
+    expect((await news.next()).value).toMatchObject({ data: asked[0] });
+  });
+
+  test('goes by the groups at each sign-in, and refuses whom no group gives a role', async () => {
+    await open.db.pool.query(`UPDATE users SET role = 'USER' WHERE name = 'alice'`);
+    const { viewer } = await open.must<Viewer>(VIEWER, {}, await issuer.token('alice'));
+    expect(viewer.role).toBe('ADMIN');
+    const bob = await open.ask(VIEWER, {}, await issuer.token('bob'));
+    expect(bob).toMatchObject({ status: 403, errors: [{ extensions: { code: 'FORBIDDEN' } }] });
+    await open.db.pool.query(`UPDATE users SET active = false WHERE name = 'alice'`);
+    expect(await open.ask(VIEWER, {}, await issuer.token('alice'))).toMatchObject({ status: 401 });
+    await open.db.pool.query(`UPDATE users SET active = true WHERE name = 'alice'`);
+  });
+
+  test('nobody becomes a user who is there by being called so', async () => {
+    const { rows } = await closed.db.pool.query(
+      `INSERT INTO users (name, role) VALUES ('alice', 'ADMIN') RETURNING id`,
+    );
+    expect(await closed.ask(VIEWER, {}, await issuer.token('alice'))).toMatchObject({ status: 401 });
+    await closed.must('mutation { registerUser(input: { name: "alice2", subject: "alice" }) { id } }');
+    const { viewer } = await closed.must<Viewer>(VIEWER, {}, await issuer.token('alice'));
+    expect(viewer).toMatchObject({ name: 'alice2', role: 'USER' });
+    expect(viewer.id).not.toBe(`user_${rows[0].id}`);
+    expect(
+      await closed.ask(VIEWER, {}, await issuer.token('alice', 'https://elsewhere.example')),
+    ).toMatchObject({ status: 401 });
+  });
+});
+
+describe('a trusted portal', () => {
+  const api = withApi();
+  const asks = async (key: string, name: string, query: string) => {
+    const response = await fetch(api.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${key}`,
+        'x-switchyard-user': name,
+      },
+      body: JSON.stringify({ query }),
+    });
+    return (await response.json()) as {
+      data?: Record<string, unknown>;
+      errors?: { extensions: { code: string } }[];
+    };
+  };
+  const SUBMIT =
+    'mutation { submitJobs(input: { jobs: [{ command: "/bin/true" }] }) { jobs { id user { name } } } }';
+  const FORBIDDEN = { errors: [{ extensions: { code: 'FORBIDDEN' } }] };
+
+  test('submits on behalf of users, which is in the audit log, and is nobody more by it', async () => {
+    const portal = await api.user('USER', 'portal');
+    const ann = await api.user('USER', 'ann');
+    await api.user('OPERATOR', 'olga');
+    const create = (acts: boolean, user: string) =>
+      `mutation { createApiKey(input: { user: "${user}", name: "k", actsForUsers: ${acts} }) { secret } }`;
+    const { createApiKey } = await api.must<{ createApiKey: { secret: string } }>(create(true, portal.id));
+    const { secret } = createApiKey;
+    expect(await asks(secret, 'ann', SUBMIT)).toMatchObject({
+      data: { submitJobs: { jobs: [{ user: { name: 'ann' } }] } },
+    });
+    expect(await asks(secret, 'ann', '{ viewer { name role } }')).toMatchObject({
+      data: { viewer: { name: 'ann', role: 'USER' } },
+    });
+    expect(
+      (await api.must<{ jobs: { nodes: unknown[] } }>('{ jobs { nodes { id } } }', {}, ann.key)).jobs.nodes
+        .length,
+    ).toBe(1);
+    expect(
+      (await api.must<{ jobs: { nodes: unknown[] } }>('{ jobs { nodes { id } } }', {}, secret)).jobs.nodes,
+    ).toEqual([]);
+    const { audit } = await api.must<{ audit: { nodes: object[] } }>(
+      '{ audit(first: 1) { nodes { action target user { name } } } }',
+    );
+    expect(audit.nodes).toEqual([{ action: 'submitOnBehalf', target: ann.id, user: { name: 'portal' } }]);
+
+    for (const name of ['olga', 'admin', 'nobody', ''])
+      expect(await asks(secret, name, SUBMIT)).toMatchObject(FORBIDDEN);
+    expect(await asks(portal.key, 'ann', SUBMIT)).toMatchObject(FORBIDDEN);
+    expect(await asks(api.adminKey, 'ann', SUBMIT)).toMatchObject(FORBIDDEN);
+    expect(
+      await asks(secret, 'ann', 'mutation { createApiKey(input: { name: "mine" }) { secret } }'),
+    ).toMatchObject(FORBIDDEN);
+    expect(await api.ask(create(true, portal.id), {}, portal.key)).toMatchObject(FORBIDDEN);
+  });
+});

@@ -1,0 +1,141 @@
+/** What each user may have of the service, how it is shown, and that no key outlives or exceeds the one that made it. */
+import { describe, expect, test } from 'vitest';
+import { unique, withApi } from './support/api.js';
+
+const api = withApi((config) => ({
+  ...config,
+  limits: { ...config.limits, userJobs: 5, userJobBytes: 20_000, userKeys: 4 },
+}));
+
+const SUBMIT =
+  'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobs { id } errors { message } } }';
+const jobs = (count: number, more: object = {}) =>
+  Array.from({ length: count }, () => ({ command: '/bin/true', held: true, ...more }));
+const LIMITS = '{ viewer { limits { name used allowed } } }';
+
+async function limits(key: string): Promise<Record<string, { used: number; allowed: number }>> {
+  const { viewer } = await api.must<{
+    viewer: { limits: { name: string; used: number; allowed: number }[] };
+  }>(LIMITS, {}, key);
+  return Object.fromEntries(viewer.limits.map(({ name, ...use }) => [name, use]));
+}
+
+describe('jobs that have not ended', () => {
+  test('are bounded by user, in number and in bytes, and freed when they end', async () => {
+    const [ann, bob] = [await api.user('USER', unique('ann')), await api.user('USER', unique('bob'))];
+    const { submitJobs } = await api.must<{ submitJobs: { jobs: { id: string }[] } }>(
+      SUBMIT,
+      { jobs: jobs(4) },
+      ann.key,
+    );
+    expect(await limits(ann.key)).toMatchObject({ LIVE_JOBS: { used: 4, allowed: 5 } });
+    const refused = await api.ask(SUBMIT, { jobs: jobs(2) }, ann.key);
+    expect(refused.errors).toMatchObject([
+      { extensions: { code: 'LIMIT_EXCEEDED', limit: 5, used: 4, asked: 2 } },
+    ]);
+    // Another user's share is theirs.
+    expect((await api.ask(SUBMIT, { jobs: jobs(5) }, bob.key)).errors).toBeUndefined();
+    const cancel = `mutation { cancelJobs(selection: { ids: ["${submitJobs.jobs[0]!.id}"] }) { jobs { state } } }`;
+    await api.must(cancel, {}, ann.key);
+    expect((await api.ask(SUBMIT, { jobs: jobs(2) }, ann.key)).errors).toBeUndefined();
+    expect(await limits(ann.key)).toMatchObject({ LIVE_JOBS: { used: 5 } });
+  });
+
+  test('of much text, or of many inputs, take more', async () => {
+    const carl = await api.user('USER', unique('carl'));
+    const big = { arguments: ['x'.repeat(15_000)] };
+    expect((await api.ask(SUBMIT, { jobs: jobs(1, big) }, carl.key)).errors).toBeUndefined();
+    const { LIVE_JOB_BYTES } = await limits(carl.key);
+    expect(LIVE_JOB_BYTES!.used).toBeGreaterThan(15_000);
+    expect((await api.ask(SUBMIT, { jobs: jobs(1, big) }, carl.key)).errors).toMatchObject([
+      { extensions: { code: 'LIMIT_EXCEEDED', limit: 20_000 } },
+    ]);
+    const { id } = (
+      await api.must<{ registerSite: { id: string } }>(
+        'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+        { name: unique('site') },
+      )
+    ).registerSite;
+    const inputs = Array.from({ length: 100 }, () => ({ sizeMb: 1, site: id }));
+    expect((await api.ask(SUBMIT, { jobs: jobs(1, { inputs }) }, carl.key)).errors).toMatchObject([
+      { extensions: { code: 'LIMIT_EXCEEDED' } },
+    ]);
+  });
+
+  test('counts are those of the jobs there are', async () => {
+    const { rows } = await api.db.pool.query(
+      `SELECT u.user_id FROM user_jobs u FULL JOIN
+         (SELECT user_id, count(*) AS jobs, sum(bytes) AS bytes FROM jobs WHERE ended_at IS NULL GROUP BY user_id) j USING (user_id)
+       WHERE u.jobs IS DISTINCT FROM coalesce(j.jobs, 0) OR u.bytes IS DISTINCT FROM coalesce(j.bytes, 0)`,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test('what a user has is nobody else’s business', async () => {
+    const dora = await api.user('USER', unique('dora'));
+    expect(await api.must(`{ node(id: "${dora.id}") { ... on User { limits { used } } } }`)).toEqual({
+      node: { limits: null },
+    });
+    expect(Object.keys(await limits(dora.key)).sort()).toEqual([
+      'API_KEYS',
+      'CONNECTIONS',
+      'COST_PER_MINUTE',
+      'LIVE_JOBS',
+      'LIVE_JOB_BYTES',
+      'OPEN_REQUESTS',
+      'OPEN_SIMULATIONS',
+      'REQUESTS_PER_SECOND',
+      'SUBSCRIPTIONS',
+    ]);
+  });
+});
+
+describe('a key', () => {
+  const CREATE =
+    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id expiresAt } } }';
+  type Made = { createApiKey: { secret: string; apiKey: { id: string; expiresAt: string | null } } };
+  const make = async (key: string, input: object = {}) =>
+    (await api.must<Made>(CREATE, { input: { name: 'made', ...input } }, key)).createApiKey;
+  const status = async (key: string) => (await api.ask('{ viewer { id } }', {}, key)).status;
+
+  test('does not outlive the one that made it: neither its expiry nor its revocation', async () => {
+    const eve = await api.user('USER', unique('eve'));
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const brief = await make(eve.key, { expiresAt: soon });
+    const child = await make(brief.secret);
+    expect(child.apiKey.expiresAt).toBe(soon);
+    const later = await api.ask(
+      CREATE,
+      { input: { name: 'x', expiresAt: '9999-01-01T00:00:00Z' } },
+      brief.secret,
+    );
+    expect(later.errors).toMatchObject([
+      { extensions: { code: 'BAD_USER_INPUT' }, message: expect.stringContaining(soon) },
+    ]);
+    const grandchild = await make(child.secret);
+    await api.must(`mutation { revokeApiKey(apiKey: "${brief.apiKey.id}") { id } }`, {}, eve.key);
+    expect([
+      await status(eve.key),
+      await status(brief.secret),
+      await status(child.secret),
+      await status(grandchild.secret),
+    ]).toEqual([200, 401, 401, 401]);
+  });
+
+  test('there are so many of a user, until one is revoked', async () => {
+    const fay = await api.user('USER', unique('fay'));
+    const made = [await make(fay.key), await make(fay.key), await make(fay.key)];
+    expect((await api.ask(CREATE, { input: { name: 'x' } }, fay.key)).errors).toMatchObject([
+      { extensions: { code: 'LIMIT_EXCEEDED' } },
+    ]);
+    expect(await limits(fay.key)).toMatchObject({ API_KEYS: { used: 4, allowed: 4 } });
+    await api.must(`mutation { revokeApiKey(apiKey: "${made[0]!.apiKey.id}") { id } }`, {}, fay.key);
+    expect((await api.ask(CREATE, { input: { name: 'x' } }, fay.key)).errors).toBeUndefined();
+    // Also of many at once.
+    const gus = await api.user('USER', unique('gus'));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => api.ask(CREATE, { input: { name: 'x' } }, gus.key)),
+    );
+    expect(answers.filter(({ errors }) => !errors).length).toBe(3);
+  });
+});
