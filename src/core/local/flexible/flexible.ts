@@ -53,7 +53,7 @@ const walks = (of: z.infer<typeof weights>): Record<LocalOrder, (pass: SitePass)
 export const DEFAULT_FLEXIBLE = {
   kind: 'flexible',
   weights: {
-    aging: 0.01,
+    aging: 0.00001,
     licenses: 1,
     waitMinimization: 1,
     deadlineMin: 0.1,
