@@ -165,7 +165,8 @@ CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_ro
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
 -- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average. The mean over a batch is that over its runs one after another. A point is never later than now,
--- whatever the agent's clock says: retention goes by it.
+-- whatever the agent's clock says: retention goes by it. A run's time is from when it took its machines, by our clock, or what its agent
+-- has measured between start and end, if that is more: then the agent's clock is behind or ahead.
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind
 -- jobs_updated, and so behind the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
 CREATE FUNCTION triggers.jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -183,10 +184,10 @@ BEGIN
                                FROM unnest(j.licenses) WITH ORDINALITY AS l (kind, place)) END
                || ']' AS kinds
       FROM new_rows j,
-           LATERAL (SELECT *, extract(epoch FROM ended_at - assigned_at)::float8 AS wall_s FROM runs
-                     WHERE job_id = j.id AND epoch = j.epoch AND ended_at > assigned_at OFFSET 0) r,
+           LATERAL (SELECT *, extract(epoch FROM greatest(ended_at - started_at, least(ended_at, clock_timestamp()) - assigned_at))::float8 AS wall_s
+                       FROM runs WHERE job_id = j.id AND epoch = j.epoch OFFSET 0) r,
            LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
-     WHERE j.state = 'COMPLETED'
+     WHERE j.state = 'COMPLETED' AND r.wall_s > 0
   ), known AS MATERIALIZED (
     SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
       FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1

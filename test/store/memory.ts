@@ -616,7 +616,12 @@ export class MemoryStore implements Store {
     const sitePower = Math.min(
       ...run.allocations.map(({ machineId }) => (this.machines.get(machineId) as MemoryMachine).benchmark),
     );
-    const observed = observedRun(ms((run.endedAt as number) - run.assignedAt), report, sitePower);
+    const endedAt = run.endedAt as number;
+    const turnaroundS = Math.max(
+      endedAt - (run.startedAt ?? endedAt),
+      Math.min(endedAt, Date.now() / 1000) - run.assignedAt,
+    );
+    const observed = observedRun(ms(turnaroundS), report, sitePower);
     if (observed === null) return;
     const kinds = resourceKinds(job);
     const key = JSON.stringify([application, userId, kinds]);
