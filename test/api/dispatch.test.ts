@@ -198,8 +198,8 @@ describe('policy documents', () => {
             kind: 'diana',
             queueLimit: 10,
             weights: {
-              computational: one,
-              dataIntensive: { network: 3, computation: 1, data: 0 },
+              computational: { ...one, data: 0.25 },
+              dataIntensive: { network: 3, computation: 0.25, data: 0 },
               both: { ...one, network: 2.5 },
             },
           },

@@ -341,12 +341,12 @@ describe('what runs have shown', () => {
     expect(ratio).toMatchObject({
       application: 'app',
       runs: 3,
-      turnaroundS: 1000,
-      executionS: 600,
+      turnaroundS: 2000,
+      executionS: 1600,
       ioS: 400,
     });
-    expect(ratio!.computation).toBeCloseTo(0.6, 12);
-    expect((await queries.ratioPoints('app', null, 10, false)).at(-1)!.computation).toBeCloseTo(0.6, 12);
+    expect(ratio!.computation).toBeCloseTo(0.8, 12);
+    expect((await queries.ratioPoints('app', null, 10, false)).at(-1)!.computation).toBeCloseTo(0.8, 12);
   });
 
   it('is a series that is read in pages from both ends, and followed by cursor', async () => {
@@ -415,7 +415,7 @@ describe('what runs have shown', () => {
       3,
     );
     const [point] = await queries.ratioPoints('app', null, 1, false);
-    expect(point).toMatchObject({ turnaroundS: 5 });
+    expect(point!.turnaroundS).toBeLessThanOrEqual(Date.now() / 1000 - T0);
     expect(point!.at).toBeLessThan(future);
   });
 
