@@ -60,11 +60,14 @@ describe('the experiment', () => {
         const cell = cells.find((one) => one.mode === mode && one.interArrival === interArrival);
         const [figures] = cell?.runs ?? [];
         expect(figures?.share.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
-        for (const usage of figures?.processors ?? []) {
-          expect(usage).toBeGreaterThan(0);
+        // So few jobs, so far apart, need not come to every site.
+        figures?.share.forEach((share, site) => {
+          const usage = figures.processors[site] as number;
+          expect(usage > 0).toBe(share > 0);
           expect(usage).toBeLessThanOrEqual(1);
-        }
-        for (const slowdown of figures?.slowdown ?? []) expect(slowdown).toBeGreaterThanOrEqual(1);
+          const slowdown = figures.slowdown[site] as number;
+          if (slowdown !== 0) expect(slowdown).toBeGreaterThanOrEqual(1);
+        });
       }
     }
     const figures = (all: typeof cells) => all.map(({ runs }) => runs);
