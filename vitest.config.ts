@@ -13,9 +13,12 @@ class ProcessesFirst extends BaseSequencer {
 }
 
 /** Folders whose tests leave nothing behind in their process: the files share it, and load what they test once. */
-const PURE = ['core', 'docs', 'experiments', 'platform', 'plots', 'simulator'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const PURE = [
+  ...['core', 'docs', 'experiments', 'platform', 'plots', 'simulator'].map(
+    (folder) => `test/${folder}/**/*.test.ts`,
+  ),
+  'web/test/**/*.test.ts',
+];
 
 export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.

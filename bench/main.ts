@@ -8,9 +8,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
+import { gridTreeBench } from './gridTree.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
+import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
+import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
 
@@ -21,7 +24,16 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const benches: Bench[] = [serviceBench, cyclesBench, policiesBench, profileBench, simulateBench];
+const benches: Bench[] = [
+  serviceBench,
+  cyclesBench,
+  policiesBench,
+  gridTreeBench,
+  profileBench,
+  queuedBench,
+  simulateBench,
+  portalBench,
+];
 const names = benches.flatMap((bench) => bench.names);
 const unknown = (options.only ?? []).filter((name) => !names.includes(name));
 if (unknown.length > 0) {

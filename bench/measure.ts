@@ -5,7 +5,7 @@ export interface Result {
   name: string;
   /** Median over the rounds. */
   value: number;
-  unit: 'jobs/s' | 's';
+  unit: 'jobs/s' | 's' | 'frames/s' | 'MB';
   /** Median of the baseline, same unit, same run. */
   baseline: number;
   /** value / baseline. */
@@ -72,7 +72,9 @@ const figure = (value: number): string =>
 
 /** Whether the aim is met: rates from above, times from below. */
 export const met = (result: Result): boolean | null =>
-  result.aim === null ? null : result.unit === 's' ? result.value <= result.aim : result.value >= result.aim;
+  result.aim === null ? null : isRate(result) ? result.value >= result.aim : result.value <= result.aim;
+
+const isRate = ({ unit }: Result): boolean => unit.endsWith('/s');
 
 export function table(results: readonly Measured[]): string {
   const rows = results.map((result) => {
@@ -80,7 +82,7 @@ export function table(results: readonly Measured[]): string {
     const aim =
       result.aim === null
         ? '–'
-        : `${result.unit === 's' ? '≤' : '≥'} ${figure(result.aim)} ${verdict ? '(met)' : '(missed)'}`;
+        : `${isRate(result) ? '≥' : '≤'} ${figure(result.aim)} ${verdict ? '(met)' : '(missed)'}`;
     const range = `${figure(result.spread[0])}–${figure(result.spread[1])}`;
     return `| \`${result.name}\` | ${result.what} | ${figure(result.value)} ${result.unit} | ${range} | ${figure(result.baseline)} ${result.unit} | ${figure(result.ratio)} | ${aim} |`;
   });

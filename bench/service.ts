@@ -18,7 +18,7 @@ import { bareSockets, subscribers } from './subscribers.js';
 
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address() as { port: number };
@@ -26,6 +26,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
+/** `switchyard serve` on a PostgreSQL of its own, and agents. */
 export class Service {
   private readonly children: ChildProcess[] = [];
   private constructor(

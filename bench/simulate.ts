@@ -13,13 +13,14 @@ import { gzipSync } from 'node:zlib';
 import { packagePath } from '../src/platform/paths.js';
 import { THREAD_LIMITS } from '../src/simulator/compare.js';
 import { runSimulation } from '../src/simulator/engine.js';
+import { BatsimCsv } from '../src/simulator/files.js';
 import { scaleLoad } from '../src/simulator/load.js';
 import { lublinJobs } from '../src/simulator/lublin.js';
 import { policyNamed } from '../src/simulator/policies.js';
 import { load } from '../src/simulator/simulate.js';
-import { MemorySink } from '../src/simulator/sink.js';
+import { MemorySink, ResultSink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
-import { scanSwf } from '../src/simulator/swf.js';
+import { scanTrace } from '../src/simulator/trace.js';
 import { type Bench, type Measured, sideBySide } from './measure.js';
 
 const ROUNDS = 5;
@@ -50,6 +51,23 @@ async function simulateTrace(path: string, policy: string): Promise<number> {
   const options = { policy: policyNamed(policy, 1), eventOrder: 'batch' } as const;
   runSimulation(world, jobs, options, [new MemorySink(jobs.length)]);
   return jobs.length;
+}
+
+/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV beside it. */
+async function writingRates(path: string, folder: string): Promise<{ writing: number; simulating: number }> {
+  const { world, workload } = await load(path, null, CLEANING);
+  const { jobs } = workload;
+  const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
+  const simulatingS = await cpuS(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
+  const csvPath = join(folder, 'jobs.csv');
+  // To empty a file that is there takes as long as to write it.
+  rmSync(csvPath, { force: true });
+  const bothS = await cpuS(() => {
+    const csv = new BatsimCsv(csvPath, 'bench', world);
+    runSimulation(world, jobs, options, [new ResultSink(jobs.length), csv]);
+    csv.close();
+  });
+  return { writing: jobs.length / (bothS - simulatingS), simulating: jobs.length / simulatingS };
 }
 
 /** Jobs of the trace per CPU-second. */
@@ -101,7 +119,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
       const reading = (): Promise<number> =>
         rate(async () => {
           let jobs = 0;
-          await scanSwf(path, () => jobs++);
+          await scanTrace(path, () => jobs++);
           return jobs;
         });
       results.push(
@@ -130,6 +148,26 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
           ROUNDS,
           () => rate(() => simulateTrace(path, 'conservative')),
           easy,
+        ),
+      );
+    }
+    if (only('simulate-writing')) {
+      for (let i = 0; i < WARM_UP; i++) await writingRates(path, folder);
+      let rates = { writing: 0, simulating: 0 };
+      results.push(
+        await sideBySide(
+          {
+            name: 'simulate-writing',
+            unit: 'jobs/s',
+            aim: null,
+            what: 'writing the results of EASY over KTH-SP2 as CSV, per CPU-second; against simulating (above 1: writing costs less)',
+          },
+          ROUNDS,
+          () => rates.writing,
+          async () => {
+            rates = await writingRates(path, folder);
+            return rates.simulating;
+          },
         ),
       );
     }
@@ -201,7 +239,13 @@ function tracePath(folder: string): string {
   return path;
 }
 
-const NAMES = ['simulate-easy', 'simulate-conservative', 'simulate-conservative-deep', 'simulate-million'];
+const NAMES = [
+  'simulate-easy',
+  'simulate-conservative',
+  'simulate-conservative-deep',
+  'simulate-writing',
+  'simulate-million',
+];
 
 export const simulateBench: Bench = {
   names: NAMES,

@@ -2,6 +2,7 @@
 import type { Experiments } from '../src/cli/commands/experiment.js';
 import { diana } from './diana.js';
 import { dianaReport } from './diana-report.js';
+import { gridTree, gridTreeReport } from './grid-tree.js';
 import { jobRatio } from './job-ratio.js';
 import { jobRatioReport } from './job-ratio-report.js';
 import { queues, queuesReport } from './queues.js';
@@ -32,6 +33,11 @@ export default {
     diana: {
       about: 'Anjum et al., section 8: DIANA against round robin and most FLOPS on five sites and more',
       run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs)),
+    },
+    'grid-tree': {
+      about:
+        'AlZoubi and Dandamudi, section 4: one grid tree, 4 and 16 of them against peers that flood requests',
+      run: (seed, onProgress, runs) => gridTreeReport(seed, gridTree(seed, onProgress, runs), runs),
     },
   },
   write: writeReport,

@@ -39,6 +39,27 @@ BEGIN
 END $$;
 CREATE TRIGGER events_inserted AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION triggers.events_inserted();
 
+-- News of what is changed by several statements of one transaction (the directory, through Prisma). Their events are written, and the lock
+-- is taken, only by the COMMIT: between two statements the server waits for the client, and nobody else should wait for it too. A row is
+-- here no longer than its transaction.
+CREATE UNLOGGED TABLE triggers.news (
+  place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at timestamptz(3) NOT NULL,
+  kind event_kind NOT NULL,
+  entity_id bigint NOT NULL,
+  site_id integer,
+  user_id integer
+);
+
+CREATE FUNCTION triggers.tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (at, kind, entity_id, site_id, user_id) VALUES (NEW.at, NEW.kind, NEW.entity_id, NEW.site_id, NEW.user_id);
+  DELETE FROM triggers.news WHERE place = NEW.place;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER tell AFTER INSERT ON triggers.news DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION triggers.tell();
+
 -- Foreign keys --------------------------------------------------------------------------------------------------------
 -- Users, sites and policies are never deleted, so a row that was there once stays; runs are made for jobs that their transaction has
 -- locked.
@@ -282,7 +303,7 @@ BEGIN
   IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - ignored = to_jsonb(OLD) - ignored THEN
     RETURN NULL;
   END IF;
-  INSERT INTO events (at, kind, entity_id, site_id)
+  INSERT INTO triggers.news (at, kind, entity_id, site_id)
     VALUES (clock_timestamp(), kind, NEW.id, CASE kind WHEN 'SITE' THEN NEW.id ELSE (to_jsonb(NEW) ->> 'site_id')::integer END);
   RETURN NULL;
 END $$;
@@ -300,7 +321,7 @@ CREATE TRIGGER machines_changed
 
 CREATE FUNCTION triggers.policies_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id) VALUES (NEW.created_at, 'POLICY', NEW.version);
+  INSERT INTO triggers.news (at, kind, entity_id) VALUES (NEW.created_at, 'POLICY', NEW.version);
   RETURN NULL;
 END $$;
 CREATE TRIGGER policies_inserted AFTER INSERT ON policies FOR EACH ROW EXECUTE FUNCTION triggers.policies_inserted();
@@ -316,7 +337,7 @@ CREATE TRIGGER audits_append_only BEFORE UPDATE ON audits FOR EACH STATEMENT EXE
 
 CREATE FUNCTION triggers.datasets_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id) SELECT clock_timestamp(), 'DATA', id FROM new_rows ORDER BY id;
+  INSERT INTO triggers.news (at, kind, entity_id) SELECT clock_timestamp(), 'DATA', id FROM new_rows ORDER BY id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER datasets_inserted AFTER INSERT ON datasets REFERENCING NEW TABLE AS new_rows
@@ -324,7 +345,7 @@ CREATE TRIGGER datasets_inserted AFTER INSERT ON datasets REFERENCING NEW TABLE 
 
 CREATE FUNCTION triggers.datasets_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id)
+  INSERT INTO triggers.news (at, kind, entity_id)
     SELECT clock_timestamp(), 'DATA', n.id FROM new_rows n JOIN old_rows o USING (id) WHERE n IS DISTINCT FROM o ORDER BY n.id;
   RETURN NULL;
 END $$;
@@ -333,7 +354,7 @@ CREATE TRIGGER datasets_updated AFTER UPDATE ON datasets REFERENCING OLD TABLE A
 
 CREATE FUNCTION triggers.dataset_replicas_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id)
+  INSERT INTO triggers.news (at, kind, entity_id)
     SELECT clock_timestamp(), 'DATA', dataset_id FROM changed_rows GROUP BY dataset_id ORDER BY dataset_id;
   RETURN NULL;
 END $$;
@@ -344,7 +365,7 @@ CREATE TRIGGER dataset_replicas_deleted AFTER DELETE ON dataset_replicas REFEREN
 
 CREATE FUNCTION triggers.links_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id, site_id)
+  INSERT INTO triggers.news (at, kind, entity_id, site_id)
     SELECT clock_timestamp(), 'DATA', from_site_id, to_site_id FROM changed_rows ORDER BY from_site_id, to_site_id;
   RETURN NULL;
 END $$;
@@ -356,7 +377,7 @@ CREATE TRIGGER links_deleted AFTER DELETE ON links REFERENCING OLD TABLE AS chan
 -- A measurement that changes nothing is no news.
 CREATE FUNCTION triggers.links_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (at, kind, entity_id, site_id)
+  INSERT INTO triggers.news (at, kind, entity_id, site_id)
     SELECT clock_timestamp(), 'DATA', from_site_id, to_site_id FROM new_rows n JOIN old_rows o USING (from_site_id, to_site_id)
      WHERE (n.bandwidth_mb_per_s, n.rtt_s, n.loss) IS DISTINCT FROM (o.bandwidth_mb_per_s, o.rtt_s, o.loss)
      ORDER BY from_site_id, to_site_id;
@@ -378,7 +399,7 @@ BEGIN
       RETURN NULL;
     END IF;
   END IF;
-  INSERT INTO events (at, kind, entity_id, user_id) VALUES (clock_timestamp(), 'SIMULATION', NEW.id, NEW.user_id);
+  INSERT INTO triggers.news (at, kind, entity_id, user_id) VALUES (clock_timestamp(), 'SIMULATION', NEW.id, NEW.user_id);
   RETURN NULL;
 END $$;
 CREATE TRIGGER simulations_changed AFTER INSERT OR UPDATE ON simulations

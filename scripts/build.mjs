@@ -1,22 +1,26 @@
-// `node scripts/build.mjs [bench|experiments]`: the Prisma client, then TypeScript into dist/ (dist-bench/, dist-experiments/).
+// `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
+// (dist-bench/, dist-experiments/), and the portal into dist/web.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildWeb } from './build-web.mjs';
 import { generate } from './generate.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Builds `part` of the repository. Gives an exit code; what is wrong has been printed. */
-export function build(part = 'build') {
+export async function build(part = 'build') {
   try {
     generate();
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const project = join(root, `tsconfig.${part}.json`);
-    return spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' }).status ?? 1;
+    const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+    if (status === 0 && part !== 'experiments') await buildWeb();
+    return status ?? 1;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 1;
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = build(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await build(process.argv[2]);

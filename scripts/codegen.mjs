@@ -1,12 +1,14 @@
-// `npm run codegen [-- --check]`: the resolver types of schema.graphql into src/api/generated (committed). With --check
-// nothing is written, and the exit code is 1 when the committed file is not what would be.
+// `npm run codegen [-- --check]`: the resolver types of schema.graphql into src/api/generated, and the portal's operations
+// beside their texts (all committed). With --check nothing is written, and the exit code is 1 when a committed file is not
+// what would be.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codegen } from '@graphql-codegen/core';
 import * as typescript from '@graphql-codegen/typescript';
 import * as resolvers from '@graphql-codegen/typescript-resolvers';
 import { parse } from 'graphql';
+import { generateWeb } from './codegen-web.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = join(root, 'src', 'api', 'generated', 'resolvers-types.ts');
@@ -31,12 +33,14 @@ const models = [
   'Peer',
   'UserStanding',
   'Job',
+  'JobConnection',
   'JobGroup',
   'Run',
   'Output',
   'Decision',
   'Candidate',
   'Placement',
+  'Usage',
   'Event',
   'Policy',
   'AuditEntry',
@@ -85,15 +89,16 @@ export async function generate() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const wanted = await generate();
-  const current = existsSync(output) ? readFileSync(output, 'utf8') : '';
-  if (wanted === current) {
-    console.log('src/api/generated/resolvers-types.ts is current');
-  } else if (process.argv.includes('--check')) {
-    console.error('src/api/generated/resolvers-types.ts is not current: run `npm run codegen`');
-    process.exitCode = 1;
-  } else {
-    writeFileSync(output, wanted);
-    console.log('src/api/generated/resolvers-types.ts written');
+  const files = [{ path: output, text: await generate() }, ...(await generateWeb(root))];
+  for (const { path, text } of files) {
+    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
+    const name = relative(root, path);
+    if (process.argv.includes('--check')) {
+      console.error(`${name} is not current: run \`npm run codegen\``);
+      process.exitCode = 1;
+    } else {
+      writeFileSync(path, text);
+      console.log(`${name} written`);
+    }
   }
 }

@@ -6,7 +6,7 @@ import { build } from './build.mjs';
 const PARENT_CHECK_MS = 250;
 
 const npm = process.ppid;
-const code = build();
+const code = await build();
 if (code !== 0) process.exit(code);
 const orphaned = () => process.ppid !== npm;
 // As a shell tells of a process that HUP has ended.

@@ -150,6 +150,23 @@ describe('arrows between rooms', () => {
     expect([...new Set(rooms)].sort()).toEqual(['core', 'node:fs', 'node:path', 'plots', 'simulator']);
   });
 
+  it('the portal knows the schema and nothing of src, and src nothing of the portal', () => {
+    const web = fileURLToPath(new URL('../web/src/', import.meta.url));
+    const names = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.tsx?$/.test(name),
+    );
+    expect(names.length).toBeGreaterThan(50);
+    const outside = names.flatMap((name) =>
+      importsOf(readFileSync(join(web, name), 'utf8'))
+        .filter(
+          (target) =>
+            target.startsWith('.') && relative(web, join(web, dirname(name), target)).startsWith('..'),
+        )
+        .map((target) => `${name} imports ${target}`),
+    );
+    expect(outside).toEqual([]);
+  });
+
   it('every folder of src is a room with its arrows stated', () => {
     expect(files.filter(({ room }) => !(room in arrows)).map(({ path }) => path)).toEqual([]);
   });

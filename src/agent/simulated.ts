@@ -21,6 +21,9 @@ interface SimulatedRun extends LiveRun {
   ended: boolean;
 }
 
+/** The time of day by a clock that goes on evenly, whoever sets that of the machine. */
+const nowMs = (): number => performance.timeOrigin + performance.now();
+
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Times = Pick<EndedReport, 'cpuS' | 'ioWaitS'>;
@@ -58,12 +61,12 @@ export class SimulatedRunner implements Runner {
     const standing = this.known.standing(jobId, epoch, this.live.has(runKey(jobId, epoch)));
     this.known.add(jobId, epoch);
     if (standing === 'acknowledged') {
-      this.reportEnd(jobId, epoch, Date.now(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
+      this.reportEnd(jobId, epoch, nowMs(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
     }
     if (standing !== 'new') return;
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
-    const startedAtMs = Date.now();
+    const startedAtMs = nowMs();
     const run: SimulatedRun = {
       jobId,
       epoch,
@@ -90,7 +93,7 @@ export class SimulatedRunner implements Runner {
     this.known.add(jobId, epoch);
     if (run) this.end(run);
     const signal = run ? 'SIGTERM' : null;
-    this.reportEnd(jobId, epoch, Date.now(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
+    this.reportEnd(jobId, epoch, nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
   }
 
   forget(jobId: string, epoch: number): void {
@@ -129,14 +132,14 @@ export class SimulatedRunner implements Runner {
     if (!next || next.endsAtMs >= this.timerAtMs) return;
     if (this.timer) clearTimeout(this.timer);
     this.timerAtMs = next.endsAtMs;
-    const delayMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(next.endsAtMs - Date.now())));
+    const delayMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(next.endsAtMs - nowMs())));
     this.timer = setTimeout(() => this.tick(), delayMs);
   }
 
   private tick(): void {
     this.timer = null;
     this.timerAtMs = Number.POSITIVE_INFINITY;
-    const now = Date.now();
+    const now = nowMs();
     for (let run = this.ends.first(); run && run.endsAtMs <= now; run = this.ends.first()) {
       this.ends.pop();
       if (run.ended) continue;

@@ -15,6 +15,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   events: [],
   output: [],
   whyWaiting: [],
+  expectedStart: ['state'],
 };
 
 /** The columns that the `nodes` and `edges.node` of a page of jobs ask for. */

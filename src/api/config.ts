@@ -25,8 +25,8 @@ export interface ApiConfig {
   port: number;
   /** Whether clients may read the schema through GraphQL. */
   introspection: boolean;
-  /** Whether a browser that opens the endpoint gets a page to write queries on. */
-  landingPage: boolean;
+  /** Whether browsers get the portal, and at the endpoint a page to write queries on. */
+  portal: boolean;
   /** PEM files of the certificate and its key; null: plain HTTP. */
   tls: { certFile: string; keyFile: string } | null;
   /** Pages of these origins may use the API from a browser; `*`: of any. */

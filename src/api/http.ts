@@ -6,7 +6,6 @@ import type { Server } from 'node:http';
 import { ApolloServer, type ApolloServerPlugin, type GraphQLRequestListener } from '@apollo/server';
 import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled';
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
-import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin/landingPage/default';
 import { expressMiddleware } from '@as-integrations/express5';
 import cors from 'cors';
 import express, {
@@ -87,9 +86,7 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     nodeEnv: 'production',
     parseOptions: { maxTokens: config.limits.tokensMax },
     plugins: [
-      config.landingPage
-        ? ApolloServerPluginLandingPageLocalDefault({ footer: false })
-        : ApolloServerPluginLandingPageDisabled(),
+      ApolloServerPluginLandingPageDisabled(),
       ApolloServerPluginDrainHttpServer({ httpServer: parts.server, stopGracePeriodMillis: DRAIN_MS }),
       complexity(parts),
       costs(parts),
@@ -111,7 +108,7 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   await apollo.start();
 
   const identify: RequestHandler = async (req, res, next) => {
-    // Only those with a key may make us read a body. A GET may be for the landing page, which has no secrets.
+    // Only those with a key may make us read a body.
     if (req.method !== 'GET') await admitted(req, res);
     next();
   };

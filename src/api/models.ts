@@ -1,8 +1,10 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
 import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
+import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
-import type { Candidate, ErrorCode } from './generated/resolvers-types.js';
+import type { Connection } from './connections.js';
+import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
@@ -137,6 +139,18 @@ export interface SiteUpdateModel extends UpdateModel {
 
 export interface SimulationUpdateModel extends UpdateModel {
   simulation: SimulationModel | null;
+}
+
+export interface JobGroupUpdateModel {
+  group: JobGroupModel;
+  loaders: Loaders | null;
+}
+
+export type UsageModel = UsageRow;
+
+/** What the list was filtered by goes with a page, for those who ask how long the list is. */
+export interface JobConnectionModel extends Connection<JobModel> {
+  filter: JobFilter | null;
 }
 
 export interface JobRatioUpdateModel {

@@ -23,6 +23,7 @@ import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createOidc, type Identity, isToken } from './oidc.js';
 import { createPrepare } from './operations.js';
+import { mountPortal } from './portal.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
@@ -54,6 +55,8 @@ export interface ApiParts {
   metrics: ApiMetrics;
   /** Whether the service can work: resolves where it can, throws what is missing. Beside the database: migrations and the like. */
   ready?(): Promise<void>;
+  /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
+  now?: () => number;
 }
 
 export interface Api {
@@ -83,7 +86,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export function createApi(parts: ApiParts): Api {
   const { config, log, metrics, queries } = parts;
   const { limits } = config;
-  const now = (): number => Date.now() / 1000;
+  const { now = () => Date.now() / 1000 } = parts;
   let phase: Phase = { is: 'new' };
 
   const shares = createShares(limits);
@@ -252,6 +255,7 @@ export function createApi(parts: ApiParts): Api {
         createContext,
         toClient,
       };
+      if (config.portal) mountPortal(app, GRAPHQL_PATH);
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,

@@ -3,12 +3,18 @@
  * said, and the driver what the system said, so the chain of causes is looked through for a code of theirs.
  */
 
-/** Of the system (sockets), of PostgreSQL (class 08, shutting or starting up, too many connections, a transaction out of time), of Prisma (P2028: a transaction that lost its connection, or its time). */
+/**
+ * Of the system (sockets); of PostgreSQL: a server that became a replica (25006), transactions and sessions out of time (25P03,
+ * 25P04), conflicts that did not go away (40001, 40P01), locks not had in time (55P03), cancelled statements (57014), input or output that
+ * failed (58030); of Prisma (P2028: a transaction that lost its connection, or its time; P2034: conflicts).
+ */
 const CODES: ReadonlySet<unknown> = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
-  ...['08000', '08001', '08003', '08004', '08006', '57P01', '57P02', '57P03', '53300', '25P04'],
-  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037'],
+  ...['25006', '25P03', '25P04', '40001', '40P01', '55P03', '57014', '58030'],
+  ...['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2034', 'P2037'],
 ]);
+/** Classes of PostgreSQL's codes: connections; no room on disk, in memory, among connections; shutting or starting up. */
+const CLASS = /^(08|53|57P)[0-9A-Z]{2,3}$/;
 const KINDS: ReadonlySet<unknown> = new Set([
   'DatabaseNotReachable',
   'ConnectionClosed',
@@ -24,9 +30,11 @@ export function isUnavailable(error: unknown): boolean {
   let at: unknown = error;
   for (let depth = 0; at && typeof at === 'object' && depth < DEPTH_MAX; depth++) {
     const { code, originalCode, kind, message, meta, cause } = at as Record<string, unknown>;
-    if (CODES.has(code) || CODES.has(originalCode) || KINDS.has(kind)) return true;
+    if (KINDS.has(kind) || [code, originalCode].some(saysSo)) return true;
     if (typeof message === 'string' && MESSAGES.test(message)) return true;
     at = (meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError ?? cause;
   }
   return false;
 }
+
+const saysSo = (code: unknown): boolean => CODES.has(code) || (typeof code === 'string' && CLASS.test(code));

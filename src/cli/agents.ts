@@ -21,6 +21,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       stateDir: config.agentStateDir,
       baseEnvironment: inheritedEnvironment(),
       outputLimitBytes: config.agentOutputBytes,
+      warn: (fields, message) => log.warn(fields, message),
     }),
   );
 }

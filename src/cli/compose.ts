@@ -6,6 +6,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
+import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
 import { EventFeed } from '../store/feed.js';
 import { pendingMigrations } from '../store/migrate.js';
@@ -14,6 +15,7 @@ import { type Database, openDatabase } from '../store/pool.js';
 import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
+import { Watchdog } from '../store/watchdog.js';
 import { apiConfig } from './api-config.js';
 import { CliError } from './errors.js';
 import { healthPart } from './health.js';
@@ -76,6 +78,7 @@ export function serviceParts(
   const queueConnection: QueueConnection = config.redisUrl
     ? { kind: 'redis', url: config.redisUrl }
     : { kind: 'postgres', url };
+  const clock = new ServerClock(database.pool);
   // A worker's cycles know the reservations; a process that only explains has to read them.
   const mirror = new Mirror(store, { reservations: !roles.worker });
   const engine = roles.worker
@@ -89,7 +92,9 @@ export function serviceParts(
           concurrency: config.workerConcurrency,
           eventRetentionDays: config.eventRetentionDays,
           jobRetentionDays: config.jobRetentionDays,
+          auditRetentionDays: config.auditRetentionDays,
         },
+        now: clock.now,
       })
     : null;
   // The engine does not know the simulator: they meet here.
@@ -100,10 +105,16 @@ export function serviceParts(
         queueConnection,
         log,
         config: { retentionDays: config.jobRetentionDays },
+        now: clock.now,
       })
     : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
 
+  const watchdog = new Watchdog({
+    url,
+    onEnded: (session) => log.error(session, 'a session that kept others waiting was ended'),
+    onError: (error) => log.debug({ err: error }, 'the watchdog could not look at the database'),
+  });
   const lacking = (): Promise<string[]> =>
     pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
   const parts: Part[] = [
@@ -116,6 +127,8 @@ export function serviceParts(
       },
       stop: () => database.close(),
     },
+    { name: 'clock', start: () => clock.start(), stop: () => clock.stop() },
+    { name: 'watchdog', start: () => watchdog.start(), stop: () => watchdog.stop() },
     // Before the API, so that it stops behind it: requests in hand may still wake somebody.
     engine
       ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
@@ -144,6 +157,7 @@ export function serviceParts(
     log,
     metrics,
     ready,
+    now: clock.now,
   });
   return [
     ...parts,

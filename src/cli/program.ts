@@ -37,7 +37,9 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
   { commands: ['replay'], add: async () => (await import('./commands/replay.js')).addReplay },
   { commands: ['conformance'], add: async () => (await import('./commands/conformance.js')).addConformance },
-  { commands: ['simulate', 'trace'], add: async () => (await import('./commands/simulate.js')).addSimulate },
+  { commands: ['simulate'], add: async () => (await import('./commands/simulate.js')).addSimulate },
+  { commands: ['trace'], add: async () => (await import('./commands/trace.js')).addTrace },
+  { commands: ['schema'], add: async () => (await import('./commands/schema.js')).addSchema },
   { commands: ['compare'], add: async () => (await import('./commands/compare.js')).addCompare },
   { commands: ['experiment'], add: async () => (await import('./commands/experiment.js')).addExperiment },
 ];

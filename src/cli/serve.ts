@@ -88,7 +88,13 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
       }),
     );
   }
-  parts.push({ name: 'greeting', start: () => print(greeting(config, url, demoSpeed)) });
+  parts.push({
+    name: 'greeting',
+    async start() {
+      const link = config.portal ? await signInLink(url, readKey(join(home, ADMIN_KEY_FILE))) : null;
+      print(greeting(config, url, demoSpeed, link));
+    },
+  });
   return parts;
 }
 
@@ -100,7 +106,36 @@ async function assertPortFree({ host, port }: Config): Promise<void> {
   await once(server, 'close');
 }
 
-function greeting(config: Config, url: string, demoSpeed: number | null): string {
+const LINK_NAME = 'sign-in link';
+/** How long it signs in, and how long the session lasts that it began. */
+const LINK_MINUTES = 15;
+const SESSION_HOURS = 12;
+
+/**
+ * The portal's address with a key in its fragment, which no request carries. The portal replaces the
+ * key by one of its own, so it signs in once, within minutes; the link of an earlier start signs in no more.
+ */
+async function signInLink(url: string, adminKey: string | null): Promise<string> {
+  const client = new Client({ url, key: adminKey });
+  const revoke = (id: string) =>
+    client.request('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id });
+  const { viewer } = await client.request<{
+    viewer: { apiKeys: { id: string; name: string; revokedAt: string | null }[] };
+  }>('{ viewer { apiKeys { id name revokedAt } } }');
+  for (const { id, name, revokedAt } of viewer.apiKeys) {
+    if (name !== LINK_NAME || revokedAt !== null) continue;
+    await revoke(id);
+  }
+  const expiresAt = new Date(Date.now() + SESSION_HOURS * 3_600_000).toISOString();
+  const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
+    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
+    { input: { name: LINK_NAME, expiresAt } },
+  );
+  setTimeout(() => void revoke(createApiKey.apiKey.id).catch(() => {}), LINK_MINUTES * 60_000).unref();
+  return `${new URL(url).origin}/#sign-in=${createApiKey.apiKey.id}.${createApiKey.secret}`;
+}
+
+function greeting(config: Config, url: string, demoSpeed: number | null, link: string | null): string {
   const home = relative('', config.home) || '.';
   // What the other terminal has to know when it is not as by default.
   const usual = url === `http://localhost:${VARIABLES.port.default}/graphql`;
@@ -117,6 +152,9 @@ function greeting(config: Config, url: string, demoSpeed: number | null): string
       : [
           `Demo: four sites with simulated machines and a stream of jobs, ${demoSpeed} times as fast as real.`,
         ]),
+    ...(link === null
+      ? []
+      : ['', `Portal, signed in as admin (once, within ${LINK_MINUTES} minutes):`, `  ${link}`]),
     '',
     'In another terminal, in this directory:',
     `${switchyard} submit ${local}-- sh -c 'echo hello'`,

@@ -2,7 +2,8 @@
 import { ServiceError } from './errors.js';
 
 const FIRST_PAUSE_MS = 100;
-const LAST_PAUSE_MS = 5_000;
+/** Agents are back soon after the service: nothing starts without them. */
+const LAST_PAUSE_MS = 2_000;
 
 /**
  * How long to wait after so many failures, of which `error` is the last: longer each time, and never less than the service

@@ -3,6 +3,7 @@
  * must agree to a relative 1e-9; identifiers and orders exactly.
  */
 import { dianaRules } from './conformance/diana.js';
+import { gridTreeRules } from './conformance/grid-tree.js';
 import { jobRatioRules } from './conformance/job-ratio.js';
 import type { Rules } from './conformance/rule.js';
 import { twoLevelRules } from './conformance/two-level.js';
@@ -53,7 +54,7 @@ export function runVectors(parsed: unknown): ConformanceResult {
   return result;
 }
 
-const rules: Rules = { ...twoLevelRules, ...dianaRules, ...jobRatioRules };
+const rules: Rules = { ...twoLevelRules, ...dianaRules, ...jobRatioRules, ...gridTreeRules };
 
 function casesOf(parsed: unknown): Case[] {
   const cases = Array.isArray(parsed) ? parsed : (parsed as { cases?: unknown } | null)?.cases;

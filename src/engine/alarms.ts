@@ -9,7 +9,11 @@ const LONGEST_MS = 2 ** 31 - 1;
 export class Alarms {
   private readonly bySite = new Map<number, { at: number; timer: NodeJS.Timeout }>();
 
-  constructor(private readonly ring: (siteId: number) => void) {}
+  /** @param now epoch seconds */
+  constructor(
+    private readonly ring: (siteId: number) => void,
+    private readonly now: () => number,
+  ) {}
 
   /** Instead of what was set for the site before. `at`: epoch seconds; Infinity: never. */
   set(siteId: number, at: number): void {
@@ -21,10 +25,10 @@ export class Alarms {
     const ring = () => {
       this.bySite.delete(siteId);
       // Not a moment before: then nothing would be due yet.
-      if (Date.now() < at * 1000) this.set(siteId, at);
+      if (this.now() < at) this.set(siteId, at);
       else this.ring(siteId);
     };
-    const delayMs = Math.max(0, Math.ceil(at * 1000 - Date.now()));
+    const delayMs = Math.max(0, Math.ceil((at - this.now()) * 1000));
     this.bySite.set(siteId, { at, timer: setTimeout(ring, Math.min(delayMs, LONGEST_MS)) });
   }
 

@@ -5,6 +5,7 @@
  * Life: made → started → stopped, each once.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Agenda, ROOT, type Scheduler, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
@@ -18,7 +19,7 @@ import {
   SCHEDULER_LABEL,
   type Wake,
 } from './ports.js';
-import type { CycleTask, QueueConnection } from './queue.js';
+import { type CycleTask, LEASE_MS, type QueueConnection } from './queue.js';
 import { runSite } from './site.js';
 import { Sweeper, type SweepSettings } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
@@ -41,11 +42,14 @@ export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
   runTimeGraceS: 30,
   eventRetentionDays: 7,
   jobRetentionDays: 90,
+  auditRetentionDays: 400,
   limit: 1_000,
 };
 
 /** Pause before a cycle that failed is tried again, ms: Postgres may be on its way back. */
 const FAILED_PAUSE_MS = 1_000;
+/** Between two looks of a process that has just started. */
+const TAKE_OVER_MS = 1_000;
 
 export interface Engine {
   /** Begins to take wake-ups. Does not wait for the queue: it comes when it comes. */
@@ -62,13 +66,25 @@ export function createEngine(parts: {
   log: EngineLog;
   metrics: EngineMetrics;
   config?: Partial<EngineConfig>;
+  /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
+  now?: () => number;
 }): Engine {
-  const { store, mirror, queueConnection, log, metrics } = parts;
+  const { store, mirror, queueConnection, log, metrics, now = () => Date.now() / 1000 } = parts;
   const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
   const processId = randomBytes(4).toString('hex');
   const waker = openWaker({ connection: queueConnection, log, metrics });
-  const alarms = new Alarms((siteId) => waker.wake([siteId]));
-  const tools = cycleTools({ store, mirror, log, metrics, limits: config.limits, waker, alarms, processId });
+  const alarms = new Alarms((siteId) => waker.wake([siteId]), now);
+  const tools = cycleTools({
+    store,
+    mirror,
+    log,
+    metrics,
+    limits: config.limits,
+    waker,
+    alarms,
+    processId,
+    now,
+  });
   const sweeper = new Sweeper(tools, config);
   const agenda = new Agenda();
 
@@ -77,6 +93,8 @@ export function createEngine(parts: {
   let worker: QueueWorker | null = null;
   let presence: NodeJS.Timeout | null = null;
   let present: Promise<void> | null = null;
+  let takingOver: Promise<void> | null = null;
+  const stopping = new AbortController();
 
   async function perform(task: CycleTask, waitedMs?: number): Promise<void> {
     // Nobody asks for the sweep: it repeats itself.
@@ -119,10 +137,21 @@ export function createEngine(parts: {
    */
   async function workWithoutQueue(): Promise<void> {
     await perform({ kind: 'sweep' });
-    await perform({ kind: 'dispatch' });
-    if (stopped()) return;
+    if (!stopped()) await perform({ kind: 'dispatch' });
     for (const scheduler of waiting(mirror.grid)) {
       if (scheduler !== ROOT && !stopped()) await perform({ kind: 'site', siteId: scheduler });
+    }
+  }
+
+  /**
+   * Wake-ups that were in hand when their worker was killed hold back later ones of the same scheduler until the lease runs out. A
+   * process that starts does not wait for that: for as long as it may take, it looks by itself.
+   */
+  async function takeOver(): Promise<void> {
+    for (const until = performance.now() + LEASE_MS; !stopped(); ) {
+      await workWithoutQueue();
+      if (performance.now() > until) return;
+      await sleep(TAKE_OVER_MS, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
 
@@ -147,6 +176,7 @@ export function createEngine(parts: {
       };
       show();
       presence = setInterval(show, config.presenceEveryMs);
+      takingOver = takeOver();
       // Whatever was waiting when the last process went.
       await waker.wake(waiting(mirror.grid));
       log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
@@ -156,7 +186,8 @@ export function createEngine(parts: {
       if (stopped()) return;
       life = 'stopped';
       if (presence !== null) clearInterval(presence);
-      await Promise.all([worker?.close(), present]);
+      stopping.abort();
+      await Promise.all([worker?.close(), present, takingOver]);
       alarms.close();
       await waker.close();
       log.info({ engine: processId }, 'engine stopped');
@@ -173,6 +204,7 @@ function cycleTools(parts: {
   waker: Waker;
   alarms: Alarms;
   processId: string;
+  now: () => number;
 }): CycleTools {
   const { waker, alarms, processId, ...rest } = parts;
   let named = 0;
@@ -181,7 +213,6 @@ function cycleTools(parts: {
     wake: waker.wake,
     wakeLater: waker.wakeLater,
     wakeAt: (siteId, at) => alarms.set(siteId, at),
-    now: () => Date.now() / 1000,
     nameCycle: (kind: CycleKind) => `${kind}-${processId}-${++named}`,
   };
 }

@@ -22,6 +22,7 @@ import {
 } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import { ROOT, type Scheduler } from '../core/index.js';
+import { limitsOfConnection } from '../store/pool.js';
 
 /** Where the queue lives. */
 export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres'; url: string };
@@ -45,12 +46,15 @@ const PREFIX = 'switchyard';
 /** BullMQ's tables, which it makes itself, under an advisory lock. */
 const SCHEMA = 'bullmq';
 const CONNECT_TIMEOUT_MS = 3_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
 /**
  * How long a cycle remains a dead worker's: until then nobody else runs its scheduler. It is renewed every half of it, so
  * only a thread that stands still for longer loses it; cycle.ts says why none does.
  */
-const LOCK_MS = 5_000;
-const STALLED_CHECK_MS = 2_000;
+const LOCK_MS = 3_000;
+const STALLED_CHECK_MS = 1_000;
+/** After the last worker has died, its cycles may remain its own for so long: two checks find them. */
+export const LEASE_MS = LOCK_MS + 2 * STALLED_CHECK_MS;
 
 const SENDER = {
   prefix: PREFIX,
@@ -253,5 +257,6 @@ function postgres(url: string, max: number) {
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'switchyard-queue',
+    ...limitsOfConnection({ statementTimeoutMs: STATEMENT_TIMEOUT_MS }),
   };
 }

@@ -56,8 +56,10 @@ export function createSimulationWorker(parts: {
   queueConnection: QueueConnection;
   log: EngineLog;
   config?: Partial<SimulationWorkerConfig>;
+  /** The time by which the service goes, epoch seconds. */
+  now?: () => number;
 }): SimulationWorker {
-  const { simulations, simulate, queueConnection, log } = parts;
+  const { simulations, simulate, queueConnection, log, now = () => Date.now() / 1000 } = parts;
   const config = { ...DEFAULTS, ...parts.config };
   // For whoever asks Postgres who computes what; the random part keeps apart what the rest does not.
   const processId = `${hostname()}/${process.pid}/${randomBytes(4).toString('hex')}`;
@@ -66,13 +68,13 @@ export function createSimulationWorker(parts: {
   let worker: QueueWorker | null = null;
   let timer: NodeJS.Timeout | null = null;
   let sweeping: Promise<void> | null = null;
-  let prunedAtMs = 0;
+  let prunedAtMs = Number.NEGATIVE_INFINITY;
 
   async function sweep(): Promise<void> {
     try {
-      if (Date.now() - prunedAtMs > PRUNE_EVERY_MS) {
-        await simulations.prune(Date.now() / 1000 - config.retentionDays * 86_400);
-        prunedAtMs = Date.now();
+      if (performance.now() - prunedAtMs > PRUNE_EVERY_MS) {
+        await simulations.prune(now() - config.retentionDays * 86_400);
+        prunedAtMs = performance.now();
       }
       const due = await simulations.due();
       if (due.length === 0 || stopping.signal.aborted) return;
@@ -109,7 +111,7 @@ export function createSimulationWorker(parts: {
 
   async function compute(claim: Claim): Promise<void> {
     const { id } = claim;
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     const end = new AbortController();
     const stop = () => end.abort(new Stopped());
     stopping.signal.addEventListener('abort', stop);
@@ -132,7 +134,7 @@ export function createSimulationWorker(parts: {
       };
       const result = await simulate(task, { onProgress, signal: end.signal });
       await simulations.done(id, processId, result);
-      log.info({ simulation: id, ms: Date.now() - startedMs }, 'simulation done');
+      log.info({ simulation: id, ms: Math.round(performance.now() - startedMs) }, 'simulation done');
     } catch (error) {
       if (error instanceof Stopped) await simulations.release(id, processId);
       else if (!(error instanceof Taken)) {

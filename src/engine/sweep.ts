@@ -11,6 +11,8 @@ export interface SweepSettings {
   eventRetentionDays: number;
   /** Ended jobs kept, days. */
   jobRetentionDays: number;
+  /** Entries of the audit log, and dead keys, kept, days. */
+  auditRetentionDays: number;
   /** Rows changed or deleted by one statement at most. */
   limit: number;
 }
@@ -97,6 +99,7 @@ export class Sweeper {
         eventsBefore: now - this.settings.eventRetentionDays * 86_400,
         jobsEndedBefore: now - this.settings.jobRetentionDays * 86_400,
         processesBefore: now - FORGET_PROCESS_S,
+        auditsBefore: now - this.settings.auditRetentionDays * 86_400,
         limit: this.settings.limit,
       });
       if (!more) return false;

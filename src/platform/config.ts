@@ -153,7 +153,7 @@ export const VARIABLES = {
     'By how much the clocks of issuer and service may differ, seconds.',
   ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may query the GraphQL schema (introspection).'),
-  landingPage: flag('LANDING_PAGE', true, 'Whether the endpoint shows browsers a page to try queries.'),
+  portal: flag('PORTAL', true, 'Whether browsers get the portal at /, and the explorer at /graphql.'),
 
   poolSize: whole(
     'DATABASE_POOL_SIZE',
@@ -205,6 +205,13 @@ export const VARIABLES = {
     1,
     36_500,
     'Jobs that ended longer ago are removed, with their output.',
+  ),
+  auditRetentionDays: whole(
+    'AUDIT_RETENTION_DAYS',
+    400,
+    1,
+    36_500,
+    'Entries of the audit log older than this are removed, and keys that expired or were revoked longer ago.',
   ),
 
   agentSite: text('AGENT_SITE', 'local', 'the name of a site', /^[\w.-]{1,63}$/, 'Site of the agent.'),

@@ -343,7 +343,6 @@ export const FIXED_LIMITS = {
     'Least seconds of a run time estimate or limit.',
     'JobInput.estimateS',
     'JobInput.runTimeLimitS',
-    'JobInput.simulatedRunS',
   ),
   reportedSeconds: fixed(
     1e12,
@@ -458,6 +457,19 @@ export const FIXED_LIMITS = {
   loss: fixed(0.999, 'Packet loss of a link.', 'LinkInput.loss', 'LinkMeasurementInput.loss'),
   openSimulations: fixed(5, 'What-if simulations of one user that have not ended.', 'Mutation.simulate'),
   simulatedJobs: fixed(100_000, 'Jobs in the time window of a what-if simulation.', 'SimulateInput.to'),
+  historyDays: fixed(
+    366,
+    'Days that a history or a sum of usage may cover.',
+    'Query.loadHistory.from',
+    'Query.licenseHistory.from',
+    'Query.usage.from',
+  ),
+  historyPoints: fixed(
+    500,
+    'Points of a history.',
+    'Query.loadHistory.points',
+    'Query.licenseHistory.points',
+  ),
   heartbeatMachines: fixed(10_000, 'Machines in one heartbeat.', 'Mutation.heartbeat.machines'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
   messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),

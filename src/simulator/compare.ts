@@ -20,10 +20,10 @@ export type WorkerMessage =
   | { kind: 'failed'; message: string };
 
 /**
- * Of a thread's young objects, MB. Jobs and runs live for a while, and in the space that there is by default the collector
+ * Of a thread, MB: in all more than the largest workload that is read (`MAX_JOBS`) needs. Of its young objects: Jobs and runs live for a while, and in the space that there is by default the collector
  * copies them twice before it lets them be.
  */
-export const THREAD_LIMITS: ResourceLimits = { maxYoungGenerationSizeMb: 384 };
+export const THREAD_LIMITS: ResourceLimits = { maxYoungGenerationSizeMb: 384, maxOldGenerationSizeMb: 6144 };
 
 /**
  * Runs them all, `threads` at a time. Results are in the order of the runs. The first that fails ends the others, and
@@ -80,7 +80,11 @@ function inThread(
       else if (message.kind === 'done') resolve(message.result);
       else reject(new Error(message.message));
     });
-    worker.on('error', reject);
+    worker.on('error', (error: NodeJS.ErrnoException) => {
+      const outOfMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+      const most = `${THREAD_LIMITS.maxOldGenerationSizeMb} MB, the most that a simulation may have`;
+      reject(outOfMemory ? new Error(`the workload needs more memory than ${most}`) : error);
+    });
     worker.on('exit', (code) => {
       workers.delete(worker);
       reject(new Error(`a simulation thread ended with code ${code}`));

@@ -2,12 +2,14 @@
  * The simulator's driver of the core: virtual time, and the same cycles that the live engine runs. It keeps a `Grid`, takes
  * events from a heap, feeds each to the grid, calls `dispatchCycle` and `siteCycle`, and applies their plans at once.
  *
- * At one instant, two orders (`eventOrder`):
+ * At one instant, one of these orders (`eventOrder`):
  *   batch      everything that happens at the instant, then one cycle of each scheduler concerned. This is what the live
  *              service does, and the default.
  *   per-event  submissions in order, with cycles after each; then ends in the order in which the runs started, with
  *              cycles after each; then changes. A run that ends at its planned end is out of the way before the first
  *              of these cycles. This is what published results and pyss do.
+ *   terminations-first  ends in the order in which the runs started, with cycles after each; then submissions in order, with
+ *              cycles after each; then changes. This is what CQSim does.
  *
  * Whose cycles those are, and which jobs go back to the root when sites or machines go, the core's agenda says, as it does to the live
  * service. Under a policy whose answers change with time alone the root also looks every `timers.cycleS` while jobs wait in
@@ -52,12 +54,13 @@ import {
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
-import { RunTimePrediction } from './prediction.js';
+import { correctedS, type Predictor } from './prediction.js';
 import type { RunEnd, Sink } from './sink.js';
 import { TimeSharing } from './time-shared.js';
 import type { SimJob } from './workload.js';
 
-export type EventOrder = 'batch' | 'per-event';
+export const eventOrders = ['batch', 'per-event', 'terminations-first'] as const;
+export type EventOrder = (typeof eventOrders)[number];
 
 /** Something that changes in the world at a time. */
 export interface Change {
@@ -90,8 +93,8 @@ export interface World {
 export interface EngineOptions {
   policy: Policy;
   eventOrder: EventOrder;
-  /** Replace each job's estimate, when it is submitted, by what its user's last runs make likely; false unless said. */
-  predict?: boolean;
+  /** Replaces each job's estimate when it is submitted, and runs that outlast it get a longer one; unless said, users are believed. */
+  predictor?: Predictor;
   /** Enter runs in the history, for policies that look at it; true unless said. */
   learn?: boolean;
   /**
@@ -144,6 +147,16 @@ interface Kinds {
 
 const KINDS: Record<EventOrder, Kinds> = {
   batch: { change: 0, plannedEnd: 1, end: 1, section: 2, submit: 3, outlasted: 4, wake: 5, tick: 6 },
+  'terminations-first': {
+    plannedEnd: 0,
+    end: 0,
+    section: 1,
+    submit: 2,
+    change: 3,
+    outlasted: 4,
+    wake: 5,
+    tick: 6,
+  },
   'per-event': { plannedEnd: 0, submit: 1, end: 2, section: 3, change: 4, outlasted: 5, wake: 6, tick: 7 },
 };
 
@@ -190,7 +203,7 @@ class Simulation {
   private readonly data: DataCatalog;
   /** When runs end on machines that are shared in time. */
   private readonly sharing: TimeSharing;
-  private readonly prediction: RunTimePrediction | null;
+  private readonly prediction: Predictor | null;
   /** By job: what was predicted. */
   private readonly estimates: Float64Array;
   /** null: the policy does not look at history. */
@@ -228,8 +241,8 @@ class Simulation {
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
-    this.prediction = options.predict ? new RunTimePrediction() : null;
-    this.estimates = new Float64Array(options.predict ? jobs.length : 0);
+    this.prediction = options.predictor ?? null;
+    this.estimates = new Float64Array(options.predictor ? jobs.length : 0);
     for (const site of world.sites) this.setSite(site);
     for (const license of world.licenses) this.grid.setLicense(license);
     for (const machine of world.machines) this.setMachine(machine);
@@ -248,7 +261,10 @@ class Simulation {
 
   run(): Outcome {
     const { events, options } = this;
-    const perEvent = options.eventOrder === 'per-event';
+    const { kinds } = this;
+    const perEvent = options.eventOrder !== 'batch';
+    // A run that ends as planned is out of the way before there are cycles.
+    const silent = kinds.plannedEnd === kinds.end ? -1 : kinds.plannedEnd;
     const stopAfter = options.stopAfter ?? Infinity;
     this.expectSubmission(0);
     this.changes.forEach((change, i) => {
@@ -258,7 +274,7 @@ class Simulation {
       this.now = events.time;
       this.take(events.kind, events.payload, events.sequence);
       const more = events.nextTime === this.now;
-      if (!more || (perEvent && events.kind !== this.kinds.plannedEnd)) this.schedule();
+      if (!more || (perEvent && events.kind !== silent)) this.schedule();
     }
     const { ended, cycles } = this;
     return { ended, waiting: this.jobs.length - ended, cycles, averages: this.learning?.averages ?? [] };
@@ -308,14 +324,14 @@ class Simulation {
   /** The job with the estimate that the schedulers are to see. */
   private believed(job: Job): Job {
     if (this.prediction === null) return job;
-    const estimate = this.prediction.estimate(job.userId, job.estimateS);
+    const estimate = this.prediction.estimate(job);
     this.estimates[job.id - 1] = estimate;
     return { ...job, estimateS: estimate };
   }
 
   private end(index: number): void {
     const { job, runS, limitS } = this.jobs[index] as SimJob;
-    this.prediction?.ended(job.userId, Math.min(runS, limitS ?? Infinity));
+    this.prediction?.ended(job, Math.min(runS, limitS ?? Infinity));
     this.finish(index, limitS !== null && runS > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
     this.ended++;
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
@@ -589,7 +605,7 @@ class Simulation {
     const estimate = this.estimates[index] as number;
     // What a second of the estimate takes on the machine that the run got.
     const scale = (run.plannedEnd - run.start) / estimate;
-    const corrected = this.prediction.corrected(estimate, job.estimateS);
+    const corrected = correctedS(estimate, job.estimateS);
     if (corrected === null) return;
     this.estimates[index] = corrected;
     const plannedEnd = run.start + corrected * scale;

@@ -1,113 +1,195 @@
-/** Sinks that write files, in parts, so that a long run needs no more memory than a short one. */
+/** What a simulation writes: files in parts, so that a long run needs no more memory than a short one. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
-import { type Interval, intervalSet, Processors } from './processors.js';
-import type { RunEnd, Sink } from './sink.js';
+import { type Interval, joined, Processors, type Taken } from './processors.js';
+import type { ResultSink, RunEnd, Sink } from './sink.js';
 import type { SimJob } from './workload.js';
 
-const BUFFER_CHARS = 1 << 16;
+const BUFFER_BYTES = 1 << 18;
+/** More than a number takes. */
+const NUMBER_BYTES = 32;
+/** Up to which a loop is faster than a call. */
+const SHORT_CHARS = 64;
+const ZERO = 48;
+const MINUS = 45;
+const POINT = 46;
+const MICRO = 1e6;
+/** From which on a whole number has a digit more. */
+const LIMITS = [10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-/** A text file that is written in large parts. */
-class TextFile {
+/** A file of text that is written in large parts. Numbers go straight into the bytes: as strings they take most of the time. */
+export class TextFile {
   private readonly file: number;
-  private text = '';
+  private readonly bytes = Buffer.allocUnsafe(BUFFER_BYTES);
+  private length = 0;
 
+  /** Opens the file; throws what opening it throws. */
   constructor(path: string) {
     this.file = openSync(path, 'w');
   }
 
-  line(line: string): void {
-    this.text += `${line}\n`;
-    if (this.text.length >= BUFFER_CHARS) this.flush();
+  text(text: string): this {
+    // A character takes at most 3 bytes.
+    if (3 * text.length > BUFFER_BYTES) {
+      this.flush();
+      this.write(Buffer.from(text));
+      return this;
+    }
+    this.room(3 * text.length);
+    if (text.length > SHORT_CHARS) this.length += this.bytes.write(text, this.length);
+    else this.short(text);
+    return this;
+  }
+
+  /** As short as it can be read back. */
+  number(value: number): this {
+    const whole = value | 0;
+    if (whole !== value) return this.text(String(value));
+    this.room(NUMBER_BYTES);
+    this.digits(whole);
+    return this;
+  }
+
+  /** To a millionth. */
+  rounded(value: number): this {
+    const whole = Math.trunc(value);
+    const micros = Math.round((value - whole) * MICRO);
+    if (micros === 0 || micros === MICRO || !(value >= 0 && value < 2 ** 31))
+      return this.number(Math.round(value * MICRO) / MICRO);
+    this.room(NUMBER_BYTES);
+    this.digits(whole);
+    this.bytes[this.length++] = POINT;
+    for (let rest = micros, unit = MICRO / 10; rest > 0; unit /= 10) {
+      const digit = Math.trunc(rest / unit);
+      this.bytes[this.length++] = ZERO + digit;
+      rest -= digit * unit;
+    }
+    return this;
   }
 
   close(): void {
-    this.flush();
-    closeSync(this.file);
+    try {
+      this.flush();
+    } finally {
+      closeSync(this.file);
+    }
+  }
+
+  private short(text: string): void {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) {
+        this.length += this.bytes.write(text.slice(i), this.length);
+        return;
+      }
+      this.bytes[this.length++] = code;
+    }
+  }
+
+  /** A whole number of 32 bits. */
+  private digits(value: number): void {
+    const { bytes } = this;
+    let rest = value;
+    if (rest < 0) {
+      bytes[this.length++] = MINUS;
+      rest = -rest;
+    }
+    let end = this.length + 1;
+    for (let i = 0; i < LIMITS.length && rest >= (LIMITS[i] as number); i++) end++;
+    this.length = end;
+    do {
+      const tenth = (rest / 10) | 0;
+      bytes[--end] = ZERO + rest - 10 * tenth;
+      rest = tenth;
+    } while (rest > 0);
+  }
+
+  private room(bytes: number): void {
+    if (this.length + bytes > BUFFER_BYTES) this.flush();
   }
 
   private flush(): void {
-    writeSync(this.file, this.text);
-    this.text = '';
+    const { length } = this;
+    this.length = 0;
+    this.write(this.bytes.subarray(0, length));
+  }
+
+  private write(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.file, bytes, at);
   }
 }
 
-const COLUMNS = [
-  'job_id',
-  'workload_name',
-  'profile',
-  'submission_time',
-  'requested_number_of_resources',
-  'requested_time',
-  'success',
-  'final_state',
-  'starting_time',
-  'execution_time',
-  'finish_time',
-  'waiting_time',
-  'turnaround_time',
-  'stretch',
-  'allocated_resources',
-  'consumed_energy',
-  'metadata',
-] as const;
+const COLUMNS =
+  'job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,' +
+  'starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,' +
+  'consumed_energy,metadata,site';
 
-const FINAL_STATES: Record<RunEnd, string> = {
-  COMPLETED: 'COMPLETED_SUCCESSFULLY',
-  KILLED_AT_LIMIT: 'COMPLETED_WALLTIME_REACHED',
-  LOST: 'COMPLETED_KILLED',
+/** Of a run that has ended. */
+const NONE: Taken = [];
+
+/** Success and final state. */
+const END_STATES: Record<RunEnd, string> = {
+  COMPLETED: ',1,COMPLETED_SUCCESSFULLY,',
+  KILLED_AT_LIMIT: ',0,COMPLETED_WALLTIME_REACHED,',
+  LOST: ',0,COMPLETED_KILLED,',
 };
 
 /**
- * Writes a row for each run when it ends, in the columns of Batsim's `_jobs.csv`, which evalys and other tools read. A
- * run that was lost has its row too. Energy is not simulated: -1.
+ * Writes a row for each run when it ends, in the columns of Batsim's `_jobs.csv`, which evalys and other tools read, and behind
+ * them the name of the site. A run that was lost has its row too. Energy is not simulated: -1.
  */
 export class BatsimCsv implements Sink {
   private readonly file: TextFile;
   private readonly processors: Processors;
-  private readonly taken = new Map<number, Interval[][]>();
+  private readonly taken: Taken[] = [];
+  private readonly workloadName: string;
+  /** By id: the end of its rows. */
+  private readonly sites: ReadonlyMap<number, string>;
 
   /** Opens the file; throws what opening it throws. */
-  constructor(
-    path: string,
-    private readonly workloadName: string,
-    world: World,
-  ) {
+  constructor(path: string, workloadName: string, world: World) {
+    this.workloadName = `,${quoted(workloadName)},`;
+    this.sites = new Map(world.sites.map(({ id, name }) => [id, `,-1,,${quoted(name)}\n`]));
     this.processors = new Processors(world);
     this.file = new TextFile(path);
-    this.file.line(COLUMNS.join(','));
+    this.file.text(`${COLUMNS}\n`);
   }
 
   started({ job }: SimJob, index: number, run: Run): void {
-    this.taken.set(index, this.processors.take(run, job.cpusPerTask));
+    this.taken[index] = this.processors.take(run, job.cpusPerTask);
   }
 
   ended({ job, sourceId, limitS }: SimJob, index: number, run: Run, at: number, how: RunEnd): void {
-    const taken = this.taken.get(index) as Interval[][];
-    this.taken.delete(index);
+    const taken = this.taken[index] as Taken;
     this.processors.give(run, taken);
-    const turnaround = at - job.submittedAt;
-    const row: Record<(typeof COLUMNS)[number], string | number> = {
-      job_id: sourceId,
-      workload_name: this.workloadName,
-      profile: `run-${sourceId}`,
-      submission_time: job.submittedAt,
-      requested_number_of_resources: job.tasks * job.cpusPerTask,
-      requested_time: limitS ?? job.estimateS,
-      success: how === 'COMPLETED' ? 1 : 0,
-      final_state: FINAL_STATES[how],
-      starting_time: run.start,
-      execution_time: at - run.start,
-      finish_time: at,
-      waiting_time: run.start - job.submittedAt,
-      turnaround_time: turnaround,
-      stretch: at > run.start ? turnaround / (at - run.start) : 1,
-      allocated_resources: intervalSet(taken),
-      consumed_energy: -1,
-      metadata: '',
-    };
-    this.file.line(COLUMNS.map((column) => quoted(row[column])).join(','));
+    this.taken[index] = NONE;
+    const { start } = run;
+    const { submittedAt } = job;
+    const turnaround = at - submittedAt;
+    const { file } = this;
+    file.number(sourceId).text(this.workloadName).text('run-').number(sourceId).text(',').number(submittedAt);
+    file
+      .text(',')
+      .number(job.tasks * job.cpusPerTask)
+      .text(',')
+      .number(limitS ?? job.estimateS);
+    file
+      .text(END_STATES[how])
+      .number(start)
+      .text(',')
+      .number(at - start)
+      .text(',')
+      .number(at)
+      .text(',');
+    file
+      .number(start - submittedAt)
+      .text(',')
+      .number(turnaround)
+      .text(',');
+    file.rounded(at > start ? turnaround / (at - start) : 1).text(',');
+    writeIntervals(file, taken);
+    file.text(this.sites.get(run.siteId) as string);
   }
 
   close(): void {
@@ -115,8 +197,19 @@ export class BatsimCsv implements Sink {
   }
 }
 
-const quoted = (value: string | number): string =>
-  typeof value === 'string' && /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
+/** As Batsim writes a set of processors: `1-2 5 10-50`. */
+function writeIntervals(file: TextFile, taken: Taken): void {
+  const all = joined(taken);
+  for (let i = 0; i < all.length; i++) {
+    const [first, last] = all[i] as Interval;
+    if (i > 0) file.text(' ');
+    file.number(first);
+    if (last !== first) file.text('-').number(last);
+  }
+}
+
+const quoted = (value: string): string =>
+  /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 
 /** Writes a JSON object a line for each start and each end, as they happen. */
 export class JsonLines implements Sink {
@@ -129,8 +222,8 @@ export class JsonLines implements Sink {
 
   started({ sourceId }: SimJob, _index: number, run: Run): void {
     const { siteId, allocations, licenseIds, start, plannedEnd } = run;
-    this.file.line(
-      JSON.stringify({
+    this.file.text(
+      `${JSON.stringify({
         event: 'START',
         at: start,
         job: sourceId,
@@ -138,15 +231,90 @@ export class JsonLines implements Sink {
         allocations,
         licenseIds,
         plannedEnd,
-      }),
+      })}\n`,
     );
   }
 
   ended({ sourceId }: SimJob, _index: number, run: Run, at: number, how: RunEnd): void {
-    this.file.line(JSON.stringify({ event: 'END', at, job: sourceId, site: run.siteId, how }));
+    this.file.text(`${JSON.stringify({ event: 'END', at, job: sourceId, site: run.siteId, how })}\n`);
   }
 
   close(): void {
     this.file.close();
   }
+}
+
+/**
+ * Writes jobs in the Standard Workload Format, by submission, with what the schedule made of them: wait, run, processors,
+ * status (1 completed, 0 killed at its limit) and, as the partition, the site. What the trace said of user, group, executable,
+ * queue, memory and dependency stays. A job that never ran has -1 for the wait and the run, and status 5.
+ */
+export function writeSwf(
+  path: string,
+  header: Readonly<Record<string, string | number>>,
+  jobs: readonly SimJob[],
+  results: ResultSink | null,
+): void {
+  const file = new TextFile(path);
+  try {
+    for (const [key, value] of Object.entries(header)) file.text(`; ${key}: ${value}\n`);
+    for (let i = 0; i < jobs.length; i++) writeJob(file, jobs[i] as SimJob, results, i);
+  } finally {
+    file.close();
+  }
+}
+
+function writeJob(
+  file: TextFile,
+  { job, sourceId, runS, limitS, siteId, recorded }: SimJob,
+  results: ResultSink | null,
+  index: number,
+): void {
+  const cpus = job.tasks * job.cpusPerTask;
+  let [wait, run, got, status, site] = [-1, runS, cpus, -1, siteId ?? -1];
+  if (results !== null) {
+    const start = results.starts[index] as number;
+    const end = results.ends[index] as number;
+    const ran = !Number.isNaN(end);
+    [wait, run, got] = ran ? [start - job.submittedAt, end - start, cpus] : [-1, -1, -1];
+    status = ran ? 1 - (results.killed[index] as number) : 5;
+    if (ran) site = results.siteIds[index] as number;
+  }
+  file.number(sourceId).text(' ').number(job.submittedAt).text(' ').number(wait).text(' ').number(run);
+  file
+    .text(' ')
+    .number(got)
+    .text(' ')
+    .number(recorded?.averageCpu ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.usedMemoryKb ?? -1)
+    .text(' ')
+    .number(cpus)
+    .text(' ');
+  file
+    .number(limitS ?? job.estimateS)
+    .text(' ')
+    .number(recorded?.requestedMemoryKb ?? -1);
+  file
+    .text(' ')
+    .number(status)
+    .text(' ')
+    .number(job.userId)
+    .text(' ')
+    .number(recorded?.group ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.executable ?? -1)
+    .text(' ')
+    .number(recorded?.queue ?? -1);
+  file
+    .text(' ')
+    .number(site)
+    .text(' ')
+    .number(recorded?.precedingJob ?? -1);
+  file
+    .text(' ')
+    .number(recorded?.thinkTime ?? -1)
+    .text('\n');
 }

@@ -9,6 +9,9 @@ import type { World } from './engine.js';
 /** First and last number. */
 export type Interval = [first: number, last: number];
 
+/** Of a run: the processors of each of its allocations, ascending, no two intervals adjacent. */
+export type Taken = readonly (readonly Interval[])[];
+
 export class Processors {
   /** By machine: its free ones, ascending, no two adjacent. */
   private readonly free = new Map<number, Interval[]>();
@@ -27,33 +30,37 @@ export class Processors {
   }
 
   /** The processors of a starting run, for each of its allocations. */
-  take(run: Run, cpusPerTask: number): Interval[][] {
+  take(run: Run, cpusPerTask: number): Taken {
     return run.allocations.map(({ machineId, tasks }) => {
       const all = this.shared.get(machineId);
       if (all !== undefined) return [all];
       const free = this.freeOn(machineId);
       const taken: Interval[] = [];
+      let used = 0;
       for (let missing = tasks * cpusPerTask; missing > 0; ) {
-        const first = free[0];
+        const first = free[used];
         if (first === undefined)
           throw new Error(`machine ${machineId} has no processor left for job ${run.jobId}`);
         const count = Math.min(missing, first[1] - first[0] + 1);
         taken.push([first[0], first[0] + count - 1]);
         first[0] += count;
         missing -= count;
-        if (first[0] > first[1]) free.shift();
+        if (first[0] > first[1]) used++;
       }
+      if (used > 0) free.splice(0, used);
       return taken;
     });
   }
 
   /** Takes back what `take` gave. */
-  give(run: Run, taken: readonly Interval[][]): void {
-    run.allocations.forEach(({ machineId }, i) => {
-      if (this.shared.has(machineId)) return;
-      const merged = [...this.freeOn(machineId), ...(taken[i] as Interval[])].sort((a, b) => a[0] - b[0]);
-      this.free.set(machineId, join(merged));
-    });
+  give(run: Run, taken: Taken): void {
+    for (let i = 0; i < taken.length; i++) {
+      const { machineId } = run.allocations[i] as Run['allocations'][number];
+      if (this.shared.has(machineId)) continue;
+      const free = this.freeOn(machineId);
+      const intervals = taken[i] as readonly Interval[];
+      for (let at = 0, j = 0; j < intervals.length; j++) at = insert(free, intervals[j] as Interval, at);
+    }
   }
 
   private freeOn(machineId: number): Interval[] {
@@ -63,20 +70,29 @@ export class Processors {
   }
 }
 
-/** Ascending intervals with adjacent ones made one. */
-export function join(intervals: readonly Interval[]): Interval[] {
-  const joined: Interval[] = [];
-  for (const [first, last] of intervals) {
-    const before = joined[joined.length - 1];
-    if (before !== undefined && before[1] + 1 === first) before[1] = last;
-    else joined.push([first, last]);
+/** Inserts an interval into ascending ones, from a position on, and joins it with adjacent ones. Returns where it is. */
+function insert(intervals: Interval[], [first, last]: Interval, from: number): number {
+  let at = from;
+  while (at < intervals.length && (intervals[at] as Interval)[1] < first) at++;
+  const before = intervals[at - 1];
+  const after = intervals[at];
+  const joinsAfter = after !== undefined && last + 1 === after[0];
+  if (before !== undefined && before[1] + 1 === first) {
+    before[1] = joinsAfter ? after[1] : last;
+    if (joinsAfter) intervals.splice(at, 1);
+    return at - 1;
   }
-  return joined;
+  if (joinsAfter) after[0] = first;
+  else intervals.splice(at, 0, [first, last]);
+  return at;
 }
 
-/** As Batsim writes a set of processors: `1-2 5 10-50`. */
-export function intervalSet(taken: readonly Interval[][]): string {
-  return join([...taken.flat()].sort((a, b) => a[0] - b[0]))
-    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
-    .join(' ');
+/** All processors of a run, ascending, no two intervals adjacent. */
+export function joined(taken: Taken): readonly Interval[] {
+  const [only, other] = taken;
+  if (only !== undefined && other === undefined) return only;
+  const all: Interval[] = [];
+  let at = 0;
+  for (const interval of taken.flat().sort((a, b) => a[0] - b[0])) at = insert(all, interval, at);
+  return all;
 }

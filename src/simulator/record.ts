@@ -4,7 +4,7 @@
  */
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
-import { type Interval, join, Processors } from './processors.js';
+import { type Interval, joined, Processors, type Taken } from './processors.js';
 import type { MemorySink, Sink } from './sink.js';
 import { computingS } from './statistics.js';
 import type { SimJob } from './workload.js';
@@ -194,9 +194,9 @@ function increase(values: Float64Array, index: number, by: number): void {
 
 /** A run that has not ended. */
 interface Open {
-  taken: Interval[][];
+  taken: Taken;
   /** Its bars; null: it is left out. */
-  bars: Interval[] | null;
+  bars: readonly Interval[] | null;
 }
 
 function defaultFromS(jobs: readonly SimJob[]): number {
@@ -254,7 +254,7 @@ export class GanttSink implements Sink {
       return;
     }
     const taken = this.processors.take(run, job.cpusPerTask);
-    const bars = join(taken.flat().sort((a, b) => a[0] - b[0]));
+    const bars = joined(taken);
     const fits = this.bars.length + this.openBars + bars.length <= MAX_BARS;
     if (fits) this.openBars += bars.length;
     else this.cutS = run.start;

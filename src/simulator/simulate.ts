@@ -1,20 +1,34 @@
-/** One simulation of a trace from its files to its figures: what `switchyard simulate` does. */
+/** One simulation from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Policy, ROOT } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
-import { BatsimCsv, JsonLines } from './files.js';
+import { BatsimCsv, JsonLines, writeSwf } from './files.js';
+import { type Generate, generatedJobs } from './generate.js';
+import { nameOf, STANDARD_INPUT } from './input.js';
 import { scaleLoad } from './load.js';
+import { type EstimateError, EstimateErrors, Measured, predictorOf } from './prediction.js';
 import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './record.js';
-import { MemorySink, type Sink } from './sink.js';
-import { countedWorld, readSites, type SiteShape, widestAt } from './sites.js';
-import { type Summary, summarize } from './statistics.js';
-import { type SwfScan, type SwfTrace, scanSwf } from './swf.js';
-import { Cleaning, type Dropped, type EstimateSource, type Workload } from './workload.js';
+import { ResultSink, type Sink } from './sink.js';
+import {
+  countedWorld,
+  hasMemory,
+  isCounted,
+  MAX_PROCESSORS,
+  readOutages,
+  readSites,
+  type SiteShape,
+  widestAt,
+  withOutages,
+} from './sites.js';
+import { type Figures, Statistics, type Summary } from './statistics.js';
+import type { SwfJob } from './swf.js';
+import { type MalformedLine, scanTrace, type Trace, type TraceScan, wholeInHeader } from './trace.js';
+import { Cleaning, type Dropped, type EstimateSource, type SimJob, type Workload } from './workload.js';
 
 export interface SimulateOptions {
-  /** Path of a trace in the Standard Workload Format, gzipped or not. */
-  trace: string;
+  /** Path of a trace (see `scanTrace`), or what to generate instead. */
+  trace: string | Generate;
   /** Of the machine; null: what the header of the trace says (`MaxProcs`). Not with `sites`. */
   processors: number | null;
   policy: Policy;
@@ -26,22 +40,34 @@ export interface SimulateOptions {
   load: number | null;
   /** A file of sites (see `readSites`). */
   sites: string | null;
+  /** A file of outages (see `readOutages`). */
+  outages?: string | null;
   /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
   enter?: 'partition' | typeof ROOT;
   /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
   sectionS?: number | null;
+  /** τ of the bounded slowdown; 10 s unless said. */
+  tauS?: number;
+  /** What is simulated and does not count: a part of the jobs, or the first seconds. */
+  warmUp?: { part: number } | { s: number } | null;
+  /** Whether the figures by site, user and width are wanted. */
+  groups?: boolean;
   /** Where to write a row for each job in Batsim's columns. */
   out: string | null;
+  /** Where to write the jobs in the Standard Workload Format with the schedule filled in. */
+  swf?: string | null;
   /** Where to write starts and ends as JSON lines. */
   events: string | null;
-  /** Where to write the summary as JSON. */
+  /** Where to write the summary as JSON, with figures by site, user and width. */
   summary: string | null;
   /** Told the number of jobs once it is known, then how many have ended. */
   onProgress?: (ended: number, jobs: number) => void;
 }
 
 export interface Simulated extends Summary {
+  /** The file's name, or the model's. */
   trace: string;
+  seed: number;
   processors: number;
   sites: number;
   eventOrder: EventOrder;
@@ -49,13 +75,26 @@ export interface Simulated extends Summary {
   dispatch: Policy['dispatch'] | null;
   local: Policy['local'];
   estimate: EstimateSource;
+  /** Of the estimates that jobs had when they were submitted. */
+  estimateError: EstimateError;
+  tauS: number;
+  /** Jobs that did not count. */
+  warmUpJobs: number;
   /** Jobs that were killed at their requested time. */
   killed: number;
+  /** Runs that were lost in outages; their jobs started over. */
+  lost: number;
   /** Jobs that nothing could run. */
   waiting: number;
   dropped: Dropped;
   /** Lines of the trace that are no jobs: how many, and the first of them. */
-  malformed: { count: number; first: SwfTrace['malformed'] };
+  malformed: { count: number; first: MalformedLine[] };
+  /** By where the jobs ran; utilization is of that site. Only where asked for, as the next two. */
+  bySite?: (Figures & { site: number; name: string })[];
+  /** The users with the most jobs, at most `USERS_MAX`. */
+  byUser?: (Figures & { user: number | string })[];
+  /** By processors, in classes from one power of two to the next: `from`..`to`. */
+  byWidth?: (Figures & { from: number; to: number })[];
 }
 
 /** A simulation and what its pictures need; `record` is null where none were asked for. */
@@ -64,8 +103,10 @@ export interface Recorded {
   record: PlotRecord | null;
 }
 
+const USERS_MAX = 1000;
+
 /**
- * Runs a trace, and keeps what its pictures need if there is a window for the Gantt chart. Throws what reading and writing the
+ * Runs a workload, and keeps what its pictures need if there is a window for the Gantt chart. Throws what reading and writing the
  * files throws, and on options that do not go together.
  */
 export async function simulateAndRecord(
@@ -73,83 +114,192 @@ export async function simulateAndRecord(
   window: GanttWindow | null,
 ): Promise<Recorded> {
   const sites = options.sites === null ? null : await readSites(options.sites);
-  const { scan, world, workload } = await load(options.trace, sites, options);
+  const { scan, world: calm, workload } = await load(options.trace, sites, options);
+  const world = options.outages ? withOutages(calm, await readOutages(options.outages)) : calm;
   const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
-  const times = new MemorySink(jobs.length);
-  const sinks: Sink[] = [times];
+  const results = new ResultSink(jobs.length);
+  const sinks: Sink[] = [results];
   const gantt = window === null ? null : new GanttSink(world, window, jobs);
   if (gantt !== null) sinks.push(gantt);
+  const name = traceName(options.trace);
+  const { policy, eventOrder } = options;
+  const inner = predictorOf(options.estimate);
+  const predictor = inner === null ? undefined : new Measured(inner, jobs);
   const files: (BatsimCsv | JsonLines)[] = [];
   let outcome: ReturnType<typeof runSimulation>;
   try {
-    if (options.out !== null) files.push(new BatsimCsv(options.out, basename(options.trace), world));
+    if (options.out !== null) files.push(new BatsimCsv(options.out, name, world));
     if (options.events !== null) files.push(new JsonLines(options.events));
     sinks.push(...files);
     options.onProgress?.(0, jobs.length);
-    const { policy, eventOrder } = options;
     const onProgress = (ended: number) => options.onProgress?.(ended, jobs.length);
-    outcome = runSimulation(
-      world,
-      jobs,
-      { policy, eventOrder, predict: options.estimate === 'predicted', onProgress },
-      sinks,
-    );
+    outcome = runSimulation(world, jobs, { policy, eventOrder, predictor, onProgress }, sinks);
   } finally {
     for (const file of files) file.close();
   }
+  const { tauS = 10 } = options;
+  const warmUpJobs = warmUpOf(jobs, options.warmUp ?? null);
+  const statistics = new Statistics(jobs, results, { timeShared, tauS, warmUpJobs });
   const simulated: Simulated = {
-    trace: basename(options.trace),
+    trace: name,
+    seed: typeof options.trace === 'string' ? policy.seed : options.trace.seed,
     processors,
     sites: world.sites.length,
-    eventOrder: options.eventOrder,
-    dispatch: options.enter === ROOT ? options.policy.dispatch : null,
-    local: options.policy.local,
+    eventOrder,
+    dispatch: options.enter === ROOT ? policy.dispatch : null,
+    local: policy.local,
     estimate: options.estimate,
-    ...summarize(jobs, times, processors, timeShared),
+    estimateError: (predictor?.errors ?? errorsOf(jobs)).summary,
+    tauS,
+    warmUpJobs,
+    ...statistics.all(processors),
     killed: workload.killed,
+    lost: results.lost,
     waiting: outcome.waiting,
     dropped: workload.dropped,
-    malformed: { count: scan.malformedCount, first: scan.malformed },
+    malformed: { count: scan?.malformedCount ?? 0, first: scan?.malformed ?? [] },
+    ...(options.groups || options.summary !== null
+      ? groupsOf(statistics, world, jobs, results, processors, scan)
+      : {}),
   };
   if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
+  if (options.swf) {
+    const header = { Version: 2.2, Note: `${name}, simulated`, MaxJobs: jobs.length, MaxProcs: processors };
+    writeSwf(options.swf, header, jobs, results);
+  }
   return {
     simulated,
-    record: gantt === null ? null : plotRecord(jobs, times, processors, gantt, timeShared),
+    record: gantt === null ? null : plotRecord(jobs, results, processors, gantt, timeShared),
+  };
+}
+
+/** What results call the workload. */
+export const traceName = (trace: string | Generate): string =>
+  typeof trace === 'string'
+    ? trace === STANDARD_INPUT
+      ? nameOf(trace)
+      : basename(trace)
+    : `${trace.model}-${trace.jobs}`;
+
+function warmUpOf(jobs: readonly SimJob[], warmUp: SimulateOptions['warmUp']): number {
+  if (!warmUp) return 0;
+  if ('part' in warmUp) return Math.floor(warmUp.part * jobs.length);
+  const until = (jobs[0]?.job.submittedAt ?? 0) + warmUp.s;
+  const first = jobs.findIndex(({ job }) => job.submittedAt >= until);
+  return first < 0 ? jobs.length : first;
+}
+
+function errorsOf(jobs: readonly SimJob[]): EstimateErrors {
+  const errors = new EstimateErrors();
+  for (const { job, runS, limitS } of jobs) errors.add(job.estimateS, Math.min(runS, limitS ?? Infinity));
+  return errors;
+}
+
+function groupsOf(
+  statistics: Statistics,
+  world: World,
+  jobs: readonly SimJob[],
+  results: ResultSink,
+  processors: number,
+  scan: TraceScan | null,
+): Pick<Simulated, 'bySite' | 'byUser' | 'byWidth'> {
+  const cpusOf = new Map<number, number>();
+  for (const { siteId, cpus } of world.machines) cpusOf.set(siteId, (cpusOf.get(siteId) ?? 0) + cpus);
+  const names = new Map(world.sites.map(({ id, name }) => [id, name]));
+  const all = (): number => processors;
+  const classOf = (index: number): number => {
+    const { tasks, cpusPerTask } = (jobs[index] as SimJob).job;
+    return Math.ceil(Math.log2(tasks * cpusPerTask));
+  };
+  const users = statistics.by((index) => (jobs[index] as SimJob).job.userId, all);
+  return {
+    bySite: statistics
+      .by(
+        (index) => results.siteIds[index] as number,
+        (site) => cpusOf.get(site) as number,
+      )
+      .map(([site, figures]) => ({ site, name: names.get(site) as string, ...figures })),
+    byUser: users
+      .sort(([a, one], [b, other]) => other.jobs - one.jobs || a - b)
+      .slice(0, USERS_MAX)
+      .map(([user, figures]) => ({ user: scan?.userNames.get(user) ?? user, ...figures })),
+    byWidth: statistics.by(classOf, all).map(([power, figures]) => ({
+      from: power === 0 ? 1 : 2 ** (power - 1) + 1,
+      to: 2 ** power,
+      ...figures,
+    })),
   };
 }
 
 type Cleaned = Pick<
   SimulateOptions,
-  'processors' | 'estimate' | 'missingEstimate' | 'overrun' | 'enter' | 'sectionS'
+  'processors' | 'estimate' | 'missingEstimate' | 'overrun' | 'enter' | 'sectionS' | 'swf'
 >;
 type Sites = readonly SiteShape[];
 
-/** Reads a trace; its machines and its cleaned jobs. */
+/** Reads a trace, or generates one; its machines and its cleaned jobs. Throws when no job is left. */
 export async function load(
-  path: string,
+  trace: string | Generate,
   sites: Sites | null,
   options: Cleaned,
-): Promise<{ scan: SwfScan; world: World; workload: Workload }> {
+): Promise<{ scan: TraceScan | null; world: World; workload: Workload }> {
+  if (typeof trace !== 'string') return generated(trace, sites, options);
   let preparation: Preparation | null = null as Preparation | null;
-  const scan = await scanSwf(path, (job, header) => {
-    preparation ??= new Preparation(header, sites, options);
+  const scan = await scanTrace(trace, (job, known) => {
+    preparation ??= new Preparation(known, sites, options);
     preparation.cleaning.take(job);
   });
-  const { world, cleaning } = preparation ?? new Preparation(scan.header, sites, options);
-  return { scan, world, workload: cleaning.workload() };
+  const { world, cleaning } = preparation as Preparation;
+  const workload = cleaning.workload();
+  if (workload.jobs.length === 0) {
+    const why = Object.entries(workload.dropped).filter(([, jobs]) => jobs > 0);
+    throw new Error(
+      `${scan.name}: none of its ${scan.jobCount} jobs is left: ${why.map(([reason, jobs]) => `${jobs} ${reason}`).join(', ')}`,
+    );
+  }
+  return { scan, world, workload };
 }
 
 /** The machines and the cleaned jobs of a trace that has been read. */
 export function prepare(
-  trace: SwfTrace,
+  trace: Trace,
   sites: Sites | null,
   options: Cleaned,
 ): { world: World; workload: Workload } {
-  const { world, cleaning } = new Preparation(trace.header, sites, options);
+  const { world, cleaning } = new Preparation(trace, sites, options);
   for (const job of trace.jobs) cleaning.take(job);
   return { world, workload: cleaning.workload() };
+}
+
+function generated(
+  trace: Generate,
+  sites: Sites | null,
+  { processors, enter }: Cleaned,
+): { scan: null; world: World; workload: Workload } {
+  const atRoot = enter === ROOT;
+  if (sites === null && processors === null)
+    throw new Error('processors: a generated workload does not say how many there are');
+  if (sites !== null && sites.length > 1 && !atRoot)
+    throw new Error('sites: generated jobs name no site; submit them to the root, or have one site');
+  const shapes = sites ?? [{ id: 1, name: 'machine', processors: processors as number }];
+  const widest = Math.max(...shapes.map(widestAt));
+  const tasks = !isCounted(shapes);
+  const jobs = generatedJobs(trace, atRoot ? widest : widestAt(shapes[0] as SiteShape));
+  for (const one of jobs) {
+    one.siteId = atRoot ? null : (shapes[0] as SiteShape).id;
+    if (tasks) one.job = { ...one.job, tasks: one.job.cpusPerTask, cpusPerTask: 1 };
+  }
+  const dropped: Dropped = {
+    noSite: 0,
+    tooWide: 0,
+    noWidth: 0,
+    noRunTime: 0,
+    noEstimate: 0,
+    negativeSubmit: 0,
+  };
+  return { scan: null, world: countedWorld(shapes), workload: { jobs, dropped, killed: 0 } };
 }
 
 /** What the header, the file of sites and the options say of the machines, and the cleaning for these. */
@@ -157,34 +307,37 @@ class Preparation {
   readonly world: World;
   readonly cleaning: Cleaning;
 
-  constructor(header: SwfScan['header'], sites: Sites | null, options: Cleaned) {
+  constructor(scan: TraceScan, sites: Sites | null, { swf, ...options }: Cleaned) {
     const atRoot = options.enter === ROOT;
+    const keepRecorded = Boolean(swf);
     if (sites === null) {
-      const processors = options.processors ?? Number(header.get('MaxProcs'));
-      if (!(Number.isInteger(processors) && processors >= 1)) {
-        throw new Error(
-          'processors: the header of the trace does not say MaxProcs; accepted is a whole number from 1',
-        );
-      }
+      const processors = options.processors ?? wholeInHeader(scan, 'MaxProcs', MAX_PROCESSORS);
+      if (processors === null)
+        throw new Error(`${scan.name}: no line of the header says MaxProcs; say the number of processors`);
       this.world = countedWorld([{ id: 1, name: 'machine', processors }]);
-      this.cleaning = new Cleaning({ ...options, atRoot, processorsOf: () => processors });
+      this.cleaning = new Cleaning({ ...options, atRoot, keepRecorded, processorsOf: () => processors });
       return;
     }
     if (options.processors !== null) throw new Error('processors: not accepted together with sites');
     this.world = countedWorld(sites);
     const byId = new Map(sites.map((site) => [site.id, site]));
-    const widest = Math.max(...sites.map(widestAt));
-    const widestOf = (siteId: number): number => widestAt(byId.get(siteId) as SiteShape);
+    const byName = new Map(sites.map((site) => [site.name, site.id]));
+    const widest = sites.reduce((most, site) => Math.max(most, widestAt(site)), 0);
+    const widths = new Map(sites.map((site) => [site.id, widestAt(site)]));
+    const siteOf = ({ partition }: SwfJob): number | null => {
+      const name = scan.siteNames.get(partition);
+      const id = name === undefined ? partition : (byName.get(name) ?? Number(name));
+      return byId.has(id) ? id : null;
+    };
     this.cleaning = new Cleaning({
       ...options,
       atRoot,
-      taskPerProcessor: sites.some(({ machines = 1, maxTasks = null }) => machines > 1 || maxTasks !== null),
+      keepRecorded,
+      memory: hasMemory(sites),
+      taskPerProcessor: !isCounted(sites),
       ...(atRoot
         ? { processorsOf: () => widest }
-        : {
-            siteOf: ({ partition }) => (byId.has(partition) ? partition : null),
-            processorsOf: widestOf,
-          }),
+        : { siteOf, processorsOf: (siteId: number) => widths.get(siteId) as number }),
     });
   }
 }

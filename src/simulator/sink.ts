@@ -37,3 +37,30 @@ export class MemorySink implements Sink {
     this.ends[index] = how === 'LOST' ? Number.NaN : at;
   }
 }
+
+/** Keeps where each job ran, too, and how its last run ended. */
+export class ResultSink extends MemorySink {
+  /** 0: nowhere. */
+  readonly siteIds: Int32Array;
+  /** 1: at its limit. */
+  readonly killed: Uint8Array;
+  /** Runs that were lost with their machines; their jobs started over. */
+  lost = 0;
+
+  constructor(jobs: number) {
+    super(jobs);
+    this.siteIds = new Int32Array(jobs);
+    this.killed = new Uint8Array(jobs);
+  }
+
+  override started(job: SimJob, index: number, run: Run): void {
+    super.started(job, index, run);
+    this.siteIds[index] = run.siteId;
+  }
+
+  override ended(job: SimJob, index: number, run: Run, at: number, how: RunEnd): void {
+    super.ended(job, index, run, at, how);
+    this.killed[index] = how === 'KILLED_AT_LIMIT' ? 1 : 0;
+    if (how === 'LOST') this.lost++;
+  }
+}

@@ -1,12 +1,79 @@
-/** The machines of a simulation: one of counted processors, or a site for each line of a file. */
-import { readFile } from 'node:fs/promises';
+/** The machines of a simulation: one of counted processors, or the sites and outages of files. */
+import { z } from 'zod';
 import type { Machine, Site } from '../core/index.js';
-import type { World } from './engine.js';
-import { unpacked } from './swf.js';
+import type { Change, World } from './engine.js';
+import { nameOf, textOf } from './input.js';
 
 /** More processors at a site than this are a mistake in the file. */
-const MAX_PROCESSORS = 1e7;
+export const MAX_PROCESSORS = 1e7;
 const MAX_MACHINES = 1e5;
+const MAX_SITES = 1e5;
+const MAX_FILE_BYTES = 16 * 1024 ** 2;
+
+const whole = (max: number) => {
+  const error = `a whole number from 1 to ${max}`;
+  return z.int({ error }).min(1, { error }).max(max, { error });
+};
+const number = (min: number, max: number) => {
+  const error = `a number from ${min} to ${max}`;
+  return z.number({ error }).min(min, { error }).max(max, { error });
+};
+
+const speed = number(1e-3, 1e3).describe(
+  'How many seconds of the trace a processor computes in a second; 1 unless said.',
+);
+const memoryMb = whole(1e9).describe(
+  'Memory of each machine. Where it is said, a job needs what the trace says that it requested per processor.',
+);
+const maxTasks = whole(MAX_PROCESSORS)
+  .nullable()
+  .describe('Tasks that share a machine in time at most; null or left out: each has processors of its own.');
+
+const groupSchema = z.strictObject({
+  count: whole(MAX_MACHINES).describe('Machines of this kind.'),
+  cpus: whole(MAX_PROCESSORS).describe('Processors of each.'),
+  speed: speed.optional(),
+  memoryMb: memoryMb.optional(),
+  maxTasks: maxTasks.optional(),
+});
+export type MachineGroup = z.infer<typeof groupSchema>;
+
+const siteSchema = z
+  .strictObject({
+    site: whole(2 ** 31 - 1).describe('The number that jobs of the trace have as their partition.'),
+    name: z
+      .string({ error: 'a text' })
+      .min(1, { error: 'a text of 1 to 200 characters' })
+      .max(200, { error: 'a text of 1 to 200 characters' })
+      .optional()
+      .describe('In a trace in the Grid Workload Format, what jobs have as their site of submission.'),
+    capacity: whole(MAX_PROCESSORS).optional().describe('Processors, spread evenly over the machines.'),
+    machines: z
+      .union([whole(MAX_MACHINES), z.array(groupSchema).min(1).max(1000)], {
+        error: `a whole number from 1 to ${MAX_MACHINES}, or a list of kinds of machine`,
+      })
+      .optional()
+      .describe('How many there are, with capacity; or the kinds of machine, without it. 1 unless said.'),
+    speed: speed.optional(),
+    memoryMb: memoryMb.optional(),
+    maxTasks: maxTasks.optional(),
+    maxRunningJobs: whole(MAX_PROCESSORS)
+      .nullable()
+      .optional()
+      .describe('Jobs that run at the site at once at most; null or left out: as many as fit.'),
+  })
+  .describe('A site.');
+type SiteEntry = z.infer<typeof siteSchema>;
+
+/** A file of sites in JSON; `switchyard schema sites` shows it. */
+export const sitesSchema = z
+  .strictObject({
+    sites: z
+      .array(siteSchema, { error: 'a list of sites' })
+      .min(1, { error: 'at least one site' })
+      .max(MAX_SITES, { error: `at most ${MAX_SITES} sites` }),
+  })
+  .describe('Sites to simulate.');
 
 /** A site as a file declares it. */
 export interface SiteShape {
@@ -19,11 +86,43 @@ export interface SiteShape {
   maxTasks?: number | null;
   /** Jobs that run there at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** Of its machines; 1 unless said. */
+  speed?: number;
+  /** Of each machine; 0 unless said: memory does not matter. */
+  memoryMb?: number;
+  /** Machines of several kinds, instead of `machines`, `maxTasks`, `speed` and `memoryMb`. */
+  groups?: readonly MachineGroup[];
 }
+
+/** The kinds of machine at a site. */
+function groupsOf({
+  processors,
+  machines = 1,
+  maxTasks,
+  speed,
+  memoryMb,
+  groups,
+}: SiteShape): readonly MachineGroup[] {
+  return groups ?? [{ count: machines, cpus: processors / machines, maxTasks, speed, memoryMb }];
+}
+
+const count = (groups: readonly MachineGroup[]): number =>
+  groups.reduce((sum, group) => sum + group.count, 0);
+
+/** Whether all sites have one machine: then processors are counted, not placed. */
+export const isCounted = (shapes: readonly SiteShape[]): boolean =>
+  shapes.every((shape) => {
+    const groups = groupsOf(shape);
+    return count(groups) === 1 && !groups[0]?.maxTasks;
+  });
+
+/** Whether any machine's memory is said: then jobs need some. */
+export const hasMemory = (shapes: readonly SiteShape[]): boolean =>
+  shapes.some((shape) => groupsOf(shape).some(({ memoryMb }) => memoryMb !== undefined));
 
 /** Sites of so many CPUs. On one machine, processors are counted, not placed. */
 export function countedWorld(shapes: readonly SiteShape[]): World {
-  const single = shapes.every(({ machines = 1 }) => machines === 1);
+  const single = shapes.every((shape) => count(groupsOf(shape)) === 1);
   let lastMachine = 0;
   return {
     sites: shapes.map(
@@ -35,21 +134,23 @@ export function countedWorld(shapes: readonly SiteShape[]): World {
         maxRunningJobs,
       }),
     ),
-    machines: shapes.flatMap(({ id: siteId, processors, machines = 1, maxTasks = null }) =>
-      Array.from(
-        { length: machines },
-        (): Machine => ({
-          id: single ? siteId : ++lastMachine,
-          siteId,
-          cpus: processors / machines,
-          memoryMb: 0,
-          benchmark: 1,
-          os: '',
-          architecture: '',
-          licenseIds: [],
-          available: true,
-          maxTasks,
-        }),
+    machines: shapes.flatMap((shape) =>
+      groupsOf(shape).flatMap(({ count, cpus, maxTasks = null, speed = 1, memoryMb = 0 }) =>
+        Array.from(
+          { length: count },
+          (): Machine => ({
+            id: single ? shape.id : ++lastMachine,
+            siteId: shape.id,
+            cpus,
+            memoryMb,
+            benchmark: speed,
+            os: '',
+            architecture: '',
+            licenseIds: [],
+            available: true,
+            maxTasks,
+          }),
+        ),
       ),
     ),
     licenses: [],
@@ -58,57 +159,205 @@ export function countedWorld(shapes: readonly SiteShape[]): World {
 }
 
 /** Processors of the widest job that the site can run: on time-shared machines, a task on each. */
-export const widestAt = ({ processors, machines = 1, maxTasks = null }: SiteShape): number =>
-  maxTasks === null ? processors : machines;
+export const widestAt = (shape: SiteShape): number =>
+  groupsOf(shape).reduce((sum, { count, cpus, maxTasks }) => sum + (maxTasks ? count : count * cpus), 0);
 
 /**
- * Reads a file of sites: CSV, gzipped or not, whose first line names the columns. `site` (the number that the trace has as
- * the partition) and `capacity` (processors) are needed; `name`, `machines`, `maxTasks` and `maxRunningJobs` (see
- * {@link SiteShape}) are taken where they say something, others are left alone. Throws naming line, column and what is
- * accepted.
+ * Reads a file of sites, gzipped or not: JSON (`sitesSchema`), or CSV whose first line names the columns, which are the
+ * fields of a site in JSON; `site` and `capacity` are needed, an empty cell says nothing. Throws naming the line, or the place in
+ * the JSON, the value and what is accepted.
  */
 export async function readSites(path: string): Promise<SiteShape[]> {
-  const lines = unpacked(await readFile(path))
-    .toString('utf8')
-    .split(/\r?\n/);
-  const columns = (lines[0] ?? '').split(',').map((column) => column.trim());
-  for (const column of ['site', 'capacity']) {
-    if (!columns.includes(column))
-      throw new Error(`${path}: column ${column} is missing in line 1; there are ${columns.join(', ')}`);
-  }
+  const text = await textOf(path, MAX_FILE_BYTES);
+  const name = nameOf(path);
+  const shapes = /^\s*\{/.test(text)
+    ? sitesInJson(text, name)
+    : rowsOf(text, name, siteSchema, ['site', 'capacity']).map(({ row, line }) =>
+        shapeOf(row, `${name}, line ${line}`, ''),
+      );
   const seen = new Set<number>();
-  return lines.slice(1).flatMap((line, i) => {
-    if (line.trim() === '') return [];
-    const cells = line.split(',').map((cell) => cell.trim());
-    const textOf = (column: string): string => cells[columns.indexOf(column)] ?? '';
-    const whole = (column: string, max: number): number => {
-      const text = textOf(column);
-      const value = Number(text);
-      if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-      throw new Error(
-        `${path}, line ${i + 2}: ${column} is "${text}"; accepted is a whole number from 1 to ${max}`,
-      );
-    };
-    const id = whole('site', 2 ** 31 - 1);
-    if (seen.has(id)) throw new Error(`${path}, line ${i + 2}: site ${id} was there before`);
+  for (const { id } of shapes) {
+    if (seen.has(id)) throw new Error(`${name}: site ${id} was there before`);
     seen.add(id);
-    const optional = (column: string, max: number): number | null =>
-      textOf(column) === '' ? null : whole(column, max);
-    const processors = whole('capacity', MAX_PROCESSORS);
-    const machines = optional('machines', MAX_MACHINES) ?? 1;
-    if (processors % machines !== 0)
-      throw new Error(
-        `${path}, line ${i + 2}: machines is ${machines}; accepted is what divides the capacity, ${processors}`,
-      );
-    return [
-      {
-        id,
-        name: textOf('name') || `site-${id}`,
-        processors,
-        machines,
-        maxTasks: optional('maxTasks', MAX_PROCESSORS),
-        maxRunningJobs: optional('maxRunningJobs', MAX_PROCESSORS),
-      },
-    ];
+  }
+  return shapes;
+}
+
+function sitesInJson(text: string, name: string): SiteShape[] {
+  const { sites } = checked(sitesSchema, jsonIn(text, name), name);
+  return sites.map((site, i) => shapeOf(site, name, `sites[${i}].`));
+}
+
+function jsonIn(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${name}: ${(error as Error).message}`);
+  }
+}
+
+function shapeOf(
+  { site, name = `site-${site}`, capacity, machines = 1, ...rest }: SiteEntry,
+  where: string,
+  at: string,
+): SiteShape {
+  const wrong = (field: string, value: unknown, accepted: string): Error =>
+    new Error(`${where}: ${at}${field} is ${value}; accepted is ${accepted}`);
+  if (typeof machines !== 'number') {
+    if (capacity !== undefined) throw wrong('capacity', capacity, 'nothing beside a list of machines');
+    for (const field of ['speed', 'memoryMb', 'maxTasks'] as const)
+      if (rest[field] !== undefined) throw wrong(field, rest[field], 'nothing beside a list of machines');
+    const processors = machines.reduce((sum, { count, cpus }) => sum + count * cpus, 0);
+    if (count(machines) > MAX_MACHINES)
+      throw wrong('machines', count(machines), `at most ${MAX_MACHINES} in all`);
+    if (processors > MAX_PROCESSORS)
+      throw wrong('machines', processors, `at most ${MAX_PROCESSORS} processors in all`);
+    return { id: site, name, processors, groups: machines, maxRunningJobs: rest.maxRunningJobs ?? null };
+  }
+  if (capacity === undefined)
+    throw wrong('capacity', 'missing', `a whole number from 1 to ${MAX_PROCESSORS}`);
+  if (capacity % machines !== 0) throw wrong('machines', machines, `what divides the capacity, ${capacity}`);
+  return { id: site, name, processors: capacity, machines, ...rest };
+}
+
+const outageSchema = z.strictObject({
+  site: whole(2 ** 31 - 1),
+  machine: whole(MAX_MACHINES).optional(),
+  from: number(0, 1e12),
+  to: number(0, 1e12),
+  runs: z.enum(['lost', 'finish'], { error: 'lost or finish' }).optional(),
+});
+
+/** Machines of a site that are away for a while. */
+export interface Outage {
+  siteId: number;
+  /** Among those of the site, from 1; null: all. */
+  machine: number | null;
+  fromS: number;
+  toS: number;
+  /** Whether what runs there is lost and starts over, or goes on while nothing new starts. */
+  losesRuns: boolean;
+}
+
+/**
+ * Reads a file of outages, gzipped or not: CSV with the columns `site`, `from` and `to` (seconds of the trace), and optionally
+ * `machine` (from 1 within the site; all unless said) and `runs` (`lost`, which it is unless said, or `finish`).
+ */
+export async function readOutages(path: string): Promise<Outage[]> {
+  const name = nameOf(path);
+  const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, outageSchema, ['site', 'from', 'to']);
+  return rows.map(({ row: { site, machine = null, from, to, runs = 'lost' }, line }) => {
+    if (to <= from)
+      throw new Error(`${name}, line ${line}: to is ${to}; accepted is what is later than ${from}`);
+    return { siteId: site, machine, fromS: from, toS: to, losesRuns: runs === 'lost' };
   });
+}
+
+/** Changes that outages may make of the machines in all. */
+const MAX_CHANGES = 1e6;
+
+/** The world with outages. Where several overlap on a machine, it is away until the last has ended. */
+export function withOutages(world: World, outages: readonly Outage[]): World {
+  const machinesOf = new Map<number, Machine[]>();
+  for (const machine of world.machines) {
+    const there = machinesOf.get(machine.siteId);
+    if (there === undefined) machinesOf.set(machine.siteId, [machine]);
+    else there.push(machine);
+  }
+  const byMachine = new Map<Machine, Outage[]>();
+  let parts = 0;
+  for (const outage of outages) {
+    const there = machinesOf.get(outage.siteId);
+    if (there === undefined) throw new Error(`outages: there is no site ${outage.siteId}`);
+    const concerned = outage.machine === null ? there : there.slice(outage.machine - 1, outage.machine);
+    if (concerned.length === 0) {
+      const accepted = `1 to ${there.length}`;
+      throw new Error(`outages: machine ${outage.machine} of site ${outage.siteId}; accepted is ${accepted}`);
+    }
+    parts += concerned.length;
+    if (parts > MAX_CHANGES) throw new Error(`outages: more than ${MAX_CHANGES} of single machines`);
+    for (const machine of concerned) {
+      const own = byMachine.get(machine);
+      if (own === undefined) byMachine.set(machine, [outage]);
+      else own.push(outage);
+    }
+  }
+  const changes = [...byMachine].flatMap(([machine, own]) => changesOf(machine, own));
+  return { ...world, changes: [...world.changes, ...changes] };
+}
+
+function changesOf(machine: Machine, outages: readonly Outage[]): Change[] {
+  const changes: Change[] = [];
+  let backS = Number.NEGATIVE_INFINITY;
+  for (const { fromS, toS, losesRuns } of [...outages].sort((a, b) => a.fromS - b.fromS)) {
+    if (fromS > backS && changes.length > 0) changes.push({ at: backS, machine });
+    changes.push({ at: fromS, machine: { ...machine, available: false }, losesRuns });
+    backS = Math.max(backS, toS);
+  }
+  changes.push({ at: backS, machine });
+  return changes;
+}
+
+/** The rows of a CSV text as objects of the schema. Cells are split at commas; an empty one says nothing. */
+function rowsOf<S extends z.ZodObject>(
+  text: string,
+  name: string,
+  schema: S,
+  needed: readonly string[],
+): { row: z.infer<S>; line: number }[] {
+  const [heading = '', ...lines] = text.split(/\r?\n/);
+  const columns = heading.split(',').map((column) => column.trim());
+  const known = Object.keys(schema.shape);
+  const missing = needed.find((column) => !columns.includes(column));
+  if (missing !== undefined)
+    throw new Error(
+      `${name}, line 1: column ${missing} is missing; there are ${columns.join(', ').slice(0, 200)}`,
+    );
+  const unknown = columns.find((column, i) => !known.includes(column) || columns.indexOf(column) !== i);
+  if (unknown !== undefined)
+    throw new Error(
+      `${name}, line 1: column "${unknown}" is not accepted; accepted is each once of ${known.join(', ')}`,
+    );
+  const rows = lines.flatMap((content, i) => {
+    if (content.trim() === '') return [];
+    const line = i + 2;
+    const cells = content.split(',').map((cell) => cell.trim());
+    if (cells.length > columns.length)
+      throw new Error(
+        `${name}, line ${line}: ${cells.length} cells; accepted is ${columns.length}, one for each column`,
+      );
+    // A name may look like a number.
+    const filled = columns.flatMap((column, at) => {
+      const cell = cells[at];
+      return cell ? [[column, column === 'name' ? cell : numberOrText(cell)] as const] : [];
+    });
+    const absent = needed.find((column) => !filled.some(([one]) => one === column));
+    if (absent !== undefined) throw new Error(`${name}, line ${line}: ${absent} is missing`);
+    const row = Object.fromEntries(filled);
+    return [{ row: checked(schema, row, `${name}, line ${line}`), line }];
+  });
+  if (rows.length === 0) throw new Error(`${name}: nothing below its first line`);
+  return rows;
+}
+
+const numberOrText = (cell: string): string | number =>
+  /^[+-]?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell;
+
+/** Throws naming the place, the value and what is accepted, of the first thing that is wrong. */
+function checked<S extends z.ZodType>(schema: S, value: unknown, where: string): z.infer<S> {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return result.data;
+  const { path, message, input, code, ...issue } = result.error.issues[0] as z.core.$ZodIssue & {
+    keys?: string[];
+  };
+  const place = path
+    .map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
+    .join('');
+  if (code === 'unrecognized_keys')
+    throw new Error(
+      `${where}: ${place}${place && '.'}${issue.keys?.[0]} is not accepted; accepted are the fields of the schema`,
+    );
+  const shown =
+    input === undefined ? 'missing' : typeof input === 'object' ? 'of another kind' : JSON.stringify(input);
+  throw new Error(`${where}: ${place || 'the whole'} is ${shown}; accepted is ${message}`);
 }

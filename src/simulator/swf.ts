@@ -1,10 +1,8 @@
 /**
- * Reads the Standard Workload Format (Feitelson's Parallel Workloads Archive): header lines `; Key: value`, then a job a
- * line, 18 numbers separated by white space, -1 where a value is not known. Further columns are left alone. A line that
- * is no job is reported by its number; it never stops the rest from being read.
+ * The Standard Workload Format (Feitelson's Parallel Workloads Archive): header lines `; Key: value`, then a job a line, 18
+ * numbers separated by white space, -1 where a value is not known. Further columns are left alone.
  */
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
+import type { LineReader } from './trace.js';
 
 /** A job of a trace, its fields in the order of the format. Times are seconds, memory is KB per processor; -1: unknown. */
 export interface SwfJob {
@@ -32,95 +30,63 @@ export interface SwfJob {
   thinkTime: number;
 }
 
-/** A line that is neither header nor job. */
-export interface MalformedLine {
-  /** From 1. */
-  line: number;
-  why: string;
-}
-
-export interface SwfTrace {
-  /** `Key: value` lines of the header; a line without a key continues the value before it, behind a line break. */
-  header: ReadonlyMap<string, string>;
-  jobs: SwfJob[];
-  /** The first {@link MALFORMED_KEPT} of them. */
-  malformed: MalformedLine[];
-  malformedCount: number;
-}
-
 const FIELDS = 18;
-export const MALFORMED_KEPT = 100;
-const MAX_BYTES = 1024 ** 3;
-/** Unpacked at a time: in the 16 KB that zlib takes unless told, a third of the time goes to their number. */
-const CHUNK_BYTES = 1024 ** 2;
+/** Seconds; beyond, sums of times would no longer be exact. */
+export const MAX_TIME_S = 1e12;
 
-/** Reads a trace, gzipped or not. Throws what reading the file or unpacking it throws, and on more than 1 GiB. */
-export async function readSwf(path: string): Promise<SwfTrace> {
-  const jobs: SwfJob[] = [];
-  const scan = await scanSwf(path, (job) => {
-    jobs.push({ ...job });
-  });
-  return { ...scan, jobs };
-}
+/** Ids, numbers of processors, and codes: half of one means nothing. */
+const WHOLE = [0, 4, 7, 10, 11, 12, 13, 14, 15, 16];
+const TIMES = [1, 2, 3, 8, 17];
+const IS_WHOLE = Array.from({ length: FIELDS }, (_, i) => WHOLE.includes(i));
+const MOST = Array.from({ length: FIELDS }, (_, i) =>
+  TIMES.includes(i) ? MAX_TIME_S : Number.MAX_SAFE_INTEGER,
+);
 
-/** What is known of a trace besides its jobs. */
-export type SwfScan = Omit<SwfTrace, 'jobs'>;
+/** Reads lines of the Standard Workload Format. */
+export class SwfLines implements LineReader {
+  readonly comment = ';';
+  private readonly fields = new FieldReader();
+  /** Shown again and again. */
+  private readonly job = jobOf(new Int32Array(FIELDS));
 
-/**
- * Reads a trace and shows each of its jobs, with the header so far, without keeping them: the job is the same object each
- * time, filled anew. Throws as {@link readSwf}.
- */
-export async function scanSwf(
-  path: string,
-  visit: (job: Readonly<SwfJob>, header: SwfScan['header']) => void,
-): Promise<SwfScan> {
-  return scan(unpacked(await readFile(path)), visit);
-}
-
-/** The content of a file that may be gzipped. Throws on more than 1 GiB of it. */
-export function unpacked(bytes: Buffer): Buffer {
-  const gzipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return gzipped ? gunzipSync(bytes, { maxOutputLength: MAX_BYTES, chunkSize: CHUNK_BYTES }) : bytes;
-}
-
-/** Parses the text of a trace. */
-export function parseSwf(text: string): SwfTrace {
-  const jobs: SwfJob[] = [];
-  const found = scan(Buffer.from(text, 'utf8'), (job) => {
-    jobs.push({ ...job });
-  });
-  return { ...found, jobs };
-}
-
-function scan(bytes: Buffer, visit: (job: SwfJob, header: SwfScan['header']) => void): SwfScan {
-  const header = new Map<string, string>();
-  const trace: SwfScan = { header, malformed: [], malformedCount: 0 };
-  const job = jobOf(new Int32Array(FIELDS));
-  const fields = new FieldReader(bytes);
-  let key: string | null = null;
-  let line = 0;
-  for (let begin = 0; begin < bytes.length; ) {
-    line++;
-    const next = fields.readLine(begin);
-    if (next !== -1) {
-      fill(job, fields.whole ? fields.integers : fields.numbers);
-      visit(job, header);
-      begin = next;
-      continue;
-    }
-    const end = bytes.indexOf(NEWLINE, begin);
-    const content = bytes.toString('utf8', begin, end < 0 ? bytes.length : end).trim();
-    begin = end < 0 ? bytes.length : end + 1;
-    if (content === '') continue;
-    if (content.startsWith(';')) {
-      key = readHeader(content.slice(1), key, header);
-      continue;
-    }
-    const read = readJob(content);
-    if (typeof read !== 'string') visit(read, header);
-    else if (trace.malformedCount++ < MALFORMED_KEPT) trace.malformed.push({ line, why: read });
+  /** Reads the job at `begin` of whole lines, if it is written plainly; returns where the next line begins, else -1. */
+  readPlain(bytes: Buffer, begin: number): number {
+    const { fields, job } = this;
+    const next = fields.readLine(bytes, begin);
+    if (next === -1) return -1;
+    if (!fields.whole && wrongIn(fields.numbers) !== null) return -1;
+    fill(job, fields.whole ? fields.integers : fields.numbers);
+    return next;
   }
-  return trace;
+
+  get plain(): Readonly<SwfJob> {
+    return this.job;
+  }
+
+  read(content: string): SwfJob | string {
+    const numbers = numbersIn(content.split(/\s+/, FIELDS));
+    return typeof numbers === 'string' ? numbers : jobOf(numbers);
+  }
+}
+
+/** The fields of a job as numbers, or what is wrong with them. */
+export function numbersIn(words: readonly string[]): number[] | string {
+  if (words.length < FIELDS) return `${words.length} fields, ${FIELDS} are needed`;
+  const bad = words.findIndex((word) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word));
+  if (bad >= 0) return `field ${bad + 1} is "${words[bad]?.slice(0, 50)}", a number is needed`;
+  const numbers = words.map(Number);
+  return wrongIn(numbers) ?? numbers;
+}
+
+function wrongIn(numbers: ArrayLike<number>): string | null {
+  for (let i = 0; i < FIELDS; i++) {
+    const value = numbers[i] as number;
+    const most = MOST[i] as number;
+    if (!(Math.abs(value) <= most)) return `field ${i + 1} is ${value}, a number up to ${most} is needed`;
+    if (IS_WHOLE[i] && !Number.isInteger(value))
+      return `field ${i + 1} is ${value}, a whole number is needed`;
+  }
+  return null;
 }
 
 const NEWLINE = 10;
@@ -141,17 +107,13 @@ class FieldReader {
   /** The same, if all are whole and small: objects keep such numbers without boxing them. */
   readonly integers = new Int32Array(FIELDS);
   whole = true;
-  /** The last end of a line: it stops every loop below, so that none need ask for the end of the bytes. */
-  private readonly last: number;
 
-  constructor(private readonly bytes: Buffer) {
-    this.last = bytes.lastIndexOf(NEWLINE);
-  }
-
-  /** Reads the fields of the line at `begin`. Returns where the next line begins, -1 if this one is not so plain. */
-  readLine(begin: number): number {
-    const { bytes, numbers, integers } = this;
-    if (begin > this.last) return -1;
+  /**
+   * Reads the fields of the line at `begin`. Returns where the next line begins, -1 if this one is not so plain. The bytes end
+   * with the end of a line, which stops every loop below: none need ask for the end of the bytes.
+   */
+  readLine(bytes: Buffer, begin: number): number {
+    const { numbers, integers } = this;
     this.whole = true;
     let at = begin;
     let byte = bytes[at] as number;
@@ -188,26 +150,6 @@ class FieldReader {
 
 const POWERS = Array.from({ length: 16 }, (_, i) => 10 ** i);
 
-/** Takes in a header line; returns the key that a following line without one continues. */
-function readHeader(content: string, key: string | null, header: Map<string, string>): string | null {
-  const match = /^\s?([A-Za-z]\w*):\s*(.*)$/.exec(content);
-  const [name, value] = match ? [match[1]!, match[2]!] : [key, content.trim()];
-  if (name === null || value === '') return name;
-  const before = header.get(name);
-  header.set(name, before === undefined ? value : `${before}\n${value}`);
-  return name;
-}
-
-/** The job of a line, or what is wrong with the line. */
-function readJob(content: string): SwfJob | string {
-  const words = content.split(/\s+/, FIELDS);
-  if (words.length < FIELDS) return `${words.length} fields, ${FIELDS} are needed`;
-  const numbers = words.map(Number);
-  const bad = numbers.findIndex((number) => !Number.isFinite(number));
-  if (bad >= 0) return `field ${bad + 1} is "${words[bad]}", a number is needed`;
-  return jobOf(numbers);
-}
-
 function fill(job: SwfJob, fields: ArrayLike<number>): void {
   job.id = fields[0] as number;
   job.submit = fields[1] as number;
@@ -229,7 +171,7 @@ function fill(job: SwfJob, fields: ArrayLike<number>): void {
   job.thinkTime = fields[17] as number;
 }
 
-function jobOf(fields: ArrayLike<number>): SwfJob {
+export function jobOf(fields: ArrayLike<number>): SwfJob {
   return {
     id: fields[0] as number,
     submit: fields[1] as number,

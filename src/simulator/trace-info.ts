@@ -1,6 +1,8 @@
 /** What a trace contains: figures to look at before it is simulated. */
+import { MAX_PROCESSORS } from './sites.js';
 import { type Distribution, distribution } from './statistics.js';
-import type { SwfTrace } from './swf.js';
+import type { SwfJob } from './swf.js';
+import { type TraceScan, wholeInHeader } from './trace.js';
 
 export interface TraceInfo {
   header: Record<string, string>;
@@ -26,34 +28,70 @@ export interface TraceInfo {
   load: number | null;
 }
 
-/** Looks through a trace. */
-export function traceInfo({ header, jobs, malformedCount }: SwfTrace): TraceInfo {
-  const ran = jobs.filter(({ run }) => run > 0);
-  const widths = ran.map((job) =>
-    job.requestedProcessors > 0 ? job.requestedProcessors : job.allocatedProcessors,
-  );
-  const submits = Float64Array.from(jobs, ({ submit }) => submit).sort();
-  const spanS = submits.length === 0 ? 0 : (submits[submits.length - 1] as number) - (submits[0] as number);
-  const maxProcs = Number(header.get('MaxProcs'));
-  const work = ran.reduce((sum, { run }, i) => sum + run * Math.max(0, widths[i] as number), 0);
-  return {
-    header: Object.fromEntries(header),
-    jobs: jobs.length,
-    malformedLines: malformedCount,
-    users: new Set(jobs.map(({ user }) => user).filter((user) => user >= 0)).size,
-    partitions: new Set(jobs.map(({ partition }) => partition).filter((partition) => partition >= 0)).size,
-    spanS,
-    processors: distribution(Float64Array.from(widths.filter((width) => width > 0))),
-    run: distribution(Float64Array.from(ran, ({ run }) => run)),
-    requestedTime: distribution(
-      Float64Array.from(
-        jobs.filter(({ requestedTime }) => requestedTime > 0),
-        ({ requestedTime }) => requestedTime,
-      ),
-    ),
-    interArrival: distribution(submits.slice(1).map((submit, i) => submit - (submits[i] as number))),
-    withoutRequestedTime: jobs.filter(({ requestedTime }) => !(requestedTime > 0)).length,
-    overran: jobs.filter(({ run, requestedTime }) => requestedTime > 0 && run > requestedTime).length,
-    load: maxProcs > 0 && spanS > 0 ? work / (maxProcs * spanS) : null,
-  };
+/** Values as they come; a quarter of what an array of numbers would take. */
+class Values {
+  private values = new Float64Array(1024);
+  private length = 0;
+
+  add(value: number): void {
+    if (this.length === this.values.length) {
+      const longer = new Float64Array(2 * this.length);
+      longer.set(this.values);
+      this.values = longer;
+    }
+    this.values[this.length++] = value;
+  }
+
+  get all(): Float64Array {
+    return this.values.subarray(0, this.length);
+  }
+}
+
+/** Looks through the jobs of a trace, one after the other. */
+export class TraceSurvey {
+  private readonly submits = new Values();
+  private readonly widths = new Values();
+  private readonly runs = new Values();
+  private readonly requestedTimes = new Values();
+  private readonly users = new Set<number>();
+  private readonly partitions = new Set<number>();
+  private work = 0;
+  private overran = 0;
+
+  take({ submit, run, user, partition, requestedTime, ...job }: Readonly<SwfJob>): void {
+    this.submits.add(submit);
+    if (user >= 0) this.users.add(user);
+    if (partition >= 0) this.partitions.add(partition);
+    if (requestedTime > 0) {
+      this.requestedTimes.add(requestedTime);
+      if (run > requestedTime) this.overran++;
+    }
+    if (!(run > 0)) return;
+    this.runs.add(run);
+    const width = job.requestedProcessors > 0 ? job.requestedProcessors : job.allocatedProcessors;
+    if (!(width > 0)) return;
+    this.widths.add(width);
+    this.work += run * width;
+  }
+
+  info(scan: TraceScan): TraceInfo {
+    const submits = this.submits.all.sort();
+    const spanS = (submits[submits.length - 1] as number) - (submits[0] as number);
+    const maxProcs = wholeInHeader(scan, 'MaxProcs', MAX_PROCESSORS);
+    return {
+      header: Object.fromEntries(scan.header),
+      jobs: scan.jobCount,
+      malformedLines: scan.malformedCount,
+      users: this.users.size,
+      partitions: this.partitions.size,
+      spanS,
+      processors: distribution(this.widths.all),
+      run: distribution(this.runs.all),
+      requestedTime: distribution(this.requestedTimes.all),
+      interArrival: distribution(submits.subarray(1).map((submit, i) => submit - (submits[i] as number))),
+      withoutRequestedTime: scan.jobCount - this.requestedTimes.all.length,
+      overran: this.overran,
+      load: maxProcs !== null && spanS > 0 ? this.work / (maxProcs * spanS) : null,
+    };
+  }
 }

@@ -24,13 +24,15 @@ export interface SimJob {
   sectionS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
+  /** The line of the trace, where it is to be written again. */
+  recorded?: Readonly<SwfJob>;
 }
 
 /**
- * Where the estimate of a job comes from: what its user asked for, how long it really runs, or what the user's last runs
- * make likely (the engine's `predict`, which begins with what was asked for).
+ * Where the estimate of a job comes from: what its user asked for, how long it really runs, or what earlier runs make likely (see
+ * `predictorOf`): of the user the last two, or a regression over all.
  */
-export type EstimateSource = 'requested' | 'actual' | 'predicted';
+export type EstimateSource = 'requested' | 'actual' | 'predicted' | 'regression';
 
 export interface CleaningOptions {
   /** Processors of a site: wider jobs are dropped. */
@@ -48,6 +50,10 @@ export interface CleaningOptions {
   taskPerProcessor?: boolean;
   /** See `SimJob`. */
   sectionS?: number | null;
+  /** Jobs need the memory that they requested; false unless said. */
+  memory?: boolean;
+  /** Jobs keep their lines of the trace; false unless said. */
+  keepRecorded?: boolean;
 }
 
 /** How many jobs were left out, and why. */
@@ -100,6 +106,7 @@ export class Cleaning {
   constructor(given: CleaningOptions) {
     const { processorsOf, estimate, missingEstimate, overrun, siteOf = atSiteOne } = given;
     const { atRoot = false, taskPerProcessor = false, sectionS = null } = given;
+    const { memory = false, keepRecorded = false } = given;
     this.options = {
       processorsOf,
       estimate,
@@ -109,6 +116,8 @@ export class Cleaning {
       atRoot,
       taskPerProcessor,
       sectionS,
+      memory,
+      keepRecorded,
     };
   }
 
@@ -141,7 +150,7 @@ export class Cleaning {
           deadline: null,
           tasks: options.taskPerProcessor ? cpus : 1,
           cpusPerTask: options.taskPerProcessor ? 1 : cpus,
-          memoryMbPerTask: 0,
+          memoryMbPerTask: options.memory ? memoryMb(swf, options.taskPerProcessor ? 1 : cpus) : 0,
           licenses: NO_LICENSES,
           os: null,
           architecture: null,
@@ -160,6 +169,7 @@ export class Cleaning {
         siteId: options.atRoot ? null : siteId,
       });
       if (options.sectionS) (this.jobs[this.jobs.length - 1] as SimJob).sectionS = options.sectionS;
+      if (options.keepRecorded) (this.jobs[this.jobs.length - 1] as SimJob).recorded = { ...swf };
     }
   }
 
@@ -168,6 +178,10 @@ export class Cleaning {
     return { jobs: this.sorted ? jobs : inOrder(jobs), dropped, killed };
   }
 }
+
+/** Requested, of so many processors, in whole MB; 0 where the trace does not say. */
+const memoryMb = ({ requestedMemoryKb }: SwfJob, processors: number): number =>
+  requestedMemoryKb > 0 ? Math.ceil((requestedMemoryKb * processors) / 1024) : 0;
 
 const NO_LICENSES: readonly string[] = [];
 const atSiteOne = (): number => 1;

@@ -19,7 +19,7 @@ export const fieldBounds = {
   sandboxMb: [0, MAX.sizeMb],
   outputMb: [0, MAX.sizeMb],
   computationShare: [0, 1],
-  simulatedRunS: [MAX.leastSeconds, MAX.seconds],
+  simulatedRunS: [0, MAX.seconds],
   simulatedIoS: [0, MAX.seconds],
   boost: [-MAX.boost, MAX.boost],
 } as const satisfies Partial<Record<NumberField, Range>>;

@@ -3,7 +3,7 @@
  * (see postgres.ts): the row that is changed before whatever writes an event.
  */
 import { DEFAULT_POLICY } from '../core/policy.js';
-import { type Actor, audit, changesOf } from './directory/changes.js';
+import { changesOf } from './directory/changes.js';
 import { dataChanges } from './directory/data.js';
 import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
@@ -37,9 +37,5 @@ export function openDirectory(database: Pick<Database, 'prisma'>) {
     ...keyChanges(change, database),
     ...policyChanges(change),
     ...dataChanges(change),
-
-    /** An entry for something that the directory does not do itself, such as an operator's cancelling of others' jobs. */
-    audit: (actor: Actor, action: string, target: string, before: unknown, after: unknown): Promise<void> =>
-      audit(prisma, actor, action, target, before, after),
   };
 }

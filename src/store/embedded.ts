@@ -30,6 +30,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { acquireLock } from '../platform/lockfile.js';
+import { limitsOfConnection } from './pool.js';
 
 /** What is said about the server's life. pino's loggers fit. */
 export interface EmbeddedLog {
@@ -60,6 +61,7 @@ const USER = 'switchyard';
 const DATABASE = 'switchyard';
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 30_000;
+const CONNECT_MS = 10_000;
 const WATCH_INTERVAL_MS = 500;
 const MAX_RESTART_PAUSE_MS = 30_000;
 const MAX_LOG_BYTES = 8 * 1024 * 1024;
@@ -339,7 +341,8 @@ class Server {
   async #withClient<T>(database: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client({
       connectionString: this.urlOf(database),
-      connectionTimeoutMillis: 10_000,
+      connectionTimeoutMillis: CONNECT_MS,
+      ...limitsOfConnection({ statementTimeoutMs: START_TIMEOUT_MS }),
     });
     client.on('error', () => {});
     await client.connect();

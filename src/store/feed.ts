@@ -9,6 +9,7 @@
 import { EventEmitter, once } from 'node:events';
 import pg from 'pg';
 import { EVENT_CHANNEL } from './constants.js';
+import { limitsOfConnection } from './pool.js';
 import type { Queries } from './queries.js';
 import type { EventRow, JobRow } from './rows.js';
 import type { Cursor } from './store.js';
@@ -41,6 +42,7 @@ export interface FeedOptions {
 }
 
 const RECONNECT_MS = 1_000;
+const CONNECT_MS = 10_000;
 
 interface Entry {
   /** The cursor in front of its first event. */
@@ -222,8 +224,9 @@ export class EventFeed {
   private async listen(): Promise<void> {
     const client = new pg.Client({
       connectionString: this.options.url,
-      keepAlive: true,
       application_name: 'switchyard-feed',
+      connectionTimeoutMillis: CONNECT_MS,
+      ...limitsOfConnection({ statementTimeoutMs: CONNECT_MS }),
     });
     const lost = (error?: unknown) => {
       if (error) this.options.onError?.(error);

@@ -11,10 +11,14 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { packagePath } from '../platform/paths.js';
 import { currentFunctions, type Functions } from './functions.js';
+import { limitsOfConnection } from './pool.js';
 
 /** Held by whoever migrates. Any number that nobody else uses. */
 const MIGRATION_LOCK = 7_283_651_904;
 const CONNECT_MS = 10_000;
+const MIGRATION_STATEMENT_MS = 3_600_000;
+/** For another process to have migrated, or for a table that others use. */
+const MIGRATION_WAIT_MS = 300_000;
 /** The name under which they are told as applied, or missing. */
 const FUNCTIONS = 'functions.sql';
 
@@ -44,6 +48,8 @@ export async function migrate(
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: 'switchyard-migrate',
+    ...limitsOfConnection({ statementTimeoutMs: MIGRATION_STATEMENT_MS }),
+    lock_timeout: MIGRATION_WAIT_MS,
   });
   // A connection that breaks is told by the statement under way.
   client.on('error', () => {});

@@ -4,19 +4,47 @@
  * The directory goes through Prisma's client. Statements that carry thousands of rows go to the pool's connections themselves: copying
  * rows in (statement.ts) is not possible through Prisma, and each of its statements costs about a tenth of a millisecond more.
  */
+
+import type { EventEmitter } from 'node:events';
 import { PrismaPg } from '@prisma/adapter-pg';
 import pRetry from 'p-retry';
 import pg from 'pg';
+import type { CopyColumns } from './copy.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
+import type { Sql } from './sql.js';
+import { copy } from './statement.js';
 
-export interface DatabaseOptions {
+/** How long the server lets a connection of ours wait, or keep others waiting, milliseconds. */
+export interface ConnectionLimits {
+  /** A statement that takes longer is ended. */
+  statementTimeoutMs: number;
+}
+
+/** Waiting for a row or for the event lock. Whoever waits for longer is told so, rather than keeping a connection of the pool. */
+const LOCK_TIMEOUT_MS = 20_000;
+/**
+ * In a transaction without a statement under way: a process that was stopped, or cut off from the network, keeps its locks
+ * for so long. Ours do nothing there but compute for some milliseconds.
+ */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/**
+ * The limits as parameters of a connection: whoever's server it is, its own may be without any. Asked for by name when the
+ * connection begins, so a pooler in between must pass them on (PgBouncer: `ignore_startup_parameters` would drop them).
+ */
+export const limitsOfConnection = ({ statementTimeoutMs }: ConnectionLimits) => ({
+  statement_timeout: statementTimeoutMs,
+  lock_timeout: LOCK_TIMEOUT_MS,
+  idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+  keepAlive: true,
+});
+
+export interface DatabaseOptions extends ConnectionLimits {
   url: string;
   /** Connections at the most. */
   poolSize: number;
   /** How long to wait for a connection, new or from the pool, before failing. Without it the pool waits for ever. */
   connectTimeoutMs: number;
-  /** A statement that takes longer is ended by the server with an error. */
-  statementTimeoutMs: number;
   /** Shown in pg_stat_activity. */
   applicationName: string;
   /** Told of connections that broke while nobody used them: the pool replaces them by itself. */
@@ -37,10 +65,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionString: options.url,
     max: options.poolSize,
     connectionTimeoutMillis: options.connectTimeoutMs,
-    statement_timeout: options.statementTimeoutMs,
     application_name: options.applicationName,
-    keepAlive: true,
+    ...limitsOfConnection(options),
   });
+  pool.on('connect', leaveReadOnlyServer);
   let closing = false;
   // An error event without a listener would end the process.
   pool.on('error', (error) => {
@@ -59,6 +87,21 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** PostgreSQL's code where something is to be written and the server, or the transaction, only reads. */
+const READ_ONLY = '25006';
+
+/**
+ * After a failover a connection may be to a server that has become a replica. The first refused write ends it: the next one is
+ * opened anew, to whichever server takes writes then.
+ */
+function leaveReadOnlyServer(client: pg.PoolClient): void {
+  const { connection } = client as unknown as { connection: EventEmitter };
+  connection.on('errorMessage', ({ code }: { code?: string }) => {
+    // Behind whoever is being told of the error.
+    if (code === READ_ONLY) setImmediate(() => client.end().catch(() => {}));
+  });
+}
+
 export interface TransactionOptions {
   /** PostgreSQL's default, read committed, unless told otherwise. */
   isolationLevel?: 'ReadCommitted' | 'RepeatableRead' | 'Serializable';
@@ -72,7 +115,7 @@ export interface TransactionOptions {
 export type Transaction = pg.ClientBase;
 
 const ATTEMPT_MS = 30_000;
-/** For one that reads 100 000s of jobs, or writes 10 000, on a busy small machine. */
+/** For one that writes 10 000 jobs on a busy small machine. */
 export const LONG_MS = 120_000;
 /** How long Prisma's attempts may wait for a connection; others wait as the pool does. */
 const PRISMA_WAIT_MS = 10_000;
@@ -131,16 +174,16 @@ async function attempt<T>(
   let late: Error | null = null;
   const timer = setTimeout(() => {
     late = Object.assign(new Error(`the transaction took longer than ${timeoutMs} ms`), { code: TIMED_OUT });
-    // Whatever is under way fails, and the server undoes it all.
+    // Whatever is under way fails, and the server undoes it all. (In a pipeline it would be waited for.)
+    (client as Pipelined).pipeline = false;
     client.end().catch(() => {});
   }, timeoutMs);
   let isGood = false;
   try {
     await client.query(BEGIN[isolationLevel]);
     const result = await work(client);
-    const { command } = await client.query('COMMIT');
+    if (!committed.delete(client)) assertCommitted(await client.query('COMMIT'));
     isGood = true;
-    if (command !== 'COMMIT') throw new Error('the transaction was undone: a statement in it had failed');
     return result;
   } catch (error) {
     isGood ||=
@@ -156,6 +199,45 @@ async function attempt<T>(
     // One of which nobody knows in what state it is goes.
     client.release(!isGood);
   }
+}
+
+/** While it is set, statements are sent without waiting for the answers to those before. */
+type Pipelined = Transaction & { pipeline: boolean };
+
+/** Connections whose transaction has been committed by its last statements. */
+const committed = new WeakSet<Transaction>();
+
+function assertCommitted({ command }: { command: string }): void {
+  if (command !== 'COMMIT') throw new Error('the transaction was undone: a statement in it had failed');
+}
+
+/**
+ * The last statements of a transaction, sent together with its COMMIT. What takes the event lock goes here: between taking it and giving it
+ * back the server waits for nobody, however slow, stopped or cut off this process is. Answers how many rows each has touched.
+ */
+export async function commitWith(tx: Transaction, statements: readonly Sql[]): Promise<number[]> {
+  const client = tx as Pipelined;
+  client.pipeline = true;
+  const answers = statements.map(({ text, values }) => client.query({ text, values }));
+  const done = await Promise.allSettled([...answers, client.query('COMMIT')]);
+  client.pipeline = false;
+  const failed = done.find((answer) => answer.status === 'rejected');
+  if (failed) throw failed.reason;
+  const results = done.map((answer) => (answer as PromiseFulfilledResult<pg.QueryResult>).value);
+  assertCommitted(results.pop() as pg.QueryResult);
+  committed.add(tx);
+  return results.map(({ rowCount }) => rowCount ?? 0);
+}
+
+/** Copies items into a table, as `copy` does, and commits with the same message. */
+export async function commitWithCopy<T>(
+  tx: Transaction,
+  table: string,
+  columns: CopyColumns<T>,
+  items: Iterable<T>,
+): Promise<void> {
+  await copy(tx, table, columns, items, '; COMMIT');
+  committed.add(tx);
 }
 
 /**

@@ -6,6 +6,7 @@ import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list } from './columns.js';
 import type { Prisma } from './generated/client.js';
+import * as history from './history.js';
 import { latestCursor } from './images.js';
 import { readField, shownFields } from './job-fields.js';
 import { type JobFilter, jobConditions } from './job-filter.js';
@@ -539,6 +540,23 @@ SELECT g.id AS "groupId", j.state, count(*) AS jobs
   FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
  WHERE g.id = ANY (${list('bigint', ids)}) GROUP BY 1, 2`,
     );
+  }
+
+  // What was used -------------------------------------------------------------------------------------------------------
+
+  loadHistory(window: history.Window, siteId: number | null): Promise<history.LoadRow[]> {
+    return history.loadHistory(this.pool, window, siteId);
+  }
+
+  licenseHistory(window: history.Window, kind: string): Promise<history.LicenseUseRow[]> {
+    return history.licenseHistory(this.pool, window, kind);
+  }
+
+  usage(
+    window: Parameters<typeof history.usage>[1],
+    options: Parameters<typeof history.usage>[2],
+  ): Promise<history.UsageRow[]> {
+    return history.usage(this.pool, window, options);
   }
 
   // Policies, simulations, audit ----------------------------------------------------------------------------------------

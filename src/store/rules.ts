@@ -57,6 +57,24 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
   return { result: 'accepted', started: false, end: endOfJob(job, report.cause, maxAttempts) };
 }
 
+/**
+ * The times of the reports of a batch as they are taken, epoch seconds: agents' clocks are their own. A run starts when it has been
+ * assigned, ends when it has started, and neither later than now. A clock that is wrong is put right for all reports of a run alike, so that
+ * one that starts and ends in the same batch lasts as long as the agent says.
+ */
+export function timesOfReports(reports: readonly RunReport[], now: number) {
+  /** By job: what has to be added to the times of its run's reports. */
+  const shift = new Map<number, number>();
+  for (const { jobId, at } of reports) shift.set(jobId, Math.min(shift.get(jobId) ?? 0, now - at));
+  /** `from`: when the run was assigned or, for its end, started; null: nobody knows. */
+  return ({ jobId, at }: RunReport, from: number | null): number => {
+    const told = at + (shift.get(jobId) ?? 0);
+    const taken = Math.min(Math.max(from ?? told, told), now);
+    if (taken > told) shift.set(jobId, taken - at);
+    return taken;
+  };
+}
+
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };

@@ -38,12 +38,13 @@ export async function run(connection: Connection, { text, values }: Sql): Promis
   return (await (connection as pg.Pool).query({ text, values })).rowCount ?? 0;
 }
 
-/** Copies items into a table as rows, in their order. 10 000 decisions with 1 kB of JSON each: 60 ms; as INSERT from arrays 140 ms. */
+/** Copies items into a table as rows, in their order. 10 000 decisions with 1 kB of JSON each: 60 ms; as INSERT from arrays 140 ms. `followedBy`: a statement after it, in the same message. */
 export async function copy<T>(
   tx: pg.ClientBase,
   table: string,
   columns: CopyColumns<T>,
   items: Iterable<T>,
+  followedBy = '',
 ): Promise<void> {
-  await pipeline(encoded(columns, items), tx.query(copyFrom(copyText(table, columns))));
+  await pipeline(encoded(columns, items), tx.query(copyFrom(copyText(table, columns) + followedBy)));
 }

@@ -139,6 +139,8 @@ export interface Submission {
   group?: { name: string | null; template: unknown } | null;
   /** What the user's jobs that have not ended may come to; left out: no limit. */
   share?: Share;
+  /** The entry in the audit log, given the jobs. It is written in the same transaction. */
+  audit?: (jobIds: readonly number[]) => AuditEntry;
   /** Epoch seconds. */
   now: number;
 }
@@ -269,6 +271,21 @@ export interface JobSelection {
   ownedBy: number | null;
   /** At most so many; more selected is an error of the caller's to report. */
   limit: number;
+  /** The entry in the audit log, given the jobs that are changed, if there are any. It is written in the same transaction. */
+  audit?: ((changed: readonly number[]) => AuditEntry) | undefined;
+}
+
+/** Who did what to or with jobs, and why. */
+export interface AuditEntry {
+  userId: number | null;
+  requestId: string | null;
+  /** Name of the mutation. */
+  action: string;
+  /** Global id of what it was done to, or its kind. */
+  target: string;
+  reason: string | null;
+  /** What was asked for. */
+  after: object;
 }
 
 export interface SelectionOutcome {
@@ -309,6 +326,8 @@ export interface Retention {
   jobsEndedBefore: number;
   /** Processes not seen since. */
   processesBefore: number;
+  /** Entries of the audit log before it; keys that expired or were revoked before it. */
+  auditsBefore: number;
   /** At most so many rows of a kind in one call; call again while `more`. */
   limit: number;
 }

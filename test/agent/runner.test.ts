@@ -215,7 +215,7 @@ describe('output', () => {
         'i=0; while [ $i -lt 30 ]; do head -c 20000000 /dev/zero; sleep 0.1; i=$((i+1)); done; echo end',
       ),
     );
-    const out = join(stateDir, 'slots', '1', 'out');
+    const out = join(stateDir, 'outputs', '1', 'out');
     let most = 0;
     await until(() => {
       most = Math.max(most, statSync(out).blocks * 512);
@@ -318,6 +318,22 @@ describe('stopping', () => {
     expect(end.cause).toBe('EXITED_ZERO');
     await until(() => pids(dir).every((pid) => !lives(pid)), 'the process to go');
     expect((await complete(runner, script('job_2', 'sleep 0.1; echo clean'))).stdout!.text).toBe('clean\n');
+  });
+
+  it('leaves nothing to later runs, also when it goes on writing without the descriptor by which it is known', async () => {
+    const dir = temporaryDirectory();
+    const runner = await openRunner();
+    // As a program does that closes everything above 2 for its children.
+    const noise = `exec 9>&-; echo $$ > ${dir}/d; while :; do echo noise; sleep 0.005; done`;
+    await complete(
+      runner,
+      script('job_1', `setsid sh -c '${noise}' & while [ ! -s ${dir}/d ]; do sleep 0.01; done`),
+    );
+    for (let i = 2; i < 12; i++) {
+      const { stdout } = await complete(runner, script(`job_${i}`, 'sleep 0.05; echo clean'));
+      expect(stdout!.text).toBe('clean\n');
+    }
+    await until(() => pids(dir).every((pid) => !lives(pid)), 'the process to go');
   });
 
   it('is lost when its lane is killed, and nothing of it goes on', async () => {

@@ -176,6 +176,31 @@ it('keeps reports until they are acknowledged, over restarts, and a torn last li
   expect((await complete(third, script('job_5', ''))).seq).toBe(10);
 });
 
+it('a spoiled line of the journal costs that report, not those around it', async () => {
+  const stateDir = temporaryDirectory();
+  const first = await openRunner({ stateDir });
+  for (const id of ['job_1', 'job_2', 'job_3']) await complete(first, script(id, `echo ${id}`));
+  first.close();
+  const reports = join(stateDir, 'reports');
+  const segment = join(reports, readdirSync(reports).find((name) => name.endsWith('.jsonl'))!);
+  const lines = readFileSync(segment, 'utf8').split('\n');
+  // A letter of the fourth is another now: still JSON, but not what was written.
+  lines[3] = lines[3]!.replace('job_2', 'job_9');
+  // And a power cut left a hole.
+  writeFileSync(segment, `${lines.join('\n')}${'\0'.repeat(100)}\n`);
+  const told: object[] = [];
+  const second = await openRunner({ stateDir, warn: (fields) => told.push(fields) });
+  expect(second.reports(10).map(({ jobId, phase }) => `${jobId} ${phase}`)).toEqual([
+    'job_1 STARTED',
+    'job_1 ENDED',
+    'job_2 STARTED',
+    'job_3 STARTED',
+    'job_3 ENDED',
+  ]);
+  expect(told).toEqual([{ lines: 2 }]);
+  await complete(second, script('job_4', ''));
+});
+
 it('one state directory serves one agent', async () => {
   const stateDir = temporaryDirectory();
   await openRunner({ stateDir });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { filled, filledChars, templateOf } from '../../src/api/services/template.js';
 import { type Json, unique, withApi } from './support/api.js';
-import { follow } from './support/follow.js';
+import { follow, settled } from './support/follow.js';
 import { schedule } from './support/schedule.js';
 
 describe('texts with places', () => {
@@ -345,6 +345,14 @@ describe('a group', () => {
     );
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
+    const whole = follow<{ state: string; states: { state: string; jobs: number }[]; progress: number }>(
+      api.subscriber(),
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state states { state jobs } progress } }',
+      { id },
+    );
+    await expect
+      .poll(() => whole.got)
+      .toEqual([{ state: 'OPEN', states: [{ state: 'QUEUED', jobs: 4 }], progress: 0 }]);
     const { latestCursor: after } = await api.must<{ latestCursor: string }>('{ latestCursor }');
     const news = follow<{ job: { id: string; group: { id: string } }; event: { toState: string } }>(
       api.subscriber(),
@@ -405,6 +413,19 @@ describe('a group', () => {
     await end(jobIds[2], 0);
     await end(jobIds[3], 1);
     expect(await group(id)).toMatchObject({ state: 'DONE', progress: 1 });
+    // The latest says everything, however many changes there were before it, and nothing is said twice.
+    const last = {
+      state: 'DONE',
+      states: [
+        { state: 'COMPLETED', jobs: 2 },
+        { state: 'FAILED', jobs: 1 },
+        { state: 'CANCELLED', jobs: 1 },
+      ],
+      progress: 1,
+    };
+    await expect.poll(() => whole.got.at(-1), { timeout: 10_000 }).toEqual(last);
+    expect(new Set(whole.got.map((one) => JSON.stringify(one))).size).toBe(whole.got.length);
+    whole.stop();
     expect(await api.must(`mutation { cancelJobGroup(jobGroup: "${id}") { cancelled } }`)).toEqual({
       cancelJobGroup: { cancelled: 0 },
     });
@@ -417,6 +438,13 @@ describe('a group', () => {
     for (let i = 0; i < 3; i++)
       ids.unshift((await submit({ template: { command: 'x' }, count: 2 }, one.key)).jobGroup?.id as string);
     const [id] = ids as [string];
+    const stranger = follow(
+      api.subscriber(other.key),
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { id } }',
+      { id },
+    );
+    await settled(stranger);
+    expect([stranger.got, JSON.stringify(stranger.end)]).toEqual([[], expect.stringContaining('NOT_FOUND')]);
     const cancel = `mutation { cancelJobGroup(jobGroup: "${id}") { cancelled } }`;
     expect(await group(id, one.key)).toMatchObject({ size: 2 });
     expect(await group(id, operator.key)).toMatchObject({ size: 2 });

@@ -10,7 +10,7 @@ const api = withApi((config) => ({
 const closed = withApi((config) => ({
   ...config,
   introspection: false,
-  landingPage: false,
+  portal: false,
   limits: { ...config.limits, requestsPerSecond: 5, requestsBurst: 10 },
 }));
 
@@ -141,10 +141,10 @@ test('a key has so many requests in a while, and is told when to come again', as
   expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 });
 
-test('introspection and the landing page can be turned off', async () => {
-  const landing = (url: string) => fetch(url, { headers: { accept: 'text/html' } });
-  expect((await landing(api.url)).headers.get('content-type')).toContain('text/html');
-  expect((await landing(closed.url)).status).toBeGreaterThanOrEqual(400);
+test('introspection and the portal can be turned off', async () => {
+  const open = (url: string) => fetch(url, { headers: { accept: 'text/html' } });
+  expect((await open(api.url)).headers.get('content-type')).toContain('text/html');
+  expect((await open(closed.url)).status).toBeGreaterThanOrEqual(400);
   const ask = '{ __schema { queryType { name } } }';
   expect(await api.must(ask)).toEqual({ __schema: { queryType: { name: 'Query' } } });
   // The rate limit of the test before may still hold.

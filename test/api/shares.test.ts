@@ -122,6 +122,30 @@ describe('a key', () => {
     ]).toEqual([200, 401, 401, 401]);
   });
 
+  test('takes the place of another: the same expiry, and what was made with the one goes with the other', async () => {
+    const ida = await api.user('USER', unique('ida'));
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const old = await make(ida.key, { expiresAt: soon });
+    const child = await make(old.secret);
+    const ROTATE =
+      'mutation ($id: ID!) { rotateApiKey(apiKey: $id, name: "new") { secret apiKey { id expiresAt } } }';
+    const { rotateApiKey: made } = await api.must<{ rotateApiKey: Made['createApiKey'] }>(
+      ROTATE,
+      { id: old.apiKey.id },
+      old.secret,
+    );
+    expect(made.apiKey.expiresAt).toBe(soon);
+    const good = () => Promise.all([old, made, child].map(({ secret }) => status(secret)));
+    expect(await good()).toEqual([401, 200, 200]);
+    const again = await api.ask(ROTATE, { id: old.apiKey.id }, ida.key);
+    expect(again.errors).toMatchObject([{ extensions: { code: 'CONFLICT' } }]);
+    const other = await api.user('USER', unique('other'));
+    const foreign = await api.ask(ROTATE, { id: made.apiKey.id }, other.key);
+    expect(foreign.errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
+    await api.must(`mutation { revokeApiKey(apiKey: "${made.apiKey.id}") { id } }`, {}, ida.key);
+    expect(await good()).toEqual([401, 401, 401]);
+  });
+
   test('there are so many of a user, until one is revoked', async () => {
     const fay = await api.user('USER', unique('fay'));
     const made = [await make(fay.key), await make(fay.key), await make(fay.key)];

@@ -32,6 +32,32 @@ describe('switchyard compare', () => {
     ]);
   });
 
+  it('compares over seeds, job by job the same, and writes a file for each', async () => {
+    const swf = join(folder, 'schedule.swf');
+    const args = [
+      '--generate',
+      'lublin',
+      '--jobs',
+      '300',
+      '--processors',
+      '16',
+      '--load',
+      '0.9',
+      '--seeds',
+      '1-4',
+    ];
+    const policies = ['--policy', 'fcfs,easy', '--swf', swf];
+    const { code, stdout, stderr } = await run(['compare', ...args, ...policies, '--json'], {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [fcfs, easy] = JSON.parse(stdout);
+    expect(fcfs.runs).toHaveLength(4);
+    expect(fcfs.toFirst.wait).toEqual({ mean: 0, half: 0 });
+    expect(easy.toFirst.wait.mean).toBeCloseTo(easy.means.wait.mean - fcfs.means.wait.mean, 6);
+    expect(easy.toFirst.wait.mean + easy.toFirst.wait.half).toBeLessThan(0);
+    expect(readdirSync(folder).filter((name) => name.startsWith('schedule-'))).toHaveLength(8);
+    expect((await run(['compare', ...args, '--policy', 'fcfs,easy'], {})).stdout).toMatch(/easy +4 .* ± /);
+  });
+
   it('draws them side by side', async () => {
     const plots = join(folder, 'plots');
     const args = ['compare', '--trace', trace, '--policy', 'fcfs,easy', '--plots', plots];

@@ -65,8 +65,24 @@ describe('switchyard simulate', () => {
     const wrong = (...args: string[]) => expect(refused('--trace', trace, ...args)).rejects;
     await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted; accepted: fcfs, ');
     await wrong('--estimate', 'x').toThrow(
-      '--estimate: "x" is not accepted; accepted: requested, actual, predicted',
+      '--estimate: "x" is not accepted; accepted: requested, actual, predicted, regression',
     );
+    await wrong('--event-order', 'x').toThrow('accepted: batch, per-event, terminations-first');
+    await wrong('--seeds', '5-1').toThrow('--seeds: "5-1" is not accepted; accepted: FROM-TO');
+    await wrong('--warm-up', '100%').toThrow('--warm-up: "100%" is not accepted; accepted: less than 100%');
+    await wrong('--tau', '0').toThrow('--tau: "0" is not accepted');
+    await wrong('--jobs', '5').toThrow(
+      '--jobs: "5" is not accepted; accepted: only together with --generate',
+    );
+    await wrong('--generate', 'lublin').toThrow('nothing together with --generate');
+    await wrong('--trace', trace, '--out', 'x').toThrow('accepted: files of different names');
+    await expect(refused('--generate', 'lublin')).rejects.toThrow(
+      'only together with --processors or --sites',
+    );
+    await expect(refused('--generate', 'x', '--processors', '2')).rejects.toThrow(
+      'accepted: lublin, poisson',
+    );
+    await expect(refused()).rejects.toThrow('--trace or --generate is missing');
     await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted; accepted: partition, root');
     await wrong('--processors', '0').toThrow(
       '--processors: "0" is not accepted; accepted: a whole number from 1',
@@ -74,6 +90,73 @@ describe('switchyard simulate', () => {
     await wrong('--processors', '2', '--sites', 'f').toThrow(
       '--processors: "2" is not accepted; accepted: nothing together',
     );
+  });
+});
+
+describe('switchyard simulate, again and again', () => {
+  it('runs several traces and seeds, with intervals, and a file for each', async () => {
+    const other = join(folder, 'b.swf');
+    writeFileSync(
+      other,
+      readFileSync(trace, 'utf8').replace('1 0 -1 10', '1 0 -1 30').replace('2 10 -1', '2 30 -1'),
+    );
+    const summary = join(folder, 'several.json');
+    const args = ['--trace', trace, '--trace', other, '--seeds', '1-2', '--summary', summary];
+    const { runs, means } = JSON.parse(await switchyard('simulate', '--json', ...args));
+    expect(runs.map(({ trace, seed }: { trace: string; seed: number }) => [trace, seed])).toEqual([
+      ['a.swf', 1],
+      ['a.swf', 2],
+      ['b.swf', 1],
+      ['b.swf', 2],
+    ]);
+    expect(means.turnaround.half).toBeGreaterThan(0);
+    const files = readdirSync(folder).filter((name) => name.startsWith('several'));
+    expect(files.sort()).toEqual([
+      'several-a-1.json',
+      'several-a-2.json',
+      'several-b-1.json',
+      'several-b-2.json',
+    ]);
+    expect(await switchyard('simulate', ...args)).toMatch(/mean ± 95 %.* ± /);
+  });
+
+  it('generates what it simulates; with other seeds, other jobs', async () => {
+    const args = [
+      '--generate',
+      'lublin',
+      '--jobs',
+      '200',
+      '--processors',
+      '32',
+      '--seeds',
+      '1-3',
+      '--load',
+      '0.8',
+    ];
+    const { runs } = JSON.parse(await switchyard('simulate', '--json', ...args));
+    expect(new Set(runs.map(({ wait }: { wait: { mean: number } }) => wait.mean)).size).toBe(3);
+  });
+
+  it('reads standard input, also for several policies', async () => {
+    const env = {};
+    const { code, stdout } = await run(['simulate', '--trace', '-'], env, readFileSync(trace, 'utf8'));
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('2 jobs of standard input'),
+    });
+    const compared = await run(
+      ['compare', '--trace', '-', '--policy', 'fcfs,easy', '--json'],
+      env,
+      readFileSync(trace, 'utf8'),
+    );
+    expect(
+      JSON.parse(compared.stdout).map(({ trace, jobs }: { trace: string; jobs: number }) => [trace, jobs]),
+    ).toEqual([
+      ['standard input', 2],
+      ['standard input', 2],
+    ]);
+    const nothing = await run(['simulate', '--trace', '-'], env, '');
+    expect(nothing.stderr).toBe('error: standard input: no job in it, for it is empty\n');
   });
 });
 
@@ -148,5 +231,28 @@ describe('switchyard trace', () => {
     });
     expect(await switchyard('trace', 'info', trace)).toContain('MaxProcs: 2');
     await expect(switchyard('trace', 'info', join(folder, 'absent'))).rejects.toThrow('ENOENT');
+  });
+
+  it('generates one', async () => {
+    const out = join(folder, 'generated.swf');
+    const args = ['--jobs', '50', '--processors', '16', '--load', '0.5', '--out', out];
+    expect(await switchyard('trace', 'generate', 'lublin', ...args)).toBe(`50 jobs in ${out}\n`);
+    const info = JSON.parse(await switchyard('trace', 'info', '--json', out));
+    expect(info).toMatchObject({ jobs: 50, header: { MaxProcs: '16' } });
+    expect(info.load).toBeCloseTo(0.5, 1);
+  });
+});
+
+describe('switchyard schema', () => {
+  it('shows what files may contain', async () => {
+    expect(JSON.parse(await switchyard('schema', 'sites')).properties.sites.items.properties).toMatchObject({
+      capacity: { type: 'integer', maximum: 10_000_000 },
+      speed: { description: expect.any(String) },
+    });
+    expect(JSON.parse(await switchyard('schema', 'policy')).properties).toMatchObject({
+      dispatch: {},
+      local: {},
+    });
+    await expect(switchyard('schema', 'jobs')).rejects.toThrow('accepted: policy, sites');
   });
 });

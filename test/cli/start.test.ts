@@ -16,12 +16,16 @@ let npm: ChildProcess | null = null;
 beforeAll(() => {
   const needed = [
     'package.json',
+    'package-lock.json',
     'tsconfig.json',
     'tsconfig.build.json',
     'schema.graphql',
     'scripts',
     'prisma',
     'src',
+    'web',
+    // Built already: it is the service that ends here.
+    'dist/web',
   ];
   for (const name of needed) cpSync(packagePath(name), join(copy, name), { recursive: true });
   symlinkSync(packagePath('node_modules'), join(copy, 'node_modules'));

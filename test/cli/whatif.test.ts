@@ -24,7 +24,7 @@ afterAll(async () => {
 
 describe('switchyard whatif', () => {
   it('simulates recorded jobs in a thread of the service, and puts both policies side by side', async () => {
-    const args = ['whatif', '--candidate', file, '--from', '2020-01-01'];
+    const args = ['whatif', '--candidate', file, '--from', '2020-01-01T00:00Z'];
     const { code, stdout, stderr } = await service.cli(...args, '--reason', 'curious');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^simulation_1: 3 jobs\n/);
@@ -40,7 +40,13 @@ describe('switchyard whatif', () => {
 
   it('says what is wrong with a candidate or a window', async () => {
     writeFileSync(join(home, 'bad.json'), JSON.stringify({ ...DEFAULT_POLICY, seed: -1 }));
-    const bad = await service.cli('whatif', '--candidate', join(home, 'bad.json'), '--from', '2020-01-01');
+    const bad = await service.cli(
+      'whatif',
+      '--candidate',
+      join(home, 'bad.json'),
+      '--from',
+      '2020-01-01T00:00Z',
+    );
     expect(bad.code).not.toBe(0);
     expect(bad.stderr).toMatch(/seed/);
     const empty = await service.cli(
@@ -48,9 +54,9 @@ describe('switchyard whatif', () => {
       '--candidate',
       file,
       '--from',
-      '2020-01-01',
+      '2020-01-01T00:00Z',
       '--to',
-      '2020-01-02',
+      '2020-01-02T00:00Z',
     );
     expect(empty.code).not.toBe(0);
     expect(empty.stderr).toMatch(/^error: from: .*a time window with submitted jobs/);

@@ -5,13 +5,13 @@ import { runVectors } from '../../src/core/index.js';
 const vectors = new URL('../../../shared/spec/vectors.json', import.meta.url);
 
 describe('runVectors', () => {
-  it.runIf(existsSync(vectors))('passes the vectors of every rule that is built', () => {
+  it.runIf(existsSync(vectors))('passes all vectors, and every rule is built', () => {
     const { lines, passed, failed, notBuilt } = runVectors(JSON.parse(readFileSync(vectors, 'utf8')));
     expect(lines.filter((line) => line.startsWith('  '))).toEqual([]);
     expect({ passed, failed, notBuilt }).toEqual({
-      passed: 200,
+      passed: 300,
       failed: 0,
-      notBuilt: 100,
+      notBuilt: 0,
     });
   });
 

@@ -4,6 +4,9 @@ import pRetry from 'p-retry';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ROOT } from '../../src/core/scheduler.js';
 import type { QueueConnection } from '../../src/engine/queue.js';
+import { openWaker } from '../../src/engine/waker.js';
+import { openQueueWorker } from '../../src/engine/worker.js';
+import { createMetrics } from '../../src/platform/metrics.js';
 import type { NewJob } from '../../src/store/store.js';
 import { type TestDatabase, withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
@@ -68,6 +71,36 @@ describe('whatever the queue is on', () => {
     );
     expect(rows[0].cycles).toBeGreaterThan(3);
     expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
+  test('a worker that starts does not wait for what dead ones had in hand', async () => {
+    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+    const queue = queueOf(world);
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    // Takes every wake-up and never ends: as long as it lives, nobody else gets one of the root or of the sweep.
+    let taken = 0;
+    let release = () => {};
+    const forever = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const holder = openQueueWorker({
+      ...{ connection: queue, queue: 'cycles', concurrency: 10, log },
+      perform: () => {
+        taken++;
+        return forever;
+      },
+    });
+    const waker = openWaker({ connection: queue, log, metrics: createMetrics() });
+    await waker.wake(['root', ...THREE_SITES.map(({ name }) => world.siteId(name))]);
+    await until('all are taken', async () => taken === 1 + THREE_SITES.length);
+    const jobIds = await world.submit(mixedJobs(5, 0));
+    for (const { name } of THREE_SITES) world.agent(name, async () => {});
+    await world.engine(queue);
+    await until('the first runs', async () => (await world.states()).COMPLETED !== undefined);
+    expect(jobIds).toHaveLength(5);
+    release();
+    await waker.close();
+    await holder.close();
   });
 
   test('machines are shared in time by as many tasks as they take, at a site that runs only so many jobs', async () => {

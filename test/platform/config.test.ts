@@ -77,13 +77,13 @@ test('every bad value is named with what is accepted, and secrets are not shown'
   const load = () =>
     loadConfig({
       PORT: '70000',
-      LANDING_PAGE: 'yes',
+      PORTAL: 'yes',
       DATABASE_URL: 'mysql://me:hunter2@db/x',
       LIMIT_PAGE: '-1',
     });
   expect(load).toThrow(ConfigError);
   expect(load).toThrow('PORT: "70000" is not accepted; accepted: a whole number from 0 to 65535');
-  expect(load).toThrow('LANDING_PAGE: "yes" is not accepted; accepted: true or false');
+  expect(load).toThrow('PORTAL: "yes" is not accepted; accepted: true or false');
   expect(load).toThrow('LIMIT_PAGE: "-1" is not accepted; accepted: a whole number from 1 to 100000');
   expect(load).toThrow(
     'DATABASE_URL: (not shown: it is a secret) is not accepted; accepted: postgresql://user:password@host:port/database',

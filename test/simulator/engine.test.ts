@@ -8,12 +8,13 @@ import { type EventOrder, runSimulation, type World } from '../../src/simulator/
 import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
 import { policyNamed, policyNames } from '../../src/simulator/policies.js';
-import { intervalSet, Processors } from '../../src/simulator/processors.js';
+import { LastTwo } from '../../src/simulator/prediction.js';
+import { joined, Processors } from '../../src/simulator/processors.js';
 import { prepare } from '../../src/simulator/simulate.js';
 import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { quantile, summarize } from '../../src/simulator/statistics.js';
-import { parseSwf } from '../../src/simulator/swf.js';
+import { parseTrace } from '../../src/simulator/trace.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { simJobs } from '../simulator/support/jobs.js';
 
@@ -99,7 +100,11 @@ describe('the engine', () => {
       started: (_job, _index, { start, plannedEnd }) => planned.push(plannedEnd - start),
       ended: (_job, _index, _run, at) => ends.push(at),
     };
-    const options = { policy: policyNamed('easy', 1), eventOrder: 'batch', predict: true } as const;
+    const options = {
+      policy: policyNamed('easy', 1),
+      eventOrder: 'batch',
+      predictor: new LastTwo(),
+    } as const;
     runSimulation(one(1), jobs, options, [sink]);
     expect(planned).toEqual([100, 10, 20, 15, 100]);
     expect(ends).toEqual([10, 40, 90, 95, 105]);
@@ -118,7 +123,11 @@ describe('the engine', () => {
       if (reservation?.jobId === 3) seen.push(now, reservation.at);
     };
     const times = new MemorySink(jobs.length);
-    const options = { policy: policyNamed('easy', 1), eventOrder: 'batch', predict: true } as const;
+    const options = {
+      policy: policyNamed('easy', 1),
+      eventOrder: 'batch',
+      predictor: new LastTwo(),
+    } as const;
     runSimulation(one(4), jobs, options, [times, { planned }]);
     // Outlasted at 20, 80 and so on: each look has a reservation that lies ahead.
     expect(seen.slice(0, 4)).toEqual([11, 20, 20, 80]);
@@ -214,13 +223,13 @@ describe('the files', () => {
       expect(heading).toBe(
         'job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,' +
           'starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,' +
-          'consumed_energy,metadata',
+          'consumed_energy,metadata,site',
       );
       expect(rows).toEqual([
-        '2,"a, ""b""",run-2,0,1,4,1,COMPLETED_SUCCESSFULLY,0,4,4,0,4,1,2,-1,',
-        '1,"a, ""b""",run-1,0,2,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,0-1,-1,',
-        '3,"a, ""b""",run-3,0,1,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,3,-1,',
-        '4,"a, ""b""",run-4,5,2,3,0,COMPLETED_WALLTIME_REACHED,10,3,13,5,8,2.6666666666666665,0-1,-1,',
+        '2,"a, ""b""",run-2,0,1,4,1,COMPLETED_SUCCESSFULLY,0,4,4,0,4,1,2,-1,,one',
+        '1,"a, ""b""",run-1,0,2,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,0-1,-1,,one',
+        '3,"a, ""b""",run-3,0,1,10,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,3,-1,,one',
+        '4,"a, ""b""",run-4,5,2,3,0,COMPLETED_WALLTIME_REACHED,10,3,13,5,8,2.666667,0-1,-1,,one',
       ]);
       const events = readFileSync(join(folder, 'events.jsonl'), 'utf8')
         .trimEnd()
@@ -257,8 +266,11 @@ describe('the files', () => {
     const c = processors.take(run(3), 1);
     processors.give(run(1), a);
     processors.give(run(3), c);
-    expect(intervalSet(b)).toBe('3-4');
-    expect(intervalSet(processors.take(run(4), 5))).toBe('0-2 5-6');
+    expect(joined(b)).toEqual([[3, 4]]);
+    expect(joined(processors.take(run(4), 5))).toEqual([
+      [0, 2],
+      [5, 6],
+    ]);
     expect(() => processors.take(run(5), 4)).toThrow('no processor left');
   });
 });
@@ -288,7 +300,7 @@ describe('properties', () => {
       more: fc.integer({ min: 0, max: 20 }),
       cpusPerTask: fc.integer({ min: 1, max: 8 }),
     }),
-    { maxLength: 40 },
+    { minLength: 1, maxLength: 40 },
   );
   const jobsOf = (
     given: { submittedAt: number; runS: number; more: number; cpusPerTask: number }[],
@@ -455,7 +467,7 @@ describe('properties', () => {
           .sort((a, b) => a.key - b.key)
           .map(({ line }) => line);
         const startsOf = (text: string[]) => {
-          const { world, workload } = prepare(parseSwf(text.join('\n')), null, {
+          const { world, workload } = prepare(parseTrace(text.join('\n')), null, {
             processors: 8,
             estimate: 'requested',
             missingEstimate: 'drop',

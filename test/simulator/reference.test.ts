@@ -4,10 +4,9 @@ import { runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { prepare } from '../../src/simulator/simulate.js';
 import { MemorySink } from '../../src/simulator/sink.js';
-import { readSites } from '../../src/simulator/sites.js';
 import { type Summary, summarize } from '../../src/simulator/statistics.js';
-import { readSwf } from '../../src/simulator/swf.js';
-import { haveTraces, readReference, sitesPath, tracePath } from './support/reference.js';
+import { readTrace } from '../../src/simulator/trace.js';
+import { capacitiesOf, haveTraces, readReference, tracePath } from './support/reference.js';
 
 /** Schedules by independent simulators: every job starts and ends at the same second. */
 const references: {
@@ -117,8 +116,8 @@ describe('reference schedules', () => {
   it.each(cases)(
     '$schedule, $order',
     async ({ schedule, trace, processors, policy, order, missingEstimate }) => {
-      const sites = processors === null ? await readSites(sitesPath('LCG-2005')) : null;
-      const { world, workload } = prepare(await readSwf(tracePath(trace)), sites, {
+      const sites = processors === null ? capacitiesOf('LCG-2005') : null;
+      const { world, workload } = prepare(await readTrace(tracePath(trace)), sites, {
         processors,
         estimate: 'requested',
         missingEstimate: missingEstimate ?? 'drop',

@@ -11,8 +11,8 @@ import { fetchTrace, listTraces } from '../../src/simulator/fetch.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { type SimulateOptions, simulateAndRecord } from '../../src/simulator/simulate.js';
 import { readSites } from '../../src/simulator/sites.js';
-import { parseSwf } from '../../src/simulator/swf.js';
-import { traceInfo } from '../../src/simulator/trace-info.js';
+import { parseTrace } from '../../src/simulator/trace.js';
+import { TraceSurvey } from '../../src/simulator/trace-info.js';
 
 /** id submit run processors requestedTime partition */
 const line = (
@@ -168,7 +168,10 @@ describe('simulate', () => {
 
 describe('trace info', () => {
   it('looks through a trace', () => {
-    expect(traceInfo(parseSwf(TRACE))).toMatchObject({
+    const trace = parseTrace(TRACE);
+    const survey = new TraceSurvey();
+    for (const job of trace.jobs) survey.take(job);
+    expect(survey.info(trace)).toMatchObject({
       header: { MaxProcs: '4' },
       jobs: 6,
       malformedLines: 1,
@@ -180,7 +183,6 @@ describe('trace info', () => {
       processors: { max: 5 },
       interArrival: { mean: 8, max: 10 },
     });
-    expect(traceInfo(parseSwf(''))).toMatchObject({ jobs: 0, load: null, run: { mean: 0 } });
   });
 });
 

@@ -578,6 +578,26 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes no time that cannot be: before the assignment, an end before the start, or in the future', async () => {
+        const [a, b, c] = await assigned(world, user, site, machine, [newJob(), newJob(), newJob()]);
+        const far = T0 + 1e11;
+        await send([
+          report(a!, 1, { at: T0 - 1e6 }),
+          report(b!, 1, { at: T0 + 50 }),
+          report(c!, 1, { at: far }),
+        ]);
+        const { jobs } = await store.loadGrid(0);
+        const startOf = (id: number) => jobs.find(({ job }) => job.id === id)!.run!.start;
+        expect([startOf(a!), startOf(b!)]).toEqual([T0, T0 + 50]);
+        expect(startOf(c!)).toBeLessThanOrEqual(Date.now() / 1000 + 60);
+        await send([ended(a!, 1, { at: far }), ended(b!, 1, { at: T0 - 5 }), ended(c!, 1, { at: 0 })]);
+        // An end before its start would be one that took no time, and so no point of the series.
+        const points = await world.ratioPoints();
+        expect(points.map(({ jobId }) => jobId)).toEqual([a]);
+        for (const { at } of points) expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 60);
+        await nothingBroken();
+      });
+
       it('knows repeated, stale and unknown reports', async () => {
         const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
         expect(await send([report(a!, 1), report(a!, 1)])).toEqual(['accepted', 'repeated']);
@@ -691,6 +711,7 @@ export function describeStore(
           eventsBefore: Date.now() / 1000 + 60,
           jobsEndedBefore: 0,
           processesBefore: 0,
+          auditsBefore: 0,
           limit: 1000,
         });
         expect(await store.assignments(site, cursor, 10)).toMatchObject({
@@ -879,7 +900,10 @@ export function describeStore(
         const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
         await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
         const { cursor } = await store.loadGrid(0);
-        const all = { eventsBefore: Date.now() / 1000 + 60, jobsEndedBefore: T0 + 100, processesBefore: 0 };
+        const all = {
+          ...{ eventsBefore: Date.now() / 1000 + 60, jobsEndedBefore: T0 + 100 },
+          ...{ processesBefore: 0, auditsBefore: 0 },
+        };
         const first = await store.prune({ ...all, limit: 5 });
         expect(first).toEqual({ events: 5, jobs: 1, more: true });
         for (let more = true; more; ) more = (await store.prune({ ...all, limit: 5 })).more;
@@ -1522,6 +1546,7 @@ export function describeStore(
           eventsBefore: Date.now() / 1000 + 60,
           jobsEndedBefore: 0,
           processesBefore: 0,
+          auditsBefore: 0,
           limit: 1000,
         });
         await mirror.sync();

@@ -375,7 +375,7 @@ describe('what runs have shown', () => {
     await runs('b', [3]);
     const soon = Date.now() / 1000 + 60;
     const prune = (jobsEndedBefore: number, limit = 100) =>
-      world.store.prune({ eventsBefore: 0, jobsEndedBefore, processesBefore: 0, limit });
+      world.store.prune({ eventsBefore: 0, jobsEndedBefore, processesBefore: 0, auditsBefore: 0, limit });
     await prune(T0);
     expect(await queries.ratioPointsSince(null, 0, 10)).toHaveLength(3);
     expect(await prune(soon, 2)).toMatchObject({ more: true });
@@ -408,6 +408,9 @@ describe('what runs have shown', () => {
 
   it('does not believe an agent whose clock is ahead', async () => {
     const [id] = await assigned(world, user, here, machine, [newJob()]);
+    await test.pool.query(
+      `UPDATE runs SET assigned_at = assigned_at - interval '1 hour' WHERE ended_at IS NULL`,
+    );
     const future = Date.now() / 1000 + 1e6;
     await world.store.reportRuns(
       here,
@@ -425,7 +428,13 @@ describe('what runs have shown', () => {
       `INSERT INTO traffic VALUES (${here}, extract(epoch FROM now())::bigint - 3605, 1, 1)`,
     );
     const { traffic } = await world.store.loadGrid(0);
-    await world.store.prune({ eventsBefore: 0, jobsEndedBefore: 0, processesBefore: 0, limit: 10 });
+    await world.store.prune({
+      eventsBefore: 0,
+      jobsEndedBefore: 0,
+      processesBefore: 0,
+      auditsBefore: 0,
+      limit: 10,
+    });
     expect((await world.store.loadGrid(0)).traffic).toEqual(traffic);
     expect((await test.pool.query('SELECT * FROM traffic')).rows).toHaveLength(traffic.length);
   });
@@ -503,7 +512,13 @@ describe('groups', () => {
     expect(await queries.jobsByIds([loose!])).toMatchObject([{ groupId: expect.any(Number) }]);
 
     const prune = () =>
-      world.store.prune({ eventsBefore: 0, jobsEndedBefore: T0 + 100, processesBefore: 0, limit: 100 });
+      world.store.prune({
+        eventsBefore: 0,
+        jobsEndedBefore: T0 + 100,
+        processesBefore: 0,
+        auditsBefore: 0,
+        limit: 100,
+      });
     await prune();
     expect(await listed(null, null, 10)).toEqual([two.id, one.id]);
     await world.store.cancel(

@@ -404,3 +404,48 @@ describe('policies', () => {
     expect(await queries.policy(9)).toBeNull();
   });
 });
+
+describe('the audit log', () => {
+  const cancel = (ids: number[], userId: number | null) =>
+    world.store.cancel(
+      {
+        ...{ ids, ownedBy: null, limit: 10 },
+        audit: (changed) => ({
+          ...{ userId, requestId: 'request-2', action: 'cancelJobs', target: 'jobs', reason: null },
+          after: { changed },
+        }),
+      },
+      T0,
+      'CANCELLED_BY_OPERATOR',
+    );
+
+  it('has what is done to jobs with it, or neither happens', async () => {
+    const [a, b] = await dispatched(world, user, site, [newJob(), newJob()]);
+    const nobody = 999;
+    await expect(cancel([a!, b!], nobody)).rejects.toThrow(/foreign key/);
+    expect((await world.events(a!)).at(-1)?.toState).toBe('DISPATCHED');
+    expect((await cancel([a!, b!], actor.userId)).changed).toEqual([a, b]);
+    // Nothing was changed: nothing to tell.
+    expect((await cancel([a!], actor.userId)).changed).toEqual([]);
+    const { rows } = await test.pool.query(`SELECT user_id, after FROM audits WHERE action = 'cancelJobs'`);
+    expect(rows).toEqual([{ user_id: actor.userId, after: { changed: [a, b] } }]);
+  });
+
+  it('is kept for its time, as are keys that are good for nothing', async () => {
+    const key = { userId: user, name: 'key', siteId: null };
+    const [past, future] = [T0, Date.now() / 1000 + 86_400];
+    const dead = await done(directory.createApiKey({ ...key, expiresAt: past }, actor));
+    const good = await done(directory.createApiKey({ ...key, expiresAt: future }, actor));
+    const never = { eventsBefore: 0, jobsEndedBefore: 0, processesBefore: 0, limit: 2 };
+    const count = async () => Number((await test.pool.query('SELECT count(*) FROM audits')).rows[0].count);
+    const before = await count();
+    expect((await world.store.prune({ ...never, auditsBefore: T0 + 1 })).more).toBe(false);
+    expect(await count()).toBe(before);
+    const keys = (await queries.apiKeysOfUsers([user])).map(({ id }) => id);
+    expect(keys).toEqual([good.apiKey.id]);
+    expect(keys).not.toContain(dead.apiKey.id);
+    for (let more = true; more; )
+      more = (await world.store.prune({ ...never, auditsBefore: Date.now() / 1000 + 60 })).more;
+    expect(await count()).toBe(0);
+  });
+});

@@ -48,6 +48,7 @@ import {
   schedulersJob,
   shareOf,
   storable,
+  timesOfReports,
 } from '../../src/store/rules.js';
 import {
   type Applied,
@@ -567,6 +568,7 @@ export class MemoryStore implements Store {
     const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
+    const timeOf = timesOfReports(reports, Date.now() / 1000);
     const results = reports.map((report): ReportResult => {
       const job = this.jobs.get(report.jobId);
       const run = this.runs.get(`${report.jobId}/${report.epoch}`);
@@ -577,7 +579,7 @@ export class MemoryStore implements Store {
       const seen = { ...view, started: view.startedAt !== null };
       const { result, started, end } = judgeReport(seen, report, maxAttempts);
       if (result !== 'accepted') return result;
-      const at = ms(report.at);
+      const at = ms(timeOf(report, run.startedAt ?? run.assignedAt));
       if (started) {
         run.startedAt = at;
         view.startedAt = at;

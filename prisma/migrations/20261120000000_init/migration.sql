@@ -230,7 +230,7 @@ CREATE TABLE jobs (
   origin_site_id integer,
   computation_share double precision CHECK (computation_share BETWEEN 0 AND 1),
   restartable boolean NOT NULL DEFAULT true,
-  simulated_run_s double precision CHECK (simulated_run_s BETWEEN 0.001 AND 1e9),
+  simulated_run_s double precision CHECK (simulated_run_s BETWEEN 0 AND 1e9),
   simulated_io_s double precision CHECK (simulated_io_s BETWEEN 0 AND 1e9),
   -- The submission's id where it has more than one job. No index: a group's jobs are found by their ids (job_groups).
   group_id bigint,

@@ -1,15 +1,16 @@
 import {
   closeSync,
   constants,
+  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
-  truncateSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import type { EndedReport, RunReport, StartedReport } from '../runner.js';
 
 /** A segment is closed beyond this size, and removed when all its reports are acknowledged. */
@@ -20,8 +21,12 @@ const ACK_DIGITS = 16;
 export type NewReport = Omit<StartedReport, 'seq'> | Omit<EndedReport, 'seq'>;
 
 /**
- * The reports that the service has not acknowledged, in order and on disk: JSON lines in segments named by their first
- * number, and the last acknowledged number in a file beside them.
+ * The reports that the service has not acknowledged, in order and on disk: lines of a checksum and JSON in segments named by their
+ * first number, and the last acknowledged number in a file beside them.
+ *
+ * A line is written whole or not at all: where the disk takes only a part of it, that part is cut off again and the report is not
+ * taken (`append` throws; what was to be reported can be reported later). What is nevertheless torn or spoiled, by a power cut or a bad
+ * disk, is left out when the journal is read: the lines around it count.
  *
  * Nothing is fsynced. A write survives kill -9 of the agent as soon as the system call returns, and that is what can go
  * wrong while runs go on. When the whole machine dies, so do its runs: the service learns that from the runs that the
@@ -40,6 +45,9 @@ export class Journal {
   /** First numbers of the segments on disk, ascending; the last is being written. */
   private readonly segments: number[] = [];
 
+  /** Lines that could not be read: no whole reports. */
+  readonly spoiled: number;
+
   /** @param seen is told of every report found on disk, also of acknowledged ones that are still there */
   constructor(
     private readonly dir: string,
@@ -52,26 +60,47 @@ export class Journal {
     const firsts = readdirSync(dir).flatMap((name) =>
       /^\d+\.jsonl$/.test(name) ? [Number.parseInt(name, 10)] : [],
     );
+    let spoiled = 0;
     for (const first of firsts.sort((a, b) => a - b)) {
       this.segments.push(first);
       for (const report of this.read(first)) {
-        this.lastSeq = Math.max(this.lastSeq, report.seq);
-        if (report.seq > this.acknowledged) this.pending.push(report);
-        seen(report);
+        if (report === null) spoiled++;
+        // In ascending order, so that what is acknowledged is a beginning.
+        else if (report.seq > this.lastSeq || report.seq <= this.acknowledged) {
+          this.lastSeq = Math.max(this.lastSeq, report.seq);
+          if (report.seq > this.acknowledged) this.pending.push(report);
+          seen(report);
+        }
       }
     }
-    this.openSegment();
+    this.spoiled = spoiled;
     this.removeSegments();
   }
 
-  /** Numbers a report and keeps it. When this returns, kill -9 does not lose it. */
+  /** Numbers a report and keeps it. When this returns, kill -9 does not lose it; when it throws, nothing was kept. */
   append(report: NewReport): RunReport {
+    if (this.fd < 0 || this.size > SEGMENT_BYTES) this.openSegment();
     const numbered = { ...report, seq: this.lastSeq + 1 } as RunReport;
+    this.write(Buffer.from(lineOf(numbered)));
     this.lastSeq = numbered.seq;
-    this.size += writeSync(this.fd, `${JSON.stringify(numbered)}\n`);
     this.pending.push(numbered);
-    if (this.size > SEGMENT_BYTES) this.openSegment();
     return numbered;
+  }
+
+  private write(line: Buffer): void {
+    try {
+      const written = writeSync(this.fd, line);
+      if (written < line.length) {
+        // The rest says why: mostly that the disk is full.
+        const rest = writeSync(this.fd, line, written);
+        if (written + rest < line.length)
+          throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' });
+      }
+      this.size += line.length;
+    } catch (error) {
+      ftruncateSync(this.fd, this.size);
+      throw error;
+    }
   }
 
   /** The oldest unacknowledged reports. */
@@ -91,23 +120,29 @@ export class Journal {
       this.pending.splice(0, this.head);
       this.head = 0;
     }
-    // One system call of constant width: kill -9 leaves the old number or the new one.
-    writeSync(this.ackFd, String(this.acknowledged).padStart(ACK_DIGITS), 0);
+    // One system call of constant width: kill -9 leaves the old number or the new one. On a full disk it may stay the old one: then
+    // the next agent reports again, and is told that it repeats itself.
+    try {
+      writeSync(this.ackFd, String(this.acknowledged).padStart(ACK_DIGITS), 0);
+    } catch {}
     this.removeSegments();
     return gone;
   }
 
   close(): void {
-    closeSync(this.fd);
+    if (this.fd >= 0) closeSync(this.fd);
     closeSync(this.ackFd);
   }
 
   private openSegment(): void {
-    if (this.fd >= 0) closeSync(this.fd);
     const first = this.lastSeq + 1;
-    if (this.segments.at(-1) !== first) this.segments.push(first);
-    this.fd = openSync(this.path(first), 'a', 0o600);
+    const fd = openSync(this.path(first), 'a', 0o600);
+    if (this.fd >= 0) closeSync(this.fd);
+    this.fd = fd;
+    // One of that name has no whole line in it, or the number would be taken.
+    ftruncateSync(fd, 0);
     this.size = 0;
+    if (this.segments.at(-1) !== first) this.segments.push(first);
   }
 
   private removeSegments(): void {
@@ -120,15 +155,28 @@ export class Journal {
     return join(this.dir, `${first}.jsonl`);
   }
 
-  private read(first: number): RunReport[] {
-    const text = readFileSync(this.path(first), 'utf8');
-    // The agent may have died while writing the last line: what has no end was never taken as written.
-    const end = text.lastIndexOf('\n') + 1;
-    if (end < text.length) truncateSync(this.path(first), Buffer.byteLength(text.slice(0, end)));
-    return text
-      .slice(0, end)
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as RunReport);
+  /** null: a line that is no whole report. The last one may lack its end: the agent died while it was written. */
+  private read(first: number): (RunReport | null)[] {
+    const lines = readFileSync(this.path(first), 'utf8').split('\n');
+    if (lines.at(-1) === '') lines.pop();
+    return lines.map(reportOf);
+  }
+}
+
+const lineOf = (report: RunReport): string => {
+  const text = JSON.stringify(report);
+  return `${checksum(text)} ${text}\n`;
+};
+
+const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');
+
+function reportOf(line: string): RunReport | null {
+  // Lines of earlier releases are without a checksum.
+  const text = line.startsWith('{') ? line : line.slice(9);
+  if (text !== line && line.slice(0, 9) !== `${checksum(text)} `) return null;
+  try {
+    return JSON.parse(text) as RunReport;
+  } catch {
+    return null;
   }
 }

@@ -22,9 +22,10 @@ export class OutputFile {
     this.fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   }
 
-  /** A new run begins to write. */
-  reset(): void {
+  /** Empties it: nothing of one run is left to the next. */
+  clear(): void {
     this.cut = null;
+    if (fstatSync(this.fd).size > 0) ftruncateSync(this.fd, 0);
   }
 
   /** Gives disk space back when more was written than is kept. */

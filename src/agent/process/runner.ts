@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
@@ -14,7 +14,9 @@ import {
   type RunReport,
   runKey,
 } from '../runner.js';
+import { Disk, isPassing } from './disk.js';
 import { Journal, type NewReport } from './journal.js';
+import { OutputPool, Outputs } from './outputs.js';
 import { accountsIoWait, ioWaitOfRun, processesOfRun } from './processes.js';
 import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
@@ -28,6 +30,8 @@ export interface ProcessRunnerOptions {
   outputLimitBytes?: number;
   /** How many runs at once; more wait. */
   maxRuns?: number;
+  /** Told of what its operator should know. */
+  warn?: (fields: object, message: string) => void;
 }
 
 /** How often outputs, limits and runs of an earlier agent are looked at. */
@@ -35,6 +39,8 @@ const POLL_MS = 100;
 const IO_WAIT_SAMPLE_MS = 1000;
 /** A lane without work goes after this. */
 const LANE_IDLE_MS = 60_000;
+/** After a start that failed for want of room, descriptors or processes. */
+const START_PAUSE_MS = 1_000;
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
 
@@ -43,14 +49,28 @@ interface RunRecord {
   jobId: string;
   epoch: number;
   startedAtMs: number;
+  /** The same on the clock of durations. */
+  startedUpMs: number;
   runTimeLimitS: number | null;
   privateDirectory: boolean;
   /** CPU time of the lane's children before this run. */
   cpuBeforeS: number;
+  /** Where its output goes: the directory of `out` and `err`. */
+  outputsDir: string;
 }
+
+/**
+ * Durations are measured on the time since the machine was booted, in ms: it is the same for the next agent, and nobody sets it. Only what
+ * is told to others are times of day.
+ */
+const upMs = (): number => BOOTED_AT_MS + performance.now();
+const BOOTED_AT_MS = uptime() * 1000 - performance.now();
 
 interface LiveProcessRun extends RunRecord {
   slot: Slot;
+  outputs: Outputs;
+  /** It is over, and there was no room to write that down. */
+  ended: { end: End; atMs: number } | null;
   /** Its lane is a child of this agent; false: of an earlier one, which is why it is polled. */
   ours: boolean;
   stop: { cause: EndCause; killAtMs: number; rounds: number } | null;
@@ -90,6 +110,13 @@ export class ProcessRunner implements Runner {
   private nextTrash = 1;
   private announced = false;
   private closed = false;
+  /** Nothing is started before. */
+  private pausedUntilMs = 0;
+  private wasLow = false;
+  /** Reports for which there was no room, in order. */
+  private readonly owed: NewReport[] = [];
+  private readonly disk: Disk;
+  private readonly outputs: OutputPool;
   private readonly timer: NodeJS.Timeout;
 
   private constructor(
@@ -100,6 +127,10 @@ export class ProcessRunner implements Runner {
     private readonly known: KnownRuns,
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
+    this.disk = new Disk(stateDir);
+    const { outputLimitBytes, maxRuns } = options;
+    const dir = join(stateDir, 'outputs');
+    this.outputs = new OutputPool(dir, outputLimitBytes, maxRuns, (pid) => signal(pid, 'SIGKILL'));
     this.timer = setInterval(() => this.poll(), POLL_MS);
     this.timer.unref();
   }
@@ -119,15 +150,21 @@ export class ProcessRunner implements Runner {
       baseEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
       outputLimitBytes: 256 << 10,
       maxRuns: 1024,
+      warn: () => {},
       ...options,
     });
+    if (journal.spoiled > 0)
+      runner.options.warn(
+        { lines: journal.spoiled },
+        'reports of the agent were spoiled on disk, and left out',
+      );
     runner.recover();
     return runner;
   }
 
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    if (this.live.size < this.options.maxRuns) this.launch(assignment);
+    if (this.waiting.size === 0 && this.mayLaunch()) this.launch(assignment);
     else this.waiting.set(runKey(assignment.jobId, assignment.epoch), assignment);
   }
 
@@ -188,7 +225,11 @@ export class ProcessRunner implements Runner {
     this.closed = true;
     clearInterval(this.timer);
     for (const slot of this.idle) slot.close();
-    for (const run of this.live.values()) run.slot.close();
+    for (const run of this.live.values()) {
+      run.slot.close();
+      run.outputs.close();
+    }
+    this.outputs.close();
     this.journal.close();
     this.lock.release();
   }
@@ -202,10 +243,30 @@ export class ProcessRunner implements Runner {
     return standing === 'new';
   }
 
+  /** Whether there is room: for one more run, and on the disk. */
+  private mayLaunch(): boolean {
+    if (this.live.size >= this.options.maxRuns || this.owed.length > 0 || upMs() < this.pausedUntilMs)
+      return false;
+    const low = this.disk.isLow(upMs());
+    if (low && !this.wasLow)
+      this.options.warn({ dir: this.stateDir }, 'the disk is almost full: no run is started');
+    this.wasLow = low;
+    return !low;
+  }
+
+  private launchWaiting(): void {
+    for (const [key, assignment] of this.waiting) {
+      if (!this.mayLaunch()) return;
+      this.waiting.delete(key);
+      this.launch(assignment);
+    }
+  }
+
   private launch(assignment: Assignment): void {
     const { jobId, epoch, runTimeLimitS } = assignment;
     const key = runKey(jobId, epoch);
     let slot: Slot | null = null;
+    let outputs: Outputs | null = null;
     try {
       if (!/^[\w.:=+-]+$/.test(jobId))
         throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
@@ -216,28 +277,49 @@ export class ProcessRunner implements Runner {
       const path = assignment.environment.PATH ?? this.options.baseEnvironment.PATH ?? '';
       const program = this.programs.find(assignment.command, path, directory);
       this.ensureLane(slot);
+      outputs = this.outputs.take();
       const run: LiveProcessRun = {
-        ...{ jobId, epoch, runTimeLimitS, startedAtMs: Date.now(), cpuBeforeS: slot.childrenCpuS },
+        ...{ jobId, epoch, runTimeLimitS, startedAtMs: Date.now(), startedUpMs: upMs() },
+        ...{ cpuBeforeS: slot.childrenCpuS, outputsDir: outputs.dir },
         privateDirectory: assignment.workingDirectory === null,
-        ...{ slot, ours: true, stop: null, forgotten: false, lost: false },
+        ...{ slot, outputs, ended: null, ours: true, stop: null, forgotten: false, lost: false },
         ioWaitS: this.ioWait ? new Map() : null,
       };
       const environment = { ...assignment.environment, ...this.runEnvironment(assignment) };
       slot.record(
-        runScript(recordOf(run), key, slot.dir, program, { ...assignment, environment, directory }),
+        runScript(recordOf(run), key, slot.dir, outputs.dir, program, {
+          ...assignment,
+          environment,
+          directory,
+        }),
       );
       this.addLive(run);
       this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
       slot.launch();
     } catch (error) {
-      if (slot) {
-        // It may have been recorded before the disk was full, say. Its lane was not told.
-        this.live.delete(key);
-        this.bySlot.delete(slot);
-        this.idle.push(slot);
+      // A part of it may have been recorded. Its lane was not told.
+      this.live.delete(key);
+      if (slot) this.bySlot.delete(slot);
+      if (slot) this.freeSlot(slot);
+      if (outputs) this.outputs.putBack(outputs);
+      if (isPassing(error)) {
+        // Not the run's fault: it waits.
+        this.pausedUntilMs = upMs() + START_PAUSE_MS;
+        this.options.warn({ job: jobId, epoch, err: error }, 'a run cannot be started now; trying again');
+        this.waiting.set(key, assignment);
+        return;
       }
       const message = error instanceof Error ? error.message : String(error);
       this.reportEnd(jobId, epoch, { cause: 'LAUNCH_FAILED', message });
+    }
+  }
+
+  private freeSlot(slot: Slot): void {
+    try {
+      slot.free(upMs());
+      this.idle.push(slot);
+    } catch {
+      slot.remove();
     }
   }
 
@@ -251,7 +333,7 @@ export class ProcessRunner implements Runner {
   }
 
   private newSlot(name: string): Slot {
-    const slot = new Slot(join(this.stateDir, 'slots', name), this.options.outputLimitBytes);
+    const slot = new Slot(join(this.stateDir, 'slots', name));
     this.nextSlot = Math.max(this.nextSlot, Number(name) + 1);
     return slot;
   }
@@ -260,7 +342,7 @@ export class ProcessRunner implements Runner {
     slot.ensureLane(
       { ...this.options.baseEnvironment },
       () => this.laneAnswered(this.bySlot.get(slot)),
-      (error) => this.laneGone(this.bySlot.get(slot), error),
+      () => this.laneGone(this.bySlot.get(slot)),
     );
   }
 
@@ -281,14 +363,13 @@ export class ProcessRunner implements Runner {
 
   private laneAnswered(run: LiveProcessRun | undefined): void {
     const end = run?.slot.readEnd(runKey(run.jobId, run.epoch));
-    if (run && end) this.finish(run, end);
+    if (run && !run.ended && end) this.finish(run, end);
   }
 
-  private laneGone(run: LiveProcessRun | undefined, error: Error | null): void {
-    if (!run || this.closed) return;
+  private laneGone(run: LiveProcessRun | undefined): void {
+    if (!run || run.ended || this.closed) return;
     const end = run.slot.readEnd(runKey(run.jobId, run.epoch));
     if (end) this.finish(run, end);
-    else if (error) this.finishWith(run, { cause: 'LAUNCH_FAILED', message: `no shell: ${error.message}` });
     else this.endLost(run);
   }
 
@@ -311,7 +392,7 @@ export class ProcessRunner implements Runner {
     let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
     let message: string | null = null;
     let exitCode: number | null = end.code;
-    const problem = end.code === 0 ? null : launchProblem(slot);
+    const problem = end.code === 0 ? null : launchProblem(run);
     if (problem !== null) {
       cause = 'LAUNCH_FAILED';
       exitCode = null;
@@ -321,29 +402,44 @@ export class ProcessRunner implements Runner {
     this.finishWith(run, { cause, message, exitCode, signal: signalName, cpuS, ioWaitS }, end.atMs);
   }
 
-  private finishWith(run: LiveProcessRun, end: End, atMs = Date.now()): void {
-    const { slot } = run;
+  /** `atMs`: when it was written down that it ended; by default it is over now. */
+  private finishWith(run: LiveProcessRun, end: End, atMs = Number.POSITIVE_INFINITY): void {
+    const { slot, outputs } = run;
     const key = runKey(run.jobId, run.epoch);
     // A run is over when its command is: what it left behind would use CPUs that are given to the next.
     const held = slot.isHeld();
     if (held) this.killEach(run, slot.laneLives());
     if (!run.forgotten) {
-      const texts = { stdout: slot.out.read(), stderr: slot.err.read() };
-      this.reportEnd(run.jobId, run.epoch, { ...end, ...texts }, Math.max(atMs, run.startedAtMs));
+      const texts = { stdout: outputs.out.read(), stderr: outputs.err.read() };
+      // As long after the start as has passed, whatever was done to the clock meanwhile.
+      const endedAtMs = Math.min(Math.max(atMs, run.startedAtMs), run.startedAtMs + upMs() - run.startedUpMs);
+      const report = endReport(run.jobId, run.epoch, { ...end, ...texts }, Math.round(endedAtMs));
+      if (!this.tryReport(report)) {
+        // No room. The slot keeps what is known of the run, for this agent or the next.
+        run.ended = { end, atMs };
+        return;
+      }
+      this.known.reported(run.jobId, run.epoch);
     }
     this.live.delete(key);
     this.bySlot.delete(slot);
-    if (run.privateDirectory)
-      slot.cleanWorkDirectory(join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`));
-    slot.free(Date.now());
-    // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
-    if (held || !run.ours) slot.remove();
-    else this.idle.push(slot);
-    for (const [waitingKey, assignment] of this.waiting) {
-      this.waiting.delete(waitingKey);
-      this.launch(assignment);
-      break;
+    this.outputs.rest(outputs);
+    this.reuse(run, held);
+    this.launchWaiting();
+  }
+
+  private reuse({ slot, privateDirectory, ours }: LiveProcessRun, held: boolean): void {
+    try {
+      if (privateDirectory)
+        slot.cleanWorkDirectory(join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`));
+      slot.free(upMs());
+    } catch {
+      slot.remove();
+      return;
     }
+    // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
+    if (held || !ours) slot.remove();
+    else this.idle.push(slot);
   }
 
   private killEach(run: LiveProcessRun, laneLives: boolean): void {
@@ -352,7 +448,7 @@ export class ProcessRunner implements Runner {
   }
 
   private stop(run: LiveProcessRun, cause: EndCause, graceMs: number): void {
-    const killAtMs = Date.now() + graceMs;
+    const killAtMs = upMs() + graceMs;
     if (run.stop) {
       run.stop.killAtMs = Math.min(run.stop.killAtMs, killAtMs);
       return;
@@ -379,21 +475,27 @@ export class ProcessRunner implements Runner {
   }
 
   private poll(): void {
-    const now = Date.now();
+    const now = upMs();
+    this.flush();
+    this.outputs.scan(now);
     const sample = this.ioWait && now >= this.nextIoWaitMs;
     if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
     for (const run of [...this.live.values()]) {
-      run.slot.out.trim();
-      run.slot.err.trim();
-      if (sample && run.ioWaitS && now - run.startedAtMs > IO_WAIT_SAMPLE_MS) this.sampleIoWait(run);
+      if (run.ended) {
+        this.finishWith(run, run.ended.end, run.ended.atMs);
+        continue;
+      }
+      run.outputs.trim();
+      if (sample && run.ioWaitS && now - run.startedUpMs > IO_WAIT_SAMPLE_MS) this.sampleIoWait(run);
       if (run.lost) this.endLost(run);
       else if (!run.ours) this.watch(run);
-      if (!run.stop && run.runTimeLimitS !== null && now > run.startedAtMs + run.runTimeLimitS * 1000) {
+      if (!run.stop && run.runTimeLimitS !== null && now > run.startedUpMs + run.runTimeLimitS * 1000) {
         this.stop(run, 'RUN_TIME_LIMIT', DEFAULT_GRACE_MS);
       }
       if (run.stop && now >= run.stop.killAtMs) this.kill(run, run.stop.rounds++);
     }
     for (const slot of this.idle) if (now - slot.idleSinceMs > LANE_IDLE_MS) slot.releaseLane();
+    this.launchWaiting();
   }
 
   private sampleIoWait(run: LiveProcessRun): void {
@@ -419,9 +521,10 @@ export class ProcessRunner implements Runner {
     for (const name of readdirSync(this.stateDir)) {
       if (name.startsWith('trash-')) rmSync(join(this.stateDir, name), { recursive: true, force: true });
     }
+    const inUse = new Set<string>();
     for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
       const slot = this.newSlot(name);
-      const record = parseRecord(slot.recorded());
+      const record = parseRecord(slot.recorded(), slot.dir);
       if (!record || ended.has(runKey(record.jobId, record.epoch))) {
         // The old lane goes by itself, and what it may have left is not ours to wait for.
         slot.remove();
@@ -430,11 +533,15 @@ export class ProcessRunner implements Runner {
       this.known.add(record.jobId, record.epoch);
       const key = runKey(record.jobId, record.epoch);
       const ioWaitS = this.ioWait ? new Map<number, number>() : null;
-      this.addLive({ ...record, slot, ours: false, stop: null, forgotten: false, lost: false, ioWaitS });
+      const outputs = new Outputs(record.outputsDir, this.options.outputLimitBytes);
+      inUse.add(outputs.dir);
+      const state = { ended: null, ours: false, stop: null, forgotten: false, lost: false };
+      this.addLive({ ...record, slot, outputs, ...state, ioWaitS });
       if (!started.has(key)) {
         this.report({ phase: 'STARTED', jobId: record.jobId, epoch: record.epoch, atMs: record.startedAtMs });
       }
     }
+    this.outputs.recover(inUse);
     this.poll();
   }
 
@@ -442,14 +549,44 @@ export class ProcessRunner implements Runner {
     return `SWITCHYARD_RUN=${this.id}/${runKey(run.jobId, run.epoch)}`;
   }
 
-  private reportEnd(jobId: string, epoch: number, end: End, atMs = Date.now()): void {
-    const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
+  private reportEnd(jobId: string, epoch: number, end: End): void {
     this.known.reported(jobId, epoch);
-    this.report({ phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end });
+    this.report(endReport(jobId, epoch, end, Date.now()));
   }
 
+  /** Keeps it in memory where there is no room for it: the next agent would find out by itself. */
   private report(report: NewReport): void {
-    this.journal.append(report);
+    if (!this.tryReport(report)) this.owed.push(report);
+  }
+
+  /** Writes down what there was no room for. */
+  private flush(): void {
+    for (let next = this.owed[0]; next && this.keep(next); next = this.owed[0]) this.owed.shift();
+  }
+
+  /** Behind all that is owed. False: there is no room for it. */
+  private tryReport(report: NewReport): boolean {
+    this.flush();
+    return this.owed.length === 0 && this.keep(report);
+  }
+
+  private keep(report: NewReport): boolean {
+    try {
+      this.journal.append(report);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      this.disk.release();
+      try {
+        this.journal.append(report);
+      } catch {
+        return false;
+      }
+    }
+    this.announce();
+    return true;
+  }
+
+  private announce(): void {
     if (this.announced) return;
     this.announced = true;
     setImmediate(() => {
@@ -463,26 +600,36 @@ export class ProcessRunner implements Runner {
 type End = Pick<EndedReport, 'cause'> &
   Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
 
+function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
+  const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
+  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end };
+}
+
 /**
  * The shell's own words on standard error, where it could not start the program: that has changed since it was found, say,
  * or its interpreter is missing. null: the program was started.
  */
-function launchProblem(slot: Slot): string | null {
-  const said = slot.err.beginning(4096);
+function launchProblem({ slot, outputs }: LiveProcessRun): string | null {
+  const said = outputs.err.beginning(4096);
   const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
 }
 
 function recordOf(run: RunRecord): string {
-  const { jobId, epoch, startedAtMs, runTimeLimitS, privateDirectory, cpuBeforeS } = run;
-  return JSON.stringify({ jobId, epoch, startedAtMs, runTimeLimitS, privateDirectory, cpuBeforeS });
+  const { jobId, epoch, startedAtMs, startedUpMs, runTimeLimitS, privateDirectory, cpuBeforeS, outputsDir } =
+    run;
+  const times = { startedAtMs, startedUpMs };
+  return JSON.stringify({ jobId, epoch, ...times, runTimeLimitS, privateDirectory, cpuBeforeS, outputsDir });
 }
 
-function parseRecord(line: string | null): RunRecord | null {
+function parseRecord(line: string | null, slotDir: string): RunRecord | null {
   if (line === null) return null;
   try {
-    return JSON.parse(line) as RunRecord;
+    const record = JSON.parse(line) as RunRecord;
+    // Of an earlier release.
+    const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
+    return { ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {
     return null; // Cut short: the agent died before it told the lane.
   }

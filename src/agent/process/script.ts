@@ -17,19 +17,20 @@ export const LANE_NAME = 'switchyard-launch';
  * For each line on its input it reads the file `run` (see `runScript`), which runs one command in the foreground, writes
  * how that ended and the times so far to `end`, and answers with an empty line. When the agent dies, the lane finishes
  * its run, finds its input closed and goes. It shares the group with the run's processes, so it must outlive the signals that they
- * get: they are caught, not ignored, because ignoring would be inherited.
+ * get: they are caught, not ignored, because ignoring would be inherited. An end that cannot be written down, because the disk is full, is
+ * written when it can be.
  */
 export const LANE_SCRIPT = `
 trap 'hit=1' HUP INT QUIT TERM PIPE ALRM USR1 USR2
 cd "$1" || exit
-[ -p alive ] || mkfifo -m 600 alive
+[ -p alive ] || mkfifo -m 600 alive || exit
 while :; do
   hit=
   read -r go || { [ "$hit" ] && continue; exit; }
   . "$1/run"
   code=$?
   cd "$1"
-  { times; echo "$run $code"; } 1<>"$1/end"
+  until { times && echo "$run $code"; } 1<>"$1/end"; do sleep 1; done
   echo
 done
 `;
@@ -52,6 +53,7 @@ export function quote(text: string): string {
  * the run is still there.
  *
  * @param record JSON
+ * @param outputs where the run's output goes: the directory of `out` and `err`
  * @param program absolute path of the program
  * @throws LaunchError for an environment that cannot be passed
  */
@@ -59,6 +61,7 @@ export function runScript(
   record: string,
   key: string,
   slot: string,
+  outputs: string,
   program: string,
   run: RunCommand,
 ): string {
@@ -82,7 +85,7 @@ export function runScript(
   return (
     `${record}\nrun=${quote(key)}\n` +
     `{ cd ${quote(run.directory)} && ${[...plain, ...words].join(' ')}; } ` +
-    `</dev/null >${quote(`${slot}/out`)} 2>${quote(`${slot}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
+    `</dev/null >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
   );
 }
 

@@ -16,7 +16,6 @@ import {
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processIdentity } from '../../platform/lockfile.js';
-import { OutputFile } from './output.js';
 import { LANE_NAME, LANE_SCRIPT } from './script.js';
 
 /** How a run ended, as its lane wrote it down. */
@@ -38,6 +37,8 @@ interface Lane {
 /** How `run` begins: comments to the shell. */
 const HELD = '# ';
 const FREE = '#-';
+/** More than any record of an end takes. */
+const END_BYTES = 1024;
 
 /**
  * A directory in which one run at a time takes place, and the lane (see script.ts) that carries it out.
@@ -50,32 +51,35 @@ const FREE = '#-';
  *   run    what the lane is to do; line 1 is the record of the run, or says that the slot is free. Written before the lane
  *          is told
  *   end    how the last run ended
- *   out, err   what it wrote
  *   work   the directory of runs that ask for none
  *   alive  a pipe that the run's processes hold open
  *   lane   the lane's pid and identity
  */
 export class Slot {
-  readonly out: OutputFile;
-  readonly err: OutputFile;
   /** Time used by the children of the lane that has just been started or read from. */
   childrenCpuS = 0;
   idleSinceMs = 0;
   private readonly runFd: number;
   private readonly endFd: number;
   private child: ChildProcess | null = null;
-  private lane: Lane | null;
+  private lane: Lane | null = null;
 
-  /** @param keepBytes how much is kept of each stream of a run */
-  constructor(
-    readonly dir: string,
-    keepBytes: number,
-  ) {
+  constructor(readonly dir: string) {
     mkdirSync(join(dir, 'work'), { recursive: true, mode: 0o700 });
     this.runFd = openSync(join(dir, 'run'), constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.endFd = openSync(join(dir, 'end'), constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.out = new OutputFile(join(dir, 'out'), keepBytes);
-    this.err = new OutputFile(join(dir, 'err'), keepBytes);
+    try {
+      this.endFd = openSync(join(dir, 'end'), constants.O_RDWR | constants.O_CREAT, 0o600);
+    } catch (error) {
+      closeSync(this.runFd);
+      throw error;
+    }
+    try {
+      // Its room is taken now: how a run ended can be written down also when the disk is full.
+      if (fstatSync(this.endFd).size < END_BYTES) writeWhole(this.endFd, ' '.repeat(END_BYTES));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
     this.lane = readLane(dir);
   }
 
@@ -99,11 +103,9 @@ export class Slot {
     return text.startsWith(HELD) ? text.slice(HELD.length, text.indexOf('\n')) : null;
   }
 
-  /** Writes down what is to be run. From here on, the run counts as launched. */
+  /** Writes down what is to be run. From here on, the run counts as launched. Throws when there is no room for it; then `free` the slot. */
   record(script: string): void {
-    this.out.reset();
-    this.err.reset();
-    writeSync(this.runFd, `${HELD}${script}`, 0);
+    writeWhole(this.runFd, `${HELD}${script}`);
   }
 
   /** Makes the lane begin what `record` wrote down. */
@@ -116,9 +118,10 @@ export class Slot {
    *
    * @param env the environment that runs begin with
    * @param ended called when the lane says that its run has ended
-   * @param gone called when the lane is no more, or could not be started
+   * @param gone called when the lane is no more
+   * @throws when it cannot be started
    */
-  ensureLane(env: Record<string, string>, ended: () => void, gone: (error: Error | null) => void): void {
+  ensureLane(env: Record<string, string>, ended: () => void, gone: () => void): void {
     if (this.child) return;
     const child = spawn('/bin/sh', ['-c', LANE_SCRIPT, LANE_NAME, this.dir], {
       // A session of its own: the lane survives the agent, and a signal to its group reaches exactly the run.
@@ -129,32 +132,40 @@ export class Slot {
     });
     this.child = child;
     this.childrenCpuS = 0;
-    let failure: Error | null = null;
-    child.on('error', (error) => {
-      failure = error;
-    });
+    child.on('error', () => {}); // No pid, or it cannot be killed any more.
     child.stdin!.on('error', () => {}); // The lane has died: `close` follows.
     child.stdout!.on('data', ended);
     child.on('close', () => {
       if (this.child !== child) return; // It was let go.
       this.child = null;
-      gone(failure);
+      gone();
     });
-    if (child.pid === undefined) return;
+    // No process could be made: mostly the machine has too many for now. What it was is told by the event; nobody waits for it.
+    if (child.pid === undefined) {
+      this.child = null;
+      throw Object.assign(new Error('no process could be started'), { code: 'EAGAIN' });
+    }
     this.lane = { pid: child.pid, identity: processIdentity(child.pid) ?? '' };
-    writeFileSync(join(this.dir, 'lane'), JSON.stringify(this.lane), { mode: 0o600 });
+    try {
+      writeFileSync(join(this.dir, 'lane'), JSON.stringify(this.lane), { mode: 0o600 });
+    } catch (error) {
+      this.releaseLane();
+      throw error;
+    }
   }
 
   /** Lets the lane go when its run, if there is one, has ended. */
   releaseLane(): void {
     this.child?.stdin?.end();
+    // It may still say that its run has ended, to nobody: the files are closed.
+    this.child?.stdout?.removeAllListeners('data').resume();
     this.child?.unref();
     this.child = null;
   }
 
   /** How the run of this name ended; null: it has not. */
   readEnd(key: string): EndRecord | null {
-    const buffer = Buffer.allocUnsafe(1024);
+    const buffer = Buffer.allocUnsafe(END_BYTES);
     const text = buffer.toString('latin1', 0, readSync(this.endFd, buffer, 0, buffer.length, 0));
     // Two lines of times (the shell's, its children's), then the name: that line is written last, and makes the rest valid.
     const [, children, last, rest] = text.split('\n', 4);
@@ -193,8 +204,6 @@ export class Slot {
   /** Gives up the files. */
   close(): void {
     this.releaseLane();
-    this.out.close();
-    this.err.close();
     closeSync(this.runFd);
     closeSync(this.endFd);
   }
@@ -204,6 +213,13 @@ export class Slot {
     this.close();
     rmSync(this.dir, { recursive: true, force: true });
   }
+}
+
+/** From the beginning of the file. Throws when the disk takes only a part of it. */
+function writeWhole(fd: number, text: string): void {
+  const bytes = Buffer.from(text);
+  if (writeSync(fd, bytes, 0, bytes.length, 0) < bytes.length)
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 }
 
 function readLane(dir: string): Lane | null {

@@ -1,5 +1,5 @@
 /** Bulk groups. */
-import { isTerminal, type JobState } from '../../core/states.js';
+import { isTerminal, type JobState, jobStates } from '../../core/states.js';
 import type {
   CancelJobGroupPayloadResolvers,
   JobGroupResolvers,
@@ -20,6 +20,10 @@ export const JobGroup: JobGroupResolvers = {
   user: (group, _, { loaders }) => loaders.user(group.userId),
   state: async (group, _, { loaders }) => (live(await loaders.groupCounts(group.id)) > 0 ? 'OPEN' : 'DONE'),
   counts: (group, _, { loaders }) => loaders.groupCounts(group.id),
+  states: async (group, _, { loaders }) => {
+    const counts = await loaders.groupCounts(group.id);
+    return jobStates.flatMap((state) => (counts[state] ? [{ state, jobs: counts[state] }] : []));
+  },
   progress: async (group, _, { loaders }) => 1 - live(await loaders.groupCounts(group.id)) / group.size,
   jobs: (group, page, context, info) =>
     jobsPage({ ...page, filter: { group: globalId('group', group.id) } }, context, info),

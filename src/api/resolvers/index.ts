@@ -10,6 +10,7 @@ import * as data from './data.js';
 import * as events from './events.js';
 import * as grid from './grid.js';
 import * as groups from './groups.js';
+import * as history from './history.js';
 import * as jobs from './jobs.js';
 import * as people from './people.js';
 import * as ratios from './ratios.js';
@@ -22,6 +23,7 @@ export const resolvers: Resolvers = {
   ...events,
   ...grid,
   ...groups,
+  ...history,
   ...jobs,
   ...people,
   ...ratios,

@@ -2,20 +2,20 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { JobRow } from '../../store/rows.js';
 import { jobColumns } from '../columns.js';
-import type { Connection } from '../connections.js';
 import type { Context } from '../context.js';
 import type { QueryJobsArgs } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import type { JobConnectionModel } from '../models.js';
 
 export async function jobsPage(
   options: QueryJobsArgs,
   { services, viewer, loaders }: Context,
   info: GraphQLResolveInfo,
-): Promise<Connection<JobRow>> {
+): Promise<JobConnectionModel> {
   const columns = jobColumns(info);
   const page = await services.jobs.jobs(viewer, options, columns);
   await preload(page.nodes, columns, loaders);
-  return page;
+  return { ...page, filter: options.filter ?? null };
 }
 
 /** Loads what all jobs of a page name, so that none of them has to wait for it. */

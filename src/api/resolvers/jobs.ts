@@ -12,6 +12,7 @@ import type {
   AllocationResolvers,
   CandidateResolvers,
   DecisionResolvers,
+  JobConnectionResolvers,
   JobResolvers,
   JobsPayloadResolvers,
   OutputResolvers,
@@ -39,6 +40,11 @@ export const Job: JobResolvers = {
   output: (job, { stream, epoch }, { loaders }) =>
     job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
   whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
+  expectedStart: (job, _, context) => context.services.explain.expectedStart(job, context),
+};
+
+export const JobConnection: JobConnectionResolvers = {
+  totalCount: ({ filter }, _, { services, viewer }) => services.jobs.jobCount(viewer, filter),
 };
 
 export const Run: RunResolvers = {

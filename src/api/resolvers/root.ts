@@ -7,6 +7,7 @@ import type {
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
+import type { JobGroupUpdateModel } from '../models.js';
 import { UNBOUNDED } from '../work/budget.js';
 import { jobsPage } from './jobs-page.js';
 
@@ -30,6 +31,9 @@ export const Query: Required<QueryResolvers> = {
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),
+  loadHistory: (_, window, { services, viewer }) => services.history.loadHistory(viewer, window),
+  licenseHistory: (_, window, { services, viewer }) => services.history.licenseHistory(viewer, window),
+  usage: (_, window, { services, viewer }) => services.history.usage(viewer, window),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>
@@ -105,6 +109,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.people.updateUser(viewer, input, requestId),
   createApiKey: (_, { input }, { services, viewer, requestId }) =>
     services.people.createApiKey(viewer, input, requestId),
+  rotateApiKey: (_, { apiKey, name }, { services, viewer, requestId }) =>
+    services.people.rotateApiKey(viewer, apiKey, name, requestId),
   revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
     services.people.revokeApiKey(viewer, apiKey, requestId),
   setQuota: (_, { input }, { services, viewer, requestId }) =>
@@ -153,6 +159,10 @@ export const Subscription: Required<SubscriptionResolvers> = {
     subscribe: (_, { simulation, after }, { services, viewer }) =>
       services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
     resolve: answer,
+  },
+  jobGroupUpdated: {
+    subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
+    resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

@@ -164,6 +164,20 @@ export function createExplainService(parts: ServiceParts) {
       },
     }),
 
+    /** Of a job that the viewer has been shown: epoch seconds. */
+    async expectedStart({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<number | null> {
+      if (state !== 'QUEUED' && state !== 'DISPATCHED') return null;
+      return shares.explain(asker, async () => {
+        const { loaders } = asker;
+        const { grid, explain } = await context(loaders);
+        const job = grid.job(id);
+        const place = grid.placeOf(id);
+        if (job === null || place === null || place.at === 'RUNNING') return null;
+        if (place.at === 'ROOT') return (await atRoot(job, loaders)).startsAt;
+        return (await startAt(grid, place.siteId, job, explain, loaders))?.at ?? null;
+      });
+    },
+
     /** Of a job that the viewer has been shown; null where it does not wait. */
     async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaiting | null> {
       if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };

@@ -1,6 +1,6 @@
 /** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { GroupRow } from '../../store/rows.js';
@@ -18,10 +18,16 @@ import {
 import { ApiError, badInput, notAccepted, notFound } from '../errors.js';
 import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
-import type { CancelJobGroupPayloadModel, SubmitJobGroupPayloadModel } from '../models.js';
+import { createLoaders } from '../loaders.js';
+import type {
+  CancelJobGroupPayloadModel,
+  JobGroupUpdateModel,
+  SubmitJobGroupPayloadModel,
+} from '../models.js';
+import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { newJob, placesOf } from './job-input.js';
-import { actor, type ServiceParts } from './parts.js';
+import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
 
@@ -29,6 +35,8 @@ import { filled, filledChars, type Template, templateOf } from './template.js';
 const INDEX = 'index';
 /** Jobs that are made before others get their turn. */
 const JOBS_OF_A_TURN = 5_000;
+/** Shortest time between two updates about a group. */
+const GROUP_UPDATE_MS = 1_000;
 
 export function createGroupsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
@@ -124,24 +132,43 @@ export function createGroupsService(parts: ServiceParts) {
       const group = await visibleGroup(viewer, id, 'jobGroup');
       if (group === null) throw notFound('jobGroup', id);
       const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
-      const cause = handlesAll(viewer) ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER';
-      const { changed, touched } = await store.cancel(selection, now(), cause);
+      const audit = (jobs: readonly number[]) => ({
+        ...{ userId: viewer.userId, requestId, action: 'cancelJobGroup', reason: null },
+        target: globalId('group', group.id),
+        after: { jobs: jobs.length },
+      });
+      const all = handlesAll(viewer);
+      const { changed, touched } = await store.cancel(
+        all ? { ...selection, audit } : selection,
+        now(),
+        all ? 'CANCELLED_BY_OPERATOR' : 'CANCELLED_BY_USER',
+      );
       if (touched.length > 0) parts.wake(touched.map(schedulerOf));
-      if (changed.length > 0 && handlesAll(viewer)) {
-        await parts.directory.audit(
-          actor(viewer, requestId),
-          'cancelJobGroup',
-          globalId('group', group.id),
-          null,
-          {
-            jobs: changed.length,
-          },
-        );
-      }
       return { groupId: group.id, cancelled: changed.length };
     },
 
     jobGroup: (viewer: Viewer, id: string) => visibleGroup(viewer, id, 'id'),
+
+    /** The group as it is, whenever it is another: a count of all its jobs is too dear for each event. */
+    async jobGroupUpdated(viewer: Viewer, id: string) {
+      const group = await visibleGroup(viewer, id, 'jobGroup');
+      if (group === null) throw notFound('jobGroup', id);
+      let toldAt = Number.NEGATIVE_INFINITY;
+      let told = '';
+      return subscription<JobGroupUpdateModel>(parts.feed, limits.subscriberBuffer, {
+        async read() {
+          const early = toldAt + GROUP_UPDATE_MS - performance.now();
+          if (early > 0) await delay(early);
+          toldAt = performance.now();
+          const loaders = createLoaders(queries, now);
+          const counts = JSON.stringify(await loaders.groupCounts(group.id));
+          if (counts === told) return { updates: [], more: false };
+          told = counts;
+          return { updates: [{ group, loaders }], more: false };
+        },
+        concerns: ({ events }) => events.some((event) => event.seq !== null && event.userId === group.userId),
+      });
+    },
 
     async jobGroups(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<GroupRow>> {
       const size = pageSize('first', first, limits);

@@ -5,6 +5,7 @@ import { createEventsService } from './events.js';
 import { createExplainService } from './explain.js';
 import { createGridService } from './grid.js';
 import { createGroupsService } from './groups.js';
+import { createHistoryService } from './history.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
 import type { ServiceParts } from './parts.js';
@@ -23,6 +24,7 @@ export function createServices(parts: ServiceParts) {
     explain: createExplainService(parts),
     grid: createGridService(parts),
     groups: createGroupsService(parts),
+    history: createHistoryService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
     people: createPeopleService(parts),

@@ -197,7 +197,6 @@ export function newJob(
 
   const origin = input.originSite ?? null;
   const limit = input.runTimeLimitS ?? null;
-  const simulated = input.simulatedRunS ?? null;
   return {
     name: text('name', input.name, MAX.nameChars),
     application: text('application', input.application, MAX.nameChars) ?? programName(input.command),
@@ -223,7 +222,7 @@ export function newJob(
     originSiteId: origin === null ? null : place('originSite', 'site', origin),
     computationShare: amount('computationShare', input.computationShare, 1),
     restartable: input.restartable,
-    simulatedRunS: simulated === null ? null : seconds('simulatedRunS', simulated),
+    simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     boost: input.boost,
     held: input.held,

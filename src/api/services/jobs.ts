@@ -29,7 +29,7 @@ import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { jobFilter } from './job-filter.js';
 import { type Fault, newJob, placesOf } from './job-input.js';
-import { actor, type ServiceParts } from './parts.js';
+import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
 export function createJobsService(parts: ServiceParts) {
@@ -98,7 +98,13 @@ export function createJobsService(parts: ServiceParts) {
     selection: JobSelection,
     action: (selection: StoreSelection) => Promise<SelectionOutcome>,
   ): Promise<JobsPayloadModel> {
-    const outcome = await action(select(viewer, selection));
+    const selected = select(viewer, selection);
+    const audit = (changed: readonly number[]) => ({
+      ...{ userId: viewer.userId, requestId, action: name, reason: null },
+      target: changed.length === 1 ? globalId('job', changed[0] as number) : 'jobs',
+      after: { jobs: changed.length, selection },
+    });
+    const outcome = await action(handlesAll(viewer) ? { ...selected, audit } : selected);
     if (outcome.tooMany) {
       throw new ApiError(
         'LIMIT_EXCEEDED',
@@ -106,16 +112,8 @@ export function createJobsService(parts: ServiceParts) {
       );
     }
     if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
-    const ids = outcome.changed;
-    if (ids.length > 0 && handlesAll(viewer)) {
-      const target = ids.length === 1 ? globalId('job', ids[0] as number) : 'jobs';
-      await parts.directory.audit(actor(viewer, requestId), name, target, null, {
-        jobs: ids.length,
-        selection,
-      });
-    }
     return {
-      ids,
+      ids: outcome.changed,
       unchanged: outcome.unchanged.map(({ jobId, state }) => {
         const id = globalId('job', jobId);
         return state === null

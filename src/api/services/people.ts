@@ -39,6 +39,14 @@ export function createPeopleService(parts: ServiceParts) {
     return `${parts.oidcIssuer} ${text('subject', subject, MAX.nameChars, 1)}`;
   }
 
+  /** A key of the viewer's own; an ADMIN's: of anybody's. */
+  async function keyOf(viewer: Viewer, id: string): Promise<number> {
+    const keyId = localId('apikey', id, 'apiKey');
+    const [key] = await queries.apiKeysByIds([keyId]);
+    if (!key || (key.userId !== viewer.userId && viewer.role !== 'ADMIN')) throw notFound('apikey', id);
+    return keyId;
+  }
+
   return {
     ...guarded({
       viewer: (viewer: Viewer) => user(viewer.userId, 'viewer'),
@@ -146,10 +154,16 @@ export function createPeopleService(parts: ServiceParts) {
         return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 
+      async rotateApiKey(viewer: Viewer, id: string, name: string, requestId: string) {
+        const keyId = await keyOf(viewer, id);
+        const given = text('name', name, MAX.nameChars, 1);
+        const made = done(await directory.rotateApiKey(keyId, given, now(), actor(viewer, requestId)));
+        parts.keysChanged();
+        return made;
+      },
+
       async revokeApiKey(viewer: Viewer, id: string, requestId: string): Promise<ApiKeyRow> {
-        const keyId = localId('apikey', id, 'apiKey');
-        const [key] = await queries.apiKeysByIds([keyId]);
-        if (!key || (key.userId !== viewer.userId && viewer.role !== 'ADMIN')) throw notFound('apikey', id);
+        const keyId = await keyOf(viewer, id);
         const revoked = done(await directory.revokeApiKey(keyId, now(), actor(viewer, requestId)));
         parts.keysChanged();
         return revoked;

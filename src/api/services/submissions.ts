@@ -24,21 +24,21 @@ export async function isKnown(
 
 /** Hands a submission to the store and wakes the root. Throws what it was refused with. */
 export async function submitted(
-  { store, wake, limits, directory }: Pick<ServiceParts, 'store' | 'wake' | 'limits' | 'directory'>,
+  { store, wake, limits }: Pick<ServiceParts, 'store' | 'wake' | 'limits'>,
   viewer: Viewer,
   requestId: string,
-  submission: Omit<Submission, 'share'>,
+  submission: Omit<Submission, 'share' | 'audit'>,
 ): Promise<Extract<SubmitResult, { kind: 'accepted' }>> {
   const share = { jobs: limits.userJobs, bytes: limits.userJobBytes };
-  const result = await store.submit({ ...submission, share });
+  const audit = (jobIds: readonly number[]) => ({
+    ...{ userId: viewer.onBehalfBy, requestId, action: 'submitOnBehalf', reason: null },
+    target: globalId('user', viewer.userId),
+    after: { jobs: jobIds.length, first: globalId('job', jobIds[0] as number) },
+  });
+  const result = await store.submit({ ...submission, share, ...(viewer.onBehalfBy !== null && { audit }) });
   switch (result.kind) {
     case 'accepted':
       if (!result.repeated) wake([ROOT]);
-      if (!result.repeated && viewer.onBehalfBy !== null) {
-        const by = { userId: viewer.onBehalfBy, requestId };
-        const after = { jobs: result.jobIds.length, first: globalId('job', result.jobIds[0] as number) };
-        await directory.audit(by, 'submitOnBehalf', globalId('user', viewer.userId), null, after);
-      }
       return result;
     case 'key-reused':
       throw new ApiError(

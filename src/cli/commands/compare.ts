@@ -1,12 +1,9 @@
-/** `switchyard compare`: several policies over the same trace, side by side. */
+/** `switchyard compare`: several policies over the same workloads, side by side. */
 import type { Command } from 'commander';
-import { simulateAll } from '../../simulator/compare.js';
-import type { Recorded } from '../../simulator/simulate.js';
+import { intervalsOf } from '../../simulator/statistics.js';
 import { addCommand, collect, print, printJson, wantsJson } from '../command.js';
 import { duration, table } from '../format.js';
-import { draw, plotsOf } from '../plots.js';
-import { type Progress, progress } from '../progress.js';
-import { failure, POLICY_HELP, type WorkloadFlags, workloadOf, workloadOptions } from './simulate.js';
+import { POLICY_HELP, plusMinus, simulated, type WorkloadFlags, workloadOptions } from '../workloads.js';
 
 export function addCompare(program: Command): void {
   const command = workloadOptions(
@@ -17,49 +14,69 @@ export function addCompare(program: Command): void {
     '\nExample: switchyard compare --trace KTH-SP2.swf.gz --processors 100 --policy fcfs,easy,easy-sjbf,conservative',
   );
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
+    const json = wantsJson(command);
     const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
-    const runs = await Promise.all(policies.map((policy) => workloadOf(flags, policy)));
-    const plots = await plotsOf(flags, policies);
-    let bar: Progress | undefined;
-    let recorded: Recorded[];
-    try {
-      recorded = await simulateAll(runs, plots?.window ?? null, (ended, jobs) => {
-        bar ??= progress('simulated', jobs * runs.length);
-        bar.update(ended);
-      });
-      if (plots !== null) await draw(plots, policies, recorded);
-    } catch (error) {
-      throw failure(error);
-    } finally {
-      bar?.stop();
-    }
-    const results = recorded.map(({ simulated }) => simulated);
-    if (wantsJson(command)) {
-      return printJson(results.map((result, i) => ({ policy: policies[i], ...result })));
-    }
+    const compared = (await simulated(flags, policies, json)).map(({ policy, runs }) => ({
+      policy,
+      runs: runs.map((run) => run.simulated),
+    }));
+    const [first] = compared as [(typeof compared)[number]];
+    const several = first.runs.length > 1;
+    const results = compared.map(({ policy, runs }) => ({
+      policy,
+      runs,
+      means: intervalsOf(runs),
+      // The same jobs under both: what they have in common cancels out.
+      toFirst: intervalsOf(runs, first.runs),
+    }));
+    if (json)
+      return printJson(several ? results : results.map(({ policy, runs: [only] }) => ({ policy, ...only })));
     print(
-      table(
-        [
-          'policy',
-          'jobs',
-          'utilization %',
-          'mean wait',
-          'p95 wait',
-          'max wait',
-          'mean turnaround',
-          'mean bounded slowdown',
-        ],
-        results.map(({ jobs, utilization, wait, turnaround, boundedSlowdown }, i) => [
-          policies[i],
-          jobs,
-          (100 * utilization).toFixed(2),
-          duration(wait.mean),
-          duration(wait.p95),
-          duration(wait.max),
-          duration(turnaround.mean),
-          boundedSlowdown.mean.toFixed(2),
-        ]),
-      ),
+      several
+        ? table(
+            [
+              'policy',
+              'runs',
+              'utilization %',
+              'mean wait',
+              'mean turnaround',
+              'mean bounded slowdown',
+              'to the first',
+            ],
+            results.map(({ policy, runs, means, toFirst }) => [
+              policy,
+              runs.length,
+              plusMinus(means.utilization, (value) => (100 * value).toFixed(2)),
+              plusMinus(means.wait, duration),
+              plusMinus(means.turnaround, duration),
+              plusMinus(means.boundedSlowdown, (value) => value.toFixed(2)),
+              plusMinus(toFirst.boundedSlowdown, (value) => value.toFixed(2)),
+            ]),
+          )
+        : table(
+            [
+              'policy',
+              'jobs',
+              'utilization %',
+              'mean wait',
+              'p95 wait',
+              'max wait',
+              'mean turnaround',
+              'mean bounded slowdown',
+            ],
+            compared.flatMap(({ policy, runs }) =>
+              runs.map(({ jobs, utilization, wait, turnaround, boundedSlowdown }) => [
+                policy,
+                jobs,
+                (100 * utilization).toFixed(2),
+                duration(wait.mean),
+                duration(wait.p95),
+                duration(wait.max),
+                duration(turnaround.mean),
+                boundedSlowdown.mean.toFixed(2),
+              ]),
+            ),
+          ),
     );
   });
 }

@@ -4,7 +4,8 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { type Client, ServiceError, sleep, untilDone } from '../../client/index.js';
 import { isTerminal, jobStates } from '../../core/states.js';
-import { readSwf, type SwfTrace } from '../../simulator/swf.js';
+import { MAX } from '../../platform/limits.js';
+import { readTrace, type Trace } from '../../simulator/trace.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
@@ -70,7 +71,7 @@ export function addReplay(program: Command): void {
     '\nExample: switchyard replay KTH-SP2.swf.gz --speed 20000 --limit 5000 --site kth --simulate --processors 100',
   );
   command.action(async (path: string, options: ReplayOptions) => {
-    const trace = await readTrace(path);
+    const trace = await traceIn(path);
     const client = connect();
     const result = await replay(client, path, trace, options);
     if (wantsJson(command)) printJson(result);
@@ -79,12 +80,12 @@ export function addReplay(program: Command): void {
   });
 }
 
-async function readTrace(path: string): Promise<SwfTrace> {
-  let trace: SwfTrace;
+async function traceIn(path: string): Promise<Trace> {
+  let trace: Trace;
   try {
-    trace = await readSwf(path);
+    trace = await readTrace(path);
   } catch (error) {
-    throw new CliError(`${path}: ${(error as Error).message}`, ExitCode.USAGE);
+    throw new CliError((error as Error).message, ExitCode.USAGE);
   }
   if (trace.malformedCount > 0) {
     const [first] = trace.malformed;
@@ -116,7 +117,7 @@ interface Ended {
 async function replay(
   client: Client,
   path: string,
-  trace: SwfTrace,
+  trace: Trace,
   options: ReplayOptions,
 ): Promise<ReplayResult> {
   const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
@@ -182,7 +183,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
     command: 'sleep',
     arguments: [seconds.toFixed(3)],
     tasks: job.cpusPerTask,
-    estimateS: job.estimateS / speed,
+    estimateS: Math.max(MAX.leastSeconds, job.estimateS / speed),
     simulatedRunS: seconds,
   };
 }

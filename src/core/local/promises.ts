@@ -18,6 +18,8 @@ export interface StartPromise extends Opening, OwnPlace {
   work: number;
   requirement: Requirement;
   madeAt: number;
+  /** The site's cycle in which it got its time. */
+  cycle: number;
 }
 
 export const promisedIn = (
@@ -25,6 +27,7 @@ export const promisedIn = (
   requirement: Requirement,
   work: number,
   madeAt: number,
+  cycle = 0,
 ): StartPromise => ({
   at: opening.at,
   end: opening.end,
@@ -34,6 +37,7 @@ export const promisedIn = (
   work,
   requirement,
   madeAt,
+  cycle,
 });
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */

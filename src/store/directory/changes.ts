@@ -24,7 +24,6 @@ export type Change<T> = { kind: 'done'; value: T } | { kind: 'refused'; code: Re
 type RefusalCode = 'NOT_FOUND' | 'CONFLICT' | 'VERSION_CONFLICT' | 'LIMIT_EXCEEDED';
 
 export type Transaction = Prisma.TransactionClient;
-type Connection = Database['prisma'] | Transaction;
 
 /** Thrown inside a transaction to undo it; the change answers with it. */
 export class Refusal extends Error {
@@ -61,8 +60,8 @@ export const changesOf =
     }
   };
 
-export async function audit(
-  connection: Connection,
+async function audit(
+  tx: Transaction,
   { userId, reason = null, requestId }: Actor,
   action: string,
   target: string,
@@ -71,7 +70,7 @@ export async function audit(
 ): Promise<void> {
   const value = (of: unknown) => (of === null || of === undefined ? Prisma.DbNull : json(of));
   const data = { userId, action, target, reason, requestId, before: value(before), after: value(after) };
-  await connection.audit.create({ data, select: { id: true } });
+  await tx.audit.create({ data, select: { id: true } });
 }
 
 // What a change needs to find -------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 /** API keys: random, stored as hashes. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Prisma } from '../generated/client.js';
 import type { Database } from '../pool.js';
 import { instant, plain } from '../read-rows.js';
 import type { ApiKeyRow, UserRole } from '../rows.js';
 import { sql } from '../sql.js';
-import { type Actor, type Changes, conflict, found, Refusal } from './changes.js';
+import { type Actor, type Changes, conflict, found, Refusal, type Transaction } from './changes.js';
 import { lockSite } from './sites.js';
 import { lockUser, userOf } from './users.js';
 
@@ -64,19 +65,26 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
         if (makers.length === 0) throw conflict('the key of this request has been revoked');
       }
       if (key.siteId !== null) await lockSite(tx, key.siteId);
-      const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
-      const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
-      const data = {
-        ...key,
-        madeBy,
-        actsForUsers,
-        prefix,
-        hash: hashOf(secret),
-        expiresAt: expiresAt === null ? null : instant(expiresAt),
-      };
-      const apiKey = plain(await tx.apiKey.create({ data, ...withoutHash }));
-      await note(`apikey_${apiKey.id}`, null, apiKey);
-      return { apiKey, secret };
+      const until = expiresAt === null ? null : instant(expiresAt);
+      const made = await makeKey(tx, { ...key, madeBy, actsForUsers, expiresAt: until });
+      await note(`apikey_${made.apiKey.id}`, null, made.apiKey);
+      return made;
+    });
+  },
+
+  /** Puts a key of another name and secret in the place of one that is good, which is revoked: its rights, its maker, its end. */
+  rotateApiKey(id: number, name: string, now: number, actor: Actor) {
+    return change(actor, 'rotateApiKey', async (tx, note): Promise<{ apiKey: ApiKeyRow; secret: string }> => {
+      await tx.$queryRaw(sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE`);
+      const before = found('apikey', id, await tx.apiKey.findUnique({ where: { id }, ...withoutHash }));
+      if (before.revokedAt !== null) throw conflict('the key has been revoked');
+      const { userId, siteId, madeBy, actsForUsers, expiresAt } = before;
+      const made = await makeKey(tx, { userId, siteId, madeBy, actsForUsers, expiresAt, name });
+      await note(`apikey_${id}`, plain(before), made.apiKey);
+      await tx.apiKey.update({ where: { id }, data: { revokedAt: instant(now) }, select: { id: true } });
+      // What was made with the one goes with the other.
+      await tx.apiKey.updateMany({ where: { madeBy: id }, data: { madeBy: made.apiKey.id } });
+      return made;
     });
   },
 
@@ -120,6 +128,16 @@ UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM mad
     return { keyId, userId, role: user.role, siteId, expiresAtMs, actsForUsers };
   },
 });
+
+async function makeKey(
+  tx: Transaction,
+  key: Omit<Prisma.ApiKeyUncheckedCreateInput, 'prefix' | 'hash'>,
+): Promise<{ apiKey: ApiKeyRow; secret: string }> {
+  const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
+  const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
+  const data = { ...key, prefix, hash: hashOf(secret) };
+  return { apiKey: plain(await tx.apiKey.create({ data, ...withoutHash })), secret };
+}
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 

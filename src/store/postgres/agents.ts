@@ -4,10 +4,10 @@ import { liveStates } from '../../core/states.js';
 import { list } from '../columns.js';
 import { latestCursor } from '../images.js';
 import { readField } from '../job-fields.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
-import { labels, raw, sql } from '../sql.js';
+import { labels, raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import { type Assignment, type AssignmentBatch, type Cursor, PRESENCE_GAP_S } from '../store.js';
 
@@ -142,7 +142,7 @@ export function heartbeat(
     );
     if (machineIds.length === 0) return [];
     const back = await seeMachines(tx, siteId, machineIds, now);
-    if (back.length > 0) await setSilent(tx, back, false);
+    if (back.length > 0) await commitWith(tx, [setSilent(back, false)]);
     return back;
   });
 }
@@ -171,8 +171,8 @@ SELECT coalesce(json_agg(id), '[]') AS v FROM seen WHERE silent`,
 }
 
 /** Writes an event for each. */
-export const setSilent = (tx: Transaction, machineIds: readonly number[], silent: boolean): Promise<number> =>
-  run(tx, sql`UPDATE machines SET silent = ${silent} WHERE id = ANY (${list('integer', machineIds)})`);
+export const setSilent = (machineIds: readonly number[], silent: boolean): Sql =>
+  sql`UPDATE machines SET silent = ${silent} WHERE id = ANY (${list('integer', machineIds)})`;
 
 /** After a gap a process counts as new. */
 export async function processSeen(

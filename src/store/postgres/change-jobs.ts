@@ -1,8 +1,10 @@
-/** The one statement that changes jobs: an UPDATE that does what core/states.ts says about an action. */
+/**
+ * The one statement that changes jobs: an UPDATE that does what core/states.ts says about an action. It takes the event lock, so it goes
+ * with the COMMIT (`commitWith`).
+ */
 import { type JobAction, jobActions, stateAfter } from '../../core/states.js';
 import { type JobField, jobColumn } from '../job-fields.js';
 import { empty, join, labels, raw, type Sql, sql } from '../sql.js';
-import { type Connection, run } from '../statement.js';
 
 /** A value for each field that the action sets, in terms of the job `j` and the item `t`. */
 type Settings<A extends JobAction> = (typeof jobActions)[A] extends {
@@ -13,25 +15,21 @@ type Settings<A extends JobAction> = (typeof jobActions)[A] extends {
 
 /**
  * Performs the action on jobs that are locked and in a state in which it is possible; the trigger on jobs checks that, and writes the
- * events. `items`: a table `t` with the jobs' ids as `id`. `state`: needed where the action can lead to several. Returns how many changed.
+ * events. `items`: a table `t` with the jobs' ids as `id`. `state`: needed where the action can lead to several.
  */
 export function changeJobs<A extends JobAction>(
-  tx: Connection,
   action: A,
   items: Sql,
   settings: Settings<A>,
   state: Sql = stateFrom(action),
-): Promise<number> {
+): Sql {
   const { clears = [] } = jobActions[action] as { clears?: readonly string[] };
   const column = (field: string): Sql => raw(jobColumn[field as JobField]);
   const set = [
     ...Object.entries<Sql>(settings).map(([field, value]) => sql`, ${column(field)} = ${value}`),
     ...clears.map((field) => sql`, ${column(field)} = NULL`),
   ];
-  return run(
-    tx,
-    sql`UPDATE jobs j SET seq = j.seq + 1, state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`,
-  );
+  return sql`UPDATE jobs j SET seq = j.seq + 1, state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`;
 }
 
 /** The state that follows from the list of transitions. */

@@ -2,11 +2,12 @@
 import { type JobAction, type JobState, possible } from '../../core/states.js';
 import { table } from '../columns.js';
 import { jobConditions } from '../job-filter.js';
-import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { holderOf } from '../rules.js';
 import { and, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { JobSelection, SelectionOutcome } from '../store.js';
+import { insertAudit } from './audit.js';
 import { changeJobs } from './change-jobs.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -24,23 +25,23 @@ export const cancel = (
   now: number,
   cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
 ): Promise<SelectionOutcome> =>
-  act(database, selection, ['cancel', 'stop'], (tx, jobs) => cancelJobs(tx, jobs, cause, now));
+  act(database, selection, ['cancel', 'stop'], (jobs) => cancelJobs(jobs, cause, now));
 
 /** From a meta-queue it is held as if by the root. */
 export const hold = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
-  act(database, selection, ['hold'], (tx, jobs) =>
-    changeJobs(tx, 'hold', ids(jobs), { siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END` }),
-  );
+  act(database, selection, ['hold'], (jobs) => [
+    changeJobs('hold', ids(jobs), { siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END` }),
+  ]);
 
 /** As held, with the reason. */
 export async function setAside(database: Db, jobIds: readonly number[], message: string): Promise<number[]> {
   const selection = { ids: [...jobIds], ownedBy: null, limit: jobIds.length };
-  const { changed } = await act(database, selection, ['setAside'], (tx, jobs) =>
-    changeJobs(tx, 'setAside', ids(jobs), {
+  const { changed } = await act(database, selection, ['setAside'], (jobs) => [
+    changeJobs('setAside', ids(jobs), {
       siteId: sql`CASE WHEN j.state <> 'QUEUED' THEN j.site_id END`,
       message: sql`${message}::text`,
     }),
-  );
+  ]);
   return changed;
 }
 
@@ -49,18 +50,18 @@ export const release = (database: Db, selection: JobSelection): Promise<Selectio
   act(database, selection, ['release'], releaseJobs, shareSites);
 
 export const boost = (database: Db, selection: JobSelection, value: number): Promise<SelectionOutcome> =>
-  act(database, selection, ['boost'], (tx, jobs) =>
-    changeJobs(tx, 'boost', ids(jobs), { boost: sql`${value}::integer` }),
-  );
+  act(database, selection, ['boost'], (jobs) => [
+    changeJobs('boost', ids(jobs), { boost: sql`${value}::integer` }),
+  ]);
 
 const ids = (jobs: readonly FoundJob[]): Sql => table('t', jobs, { id: ['bigint', ({ id }) => id] });
 
 /** Locks what is selected and changes those of it in whose state one of the actions is possible. */
 async function act(
   database: Db,
-  { ids, filter = {}, ownedBy, limit }: JobSelection,
+  { ids, filter = {}, ownedBy, limit, audit }: JobSelection,
   actions: readonly JobAction[],
-  change: (tx: Transaction, jobs: readonly FoundJob[]) => Promise<unknown>,
+  change: (jobs: readonly FoundJob[]) => Sql[],
   before?: (tx: Transaction) => Promise<unknown>,
 ): Promise<SelectionOutcome> {
   const tooMany = { changed: [], unchanged: [], tooMany: true, touched: [] };
@@ -77,7 +78,10 @@ async function act(
       const found = await lockJobs(tx, [...which, ...own], limit + 1);
       if (found.length > limit) return tooMany;
       const changed = found.filter(({ state }) => can(state));
-      if (changed.length > 0) await change(tx, changed);
+      if (changed.length > 0) {
+        if (audit) await insertAudit(tx, audit(changed.map(({ id }) => id)));
+        await commitWith(tx, change(changed));
+      }
       const known = new Map(found.map(({ id, state }) => [id, state]));
       return {
         changed: changed.map(({ id }) => id),
@@ -100,27 +104,28 @@ const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): P
   );
 
 /** Without a live run it has ended; with one it is asked to stop. */
-export async function cancelJobs(
-  tx: Transaction,
+export function cancelJobs(
   jobs: readonly FoundJob[],
   cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED',
   now: number,
-): Promise<void> {
+): Sql[] {
   const why = sql`${cause}::end_cause`;
   const at = sql`to_timestamp(${now}::float8)`;
   const deadlineMissed = sql`j.deadline_missed OR coalesce(${at} > j.deadline, false)`;
   const waiting = jobs.filter(({ state }) => possible('cancel', state));
   const live = jobs.filter(({ state }) => possible('stop', state));
-  if (waiting.length > 0)
-    await changeJobs(tx, 'cancel', ids(waiting), { stopCause: why, cause: why, endedAt: at, deadlineMissed });
-  if (live.length > 0) await changeJobs(tx, 'stop', ids(live), { stopCause: why, deadlineMissed });
+  const ended = { stopCause: why, cause: why, endedAt: at, deadlineMissed };
+  return [
+    ...(waiting.length > 0 ? [changeJobs('cancel', ids(waiting), ended)] : []),
+    ...(live.length > 0 ? [changeJobs('stop', ids(live), { stopCause: why, deadlineMissed })] : []),
+  ];
 }
 
 /** Locked before the jobs: a release must not put a job in the queue of a site that is being drained. */
 const shareSites = (tx: Transaction): Promise<number> =>
   run(tx, sql`SELECT id FROM sites WHERE removed_at IS NULL ORDER BY id FOR SHARE`);
 
-function releaseJobs(tx: Transaction, jobs: readonly FoundJob[]): Promise<number> {
+function releaseJobs(jobs: readonly FoundJob[]): Sql[] {
   const held = sql`(
     SELECT held.id, s.id AS site_id FROM ${ids(jobs)} JOIN jobs held USING (id)
       LEFT JOIN sites s ON s.id = held.site_id AND s.state = 'UP' AND s.removed_at IS NULL) AS t`;
@@ -129,11 +134,6 @@ function releaseJobs(tx: Transaction, jobs: readonly FoundJob[]): Promise<number
     priority: sql`CASE WHEN t.site_id IS NOT NULL THEN j.priority END`,
     dispatchedAt: sql`CASE WHEN t.site_id IS NOT NULL THEN j.dispatched_at END`,
   };
-  return changeJobs(
-    tx,
-    'release',
-    held,
-    settings,
-    sql`CASE WHEN t.site_id IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state`,
-  );
+  const state = sql`CASE WHEN t.site_id IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state`;
+  return [changeJobs('release', held, settings, state)];
 }

@@ -2,8 +2,8 @@
 import type { Move } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
-import { type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { sql } from '../sql.js';
+import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { type Sql, sql } from '../sql.js';
 import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -28,8 +28,10 @@ export async function applyMoves(
         await insertDecisions(tx, 'DISPATCH', context, accepted.map(decision));
         const local = accepted.filter((move) => move.queue === 'LOCAL');
         const meta = accepted.filter((move) => move.queue === 'META');
-        if (local.length > 0) await dispatch(tx, local, context.now);
-        if (meta.length > 0) await moveToMeta(tx, meta, context.now);
+        await commitWith(tx, [
+          ...(local.length > 0 ? [dispatch(local, context.now)] : []),
+          ...(meta.length > 0 ? [moveToMeta(meta, context.now)] : []),
+        ]);
       }
       return { accepted: accepted.map((move) => move.jobId), refused };
     },
@@ -99,25 +101,25 @@ const decision = ({ jobId, from, to, reason, explanation }: Move) => {
   return { jobId, fromSiteId: from, siteId: to, reason, explanation };
 };
 
-function dispatch(tx: Transaction, moves: readonly Move[], now: number): Promise<number> {
+function dispatch(moves: readonly Move[], now: number): Sql {
   const items = table('t', moves, {
     id: ['bigint', (move) => move.jobId],
     site_id: ['integer', (move) => move.to],
     priority: ['integer', (move) => move.priority],
   });
-  return changeJobs(tx, 'dispatch', items, {
+  return changeJobs('dispatch', items, {
     siteId: sql`t.site_id`,
     priority: sql`t.priority`,
     dispatchedAt: sql`to_timestamp(${now}::float8)`,
   });
 }
 
-function moveToMeta(tx: Transaction, moves: readonly Move[], now: number): Promise<number> {
+function moveToMeta(moves: readonly Move[], now: number): Sql {
   const items = table('t', moves, {
     id: ['bigint', (move) => move.jobId],
     site_id: ['integer', (move) => move.to],
   });
-  return changeJobs(tx, 'moveToMeta', items, {
+  return changeJobs('moveToMeta', items, {
     siteId: sql`t.site_id`,
     migratedAt: sql`CASE WHEN j.site_id IS NULL THEN j.migrated_at ELSE to_timestamp(${now}::float8) END`,
   });
@@ -170,7 +172,7 @@ async function giveBack(
     explanation: {},
   }));
   await insertDecisions(tx, 'TAKE_BACK', context, decisions);
-  await changeJobs(tx, 'takeBack', table('t', jobIds, { id: ['bigint', (id) => id] }), {});
+  await commitWith(tx, [changeJobs('takeBack', table('t', jobIds, { id: ['bigint', (id) => id] }), {})]);
   return jobIds;
 }
 

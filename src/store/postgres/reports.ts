@@ -1,9 +1,9 @@
 /** What agents, and the service in their place, report of runs. */
 import { isLive } from '../../core/states.js';
 import { list, table } from '../columns.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
-import { type JobEnd, judgeReport, type ReportedJob } from '../rules.js';
-import { sql } from '../sql.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
+import { type JobEnd, judgeReport, type ReportedJob, timesOfReports } from '../rules.js';
+import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -17,7 +17,8 @@ export async function reportRuns(
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const { jobs, siteOf } = await lockJobs(tx, reports);
+    const { jobs, siteOf, now } = await lockJobs(tx, reports);
+    const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
     /** By job: what changes of its live run. */
@@ -27,16 +28,18 @@ export async function reportRuns(
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
 
-    for (const report of reports) {
-      const job = jobs.get(report.jobId);
-      const site = siteOf(report);
+    for (const told of reports) {
+      const job = jobs.get(told.jobId);
+      const site = siteOf(told);
       if (job === undefined || site === undefined || (siteId !== null && site !== siteId)) {
         results.push('unknown-run');
         continue;
       }
-      const judgment = judgeReport(job, report, maxAttempts);
+      const judgment = judgeReport(job, told, maxAttempts);
       results.push(judgment.result);
       if (judgment.result !== 'accepted') continue;
+      const report = { ...told, at: timeOf(told, job.since) };
+      job.since = report.at;
       const change = runs.get(report.jobId) ?? { epoch: report.epoch, startedAt: null, ended: null };
       runs.set(report.jobId, change);
       if (judgment.started) {
@@ -63,12 +66,18 @@ export async function reportRuns(
 
     if (runs.size > 0) await updateRuns(tx, [...runs]);
     if (outputs.length > 0) await upsertOutputs(tx, outputs);
-    if (started.length > 0) await startJobs(tx, started);
-    if (ended.length > 0) await endJobs(tx, ended);
-    if (requeued.length > 0) await requeueJobs(tx, requeued);
+    const changes = [
+      ...(started.length > 0 ? [startJobs(started)] : []),
+      ...(ended.length > 0 ? [endJobs(ended)] : []),
+      ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
+    ];
+    if (changes.length > 0) await commitWith(tx, changes);
     return { results, touched: [...touched] };
   });
 }
+
+/** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
+type LockedJob = ReportedJob & { since: number | null };
 
 interface RunChange {
   epoch: number;
@@ -97,12 +106,15 @@ interface EndedJob {
 async function lockJobs(
   tx: Transaction,
   reports: readonly RunReport[],
-): Promise<{ jobs: Map<number, ReportedJob>; siteOf(report: RunReport): number | undefined }> {
+): Promise<{ jobs: Map<number, LockedJob>; siteOf(report: RunReport): number | undefined; now: number }> {
   const jobIds = [...new Set(reports.map((report) => report.jobId))];
-  const found = await rows<ReportedJob & { id: number; siteId: number | null }>(
+  const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
-SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started
+SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
+       (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
+         WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
+       extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
   );
   const jobs = new Map(found.map((job) => [job.id, job]));
@@ -116,7 +128,9 @@ SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS 
   if (others.length > 0) {
     for (const run of await sitesOfRuns(tx, others)) siteOfRun.set(key(run), run.siteId);
   }
-  return { jobs, siteOf: (report) => siteOfRun.get(key(report)) };
+  // The latest of them, behind the last lock.
+  const now = found.at(-1)?.now ?? 0;
+  return { jobs, siteOf: (report) => siteOfRun.get(key(report)), now };
 }
 
 function sitesOfRuns(
@@ -178,12 +192,12 @@ INSERT INTO outputs (job_id, epoch, stream, body, bytes, truncated)
 }
 
 /** A job that is to be stopped stays CANCELLING. */
-function startJobs(tx: Transaction, started: readonly RunReport[]): Promise<number> {
+function startJobs(started: readonly RunReport[]): Sql {
   const items = table('t', started, { id: ['bigint', ({ jobId }) => jobId], at: ['float8', ({ at }) => at] });
-  return changeJobs(tx, 'reportStart', items, { startedAt: sql`to_timestamp(t.at)` });
+  return changeJobs('reportStart', items, { startedAt: sql`to_timestamp(t.at)` });
 }
 
-function endJobs(tx: Transaction, ended: readonly EndedJob[]): Promise<number> {
+function endJobs(ended: readonly EndedJob[]): Sql {
   const items = table('t', ended, {
     id: ['bigint', ({ report }) => report.jobId],
     state: ['job_state', ({ end }) => end.state],
@@ -199,14 +213,14 @@ function endJobs(tx: Transaction, ended: readonly EndedJob[]): Promise<number> {
     message: sql`t.message`,
     deadlineMissed: sql`j.deadline_missed OR coalesce(to_timestamp(t.at) > j.deadline, false)`,
   };
-  return changeJobs(tx, 'reportEnd', items, settings, sql`t.state`);
+  return changeJobs('reportEnd', items, settings, sql`t.state`);
 }
 
 /** Back to the root, to be started again. */
-function requeueJobs(tx: Transaction, reports: readonly RunReport[]): Promise<number> {
+function requeueJobs(reports: readonly RunReport[]): Sql {
   const items = table('t', reports, {
     id: ['bigint', ({ jobId }) => jobId],
     message: ['text', ({ message }) => message],
   });
-  return changeJobs(tx, 'requeue', items, { message: sql`t.message` });
+  return changeJobs('requeue', items, { message: sql`t.message` });
 }

@@ -5,12 +5,14 @@ import { type Connection, run, value } from '../statement.js';
 import type { Pruned, Retention } from '../store.js';
 
 export async function prune(connection: Connection, retention: Retention): Promise<Pruned> {
-  const { eventsBefore, jobsEndedBefore, processesBefore, limit } = retention;
+  const { eventsBefore, jobsEndedBefore, processesBefore, auditsBefore, limit } = retention;
   const events = await pruneSeries(connection, 'events', eventsBefore, limit);
   const points = await pruneSeries(connection, 'job_ratios', jobsEndedBefore, limit);
   const jobs = await run(connection, oldJobs(jobsEndedBefore, limit));
   const submissions = await run(connection, oldSubmissions(jobsEndedBefore, limit));
   const groups = await run(connection, emptyGroups(jobsEndedBefore, limit));
+  const audits = await run(connection, oldAudits(auditsBefore, limit));
+  const keys = await run(connection, deadKeys(auditsBefore, limit));
   await run(connection, sql`DELETE FROM processes WHERE seen_at < to_timestamp(${processesBefore}::float8)`);
   await run(
     connection,
@@ -21,7 +23,7 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM traffic WHERE at <= extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}::integer`,
   );
-  return { events, jobs, more: Math.max(events, jobs, submissions, points, groups) >= limit };
+  return { events, jobs, more: Math.max(events, jobs, submissions, points, groups, audits, keys) >= limit };
 }
 
 /**
@@ -62,6 +64,15 @@ const oldSubmissions = (before: number, limit: number): Sql => sql`
 DELETE FROM submissions WHERE id IN (
   SELECT s.id FROM submissions s JOIN users u ON u.id = s.user_id
    WHERE s.at < to_timestamp(${before}::float8) - make_interval(secs => coalesce(u.submission_period_s, 0)) ORDER BY s.id LIMIT ${limit})`;
+
+/** The oldest, as far as they are old. */
+const oldAudits = (before: number, limit: number): Sql => sql`
+DELETE FROM audits WHERE at < to_timestamp(${before}::float8) AND id = ANY (ARRAY(SELECT id FROM audits ORDER BY id LIMIT ${limit}))`;
+
+/** Keys that have been good for nothing since then. */
+const deadKeys = (before: number, limit: number): Sql => sql`
+DELETE FROM api_keys WHERE id = ANY (ARRAY(
+  SELECT id FROM api_keys WHERE least(expires_at, revoked_at) < to_timestamp(${before}::float8) ORDER BY id LIMIT ${limit}))`;
 
 /** Groups of which no job is left. */
 const emptyGroups = (before: number, limit: number): Sql => sql`

@@ -27,7 +27,7 @@ import {
   runArray,
   runFromArray,
 } from '../images.js';
-import { type Database, LONG_MS, transaction } from '../pool.js';
+import { type Database, transaction } from '../pool.js';
 import { labels, raw, sql } from '../sql.js';
 import { type Connection, row, value } from '../statement.js';
 import type {
@@ -42,6 +42,8 @@ import type {
 
 /** Jobs of a page when the grid is loaded: some 4 MB of JSON. */
 const LOAD_PAGE = 20_000;
+/** It locks nothing, and no worker can begin without it, however many jobs there are and however busy the machine is. */
+const LOAD_MS = 900_000;
 
 // Everything ------------------------------------------------------------------------------------------------------------
 
@@ -65,7 +67,7 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
       const known = { ...directoryFromArray(directory), datasets, links, quotas, averages, traffic };
       return { cursor, ...known, jobs, margins, reservations: kept };
     },
-    { isolationLevel: 'RepeatableRead', timeoutMs: LONG_MS },
+    { isolationLevel: 'RepeatableRead', timeoutMs: LOAD_MS },
   );
 }
 

@@ -2,9 +2,9 @@
 import type { Reservation, Start } from '../../core/model.js';
 import { list, table } from '../columns.js';
 import { promisesToArray, type ReservationArray, reservationArray, reservationFromArray } from '../images.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { admitStart, type FreeResources, type StartedJob, storable } from '../rules.js';
-import { raw, sql } from '../sql.js';
+import { raw, type Sql, sql } from '../sql.js';
 import { copy, run, value } from '../statement.js';
 import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -51,7 +51,7 @@ export function applyStarts(
       await insertRuns(tx, siteId, accepted, context);
     }
     await keepReservation(tx, siteId, reservation, held.reservation);
-    if (accepted.length > 0) await assignJobs(tx, accepted);
+    if (accepted.length > 0) await commitWith(tx, [assignJobs(accepted)]);
     return {
       accepted: accepted.map(({ start }) => start.jobId),
       epochs: accepted.map(({ epoch }) => epoch),
@@ -185,12 +185,12 @@ function insertRuns(
   );
 }
 
-function assignJobs(tx: Transaction, runs: readonly Admitted[]): Promise<number> {
+function assignJobs(runs: readonly Admitted[]): Sql {
   const items = table('t', runs, {
     id: ['bigint', ({ start }) => start.jobId],
     epoch: ['integer', ({ epoch }) => epoch],
   });
-  return changeJobs(tx, 'start', items, { epoch: sql`t.epoch` });
+  return changeJobs('start', items, { epoch: sql`t.epoch` });
 }
 
 // What the site has reserved and promised -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 import type { EndCause } from '../../core/states.js';
 import { possible } from '../../core/states.js';
 import { storable, table } from '../columns.js';
-import { type Database, type Transaction, transaction } from '../pool.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { holderOf } from '../rules.js';
 import { sql } from '../sql.js';
 import { type Connection, rows } from '../statement.js';
@@ -73,12 +73,8 @@ SELECT id, site_id AS "siteId" FROM machines
    AND greatest(heartbeat_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${silentAfterS}::float8)
  ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
     );
-    if (found.length > 0)
-      await setSilent(
-        tx,
-        found.map(({ id }) => id),
-        true,
-      );
+    const ids = found.map(({ id }) => id);
+    if (ids.length > 0) await commitWith(tx, [setSilent(ids, true)]);
     return found;
   });
 }
@@ -129,11 +125,12 @@ function missDeadlines(database: Db, rules: SweepRules, touched: Set<number | nu
     const ending = found.filter(cancelled);
     const recorded = found.filter((job) => !cancelled(job));
     for (const { state, siteId } of ending) touched.add(holderOf(state, siteId));
-    await cancelJobs(tx, ending, 'DEADLINE_PASSED', rules.now);
+    const changes = cancelJobs(ending, 'DEADLINE_PASSED', rules.now);
     if (recorded.length > 0) {
       const items = table('t', recorded, { id: ['bigint', ({ id }) => id] });
-      await changeJobs(tx, 'missDeadline', items, { deadlineMissed: sql`true` });
+      changes.push(changeJobs('missDeadline', items, { deadlineMissed: sql`true` }));
     }
+    if (changes.length > 0) await commitWith(tx, changes);
     return found.length;
   });
 }

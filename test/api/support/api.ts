@@ -93,7 +93,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         host: '127.0.0.1',
         port: 0,
         introspection: true,
-        landingPage: true,
+        portal: true,
         trustedProxies: [],
         tls: null,
         corsOrigins: [],

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import type { SiteShape } from '../../../src/simulator/sites.js';
 
 const data = new URL('../../../../shared/data/', import.meta.url);
 
@@ -23,5 +24,10 @@ export function readReference(name: string): Record<string, number>[] {
   });
 }
 
-export const sitesPath = (name: string): string =>
-  fileURLToPath(new URL(`reference/${name}.sites.csv.gz`, data));
+/** The sites of a trace of a grid. */
+export const capacitiesOf = (name: string): SiteShape[] =>
+  readReference(`${name}.sites`).map(({ site, capacity }) => ({
+    id: site as number,
+    name: `site-${site}`,
+    processors: capacity as number,
+  }));

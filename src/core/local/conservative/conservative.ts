@@ -53,6 +53,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   let unpromised: readonly number[];
   if (before !== null && pass.carriesOut && before.isInStep(now) && entry.queue.length <= depth) {
     promises = before;
+    promises.cycle++;
     unpromised = before.catchUp(now);
   } else {
     const slots = lookedAt(pass, walk, depth, before);
@@ -62,6 +63,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     }
     promises = new Promises(pass.grid, entry);
     promises.places = new Places(pass);
+    promises.cycle = (before?.cycle ?? 0) + 1;
     takeInOrder(pass, promises, before, slots);
     unpromised = slots;
   }
@@ -78,7 +80,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
       profile.earliest(requirement, eligible, work),
     );
     if (opening === null) continue;
-    const made = promisedIn(opening, requirement, work, now);
+    const made = promisedIn(opening, requirement, work, now, promises.cycle);
     places.profile.take(made.hold, made.at, made.end);
     promises.set(slot, made);
   }
@@ -139,7 +141,7 @@ function takeInOrder(
     );
     if (at === null) continue;
     places.profile.take(old.hold, at, at + length);
-    promises.set(slot, at === old.at ? old : { ...old, at, end: at + length });
+    promises.set(slot, at === old.at ? old : { ...old, at, end: at + length, cycle: promises.cycle });
   }
 }
 
@@ -168,7 +170,7 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
     }
     if (better === null) promises.set(slot, old);
     else {
-      const moved = promisedIn(better, old.requirement, old.work, old.madeAt);
+      const moved = promisedIn(better, old.requirement, old.work, old.madeAt, promises.cycle);
       profile.move(old, moved);
       promises.set(slot, moved);
     }
@@ -176,13 +178,18 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
   profile.endRound();
 }
 
-/** Starts what has come, in the order of the queue. */
+/**
+ * Starts what has come, in the order of the queue. A driver that takes events one by one wants the order in which the starts got
+ * their times: what has long been due now comes before what has just moved up, and its run ends before the other's where both
+ * end at one instant.
+ */
 function startDue(pass: SitePass, promises: Promises): void {
   const { entry, now, free } = pass;
   if (promises.next > now) return;
   promises.next = Infinity;
   let waits = false;
-  const slots = entry.queue.inOrder('ARRIVAL').window();
+  let slots: ArrayLike<number> = entry.queue.inOrder('ARRIVAL').window();
+  if (pass.compress !== undefined) slots = dueByCycle(promises, slots, now);
   for (let i = 0; i < slots.length; i++) {
     const slot = slots[i] as number;
     const promised = promises.get(slot);
@@ -197,6 +204,15 @@ function startDue(pass: SitePass, promises: Promises): void {
       promises.set(slot, promised);
     }
   }
+}
+
+/** What is due first, by the cycles in which it got its time; sorting is stable. */
+function dueByCycle(promises: Promises, slots: ArrayLike<number>, now: number): number[] {
+  const cycleOf = (slot: number): number => (promises.get(slot) as StartPromise).cycle;
+  const promised = Array.from(slots).filter((slot) => promises.get(slot) !== undefined);
+  const isDue = (slot: number): boolean => (promises.get(slot) as StartPromise).at <= now;
+  const due = promised.filter(isDue).sort((a, b) => cycleOf(a) - cycleOf(b));
+  return [...due, ...promised.filter((slot) => !isDue(slot))];
 }
 
 /** Notes in the pass when the next promise comes due, and the one to the first that waits. */

@@ -16,6 +16,8 @@ export class Promises extends PromisingMemory {
   room = NO_ROOM;
   /** Some could not be restored: their jobs or machines have gone. */
   incomplete = false;
+  /** Of how many cycles it has been the memory. */
+  cycle = 0;
   /** How many jobs have a promise. */
   count = 0;
   /** The earliest promised start. */
@@ -214,5 +216,15 @@ function promisedFrom(
   const { placement } = filling;
   if (placement === null || allocated !== requirement.tasks) return null;
   const hold = holdOf(requirement, placement, pools);
-  return { at, end: at + work / placement.benchmark, placement, pools, hold, work, requirement, madeAt };
+  return {
+    at,
+    end: at + work / placement.benchmark,
+    placement,
+    pools,
+    hold,
+    work,
+    requirement,
+    madeAt,
+    cycle: 0,
+  };
 }

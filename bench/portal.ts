@@ -1,0 +1,228 @@
+/** The portal in a real Chromium, with 100 000 jobs in the service and a thousand events a second. */
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Bench, type Measured, median, sideBySide } from './measure.js';
+import { Service } from './service.js';
+
+const CHROMIUM = '/usr/bin/chromium';
+const JOBS = 100_000;
+/** Of each job five are told: submitted, dispatched, assigned, running, completed. */
+const JOBS_PER_S = 200;
+const MINUTES = 10;
+
+/** Milliseconds from the beginning of the page until the first jobs can be read. */
+const FIRST_ROWS = `new Promise((done) => {
+  const look = () => document.querySelectorAll('[role=grid] [role=row] a').length > 10 ? done(performance.now()) : requestAnimationFrame(look);
+  look();
+})`;
+
+/** Frames in a second while the list (or nothing) is scrolled on by a little more than a window each second. */
+const frames = (what: string): string => `new Promise((done) => {
+  const list = ${what};
+  const begin = performance.now();
+  let count = 0;
+  const step = (now) => {
+    count++;
+    if (list) list.scrollTop += 16;
+    if (now - begin < 8000) requestAnimationFrame(step);
+    else done(count / ((now - begin) / 1000));
+  };
+  requestAnimationFrame(step);
+})`;
+
+export const portalBench: Bench = {
+  names: ['portal-first-load', 'portal-scroll', 'portal-memory'],
+  async run(only) {
+    if (!existsSync(CHROMIUM)) {
+      process.stderr.write(`portal-*: not measured, ${CHROMIUM} is not there\n`);
+      return [];
+    }
+    const service = await Service.start();
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--js-flags=--expose-gc'],
+    });
+    try {
+      const { submitJobGroup } = await service.query<{ submitJobGroup: { errors: { message: string }[] } }>(
+        'mutation ($count: Int!) { submitJobGroup(input: { count: $count, template: { command: "true", held: true, os: "nowhere" } }) { errors { message } } }',
+        { count: JOBS },
+      );
+      if (submitJobGroup.errors[0]) throw new Error(submitJobGroup.errors[0].message);
+      const results: Measured[] = [];
+      if (only('portal-first-load')) results.push(await firstLoad(service, browser));
+      if (only('portal-scroll') || only('portal-memory')) {
+        await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
+        const stream = streamOf(service);
+        try {
+          if (only('portal-scroll')) results.push(await scroll(service, browser, stream));
+          if (only('portal-memory')) results.push(await memory(service, browser, stream));
+        } finally {
+          await stream.stop();
+        }
+      }
+      return results;
+    } finally {
+      await browser.close();
+      await service.stop();
+    }
+  },
+};
+
+async function signedIn(service: Service, browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const key = service.authorization.replace('Bearer ', '');
+  await context.addInitScript({
+    content: `sessionStorage.setItem('switchyard.key', ${JSON.stringify(key)})`,
+  });
+  return context;
+}
+
+/** A browser that has never been here opens the list of jobs; against the list's queries alone, by the same browser. */
+async function firstLoad(service: Service, browser: Browser): Promise<Measured> {
+  const origin = new URL(service.url).origin;
+  const query = `{
+    latestCursor jobCount
+    jobs(orderBy: { field: SUBMITTED_AT, direction: DESC }, first: 100) {
+      nodes { id state name application command user { id name } site { id name } submittedAt startedAt endedAt }
+    }
+  }`;
+  const result = await sideBySide(
+    {
+      name: 'portal-first-load',
+      unit: 's',
+      aim: 2,
+      what: 'a browser without a cache opens the list of 100 000 jobs, until they can be read; against the queries of the list alone, from the same browser',
+    },
+    5,
+    async () => {
+      const context = await signedIn(service, browser);
+      const page = await context.newPage();
+      await page.goto(`${origin}/jobs`, { waitUntil: 'commit' });
+      const ms = (await page.evaluate(FIRST_ROWS)) as number;
+      await context.close();
+      return ms / 1000;
+    },
+    async () => {
+      const context = await signedIn(service, browser);
+      const page = await context.newPage();
+      await page.goto(`${origin}/healthz`);
+      const ms = (await page.evaluate(`(async () => {
+        const begin = performance.now();
+        const answer = await fetch('/graphql', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: 'Bearer ' + sessionStorage.getItem('switchyard.key') },
+          body: JSON.stringify({ query: ${JSON.stringify(query)} }),
+        });
+        await answer.json();
+        return performance.now() - begin;
+      })()`)) as number;
+      await context.close();
+      return ms / 1000;
+    },
+  );
+  return result;
+}
+
+interface Stream {
+  /** Events of the service in a second, since it was last asked. */
+  rate(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Jobs that come and go all the time. */
+function streamOf(service: Service): Stream {
+  let going = true;
+  const batch = JOBS_PER_S / 4;
+  const running = (async () => {
+    let next = Date.now();
+    while (going) {
+      await service.submit(batch, { command: 'simulated', os: 'simulated', estimateS: 60 }).catch(() => {});
+      next = Math.max(next + 250, Date.now() - 1_000);
+      await sleep(Math.max(0, next - Date.now()));
+    }
+  })();
+  let last: { at: number; cursor: number } | null = null;
+  return {
+    async rate() {
+      const { latestCursor } = await service.query<{ latestCursor: string }>('{ latestCursor }');
+      const now = { at: Date.now(), cursor: Number(latestCursor) };
+      const rate = last ? ((now.cursor - last.cursor) * 1000) / (now.at - last.at) : 0;
+      last = now;
+      return rate;
+    },
+    async stop() {
+      going = false;
+      await running;
+    },
+  };
+}
+
+async function openList(
+  service: Service,
+  browser: Browser,
+): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await signedIn(service, browser);
+  const page = await context.newPage();
+  await page.goto(`${new URL(service.url).origin}/jobs`);
+  await page.evaluate(FIRST_ROWS);
+  return { context, page };
+}
+
+/** The list is scrolled while its jobs change; against the frames of an empty page. */
+async function scroll(service: Service, browser: Browser, stream: Stream): Promise<Measured> {
+  const { context, page } = await openList(service, browser);
+  const empty = await context.newPage();
+  await sleep(3_000);
+  await stream.rate();
+  const result = await sideBySide(
+    {
+      name: 'portal-scroll',
+      unit: 'frames/s',
+      aim: 50,
+      what: 'frames while the list of 100 000 jobs is scrolled and a thousand events a second come in; against an empty page',
+    },
+    3,
+    async () => {
+      await page.bringToFront();
+      return (await page.evaluate(frames("document.querySelector('[role=grid]')"))) as number;
+    },
+    async () => {
+      await empty.bringToFront();
+      return (await empty.evaluate(frames('null'))) as number;
+    },
+  );
+  const rate = await stream.rate();
+  await context.close();
+  return { ...result, note: `${Math.round(rate)} events a second` };
+}
+
+/** The heap of a page that is left open; against the same page in its first minute. */
+async function memory(service: Service, browser: Browser, stream: Stream): Promise<Measured> {
+  const { context, page } = await openList(service, browser);
+  const heapMb = async (): Promise<number> => {
+    const bytes = (await page.evaluate('gc(), gc(), performance.memory.usedJSHeapSize')) as number;
+    return bytes / 1e6;
+  };
+  await stream.rate();
+  const heap: number[] = [];
+  for (let minute = 0; minute < MINUTES; minute++) {
+    await sleep(60_000);
+    heap.push(await heapMb());
+  }
+  const rate = await stream.rate();
+  await context.close();
+  const [baseline = 0, ...later] = heap;
+  const value = median(later.slice(-3));
+  return {
+    name: 'portal-memory',
+    unit: 'MB',
+    value,
+    baseline,
+    ratio: value / baseline,
+    aim: baseline * 1.5,
+    what: `the heap of the list of jobs after ${MINUTES} minutes at a thousand events a second; against the same page after one`,
+    spread: [Math.min(...heap), Math.max(...heap)],
+    note: `${Math.round(rate)} events a second`,
+  };
+}

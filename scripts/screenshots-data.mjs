@@ -1,0 +1,264 @@
+// What the screenshots show beside the demo's own jobs: people, applications, data, failures, a group, policies, what-ifs.
+
+const SIMULATED = { os: 'simulated', architecture: 'simulated' };
+
+/** Fills the service; answers with ids of what is worth a picture. */
+export async function fillDemo(url, key, { fresh, warmupS }) {
+  async function ask(query, variables = {}, as = key) {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${as}` },
+      body: JSON.stringify({ query, variables }),
+    });
+    const { data, errors } = await response.json();
+    if (errors) throw new Error(errors[0].message);
+    return data;
+  }
+  const sites = (await ask('{ sites { nodes { id name } } }')).sites.nodes;
+  const siteOf = (name) => sites.find((site) => site.name === name).id;
+  if (fresh) await fill(ask, sites, siteOf, warmupS);
+  return find(ask, siteOf);
+}
+
+async function fill(ask, sites, siteOf, warmupS) {
+  const places = { local: [48.14, 11.58] };
+  for (const [name, [latitude, longitude]] of Object.entries(places)) {
+    await ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+      input: { site: siteOf(name), latitude, longitude },
+    });
+  }
+  const keys = {};
+  for (const [name, userClass, quotaShare, role] of [
+    ['amara.okafor', 'GOLD', 3, 'USER'],
+    ['lukas.brandt', 'SILVER', 2, 'USER'],
+    ['mei.tanaka', 'SILVER', 2, 'USER'],
+    ['noor.haddad', 'REGULAR', 1, 'USER'],
+    ['oper.ator', 'REGULAR', 1, 'OPERATOR'],
+  ]) {
+    const { registerUser } = await ask(
+      'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+      {
+        input: { name, class: userClass, quotaShare, role },
+      },
+    );
+    if (name === 'noor.haddad')
+      await ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+        input: {
+          user: registerUser.id,
+          submissionLimit: 400,
+          submissionPeriodS: 86_400,
+          reason: 'trial account',
+        },
+      });
+    const { createApiKey } = await ask(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+      {
+        input: { user: registerUser.id, name: 'workstation' },
+      },
+    );
+    keys[name] = createApiKey.secret;
+  }
+  for (const [name, sizeMb, replicas] of [
+    ['era5-2024', 1_450_000, ['cluster-1', 'cluster-3']],
+    ['cmip6-historical', 3_800_000, ['cluster-2']],
+    ['uniprot-2025-04', 310_000, ['cluster-1', 'cluster-2', 'cluster-4']],
+    ['gaia-dr3-subset', 640_000, ['cluster-3']],
+    ['reference-genome-hg38', 3_200, ['cluster-1', 'cluster-2', 'cluster-3', 'cluster-4', 'local']],
+    ['lattice-configurations', 92_000, ['cluster-4']],
+  ]) {
+    await ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }', {
+      input: { name, sizeMb, replicas: replicas.map(siteOf) },
+    });
+  }
+  const links = [];
+  for (const [i, from] of sites.entries()) {
+    for (const [j, to] of sites.entries()) {
+      if (i !== j && (i + j) % 6 !== 5)
+        links.push({
+          from: from.id,
+          to: to.id,
+          bandwidthMbPerS: [1180, 940, 610, 118, 412, 96, 830][(i * 3 + j * 5) % 7],
+          rttS: [0.004, 0.009, 0.012, 0.021, 0.031][(i + j) % 5],
+          loss: 0,
+        });
+    }
+  }
+  await ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', { links });
+
+  const submit = async (who, jobs) =>
+    (
+      await ask(
+        'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+        { jobs },
+        keys[who],
+      )
+    ).submitJobs;
+  const applications = [
+    ['amara.okafor', 'climate', 24, 900, 0.32],
+    ['lukas.brandt', 'lattice-qcd', 16, 1400, 0.06],
+    ['mei.tanaka', 'align-reads', 8, 500, 0.61],
+    ['noor.haddad', 'render', 4, 300, 0.12],
+  ];
+  const random = sequence(7);
+  for (const [who, application, cpus, seconds, io] of applications) {
+    const jobs = Array.from({ length: 40 }, (_, i) => {
+      const estimateS = Math.round(seconds * (0.6 + random()) * 100) / 10;
+      const runS = estimateS * (0.5 + random() * 0.5);
+      return {
+        command: `/opt/${application}/bin/${application}`,
+        arguments: ['--case', String(i + 1)],
+        name: `${application}-${i + 1}`,
+        application,
+        groupName: `${application}-may`,
+        cpusPerTask: Math.max(1, Math.round(cpus * (0.5 + random() * 0.5))),
+        memoryMbPerTask: cpus * 1000,
+        estimateS,
+        simulatedRunS: runS,
+        simulatedIoS: runS * Math.min(0.9, Math.max(0, io + (random() - 0.5) * 0.25)),
+        ...(i % 9 === 4 ? { runTimeLimitS: Math.max(0.5, runS * 0.05) } : {}),
+        ...SIMULATED,
+      };
+    });
+    await submit(who, jobs);
+  }
+  await submit('lukas.brandt', [
+    {
+      command: 'sh',
+      arguments: [
+        '-c',
+        'echo "lattice 32^3 x 64, beta 6.0"; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "sweep $i: plaquette 0.59371$i, acceptance 0.8$i"; sleep 0.3; done; echo "warning: slow convergence" >&2; echo done',
+      ],
+      name: 'thermalize',
+      application: 'lattice-qcd',
+      estimateS: 8,
+      os: process.platform,
+    },
+  ]);
+  await submit('mei.tanaka', [
+    {
+      command: 'sh',
+      arguments: ['-c', 'echo "reading reads.fastq"; echo "reads.fastq: No such file" >&2; exit 3'],
+      name: 'align-sample-7',
+      application: 'align-reads',
+      estimateS: 30,
+      os: process.platform,
+    },
+    {
+      command: 'bwa-mem3',
+      arguments: ['index', 'hg38.fa'],
+      application: 'align-reads',
+      estimateS: 60,
+      os: process.platform,
+    },
+  ]);
+  await ask(
+    'mutation ($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) { jobGroup { id } errors { message } } }',
+    {
+      input: {
+        name: 'ensemble-2025-05',
+        count: 300,
+        template: {
+          command: '/opt/climate/bin/climate',
+          arguments: ['--member', '{index}'],
+          application: 'climate',
+          cpusPerTask: 6,
+          estimateS: 90,
+          simulatedRunS: 70,
+          simulatedIoS: 24,
+          ...SIMULATED,
+        },
+      },
+    },
+    keys['amara.okafor'],
+  );
+  await submit('mei.tanaka', [
+    {
+      command: '/opt/assembly/bin/assemble',
+      name: 'assembly-large',
+      application: 'assembly',
+      tasks: 24,
+      cpusPerTask: 24,
+      memoryMbPerTask: 64_000,
+      estimateS: 300,
+      ...SIMULATED,
+    },
+  ]);
+  const held = await submit('noor.haddad', [
+    {
+      command: '/opt/render/bin/render',
+      name: 'render-final',
+      application: 'render',
+      cpusPerTask: 4,
+      estimateS: 60,
+      held: true,
+      ...SIMULATED,
+    },
+  ]);
+  void held;
+  const { sites: withMachines } = await ask('{ sites { nodes { id name machines { id name } } } }');
+  const machines = withMachines.nodes.find((site) => site.name === 'cluster-3').machines;
+  await ask('mutation ($machine: ID!) { drainMachine(machine: $machine) { id } }', {
+    machine: machines[4].id,
+  });
+
+  await sleep(warmupS * 1000);
+  const { policy } = await ask('{ policy { version document } }');
+  await ask('mutation ($input: SetWeightsInput!) { setWeights(input: $input) { version } }', {
+    input: {
+      expectedVersion: policy.version,
+      dispatch: { deadline: 1.5 },
+      reason: 'Deadlines of the ensemble were missed last week',
+    },
+  });
+  const end = new Date().toISOString();
+  const from = new Date(Date.now() - 3_600_000).toISOString();
+  for (const [dispatch, reason] of [
+    [{ kind: 'queues', order: 'SJF', queueLimit: 0, ageBoundS: 86_400 }, 'Shortest first at the root'],
+    [{ kind: 'job-ratio', queueLimit: 100 }, 'Job ratio'],
+    [{ kind: 'round-robin' }, 'Round robin, for comparison'],
+  ]) {
+    await ask('mutation ($input: SimulateInput!) { simulate(input: $input) { id } }', {
+      input: { candidate: { ...policy.document, dispatch }, from, to: end, reason },
+    });
+  }
+  for (let i = 0; i < 60; i++) {
+    const { simulations } = await ask('{ simulations { nodes { state } } }');
+    if (simulations.nodes.every(({ state }) => state === 'DONE' || state === 'FAILED')) break;
+    await sleep(1000);
+  }
+}
+
+async function find(ask, siteOf) {
+  const first = async (filter) =>
+    (await ask('query ($filter: JobFilter) { jobs(filter: $filter, last: 1) { nodes { id } } }', { filter }))
+      .jobs.nodes[0]?.id;
+  const all = await ask(`{
+    jobGroups(first: 1) { nodes { id } }
+    simulations(first: 1) { nodes { id } }
+    users { nodes { id name } }
+    output: jobs(filter: { application: "lattice-qcd", states: [COMPLETED] }, first: 500) { nodes { id name } }
+    failed: jobs(filter: { application: "align-reads", states: [FAILED] }, first: 500) { nodes { id name } }
+    waiting: jobs(filter: { states: [DISPATCHED] }, first: 1) { nodes { id } }
+  }`);
+  return {
+    group: all.jobGroups.nodes[0]?.id,
+    simulation: all.simulations.nodes[0]?.id,
+    user: all.users.nodes.find(({ name }) => name === 'noor.haddad')?.id,
+    site: siteOf('cluster-4'),
+    output: all.output.nodes.find(({ name }) => name === 'thermalize')?.id,
+    failed: all.failed.nodes.find(({ name }) => name === 'align-sample-7')?.id,
+    ended: await first({ application: 'climate', states: ['COMPLETED'] }),
+    waiting: all.waiting.nodes[0]?.id ?? (await first({ states: ['QUEUED'] })),
+  };
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The same numbers for the same seed, 0 to 1. */
+function sequence(seed) {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}

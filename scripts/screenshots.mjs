@@ -1,0 +1,216 @@
+// `npm run screenshots [-- --only jobs --theme dark --size narrow --url URL --key KEY]`: every page of the portal as a picture in
+// screenshots/ (git-ignored), with a grid that works. Starts a service of its own with the demo, unless a URL is given.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { chromium } from 'playwright-core';
+import { fillDemo } from './screenshots-data.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    theme: { type: 'string', multiple: true, default: ['light', 'dark'] },
+    size: { type: 'string', multiple: true, default: ['wide', 'narrow'] },
+    out: { type: 'string', default: join(root, 'screenshots') },
+    url: { type: 'string' },
+    key: { type: 'string' },
+    chromium: { type: 'string', default: '/usr/bin/chromium' },
+    warmup: { type: 'string', default: '120' },
+  },
+});
+const SIZES = {
+  wide: { width: 1440, height: 900 },
+  narrow: { width: 390, height: 844 },
+  wall: { width: 2560, height: 1440 },
+};
+
+const service = options.url
+  ? { url: options.url, key: options.key, stop: async () => {} }
+  : await startService();
+try {
+  const ids = await fillDemo(service.url, service.key, {
+    fresh: !options.url,
+    warmupS: Number(options.warmup),
+  });
+  await takeAll(service, ids);
+} finally {
+  await service.stop();
+}
+
+async function startService() {
+  const home = mkdtempSync(join(tmpdir(), 'switchyard-screenshots-'));
+  const child = spawn(process.execPath, [join(root, 'bin/switchyard.js'), 'serve', '--demo'], {
+    env: { ...process.env, SWITCHYARD_HOME: home, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  let url;
+  for await (const part of child.stdout) {
+    output += part;
+    url = /runs at (\S+)\/graphql[\s\S]*restart keeps everything/.exec(output)?.[1];
+    if (url) break;
+  }
+  child.stdout.resume();
+  return {
+    url,
+    key: readFileSync(join(home, 'admin.key'), 'utf8').trim(),
+    async stop() {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Pages by name: their addresses, and what is done there before the picture is taken. */
+function pagesOf(ids) {
+  return {
+    overview: { path: '/' },
+    jobs: { path: '/jobs' },
+    'jobs-selected': {
+      path: '/jobs?states=QUEUED,DISPATCHED',
+      async before(page) {
+        const boxes = page.getByRole('grid').getByRole('checkbox');
+        for (let i = 0; i < 3; i++) await boxes.nth(i).click({ force: true });
+      },
+    },
+    'jobs-cancel': {
+      path: '/jobs?states=QUEUED,DISPATCHED',
+      async before(page) {
+        await page.getByRole('button', { name: 'All that match' }).click();
+        await page.getByRole('menuitem', { name: /Cancel all/ }).click();
+        await page.getByRole('dialog').getByText('will be cancelled').waitFor();
+      },
+    },
+    'jobs-filter': {
+      path: '/jobs?user=&application=',
+      async before(page) {
+        await page.getByRole('button', { name: 'Filter' }).click();
+      },
+    },
+    groups: { path: '/jobs?tab=groups' },
+    group: { path: `/groups/${ids.group}` },
+    'job-ended': { path: `/jobs/${ids.ended}` },
+    'job-failed': { path: `/jobs/${ids.failed}` },
+    'job-waiting': { path: `/jobs/${ids.waiting}` },
+    'job-output': { path: `/jobs/${ids.output}` },
+    submit: {
+      path: '/submit',
+      async before(page) {
+        await page.getByLabel('Command', { exact: true }).fill('./climate --members 40 --resolution t255');
+        await page.getByLabel('CPUs for each task').fill('16');
+        await page.getByLabel('Operating system').fill('simulated');
+        await page.getByLabel('Architecture').fill('simulated');
+        await page.getByText('Start, if nothing else comes').waitFor();
+      },
+    },
+    'submit-script': {
+      path: '/submit',
+      async before(page) {
+        await page.getByRole('radio', { name: 'Script' }).click();
+        await page.locator('.cm-editor').waitFor();
+      },
+    },
+    sites: { path: '/sites' },
+    'site-schedule': { path: `/sites/${ids.site}` },
+    'site-queue': { path: `/sites/${ids.site}?tab=queue` },
+    'site-machines': { path: `/sites/${ids.site}?tab=machines` },
+    'site-settings': { path: `/sites/${ids.site}?tab=settings` },
+    'site-drain': {
+      path: `/sites/${ids.site}`,
+      async before(page) {
+        await page.getByRole('button', { name: 'Drain…' }).click();
+      },
+    },
+    tree: { path: '/tree' },
+    data: { path: '/data' },
+    links: {
+      path: '/data?tab=links',
+      async before(page) {
+        await page.locator('.matrix-cell:not(.unknown)').first().click();
+      },
+    },
+    licenses: { path: '/licenses' },
+    usage: { path: '/usage' },
+    ratios: { path: '/ratios?application=climate' },
+    policy: {
+      path: '/policy',
+      async before(page) {
+        await page.getByLabel('Weight of a near deadline').fill('2');
+      },
+    },
+    'policy-history': { path: '/policy?tab=history' },
+    simulator: { path: '/simulator' },
+    simulation: { path: `/simulator/${ids.simulation}` },
+    users: { path: '/users' },
+    user: { path: `/users/${ids.user}` },
+    audit: { path: '/audit' },
+    'quick-open': {
+      path: '/',
+      async before(page) {
+        await page.keyboard.press('Control+k');
+        await page.keyboard.type('s');
+      },
+    },
+    explorer: {
+      path: '/graphql',
+      async before(page) {
+        await page.locator('.graphiql-execute-button').click();
+        await page.waitForTimeout(2500);
+      },
+    },
+    'sign-in': { path: '/', signedOut: true },
+  };
+}
+
+async function takeAll({ url, key }, ids) {
+  mkdirSync(options.out, { recursive: true });
+  const browser = await chromium.launch({
+    executablePath: options.chromium,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+  try {
+    for (const theme of options.theme) {
+      for (const size of options.size) {
+        const make = async (signedOut) => {
+          const context = await browser.newContext({ viewport: SIZES[size], colorScheme: theme });
+          if (!signedOut) {
+            await context.addInitScript((secret) => sessionStorage.setItem('switchyard.key', secret), key);
+          }
+          return context;
+        };
+        const signedIn = await make(false);
+        for (const [name, { path, before, signedOut }] of Object.entries(pagesOf(ids))) {
+          if (options.only && !options.only.includes(name)) continue;
+          const context = signedOut ? await make(true) : signedIn;
+          const page = await context.newPage();
+          page.on('pageerror', (error) => console.error(`${name}: ${error.message}`));
+          page.on('console', (message) => {
+            if (message.type() === 'error') console.error(`${name}: ${message.text()}`);
+          });
+          await page.goto(url + path, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
+          await page.waitForTimeout(700);
+          try {
+            await before?.(page);
+          } catch (error) {
+            console.error(`${name}: ${error.message.split('\n')[0]}`);
+          }
+          await page.waitForTimeout(600);
+          const file = join(options.out, `${name}-${theme}-${size}.png`);
+          await page.screenshot({ path: file, fullPage: false });
+          console.log(file);
+          await page.close();
+          if (signedOut) await context.close();
+        }
+        await signedIn.close();
+      }
+    }
+  } finally {
+    await browser.close();
+  }
+}

@@ -1,0 +1,61 @@
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Of the file system, whichever is less. With less room than this nothing new is started. */
+const LOW = { bytes: 256 << 20, part: 1 / 20 };
+/** Kept back, so that what runs can still be accounted for when the disk is full. */
+const RESERVE = { bytes: 16 << 20, part: 1 / 100 };
+const LOOK_EVERY_MS = 500;
+
+/** Errors of the system that say nothing about the run: the machine has no room, no descriptors, no processes left for now. */
+const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']);
+
+export const isPassing = (error: unknown): boolean =>
+  PASSING.has((error as NodeJS.ErrnoException)?.code ?? '');
+
+/**
+ * The room on the disk of a directory. Some of it is kept back in the file `reserve`, and given up when nothing else is left, so
+ * that ends of runs can be written down though something else has filled the disk.
+ */
+export class Disk {
+  private readonly path: string;
+  private low = false;
+  private lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly dir: string) {
+    this.path = join(dir, 'reserve');
+  }
+
+  /** Whether there is too little room to start anything. `nowMs`: of a clock that only goes forward. */
+  isLow(nowMs: number): boolean {
+    if (nowMs - this.lookedAtMs < LOOK_EVERY_MS) return this.low;
+    this.lookedAtMs = nowMs;
+    const { bavail, blocks, bsize } = statfsSync(this.dir);
+    const size = blocks * bsize;
+    this.low = bavail * bsize < Math.min(LOW.bytes, size * LOW.part);
+    if (!this.low) this.reserve(Math.floor(Math.min(RESERVE.bytes, size * RESERVE.part)));
+    return this.low;
+  }
+
+  /** Gives up what was kept back. */
+  release(): void {
+    rmSync(this.path, { force: true });
+    this.lookedAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  private reserve(bytes: number): void {
+    if (statSync(this.path, { throwIfNoEntry: false })?.size === bytes) return;
+    try {
+      const fd = openSync(this.path, 'w', 0o600);
+      try {
+        // Not zeros: some file systems store those without taking room for them.
+        const noise = Buffer.alloc(bytes, 'switchyard');
+        for (let at = 0; at < bytes; ) at += writeSync(fd, noise, at);
+      } finally {
+        closeSync(fd);
+      }
+    } catch {
+      this.release();
+    }
+  }
+}

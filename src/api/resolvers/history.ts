@@ -1,0 +1,15 @@
+/** What was used, over time and by whom. */
+import type {
+  LicensePointResolvers,
+  LoadPointResolvers,
+  UsageResolvers,
+} from '../generated/resolvers-types.js';
+
+export const LoadPoint: LoadPointResolvers = {};
+
+export const LicensePoint: LicensePointResolvers = {};
+
+export const Usage: UsageResolvers = {
+  user: ({ userId }, _, { loaders }) => (userId === null ? null : loaders.user(userId)),
+  site: ({ siteId }, _, { loaders }) => (siteId === null ? null : loaders.site(siteId)),
+};

@@ -1,0 +1,65 @@
+/** What was used, over time and by whom. */
+import { MAX } from '../../platform/limits.js';
+import type { LicenseUseRow, LoadRow, UsageRow } from '../../store/history.js';
+import type { Viewer } from '../auth.js';
+import { text, within } from '../check.js';
+import { pageSize } from '../connections.js';
+import { badInput } from '../errors.js';
+import type {
+  QueryLicenseHistoryArgs,
+  QueryLoadHistoryArgs,
+  QueryUsageArgs,
+} from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { guarded, ownerOnly } from './access.js';
+import type { ServiceParts } from './parts.js';
+
+const DAY_S = 86_400;
+
+export function createHistoryService({ queries, limits, now }: ServiceParts) {
+  function span(from: Date, to: Date | null | undefined): { from: number; to: number } {
+    const end = to ? to.getTime() / 1000 : now();
+    const start = from.getTime() / 1000;
+    if (!(start < end)) throw badInput('from', from, to ? 'a time before `to`' : 'a time in the past');
+    if (end - start > MAX.historyDays * DAY_S)
+      throw badInput('from', from, `up to ${MAX.historyDays} days before \`to\``);
+    return { from: start, to: end };
+  }
+
+  // A long window reads a large part of its tables: in turns, so that these never take all connections to the database.
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const mine = turn.then(read);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
+  const window = ({ from, to, points }: Pick<QueryLoadHistoryArgs, 'from' | 'to' | 'points'>) => ({
+    ...span(from, to),
+    points: within('points', points, 1, MAX.historyPoints),
+  });
+
+  return guarded({
+    async loadHistory(_viewer: Viewer, { site, ...given }: QueryLoadHistoryArgs): Promise<LoadRow[]> {
+      const siteId = site === null || site === undefined ? null : localId('site', site, 'site');
+      const asked = window(given);
+      return inTurn(() => queries.loadHistory(asked, siteId));
+    },
+
+    async licenseHistory(
+      _viewer: Viewer,
+      { kind, ...given }: QueryLicenseHistoryArgs,
+    ): Promise<LicenseUseRow[]> {
+      const asked = window(given);
+      const name = text('kind', kind, MAX.nameChars, 1);
+      return inTurn(() => queries.licenseHistory(asked, name));
+    },
+
+    /** Users see their own share only. */
+    async usage(viewer: Viewer, { by, from, to, first }: QueryUsageArgs): Promise<UsageRow[]> {
+      const limit = pageSize('first', first, limits);
+      const asked = span(from, to);
+      return inTurn(() => queries.usage(asked, { by, owner: ownerOnly(viewer), now: now(), limit }));
+    },
+  });
+}

@@ -1,0 +1,333 @@
+/** What `switchyard simulate` and `compare` share: the options that say what is simulated, and the simulations that they mean. */
+import { existsSync, mkdtempSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, extname, join } from 'node:path';
+import type { Command } from 'commander';
+import { DEFAULT_POLICY, type Policy, parsePolicy } from '../core/index.js';
+import { ROOT } from '../core/scheduler.js';
+import { type RunOptions, simulateAll } from '../simulator/compare.js';
+import { eventOrders } from '../simulator/engine.js';
+import { type Generate, models } from '../simulator/generate.js';
+import { nameOf, piecesOf, STANDARD_INPUT } from '../simulator/input.js';
+import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../simulator/policies.js';
+import { type Recorded, type SimulateOptions, traceName } from '../simulator/simulate.js';
+import type { Interval } from '../simulator/statistics.js';
+import { collectWhole, readJson } from './command.js';
+import { documentIn } from './commands/whatif.js';
+import { CliError, ExitCode, usage } from './errors.js';
+import { parseDuration, parseNumber } from './parse.js';
+import { draw, type PlotFlags, plotOptions, plotsOf } from './plots.js';
+import { type Progress, progress } from './progress.js';
+
+export interface WorkloadFlags extends PlotFlags {
+  trace?: string[];
+  generate?: string;
+  jobs?: string;
+  processors?: string;
+  sites?: string;
+  outages?: string;
+  estimate: string;
+  missingEstimate: string;
+  overrun: string;
+  eventOrder: string;
+  load?: string;
+  enter?: string;
+  section?: string;
+  seed: string;
+  seeds?: string;
+  tau: string;
+  warmUp?: string;
+  out?: string;
+  swf?: string;
+  events?: string;
+  summary?: string;
+}
+
+/** What `--policy` takes. */
+export const POLICY_HELP = `of the sites: ${policyNames.join(', ')}; of the root too: one of ${dispatchNames.join(', ')}, a + and one of the sites; or a JSON file, as \`policy --json\` shows`;
+
+const ESTIMATES = ['requested', 'actual', 'predicted', 'regression'] as const;
+const SEEDS_MAX = 1000;
+const RUNS_MAX = 10_000;
+const GENERATED_MAX = 5_000_000;
+
+/** The options of a generated workload; `trace generate` has them too. */
+export const jobsOption = ['--jobs <n>', 'how many jobs to generate', '10000'] as const;
+
+/** The options that say what is simulated and what is written. */
+export function workloadOptions(command: Command): Command {
+  command
+    .option(
+      '--trace <file>',
+      'trace in the Standard or the Grid Workload Format, gzipped or not; - for standard input; may be repeated',
+      collectWhole,
+    )
+    .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
+    .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`)
+    .option(
+      '--processors <n>',
+      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
+    )
+    .option('--sites <file>', 'CSV or JSON file of sites and their machines; see docs/simulator.md')
+    .option(
+      '--outages <file>',
+      'CSV file of outages: columns site, from and to, and optionally machine and runs (lost or finish)',
+    )
+    .option(
+      '--enter <where>',
+      'where to submit jobs: to the site with the number of their partition (partition), or to the global queue (root) (default: root if the policy has a dispatch policy)',
+    )
+    .option(
+      '--section <duration>',
+      'on time-shared machines: CPU time after which the tasks of a job wait for each other (default: only at the end)',
+    )
+    .option(
+      '--estimate <what>',
+      'run times that the scheduler assumes: requested, actual, predicted from the last two runs of the user, or by regression over all runs',
+      'requested',
+    )
+    .option(
+      '--missing-estimate <what>',
+      'what to do with jobs without a requested time: drop them, or use their run time (run)',
+      'drop',
+    )
+    .option('--overrun <what>', 'what happens to a job at its requested time: kill or continue', 'kill')
+    .option(
+      '--event-order <order>',
+      'for events at the same time: run one cycle after all (batch), or one after each: submissions first (per-event), or ends first (terminations-first)',
+      'batch',
+    )
+    .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
+    .option('--seed <n>', 'random seed, of generated jobs and of the policy', '1')
+    .option(
+      '--seeds <from-to>',
+      'repeat with each of these seeds, such as 1-10; means get confidence intervals',
+    )
+    .option('--tau <duration>', 'bound of the bounded slowdown: shorter jobs count as so long', '10s')
+    .option(
+      '--warm-up <part>',
+      'what is simulated first and does not count: a part of the jobs such as 10%, or a duration such as 7d',
+    )
+    .option('--out <file>', "write one row per job, with the columns of Batsim's jobs.csv and the site")
+    .option('--swf <file>', 'write the jobs in the Standard Workload Format, with the schedule filled in')
+    .option('--events <file>', 'write starts and ends as JSON lines')
+    .option('--summary <file>', 'write the summary as JSON, with figures by site, user and width');
+  return plotOptions(command);
+}
+
+/** Simulations of one policy: for each trace and each seed. */
+export interface PolicyRuns {
+  policy: string;
+  runs: Recorded[];
+}
+
+/**
+ * Runs each policy on each workload, every file checked before. Where several simulations would write one file, what distinguishes
+ * them comes into its name. Throws in one line what a person can do something about.
+ */
+export async function simulated(
+  flags: WorkloadFlags,
+  policies: readonly string[],
+  groups: boolean,
+): Promise<PolicyRuns[]> {
+  const traces = workloads(flags);
+  const seeds = seedsOf(flags);
+  const perPolicy = traces.length * seeds.length;
+  if (perPolicy * policies.length > RUNS_MAX)
+    throw usage('--seeds', flags.seeds ?? flags.seed, `at most ${RUNS_MAX} simulations in all`);
+  const planned: (RunOptions & { label: string })[] = [];
+  for (const policy of policies) {
+    for (const trace of traces) {
+      for (const seed of seeds) {
+        const label = [
+          ...(policies.length > 1 ? [basename(policy)] : []),
+          ...(traces.length > 1 ? [traceName(trace).replace(/(\.swf|\.gwf)?(\.gz)?$/i, '')] : []),
+          ...(seeds.length > 1 ? [String(seed)] : []),
+        ].join('-');
+        const of = typeof trace === 'string' ? trace : { ...trace, seed };
+        planned.push({ ...(await optionsOf(flags, policy, of, seed)), groups, label });
+      }
+    }
+  }
+  const writes = [flags.out, flags.swf, flags.events, flags.summary].some((file) => file !== undefined);
+  const labels = new Set(planned.map(({ label }) => label));
+  if (writes && labels.size < planned.length)
+    throw usage(
+      '--trace',
+      (flags.trace ?? []).join(' '),
+      'files of different names, when results are written',
+    );
+  if (flags.plots !== undefined && perPolicy > 1)
+    throw usage('--plots', flags.plots, 'one trace and one seed');
+  const plots = await plotsOf(flags, policies);
+  const spooled = await spool(traces, planned.length);
+  let bar: Progress | undefined;
+  try {
+    const runs = planned.map(({ label, ...options }) => ({
+      ...options,
+      trace: options.trace === STANDARD_INPUT && spooled !== null ? spooled.path : options.trace,
+      ...filesOf(flags, label),
+    }));
+    const recorded = await simulateAll(runs, plots?.window ?? null, (ended, jobs) => {
+      bar ??= progress('simulated', jobs * (runs.length === 1 ? 1 : policies.length));
+      bar.update(ended);
+    });
+    if (plots !== null) await draw(plots, policies, recorded);
+    return policies.map((policy, i) => ({
+      policy,
+      runs: recorded.slice(i * perPolicy, (i + 1) * perPolicy),
+    }));
+  } catch (error) {
+    throw failure(error);
+  } finally {
+    bar?.stop();
+    if (spooled !== null) await rm(spooled.folder, { recursive: true });
+  }
+}
+
+/** The mean of a measure over runs, and its confidence interval, as text. */
+export const plusMinus = ({ mean, half }: Interval, text: (value: number) => string): string =>
+  half === null ? text(mean) : `${text(mean)} ± ${text(half)}`;
+
+/** What a person can do something about is a line, not a stack. */
+export function failure(error: unknown): CliError {
+  return error instanceof CliError
+    ? error
+    : new CliError(error instanceof Error ? error.message : String(error));
+}
+
+/** The model and how many of its jobs, checked. */
+export function generateOf(model: string, jobs: string = jobsOption[2]): Omit<Generate, 'seed'> {
+  return {
+    model: word('--generate', model, models),
+    jobs: parseNumber('--jobs', jobs, { min: 1, max: GENERATED_MAX, integer: true }),
+  };
+}
+
+export const parseSeed = (value: string): number =>
+  parseNumber('--seed', value, { min: 0, max: 0xffffffff, integer: true });
+
+export const parseProcessors = (value: string): number =>
+  parseNumber('--processors', value, { min: 1, max: 1e7, integer: true });
+
+function workloads({ trace, generate, jobs }: WorkloadFlags): (string | Generate)[] {
+  if (generate === undefined) {
+    if (jobs !== undefined) throw usage('--jobs', jobs, 'only together with --generate');
+    if (trace === undefined) throw new CliError('--trace or --generate is missing', ExitCode.USAGE);
+    if (trace.filter((path) => path === STANDARD_INPUT).length > 1)
+      throw usage('--trace', STANDARD_INPUT, 'standard input once');
+    return trace;
+  }
+  if (trace !== undefined) throw usage('--trace', trace.join(' '), 'nothing together with --generate');
+  return [{ ...generateOf(generate, jobs), seed: 0 }];
+}
+
+function seedsOf({ seed, seeds }: WorkloadFlags): number[] {
+  if (seeds === undefined) return [parseSeed(seed)];
+  const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(seeds) ?? [];
+  const count = Number(to) - Number(from) + 1;
+  if (!(count >= 1 && count <= SEEDS_MAX))
+    throw usage('--seeds', seeds, `FROM-TO, at most ${SEEDS_MAX} seeds, such as 1-10`);
+  return Array.from({ length: count }, (_, i) => Number(from) + i);
+}
+
+type Files = Pick<SimulateOptions, 'out' | 'swf' | 'events' | 'summary'>;
+
+function filesOf({ out, swf, events, summary }: WorkloadFlags, label: string): Files {
+  const own = (path: string | undefined): string | null => {
+    if (path === undefined || label === '') return path ?? null;
+    const extension = extname(path);
+    return `${path.slice(0, path.length - extension.length)}-${label}${extension}`;
+  };
+  return { out: own(out), swf: own(swf), events: own(events), summary: own(summary) };
+}
+
+/** Standard input can be read once: for several simulations it is written into a file. */
+async function spool(
+  traces: readonly (string | Generate)[],
+  runs: number,
+): Promise<{ folder: string; path: string } | null> {
+  if (runs === 1 || !traces.includes(STANDARD_INPUT)) return null;
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-'));
+  const path = join(folder, nameOf(STANDARD_INPUT));
+  try {
+    await writeFile(path, piecesOf(STANDARD_INPUT));
+  } catch (error) {
+    await rm(folder, { recursive: true });
+    throw failure(error);
+  }
+  return { folder, path };
+}
+
+/** The options of a simulation without its files, checked. */
+async function optionsOf(
+  flags: WorkloadFlags,
+  name: string,
+  trace: string | Generate,
+  seed: number,
+): Promise<RunOptions> {
+  if (flags.sites !== undefined && flags.processors !== undefined) {
+    throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
+  }
+  if (typeof trace !== 'string' && flags.sites === undefined && flags.processors === undefined)
+    throw usage('--generate', trace.model, 'only together with --processors or --sites');
+  const { policy, ofRoot } = await policyOf(name, seed);
+  const enter = flags.enter ?? (ofRoot ? ROOT : 'partition');
+  return {
+    trace,
+    processors: flags.processors === undefined ? null : parseProcessors(flags.processors),
+    policy,
+    estimate: word('--estimate', flags.estimate, ESTIMATES),
+    missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
+    overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
+    eventOrder: word('--event-order', flags.eventOrder, eventOrders),
+    load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
+    sites: flags.sites ?? null,
+    outages: flags.outages ?? null,
+    enter: word('--enter', enter, ['partition', ROOT] as const),
+    sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
+    tauS: parseDuration('--tau', flags.tau),
+    warmUp: warmUpOf(flags.warmUp),
+    out: null,
+    events: null,
+    summary: null,
+  };
+}
+
+function warmUpOf(value: string | undefined): NonNullable<SimulateOptions['warmUp']> | null {
+  if (value === undefined) return null;
+  const percent = /^(\d+(?:\.\d+)?)%$/.exec(value)?.[1];
+  if (percent === undefined) return { s: parseDuration('--warm-up', value) };
+  if (!(Number(percent) < 100)) throw usage('--warm-up', value, 'less than 100%');
+  return { part: Number(percent) / 100 };
+}
+
+/** The policy of a name or of a file, and whether it says how the root dispatches. */
+async function policyOf(name: string, seed: number): Promise<{ policy: Policy; ofRoot: boolean }> {
+  try {
+    return { policy: policyNamed(name, seed), ofRoot: namesDispatch(name) };
+  } catch {
+    if (existsSync(name)) return { policy: await policyIn(name, seed), ofRoot: true };
+    const accepted = `${policyNames.join(', ')}, with one of ${dispatchNames.join(', ')} and a + before it, or a file`;
+    throw usage('--policy', name, accepted);
+  }
+}
+
+/** What the file leaves out is as in the default policy. */
+async function policyIn(path: string, seed: number): Promise<Policy> {
+  const document = documentIn(await readJson('--policy', path));
+  if (typeof document !== 'object' || document === null)
+    throw usage('--policy', path, 'a file with a policy document, or a part of one');
+  try {
+    return parsePolicy({ ...DEFAULT_POLICY, seed, ...document });
+  } catch (error) {
+    throw new CliError(`--policy ${path}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+}
+
+function word<T extends string>(field: string, value: string, words: readonly T[]): T {
+  const found = words.find((one) => one === value);
+  if (found === undefined) throw usage(field, value, words.join(', '));
+  return found;
+}

@@ -1,0 +1,536 @@
+/**
+ * A scheduler with schedulers below it (grid-tree.md): it knows its children's channels, holds requests that nobody below has
+ * been given, and remembers to which branch it gave the others.
+ *
+ * A state machine: `receive` takes one message, `settle` answers what has come since. How messages travel is the carrier's.
+ */
+import { type Branch, type Channel, Channels } from './channels.js';
+import {
+  type Address,
+  before,
+  type Effects,
+  type Entry,
+  inOrder,
+  type Message,
+  type MoveReason,
+  type Preference,
+  type Requirement,
+  type TreeRules,
+} from './messages.js';
+import { collect, lastOf, Place } from './selection.js';
+
+/** What becomes of a request that is being taken back: a branch gets it, the parent, or it is given out here. */
+type Destination = { branch: Branch; why: MoveReason } | 'PARENT' | 'HERE' | 'AHEAD';
+
+interface Held {
+  entry: Entry;
+  /** Where it is counted; null: it is being taken back. */
+  place: Place | null;
+  /** The child that has it; null: nobody but this scheduler. */
+  child: Address | null;
+  destination: Destination | null;
+}
+
+interface Child {
+  /** Requests of branches that are no more, until the child says what becomes of them. */
+  readonly limbo: Place;
+  /** It is given nothing more, and all that it has is taken back. */
+  draining: boolean;
+  /** RESETs that it has not confirmed: until then what it says of requests is of former ones. */
+  resets: number;
+}
+
+/** For `lastOf`: requests that swap places need not be alike. */
+const ANY_CLASS = { fits: () => true };
+
+export class Scheduler {
+  parent: Address | null = null;
+  readonly channels = new Channels();
+  /** Nobody's below. */
+  readonly unassigned = new Place(true);
+  protected readonly held = new Map<number, Held>();
+  protected readonly children = new Map<Address, Child>();
+  protected readonly requirements = new Map<string, Requirement>();
+  protected readonly preferences = new Map<string, Preference>();
+  /** In the order in which they asked. */
+  private asking: Branch[] = [];
+  /** Counts what may change what a branch gets. */
+  private version = 0;
+  private matchingAsked = false;
+  private returned: number[] = [];
+  private gone: number[] = [];
+
+  constructor(
+    readonly id: Address,
+    protected readonly effects: Effects,
+    protected readonly rules: TreeRules,
+  ) {}
+
+  // What administrators do.
+
+  /** A scheduler or leaf becomes a child; it must be told by `setParent`. */
+  attach(child: Address): void {
+    this.children.set(child, { limbo: new Place(), draining: false, resets: 0 });
+    this.introduce(child);
+  }
+
+  /** Takes back all that a child has, and gives it nothing more. When `has(child)` is 0 it can be detached and nothing is lost. */
+  drain(child: Address): void {
+    const known = this.childNamed(child);
+    known.draining = true;
+    for (const branch of this.channels.of(child)) this.drop(branch, known);
+    const held = [...known.limbo.entries()].map(({ key }) => this.held.get(key) as Held);
+    for (const one of held) this.expect(one, 'AHEAD');
+    this.takeBack(child, held);
+  }
+
+  /** Requests that are with a child, or on their way back from it. */
+  has(child: Address): number {
+    let count = 0;
+    for (const one of this.held.values()) if (one.child === child) count++;
+    return count;
+  }
+
+  /** A child is no more, or silent for good: what it had is given out again. Nothing that it says later counts, but claims. */
+  detach(child: Address): void {
+    const known = this.childNamed(child);
+    for (const branch of this.channels.of(child)) this.drop(branch, known);
+    const held = [...this.held.values()].filter((one) => one.child === child);
+    this.comeBack(held);
+    this.children.delete(child);
+  }
+
+  /** It has another parent, or none: all requests from the former one are forgotten, here and below. */
+  setParent(parent: Address | null): void {
+    this.parent = parent;
+    this.forget();
+    for (const channel of this.channels.byPort.values()) {
+      channel.told = null;
+      this.channels.changed.add(channel);
+    }
+    this.channels.removed.clear();
+  }
+
+  /** Requests in its subtree that have not started. */
+  get waiting(): number {
+    return this.held.size;
+  }
+
+  /** Requests with their holder as far as this scheduler sees: a child, or itself. */
+  *requests(): Iterable<{ entry: Entry; at: Address }> {
+    for (const { entry, child } of this.held.values()) yield { entry, at: child ?? this.id };
+  }
+
+  // The protocol.
+
+  receive(from: Address, message: Message): void {
+    if (from === this.parent && this.fromParent(message)) return;
+    const child = this.children.get(from);
+    if (child !== undefined) this.fromChild(from, child, message);
+  }
+
+  /** After one or more messages: tells the parent of channels, answers RFCs, and asks for what is missing. */
+  settle(): void {
+    this.announce();
+    this.sendUp('RETURNED', this.returned);
+    this.sendUp('GONE', this.gone);
+    this.returned = [];
+    this.gone = [];
+    this.serve();
+  }
+
+  private fromParent(message: Message): boolean {
+    switch (message.kind) {
+      case 'DISCOVER':
+        this.discover(message.requirements, message.preferences, message.gone);
+        return true;
+      case 'PORT': {
+        const channel = this.channels.byPort.get(message.port);
+        if (channel !== undefined) channel.at = message.at;
+        return true;
+      }
+      case 'BLOCK': {
+        const channel = this.channels.byPort.get(message.port);
+        if (message.answer && channel !== undefined) channel.asked = false;
+        for (const entry of message.entries) {
+          if (!this.channels.has(entry.requirement.key)) this.returned.push(entry.key);
+          else this.hold({ ...entry }, message.ahead);
+        }
+        return true;
+      }
+      case 'TAKE_BACK':
+        this.giveBack(message.keys);
+        return true;
+      case 'WITHDRAW':
+        this.withdraw(message.keys);
+        return true;
+      case 'RESET':
+        this.forget();
+        this.send(this.parent as Address, { kind: 'RESET_DONE' });
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private fromChild(from: Address, child: Child, message: Message): void {
+    switch (message.kind) {
+      case 'RFJM':
+        this.askForMatching();
+        break;
+      case 'CHANNEL':
+        if (!child.draining) this.bind(from, child, message);
+        break;
+      case 'CHANNEL_GONE': {
+        const branch = this.channels.find(from, message.port);
+        if (branch !== undefined) this.drop(branch, child);
+        break;
+      }
+      case 'RFC': {
+        const branch = this.channels.find(from, message.port);
+        if (branch !== undefined && !branch.asked) {
+          branch.asked = true;
+          branch.triedAt = -1;
+          this.asking.push(branch);
+        }
+        break;
+      }
+      case 'RETURNED':
+        if (child.resets === 0) this.comeBack(this.heldBy(from, message.keys));
+        break;
+      case 'GONE':
+        if (child.resets === 0) for (const one of this.heldBy(from, message.keys)) this.end(one);
+        break;
+      case 'RESET_DONE':
+        child.resets--;
+        break;
+      default:
+    }
+  }
+
+  private heldBy(child: Address, keys: readonly number[]): Held[] {
+    return keys.flatMap((key) => {
+      const one = this.held.get(key);
+      return one?.child === child ? [one] : [];
+    });
+  }
+
+  // Discovery.
+
+  /** Passes a block of classes down. */
+  protected discover(
+    requirements: readonly Requirement[],
+    preferences: readonly Preference[],
+    gone: readonly string[],
+  ): void {
+    if (requirements.length > 0) this.matchingAsked = false;
+    for (const key of gone) {
+      this.requirements.delete(key);
+      this.preferences.delete(key);
+    }
+    for (const one of requirements) this.requirements.set(one.key, one);
+    for (const one of preferences) this.preferences.set(one.key, one);
+    for (const child of this.children.keys())
+      this.send(child, { kind: 'DISCOVER', requirements, preferences, gone });
+  }
+
+  private introduce(child: Address): void {
+    const requirements = [...this.requirements.values()];
+    const preferences = [...this.preferences.values()];
+    this.send(child, { kind: 'DISCOVER', requirements, preferences, gone: [] });
+  }
+
+  /** One RFJM goes up on behalf of all below. */
+  protected askForMatching(): void {
+    if (this.matchingAsked || this.parent === null) return;
+    this.matchingAsked = true;
+    this.send(this.parent, { kind: 'RFJM' });
+  }
+
+  private bind(from: Address, child: Child, message: Message & { kind: 'CHANNEL' }): void {
+    const known = this.channels.find(from, message.port);
+    const before = known?.channel;
+    const { port, bag, power, leaves } = message;
+    const branch = this.channels.set(from, port, bag, power, leaves);
+    if (branch === undefined) return;
+    this.version++;
+    if (branch.channel !== before) this.send(from, { kind: 'PORT', port, at: branch.channel.port });
+    if (known === undefined) this.rehome(child.limbo, [branch]);
+  }
+
+  /** The branch is no more. Its requests are counted at another one of the child that can run them, if there is one. */
+  private drop(branch: Branch, child: Child): void {
+    this.version++;
+    this.channels.delete(branch);
+    if (branch.asked) this.asking = this.asking.filter((one) => one !== branch);
+    for (const key of branch.expected) (this.held.get(key) as Held).destination = 'HERE';
+    const left = [...branch.place.entries()];
+    branch.place.clear();
+    for (const entry of left) this.put(this.held.get(entry.key) as Held, child.limbo);
+    this.rehome(child.limbo, this.channels.of(branch.child));
+  }
+
+  private rehome(limbo: Place, branches: readonly Branch[]): void {
+    for (const entry of [...limbo.entries()]) {
+      const branch = branches.find((one) => one.fits(entry.requirement.key));
+      if (branch === undefined) continue;
+      limbo.delete(entry);
+      this.put(this.held.get(entry.key) as Held, branch.place);
+    }
+  }
+
+  private announce(): void {
+    const { changed, removed, byPort } = this.channels;
+    if (this.parent !== null) {
+      for (const channel of changed) this.tell(channel);
+      for (const { port, told } of removed) {
+        if (told !== null && !byPort.has(port)) this.send(this.parent, { kind: 'CHANNEL_GONE', port });
+      }
+    }
+    changed.clear();
+    removed.clear();
+  }
+
+  private tell(channel: Channel): void {
+    const { port, key, bag, power, leaves, told } = channel;
+    const now = { bag: key, power, leaves: JSON.stringify(leaves) };
+    if (told?.bag === now.bag && told.power === power && told.leaves === now.leaves) return;
+    channel.told = now;
+    const news = told?.bag === key ? null : [...bag];
+    this.send(this.parent as Address, { kind: 'CHANNEL', port, bag: news, power, leaves });
+  }
+
+  // Selection.
+
+  private serve(): void {
+    const branches = [...this.channels.all()];
+    for (let again = true; again; ) {
+      again = false;
+      for (const branch of [...this.asking]) {
+        if (branch.triedAt === this.version) continue;
+        branch.triedAt = this.version;
+        if (this.answer(branch, branches)) again = true;
+      }
+    }
+    if (this.parent === null) return;
+    for (const { channel, coming } of this.asking) {
+      if (channel.asked || coming > 0) continue;
+      channel.asked = true;
+      this.send(this.parent, { kind: 'RFC', port: channel.port });
+    }
+  }
+
+  /** Gives the branch its block; false: there is nothing for it. */
+  private answer(branch: Branch, branches: readonly Branch[]): boolean {
+    const block = collect(branch, branches, this.unassigned, this.held.size, this.rules);
+    if (block.length === 0) return false;
+    const ready: Held[] = [];
+    const back = new Map<Address, Held[]>();
+    for (const { entry, from, how } of block) {
+      const one = this.held.get(entry.key) as Held;
+      if (from === null) ready.push(one);
+      else {
+        entry.moves++;
+        this.expect(one, { branch, why: how });
+        group(back, from.child, one);
+      }
+    }
+    for (const [child, held] of back) this.takeBack(child, held);
+    this.push(branch, ready, 'UNASSIGNED', false);
+    return true;
+  }
+
+  /** Gives requests that this scheduler holds to a branch. */
+  private push(branch: Branch, held: readonly Held[], why: MoveReason, ahead: boolean): void {
+    if (held.length === 0) return;
+    const entries: Entry[] = [];
+    for (const one of held) {
+      one.child = branch.child;
+      if (one.place !== null) this.leavePlace(one);
+      this.put(one, branch.place);
+      entries.push(one.entry);
+      this.effects.moved?.(one.entry, this.id, branch.child, why);
+    }
+    const answer = branch.asked && !ahead;
+    if (answer) {
+      branch.asked = false;
+      this.asking = this.asking.filter((one) => one !== branch);
+    }
+    this.send(branch.child, { kind: 'BLOCK', port: branch.port, entries, answer, ahead });
+  }
+
+  protected hold(entry: Entry, ahead: boolean): void {
+    const one: Held = { entry, place: null, child: null, destination: null };
+    this.held.set(entry.key, one);
+    if (ahead) this.placeAhead(one);
+    else this.put(one, this.unassigned);
+  }
+
+  /** It came back, or never left. Swaps places with the last of the later requests that were given out, if there is one. */
+  private placeAhead(one: Held): void {
+    let found: { branch: Branch; last: Entry } | null = null;
+    for (const branch of this.channels.all()) {
+      if (!branch.fits(one.entry.requirement.key)) continue;
+      const last = lastOf(branch.place, ANY_CLASS);
+      if (last !== null && before(one.entry, last) && (found === null || before(found.last, last)))
+        found = { branch, last };
+    }
+    if (found === null) {
+      this.put(one, this.unassigned);
+      return;
+    }
+    const later = this.held.get(found.last.key) as Held;
+    this.expect(later, 'HERE');
+    this.takeBack(found.branch.child, [later]);
+    this.push(found.branch, [one], 'FALLBACK', true);
+  }
+
+  // Taking back.
+
+  /** From now on it is on its way back from its child. */
+  private expect(one: Held, destination: Destination): void {
+    if (typeof one.destination === 'object' && one.destination !== null)
+      one.destination.branch.expected.delete(one.entry.key);
+    if (one.place !== null) this.leavePlace(one);
+    one.destination = destination;
+    if (typeof destination === 'object') destination.branch.expected.add(one.entry.key);
+    this.version++;
+  }
+
+  private takeBack(child: Address, held: readonly Held[]): void {
+    if (held.length > 0) this.send(child, { kind: 'TAKE_BACK', keys: held.map(({ entry }) => entry.key) });
+  }
+
+  /** The parent wants them. */
+  private giveBack(keys: readonly number[]): void {
+    const below = new Map<Address, Held[]>();
+    for (const key of keys) {
+      const one = this.held.get(key);
+      if (one === undefined) continue;
+      if (one.child === null) {
+        this.forgetOne(one);
+        this.returned.push(key);
+      } else {
+        if (one.place !== null) group(below, one.child, one);
+        this.expect(one, 'PARENT');
+      }
+    }
+    for (const [child, held] of below) this.takeBack(child, held);
+  }
+
+  /** Requests that a child had are here again. */
+  private comeBack(held: readonly Held[]): void {
+    const given = new Map<Branch, { why: MoveReason; held: Held[] }>();
+    const ahead: Held[] = [];
+    for (const one of held) {
+      const { entry, destination } = one;
+      const from = one.child as Address;
+      if (typeof destination === 'object' && destination !== null) {
+        destination.branch.expected.delete(entry.key);
+        this.effects.moved?.(entry, from, this.id, destination.why);
+      } else this.effects.moved?.(entry, from, this.id, 'FALLBACK');
+      if (one.place !== null) this.leavePlace(one);
+      one.destination = null;
+      one.child = null;
+      if (destination === 'PARENT' || !(this.parent === null || this.channels.has(entry.requirement.key))) {
+        this.held.delete(entry.key);
+        this.returned.push(entry.key);
+      } else if (typeof destination === 'object' && destination?.branch.fits(entry.requirement.key)) {
+        const block = given.get(destination.branch);
+        if (block === undefined) given.set(destination.branch, { why: destination.why, held: [one] });
+        else block.held.push(one);
+      } else if (destination === null || destination === 'AHEAD') ahead.push(one);
+      else this.put(one, this.unassigned);
+    }
+    for (const [branch, { why, held }] of given) {
+      held.sort((a, b) => inOrder(a.entry, b.entry));
+      this.push(branch, held, why, false);
+    }
+    for (const one of ahead.sort((a, b) => inOrder(a.entry, b.entry))) this.placeAhead(one);
+    this.version++;
+  }
+
+  // Ends.
+
+  /** Started or claimed elsewhere: it waits no more. */
+  private end(one: Held): void {
+    this.forgetOne(one);
+    this.gone.push(one.entry.key);
+    this.ended(one.entry);
+  }
+
+  /** A request of the subtree waits no more. */
+  protected ended(_entry: Entry): void {}
+
+  protected withdraw(keys: readonly number[]): void {
+    const below = new Map<Address, number[]>();
+    for (const key of keys) {
+      const one = this.held.get(key);
+      if (one === undefined) continue;
+      if (one.child !== null) group(below, one.child, key);
+      this.forgetOne(one);
+    }
+    for (const [child, keys] of below) this.send(child, { kind: 'WITHDRAW', keys });
+  }
+
+  private forgetOne(one: Held): void {
+    if (one.place !== null) this.leavePlace(one);
+    if (typeof one.destination === 'object') one.destination?.branch.expected.delete(one.entry.key);
+    this.held.delete(one.entry.key);
+    this.version++;
+  }
+
+  private forget(): void {
+    for (const branch of this.channels.all()) {
+      branch.place.clear();
+      branch.expected.clear();
+      branch.asked = false;
+    }
+    for (const channel of this.channels.byPort.values()) channel.asked = false;
+    this.held.clear();
+    this.unassigned.clear();
+    this.asking = [];
+    this.requirements.clear();
+    this.preferences.clear();
+    this.matchingAsked = false;
+    this.returned = [];
+    this.gone = [];
+    this.version++;
+    for (const [address, child] of this.children) {
+      child.limbo.clear();
+      child.resets++;
+      this.send(address, { kind: 'RESET' });
+    }
+  }
+
+  private put(one: Held, place: Place): void {
+    one.place = place;
+    place.add(one.entry);
+    this.version++;
+  }
+
+  private leavePlace(one: Held): void {
+    (one.place as Place).delete(one.entry);
+    one.place = null;
+  }
+
+  private childNamed(child: Address): Child {
+    const known = this.children.get(child);
+    if (known === undefined) throw new Error(`${child} is no child of ${this.id}`);
+    return known;
+  }
+
+  private sendUp(kind: 'RETURNED' | 'GONE', keys: readonly number[]): void {
+    if (keys.length > 0 && this.parent !== null) this.send(this.parent, { kind, keys });
+  }
+
+  protected send(to: Address, message: Message): void {
+    this.effects.send(to, message);
+  }
+}
+
+function group<K, V>(groups: Map<K, V[]>, key: K, value: V): void {
+  const found = groups.get(key);
+  if (found === undefined) groups.set(key, [value]);
+  else found.push(value);
+}

@@ -1,0 +1,202 @@
+/**
+ * Which requests a branch gets that asks (grid-tree.md, "Resource selection"). The cost follows groups of like requests, not
+ * requests.
+ */
+import { before, type Entry, inOrder, type MoveReason, type TreeRules } from './messages.js';
+
+/** `B_share`: what is due to a branch of `waiting` requests. 0 without power. */
+export function shareOf(power: number, totalPower: number, waiting: number): number {
+  // Multiplied first: a quotient like 1/3 times 3 must not be rounded up to 2.
+  return totalPower > 0 ? Math.ceil((power * waiting) / totalPower) : 0;
+}
+
+/** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
+export class Place {
+  /** By key of the class, then by group; where it is plain, all of a class are one group. */
+  readonly classes = new Map<string, Map<string, Entry[]>>();
+  size = 0;
+
+  constructor(private readonly plain = false) {}
+
+  add(entry: Entry): void {
+    this.size++;
+    const { key } = entry.requirement;
+    let groups = this.classes.get(key);
+    if (groups === undefined) {
+      groups = new Map();
+      this.classes.set(key, groups);
+    }
+    const name = this.groupOf(entry);
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [entry]);
+    else group.splice(position(group, entry), 0, entry);
+  }
+
+  /** It must be there. */
+  delete(entry: Entry): void {
+    this.size--;
+    const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
+    const name = this.groupOf(entry);
+    const group = groups.get(name) as Entry[];
+    if (group.length > 1) {
+      group.splice(position(group, entry), 1);
+      return;
+    }
+    groups.delete(name);
+    if (groups.size === 0) this.classes.delete(entry.requirement.key);
+  }
+
+  /** Groups of the classes that the taker can run. */
+  *groupsFor(taker: Pick<Taker, 'fits'>): Iterable<readonly Entry[]> {
+    for (const [key, groups] of this.classes) if (taker.fits(key)) yield* groups.values();
+  }
+
+  *entries(): Iterable<Entry> {
+    for (const groups of this.classes.values()) for (const group of groups.values()) yield* group;
+  }
+
+  clear(): void {
+    this.classes.clear();
+    this.size = 0;
+  }
+
+  private groupOf(entry: Entry): string {
+    return this.plain ? '' : entry.group;
+  }
+}
+
+/** Where it is, or belongs: the number of those before it. */
+export function position(sorted: readonly Entry[], entry: Entry): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (before(sorted[middle] as Entry, entry)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** How good a branch is for a request: more conditions, then less distance. */
+export interface Gain {
+  conditions: number;
+  distanceKm: number;
+}
+
+const isBetter = (a: Gain, b: Gain): boolean =>
+  a.conditions > b.conditions || (a.conditions === b.conditions && a.distanceKm < b.distanceKm);
+
+/** A branch, as selection sees it. */
+export interface Taker {
+  readonly place: Place;
+  readonly power: number;
+  /** Requests on their way to it, beside those at its place. */
+  readonly coming: number;
+  /** Whether the class is in its bag. */
+  fits(requirementKey: string): boolean;
+  gain(sample: Entry): Gain;
+}
+
+export interface Collected<T extends Taker> {
+  entry: Entry;
+  /** null: nobody's until now. */
+  from: T | null;
+  how: MoveReason;
+}
+
+/**
+ * What to give to the branch that asked, in order of service; what comes from other branches is to be taken back first.
+ * `waiting`: requests in the subtree that have not started.
+ */
+export function collect<T extends Taker>(
+  asked: T,
+  takers: readonly T[],
+  unassigned: Place,
+  waiting: number,
+  rules: TreeRules,
+): Collected<T>[] {
+  let total = 0;
+  for (const taker of takers) total += taker.power;
+  const lacks = shareOf(asked.power, total, waiting) - asked.place.size - asked.coming;
+  if (lacks <= 0) return [];
+  const block: Collected<T>[] = [];
+  const movable = (entry: Entry): boolean => entry.moves < rules.movesMax;
+  const others = takers.filter((taker) => taker !== asked && taker.place.size > 0);
+
+  if (rules.butterfly) {
+    const found: Collected<T>[] = [];
+    for (const from of others) {
+      for (const group of from.place.groupsFor(asked)) {
+        const sample = group[0] as Entry;
+        if (!isBetter(asked.gain(sample), from.gain(sample))) continue;
+        for (const entry of firstOf(group, lacks, movable)) found.push({ entry, from, how: 'BUTTERFLY' });
+      }
+    }
+    block.push(...found.sort(byService).slice(0, lacks));
+  }
+
+  if (block.length < lacks) {
+    const found: Collected<T>[] = [];
+    for (const group of unassigned.groupsFor(asked)) {
+      for (const entry of firstOf(group, lacks, () => true))
+        found.push({ entry, from: null, how: 'UNASSIGNED' });
+    }
+    block.push(...found.sort(byService).slice(0, lacks - block.length));
+  }
+
+  if (rules.loadBalance && block.length < lacks) {
+    const taken = new Set(block.map(({ entry }) => entry));
+    const surplus = others.map(
+      (from) =>
+        from.place.size +
+        from.coming -
+        block.filter((item) => item.from === from).length -
+        shareOf(from.power, total, waiting),
+    );
+    while (block.length < lacks) {
+      const most = Math.max(0, ...surplus);
+      if (most === 0) break;
+      const i = surplus.indexOf(most);
+      const from = others[i] as T;
+      const entry = lastOf(from.place, asked, (one) => movable(one) && !taken.has(one));
+      if (entry === null) surplus[i] = 0;
+      else {
+        taken.add(entry);
+        block.push({ entry, from, how: 'LOAD_BALANCE' });
+        surplus[i] = most - 1;
+      }
+    }
+  }
+  return block.sort(byService);
+}
+
+const byService = (a: { entry: Entry }, b: { entry: Entry }): number => inOrder(a.entry, b.entry);
+
+function firstOf(group: readonly Entry[], count: number, may: (entry: Entry) => boolean): Entry[] {
+  const found: Entry[] = [];
+  for (let i = 0; i < group.length && found.length < count; i++) {
+    const entry = group[i] as Entry;
+    if (may(entry)) found.push(entry);
+  }
+  return found;
+}
+
+/** The last in order of service of those that the taker can run and that `may`; null: there is none. */
+export function lastOf(
+  place: Place,
+  taker: Pick<Taker, 'fits'>,
+  may: (entry: Entry) => boolean = () => true,
+): Entry | null {
+  let last: Entry | null = null;
+  for (const group of place.groupsFor(taker)) {
+    for (let i = group.length - 1; i >= 0; i--) {
+      const entry = group[i] as Entry;
+      if (last !== null && before(entry, last)) break;
+      if (may(entry)) {
+        last = entry;
+        break;
+      }
+    }
+  }
+  return last;
+}

@@ -1,0 +1,157 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runSimulation } from '../../src/simulator/engine.js';
+import { policyNamed } from '../../src/simulator/policies.js';
+import { ResultSink } from '../../src/simulator/sink.js';
+import { countedWorld, readOutages, readSites, withOutages } from '../../src/simulator/sites.js';
+import { simJobs } from './support/jobs.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sites-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = (name: string, content: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+
+describe('a file of sites', () => {
+  it('says name, machines, speed and memory; as CSV and as JSON', async () => {
+    const csv = file('a.csv', 'site,capacity,name,machines,speed,memoryMb\n3,8,007,4,1.5,1000\n4,2,,,,\n');
+    const json = file(
+      'a.json',
+      JSON.stringify({
+        sites: [
+          { site: 3, capacity: 8, name: '007', machines: 4, speed: 1.5, memoryMb: 1000 },
+          { site: 4, capacity: 2 },
+        ],
+      }),
+    );
+    const shapes = await readSites(csv);
+    expect(await readSites(json)).toEqual(shapes);
+    const world = countedWorld(shapes);
+    expect(world.sites.map(({ id, name }) => [id, name])).toEqual([
+      [3, '007'],
+      [4, 'site-4'],
+    ]);
+    expect(
+      world.machines.map(({ siteId, cpus, benchmark, memoryMb }) => [siteId, cpus, benchmark, memoryMb]),
+    ).toEqual([...Array(4).fill([3, 2, 1.5, 1000]), [4, 2, 1, 0]]);
+  });
+
+  it('may have machines of several kinds, as JSON', async () => {
+    const machines = [
+      { count: 2, cpus: 4, speed: 2 },
+      { count: 1, cpus: 16, memoryMb: 64_000 },
+    ];
+    const [shape] = await readSites(file('kinds.json', JSON.stringify({ sites: [{ site: 1, machines }] })));
+    expect(shape?.processors).toBe(24);
+    expect(countedWorld([shape!]).machines.map(({ cpus, benchmark }) => [cpus, benchmark])).toEqual([
+      [4, 2],
+      [4, 2],
+      [16, 1],
+    ]);
+  });
+
+  it.each([
+    [
+      'site,capacity,colour\n1,4,red\n',
+      'bad, line 1: column "colour" is not accepted; accepted is each once of site, ',
+    ],
+    ['site,capacity,site\n1,4,2\n', 'bad, line 1: column "site" is not accepted'],
+    ['site,size\n1,4\n', 'bad, line 1: column capacity is missing'],
+    ['', 'bad, line 1: column site is missing'],
+    ['site,capacity\n', 'bad: nothing below its first line'],
+    [
+      'site,capacity\n1,4\n2,many\n',
+      'bad, line 3: capacity is "many"; accepted is a whole number from 1 to 10000000',
+    ],
+    ['site,capacity\n1,4.5\n', 'bad, line 2: capacity is 4.5; accepted is a whole number'],
+    ['site,capacity\n1,0x10\n', 'bad, line 2: capacity is "0x10"'],
+    ['site,capacity\n1,1e3\n', 'bad, line 2: capacity is "1e3"'],
+    ['site,capacity\n1,99999999999999999999\n', 'bad, line 2: capacity is 100000000000000000000'],
+    ['site,capacity\n1,\n', 'bad, line 2: capacity is missing'],
+    ['site,capacity\n1,4,5\n', 'bad, line 2: 3 cells; accepted is 2'],
+    ['site,capacity\n1,4\n1,5\n', 'bad: site 1 was there before'],
+    [
+      'site,capacity,machines\n1,4,3\n',
+      'bad, line 2: machines is 3; accepted is what divides the capacity, 4',
+    ],
+    ['site,capacity,speed\n1,4,0\n', 'bad, line 2: speed is 0; accepted is a number from 0.001 to 1000'],
+    ['{"sites": [', 'bad: '],
+    ['{"sites": []}', 'bad: sites is of another kind; accepted is at least one site'],
+    [
+      '{"sites": [{"site": 1, "capacity": "4"}]}',
+      'bad: sites[0].capacity is "4"; accepted is a whole number',
+    ],
+    ['{"sites": [{"site": 1, "cpus": 4}]}', 'bad: sites[0].cpus is not accepted'],
+    ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted is a whole number'],
+    [
+      '{"sites": [{"site": 1, "capacity": 4, "machines": [{"count": 1, "cpus": 4}]}]}',
+      'bad: sites[0].capacity is 4; accepted is nothing beside a list of machines',
+    ],
+  ])('refuses %j', async (content, message) => {
+    await expect(readSites(file('bad', content))).rejects.toThrow(message);
+  });
+});
+
+describe('what files say of machines', () => {
+  const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
+
+  it('makes jobs faster, and keeps them from machines without the memory', () => {
+    const world = countedWorld([
+      {
+        id: 1,
+        name: 'one',
+        processors: 2,
+        groups: [
+          { count: 1, cpus: 1, speed: 4, memoryMb: 1000 },
+          { count: 1, cpus: 1, speed: 1, memoryMb: 4000 },
+        ],
+      },
+    ]);
+    const jobs = simJobs([
+      { runS: 100, memoryMbPerTask: 3000 },
+      { runS: 100, memoryMbPerTask: 500 },
+      { runS: 100, memoryMbPerTask: 9000 },
+    ]);
+    const results = new ResultSink(3);
+    const outcome = runSimulation(world, jobs, options, [results]);
+    expect([...results.ends]).toEqual([100, 25, Number.NaN]);
+    expect(outcome.waiting).toBe(1);
+  });
+
+  it('takes machines away for a while: what runs there is lost and starts over, or finishes', async () => {
+    const outages = await readOutages(
+      file('outages.csv', 'site,machine,from,to,runs\n1,1,10,50,lost\n1,1,40,60,finish\n1,2,10,30,finish\n'),
+    );
+    const world = withOutages(
+      countedWorld([{ id: 1, name: 'one', processors: 2, machines: 2, memoryMb: 1 }]),
+      outages,
+    );
+    const jobs = simJobs([{ runS: 20 }, { runS: 25 }, { runS: 5, submittedAt: 11 }]);
+    const results = new ResultSink(3);
+    runSimulation(world, jobs, options, [results]);
+    // Job 1 loses ten seconds; machine 2 is back first, and takes it. Machine 1 is away until the later of its ends.
+    expect([...results.starts]).toEqual([30, 0, 50]);
+    expect([...results.ends]).toEqual([50, 25, 55]);
+    expect(results.lost).toBe(1);
+  });
+
+  it.each([
+    ['site,from\n1,2\n', 'line 1: column to is missing'],
+    ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted is what is later than 5'],
+    ['site,from,to,runs\n1,5,6,stay\n', 'line 2: runs is "stay"; accepted is lost or finish'],
+    ['site,from,to\n2,5,6\n', 'there is no site 2'],
+    ['site,from,to,machine\n1,5,6,2\n', 'machine 2 of site 1; accepted is 1 to 1'],
+  ])('refuses outages %j', async (content, message) => {
+    const world = countedWorld([{ id: 1, name: 'one', processors: 2 }]);
+    const read = async () => withOutages(world, await readOutages(file('outages', content)));
+    await expect(read()).rejects.toThrow(message);
+  });
+});

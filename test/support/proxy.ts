@@ -1,0 +1,92 @@
+/** A way to Postgres on which one sees what clients ask for, and whom they keep waiting. */
+import { createServer, type Socket, connect as socketTo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { EVENT_LOCK } from '../../src/store/constants.js';
+
+export interface WatchedWay {
+  /** The same database by this way. */
+  readonly url: string;
+  /** The parameters with which each connection began. */
+  readonly begun: Readonly<Record<string, string | undefined>>[];
+  /** The statements after which a connection held the event lock and the server waited for the client; none is as it should be. */
+  readonly keptWaiting: string[];
+  close(): Promise<void>;
+}
+
+/** For the server to go on with what it has been sent; then the client is what it waits for. */
+const ROUNDS = 40;
+const PAUSE_MS = 25;
+
+/**
+ * Holds back each answer after which the server, in a transaction, is ready for more: so the client sends nothing more. What the client has
+ * sent by then is all it takes to give the event lock back, or the lock stays held and that is noted.
+ */
+export async function watchedWay(url: string): Promise<WatchedWay> {
+  const to = new URL(url);
+  const observer = new pg.Pool({ connectionString: url, max: 2 });
+  const begun: Record<string, string | undefined>[] = [];
+  const keptWaiting: string[] = [];
+  const sockets = new Set<Socket>();
+
+  async function look(pid: number): Promise<void> {
+    for (let round = 0; ; round++) {
+      const { rows } = await observer.query(
+        `SELECT query FROM pg_locks JOIN pg_stat_activity USING (pid)
+          WHERE pid = $1 AND locktype = 'advisory' AND objid = $2 AND granted`,
+        [pid, EVENT_LOCK],
+      );
+      if (rows.length === 0) return;
+      if (round === ROUNDS) keptWaiting.push(String(rows[0].query));
+      if (round === ROUNDS) return;
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  const server = createServer((client) => {
+    const upstream = socketTo(Number(to.port), to.hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.setNoDelay(true).on('error', () => {});
+    }
+    let isFirst = true;
+    client.on('data', (data) => {
+      // Length, protocol version, then names and values, each ended by NUL.
+      const words = isFirst ? data.toString('utf8', 8, data.readInt32BE(0)).split('\0') : [];
+      if (isFirst)
+        begun.push(Object.fromEntries(words.flatMap((word, i) => (i % 2 ? [] : [[word, words[i + 1]]]))));
+      isFirst = false;
+      upstream.write(data);
+    });
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.end());
+    let pid = 0;
+    let rest = Buffer.alloc(0);
+    let told = Promise.resolve();
+    upstream.on('data', (data) => {
+      rest = Buffer.concat([rest, data]);
+      while (rest.length >= 5 && rest.length >= 1 + rest.readInt32BE(1)) {
+        const message = rest.subarray(0, 1 + rest.readInt32BE(1));
+        rest = rest.subarray(message.length);
+        const type = String.fromCharCode(message[0] as number);
+        if (type === 'K') pid = message.readInt32BE(5);
+        const mayWait = type === 'Z' && message[5] === 'T'.charCodeAt(0);
+        told = told.then(() => (mayWait ? look(pid) : undefined)).then(() => void client.write(message));
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const way = new URL(url);
+  way.hostname = '127.0.0.1';
+  way.port = String((server.address() as { port: number }).port);
+  return {
+    url: way.href,
+    begun,
+    keptWaiting,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await observer.end();
+    },
+  };
+}

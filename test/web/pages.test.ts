@@ -1,0 +1,149 @@
+/** Every page, light and dark: whether people who cannot see or point well can use it. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { until } from '../cli/service.js';
+import { describeWithChromium, type Visits } from './browser.js';
+import { SIMULATED, withGrid } from './service.js';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const CONTRAST = "{ runOnly: ['color-contrast'] }";
+
+interface Finding {
+  id: string;
+  impact: string | null;
+  help: string;
+  nodes: { target: string[]; html: string }[];
+}
+
+describeWithChromium('every page', (visits: Visits) => {
+  const grid = withGrid();
+  let paths: Record<string, string> = {};
+
+  beforeAll(async () => {
+    const [ended, , waiting] = await grid.submit(
+      {
+        command: 'sh',
+        arguments: ['-c', 'echo out; echo err >&2; exit 3'],
+        application: 'failing',
+        os: process.platform,
+      },
+      {
+        command: 'model',
+        application: 'model',
+        cpusPerTask: 4,
+        estimateS: 1,
+        simulatedIoS: 0.3,
+        ...SIMULATED,
+      },
+      { command: 'wide', tasks: 5, cpusPerTask: 8, estimateS: 60, ...SIMULATED },
+      { command: 'model', application: 'model', cpusPerTask: 8, estimateS: 900, ...SIMULATED },
+    );
+    const { submitJobGroup } = await grid.ask<{ submitJobGroup: { jobGroup: { id: string } } }>(
+      'mutation ($template: JobInput!) { submitJobGroup(input: { name: "group", count: 3, template: $template }) { jobGroup { id } } }',
+      { template: { command: 'member', cpusPerTask: 2, estimateS: 2, ...SIMULATED } },
+    );
+    const { sites, users } = await grid.ask<{
+      sites: { nodes: { id: string }[] };
+      users: { nodes: { id: string }[] };
+    }>('{ sites { nodes { id } } users { nodes { id } } }');
+    await grid.ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }', {
+      input: { name: 'survey', sizeMb: 100, replicas: [grid.north] },
+    });
+    await grid.ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
+      links: [{ from: sites.nodes[0]!.id, to: sites.nodes[1]!.id, bandwidthMbPerS: 120, rttS: 0.01 }],
+    });
+    await grid.ask('mutation ($input: RegisterLicenseInput!) { registerLicense(input: $input) { id } }', {
+      input: { kind: 'solver', copies: 2 },
+    });
+    const { policy } = await grid.ask<{ policy: { document: object } }>('{ policy { document } }');
+    const { simulate } = await grid.ask<{ simulate: { id: string } }>(
+      'mutation ($input: SimulateInput!) { simulate(input: $input) { id } }',
+      {
+        input: {
+          candidate: { ...policy.document, dispatch: { kind: 'round-robin' } },
+          from: new Date(Date.now() - 3_600_000).toISOString(),
+          to: new Date(Date.now() + 1_000).toISOString(),
+        },
+      },
+    );
+    await until(
+      () =>
+        grid.ask<{ simulation: { state: string } }>('query ($id: ID!) { simulation(id: $id) { state } }', {
+          id: simulate.id,
+        }),
+      ({ simulation }) => simulation.state === 'DONE',
+    );
+    paths = {
+      overview: '/',
+      jobs: '/jobs',
+      groups: '/jobs?tab=groups',
+      group: `/groups/${submitJobGroup.jobGroup.id}`,
+      'a job that ended': `/jobs/${ended}`,
+      'a job that waits': `/jobs/${waiting}`,
+      submit: '/submit',
+      sites: '/sites',
+      schedule: `/sites/${grid.north}`,
+      queue: `/sites/${grid.north}?tab=queue`,
+      machines: `/sites/${grid.north}?tab=machines`,
+      settings: `/sites/${grid.north}?tab=settings`,
+      tree: '/tree',
+      data: '/data',
+      links: '/data?tab=links',
+      licenses: '/licenses',
+      usage: '/usage',
+      ratios: '/ratios?application=model',
+      policy: '/policy',
+      history: '/policy?tab=history',
+      simulator: '/simulator',
+      simulation: `/simulator/${simulate.id}`,
+      users: '/users',
+      user: `/users/${users.nodes[0]!.id}`,
+      audit: '/audit',
+      'no such page': '/nowhere',
+    };
+  });
+
+  const serious = async (page: Page, name: string, options = ''): Promise<string[]> => {
+    const { violations } = (await page.evaluate(`axe.run(${options})`)) as { violations: Finding[] };
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(
+        ({ id, help, nodes }) =>
+          `${name}: ${id} (${help}): ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+      );
+  };
+
+  test('has no serious finding of axe, light or dark, and is no wider than a phone', async () => {
+    const findings: string[] = [];
+    const { page } = await visits.visit(`${grid.origin}/`, { key: grid.adminKey });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate(axe);
+    for (const [name, path] of Object.entries(paths)) {
+      // As a link would, without loading anew.
+      await page.evaluate(
+        `history.pushState({}, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+      );
+      await page.locator(`main[data-shows=${JSON.stringify(path)}]`).waitFor();
+      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      findings.push(...(await serious(page, name)));
+      await page.emulateMedia({ colorScheme: 'dark' });
+      // A page that is changing its colors is nobody's: what is wrong has to stay so.
+      let dark = await serious(page, `${name}, dark`, CONTRAST);
+      for (let i = 0; i < 10 && dark.length > 0; i++) {
+        await page.waitForTimeout(100);
+        dark = await serious(page, `${name}, dark`, CONTRAST);
+      }
+      findings.push(...dark);
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize({ width: 360, height: 740 });
+      const width = (await page.evaluate('document.documentElement.scrollWidth')) as number;
+      if (width > 360) findings.push(`${name}: ${width} pixels wide`);
+      await page.setViewportSize({ width: 1280, height: 800 });
+    }
+    expect(findings).toEqual([]);
+  }, 240_000);
+});

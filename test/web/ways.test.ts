@@ -1,0 +1,546 @@
+/** The main ways through the portal, as a person goes them. */
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { describeWithChromium, live, type Visits } from './browser.js';
+import { SIMULATED, withGrid } from './service.js';
+
+describeWithChromium('the portal', (visits: Visits) => {
+  const grid = withGrid();
+  const go = (path: string, options: Parameters<Visits['visit']>[1] = {}) =>
+    visits.visit(grid.origin + path, { key: grid.adminKey, ...options });
+
+  const title = (page: Page, text: string | RegExp) => page.getByRole('heading', { level: 1, name: text });
+
+  describe('a session', () => {
+    test('begins with a key that the service knows, and ends when its user says so', async () => {
+      const { page } = await visits.visit(`${grid.origin}/jobs?states=FAILED`);
+      await page.getByLabel('API key').fill('swy_nobody');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('The API key is unknown, expired or revoked.').waitFor();
+      await page.getByLabel('API key').fill(grid.adminKey);
+      await page.keyboard.press('Enter');
+      await title(page, 'Jobs').waitFor();
+      expect(new URL(page.url()).search).toBe('?states=FAILED');
+
+      await page.getByRole('button', { name: /Signed in as admin/ }).click();
+      await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      await page.getByLabel('API key').waitFor();
+      expect(await page.evaluate('sessionStorage.getItem("switchyard.key")')).toBeNull();
+    });
+
+    test('begins once by the link that the service prints, and takes its key with it when it ends', async () => {
+      const link = /(http\S+#sign-in=\S+)/.exec(grid.service.process.output.stdout)?.[1] ?? '';
+      const { page } = await visits.visit(link);
+      await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
+      expect(page.url()).toBe(`${grid.origin}/`);
+      await page.reload();
+      await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
+      const keys = async () =>
+        (
+          await grid.ask<{ viewer: { apiKeys: { name: string; revokedAt: string | null }[] } }>(
+            '{ viewer { apiKeys { name revokedAt } } }',
+          )
+        ).viewer.apiKeys
+          .filter(({ name }) => name === 'sign-in link' || name === 'portal')
+          .map(({ name, revokedAt }) => `${name}${revokedAt === null ? '' : ' revoked'}`)
+          .sort();
+      expect(await keys()).toEqual(['portal', 'sign-in link revoked']);
+
+      const other = await visits.visit(link);
+      await other.page.getByText('This link has been used already, or has expired.').waitFor();
+      expect(other.page.url()).toBe(`${grid.origin}/`);
+
+      await page.getByRole('button', { name: /Signed in as admin/ }).click();
+      await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      await page.getByLabel('API key').waitFor();
+      await expect.poll(keys, { timeout: 10_000 }).toEqual(['portal revoked', 'sign-in link revoked']);
+    });
+
+    test('that is revoked is told so at once', async () => {
+      const { key, keyId } = await grid.user('leaver', 'USER');
+      const { page } = await go('/jobs', { key });
+      await title(page, 'Jobs').waitFor();
+      await live(page);
+      await grid.ask('mutation ($key: ID!) { revokeApiKey(apiKey: $key) { id } }', { key: keyId });
+      await page.getByText('Your session has ended').waitFor();
+    });
+
+    test('of an agent is refused: the portal is for people', async () => {
+      const { registerUser } = await grid.ask<{ registerUser: { id: string } }>(
+        'mutation { registerUser(input: { name: "agent-portal", role: AGENT }) { id } }',
+      );
+      const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
+        'mutation ($user: ID!, $site: ID!) { createApiKey(input: { user: $user, name: "test", site: $site }) { secret } }',
+        { user: registerUser.id, site: grid.north },
+      );
+      const { page } = await visits.visit(grid.origin);
+      await page.getByLabel('API key').fill(createApiKey.secret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('The portal is for people.').waitFor();
+    });
+  });
+
+  describe('what a newcomer does first, in no more than two clicks each', () => {
+    test('submits a job, sees it run to its end and reads its output, without reloading', async () => {
+      const { page } = await go('/');
+      await page.getByRole('link', { name: 'Submit', exact: true }).click();
+      await page
+        .getByLabel('Command', { exact: true })
+        .fill('echo begun; sleep 2; echo "the answer is $((6 * 7))"');
+      // Where it would go is told while it is being written.
+      await page.getByText('Start, if nothing else comes').waitFor();
+      await page.getByRole('button', { name: 'Submit the job' }).click();
+
+      await title(page, /^Job \d+ Running$/).waitFor();
+      await title(page, /^Job \d+ Completed$/).waitFor();
+      await page.getByText('the answer is 42').waitFor();
+      await page.getByRole('heading', { name: 'Why it went there' }).waitFor();
+      await page.getByText('Measured', { exact: true }).waitFor();
+    });
+
+    test('sees why another waits, and stops it', async () => {
+      const [id] = await grid.submit({
+        command: 'wide',
+        tasks: 5,
+        cpusPerTask: 8,
+        estimateS: 60,
+        ...SIMULATED,
+      });
+      const { page } = await go('/jobs?states=QUEUED,DISPATCHED');
+      await page.getByRole('row', { name: `wide` }).getByText('wide').first().click();
+      await page.getByRole('heading', { name: 'Why it waits' }).waitFor();
+      await page.getByText('No site has machines for 5 tasks with 8 CPUs each.').waitFor();
+
+      await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await page.getByRole('dialog').getByText('1 job will be cancelled').waitFor();
+      await page.getByRole('button', { name: 'Cancel 1 job' }).click();
+      await title(page, /Cancelled$/).waitFor();
+      expect(page.url()).toContain(id);
+    });
+  });
+
+  test('a list of jobs follows what happens, and many are cancelled as counted', async () => {
+    const { page } = await go('/jobs?application=sweep');
+    await page.getByText('No jobs match').waitFor();
+    await live(page);
+    await grid.submit(
+      ...Array.from({ length: 12 }, (_, i) => ({
+        command: 'sweep',
+        name: `sweep-${i}`,
+        cpusPerTask: 8,
+        estimateS: 600,
+        ...SIMULATED,
+      })),
+    );
+    await page.getByText('12 jobs match').waitFor();
+    await page.getByRole('row').getByText('Running').first().waitFor();
+
+    await page.getByRole('button', { name: 'All that match' }).click();
+    await page.getByRole('menuitem', { name: 'Cancel all that match…' }).click();
+    await page.getByRole('dialog').getByText('12 jobs will be cancelled').waitFor();
+    await page.getByRole('button', { name: 'Cancel 12 jobs' }).click();
+    await page.getByText('12 jobs cancelled.').waitFor();
+    await page
+      .getByRole('row', { name: /Cancelled/ })
+      .nth(11)
+      .waitFor();
+    const { jobCount } = await grid.ask<{ jobCount: number }>(
+      '{ jobCount(filter: { application: "sweep", states: [CANCELLED] }) }',
+    );
+    expect(jobCount).toBe(12);
+  });
+
+  test('a list of thousands is gone through from one end to the other', async () => {
+    const { submitJobGroup } = await grid.ask<{ submitJobGroup: { jobIds: string[] } }>(
+      'mutation { submitJobGroup(input: { count: 12000, template: { command: "many", held: true } }) { jobIds } }',
+    );
+    const ids = submitJobGroup.jobIds;
+    const { page } = await go('/jobs?application=many');
+    const shown = (id: string | undefined) =>
+      page
+        .getByRole('grid')
+        .getByRole('link', { name: id?.replace('job_', ''), exact: true })
+        .waitFor();
+    await shown(ids.at(-1));
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('End');
+    await shown(ids[0]);
+    await page.keyboard.press('PageUp');
+    await shown(ids[25]);
+    // Somewhere in between, as with the scroll bar: nothing before it has been loaded.
+    await page.evaluate(
+      "{ const grid = document.querySelector('[role=grid]'); grid.scrollTop = grid.scrollHeight / 2; }",
+    );
+    await shown(ids[5_990]);
+    await page.keyboard.press('Home');
+    await shown(ids.at(-1));
+    await grid
+      .ask('mutation { cancelJobs(selection: { filter: { application: "many" } }) { unchanged { id } } }')
+      .catch(() => {});
+  });
+
+  test('selected jobs are held, boosted and released', async () => {
+    const ids = await grid.submit(
+      ...Array.from({ length: 3 }, () => ({
+        command: 'idle',
+        tasks: 4,
+        cpusPerTask: 8,
+        estimateS: 300,
+        ...SIMULATED,
+      })),
+    );
+    const { page } = await go('/jobs?application=idle&order=oldest');
+    const boxes = page.getByRole('checkbox', { name: /^Select Job/ });
+    const select = async () => {
+      for (const i of [1, 2]) await boxes.nth(i).click({ force: true });
+      await page.getByText('2 jobs selected').waitFor();
+    };
+    await boxes.nth(2).waitFor();
+    const states = async (): Promise<string[]> =>
+      (
+        await grid.ask<{ jobs: { nodes: { id: string; state: string; boost: number }[] } }>(
+          'query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { id state boost } } }',
+          { ids },
+        )
+      ).jobs.nodes.map(({ state, boost }) => `${state} ${boost}`);
+
+    await select();
+    await page.getByRole('button', { name: 'Hold…' }).click();
+    await page.getByRole('button', { name: 'Hold 2 jobs' }).click();
+    await page.getByText('2 jobs held.').waitFor();
+    expect((await states()).slice(1)).toEqual(['HELD 0', 'HELD 0']);
+
+    await select();
+    await page.getByRole('button', { name: 'Boost…' }).click();
+    await page.getByLabel('Boost', { exact: true }).fill('25');
+    await page.getByRole('button', { name: 'Set the boost of 2 jobs' }).click();
+    await page.getByText('2 jobs changed.').waitFor();
+    await select();
+    await page.getByRole('button', { name: 'Release…' }).click();
+    await page.getByRole('button', { name: 'Release 2 jobs' }).click();
+    await page.getByText('2 jobs released.').waitFor();
+    expect(
+      (await states()).slice(1).every((state) => state.endsWith(' 25') && !state.startsWith('HELD')),
+    ).toBe(true);
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  });
+
+  test('jobs are written to a CSV file as the list shows them', async () => {
+    await grid.submit({
+      command: 'true',
+      name: '=1+1, "quoted"',
+      application: 'table',
+      os: process.platform,
+    });
+    const { page } = await go('/jobs?application=table&columns=job,state,application');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    const stream = await download.createReadStream();
+    let text = '';
+    for await (const part of stream) text += part;
+    expect(text).toMatch(/^Job,State,Application\r\njob_\d+,[A-Z]+,table\r\n$/);
+  });
+
+  test('filters, columns and order are in the address; a view of them is kept by name', async () => {
+    const { page } = await go('/jobs');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByLabel('Application').fill('nothing-like-it');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByText('No jobs match').waitFor();
+    expect(new URL(page.url()).searchParams.get('application')).toBe('nothing-like-it');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('menuitem', { name: 'Save this view…' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Mine');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('button', { name: 'Remove the filter Application nothing-like-it' }).click();
+    expect(new URL(page.url()).search).toBe('');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('menuitem', { name: 'Mine', exact: true }).click();
+    await page.getByText('No jobs match').waitFor();
+  });
+
+  test('a group is submitted from one template, and its progress is followed', async () => {
+    const { page } = await go('/submit');
+    await page.getByLabel('Command', { exact: true }).fill('true # {index}');
+    await page.getByLabel('Estimated run time').fill('1');
+    await page.getByRole('radio', { name: 'Many jobs' }).click();
+    await page.getByLabel('Jobs', { exact: true }).fill('3');
+    await page.getByRole('button', { name: 'Submit 3 jobs' }).click();
+    await page.getByRole('heading', { name: /100.% have ended/ }).waitFor();
+    await page.getByText('Done', { exact: true }).waitFor();
+  });
+
+  test('a script fills in the fields, and what it does not understand is said', async () => {
+    const { page } = await go('/submit');
+    await page.getByRole('radio', { name: 'Script' }).click();
+    const editor = page.locator('.cm-content');
+    await editor.waitFor();
+    await editor.fill(
+      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\necho from a script\n',
+    );
+    await page.getByText('Not understood, and left out: --qos=high').waitFor();
+    expect(await page.getByLabel('Estimated run time').inputValue()).toBe('00:02:00');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await title(page, /Completed$/).waitFor();
+    await page.locator('.terminal', { hasText: 'from a script' }).waitFor();
+    await page.getByText('scripted by').waitFor();
+  });
+
+  test('a job is submitted again as it was', async () => {
+    const [id] = await grid.submit({
+      command: 'echo',
+      arguments: ['once more'],
+      estimateS: 5,
+      os: process.platform,
+    });
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByRole('button', { name: 'Submit again' }).click();
+    await page.locator('.cm-content', { hasText: 'once more' }).waitFor();
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await title(page, /Completed$/).waitFor();
+    expect(page.url()).not.toContain(id);
+    await page.locator('.terminal', { hasText: 'once more' }).waitFor();
+  });
+
+  test('a site is drained after it was said what that will do, and comes back', async () => {
+    const ids = await grid.submit(
+      ...Array.from({ length: 6 }, () => ({
+        command: 'drained',
+        cpusPerTask: 8,
+        estimateS: 600,
+        ...SIMULATED,
+      })),
+    );
+    const { page } = await go(`/sites/${grid.north}`);
+    await title(page, /^north Up$/).waitFor();
+    await page.locator('.figure', { hasText: 'Queued' }).getByText('2', { exact: true }).waitFor();
+    // Who is in front, and of which terms the priority is made.
+    await page.getByRole('button', { name: 'Queue', exact: true }).click();
+    await page
+      .getByRole('button', { name: /^Priority \d+ of job \d+: its terms$/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText('User class').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Drain…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('4 running jobs').waitFor();
+    await dialog.getByText('2 queued jobs').waitFor();
+    await dialog.getByText('32 CPUs').waitFor();
+    await page.getByRole('button', { name: 'Drain the site' }).click();
+    await title(page, /^north Draining$/).waitFor();
+    await page.getByRole('button', { name: 'Back into service' }).click();
+    await title(page, /^north Up$/).waitFor();
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  });
+
+  test('a weight is changed after its effect was computed, with a reason, and reverted', async () => {
+    await grid.submit({ command: 'recorded', cpusPerTask: 2, estimateS: 1, ...SIMULATED });
+    const { page } = await go('/policy');
+    const put = page.getByRole('button', { name: /Put version \d+ in force/ });
+    await page.getByLabel('Weight of a near deadline').fill('3');
+    await page.getByText('dispatch.weights.deadline').waitFor();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('region', { name: 'Both policies' }).getByText('Mean wait').waitFor();
+
+    expect(await put.isDisabled()).toBe(true);
+    await page.getByLabel('Reason').fill('deadlines matter more');
+    await put.click();
+    await page.getByText('Policy 2 is in force.').waitFor();
+    const weight = async (): Promise<unknown> =>
+      (
+        await grid.ask<{ policy: { document: { dispatch: { weights: { deadline: number } } } } }>(
+          '{ policy { document } }',
+        )
+      ).policy.document.dispatch.weights.deadline;
+    expect(await weight()).toBe(3);
+
+    await page.getByRole('button', { name: 'History' }).click();
+    await page.getByText('deadlines matter more').first().waitFor();
+    await page.getByRole('button', { name: 'Revert to this…' }).click();
+    await page.getByRole('dialog').getByText('dispatch.weights.deadline').waitFor();
+    await page.getByLabel('Reason').fill('it did not help');
+    await page.getByRole('button', { name: 'Put it in force again' }).click();
+    await page.getByText('Restored version 1').waitFor();
+    expect(await weight()).toBe(1);
+  });
+
+  test('a user is offered what a user may do, and the service refuses the rest', async () => {
+    const { key } = await grid.user('reader', 'USER');
+    const { page } = await go('/', { key });
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    await pages.getByRole('link', { name: 'Policy' }).waitFor();
+    expect(await pages.getByRole('link', { name: 'Audit log' }).count()).toBe(0);
+    expect(await pages.getByRole('link', { name: 'Simulator' }).count()).toBe(0);
+
+    await page.goto(`${grid.origin}/audit`);
+    await page
+      .getByRole('alert')
+      .getByText(/role|not allowed|needs/i)
+      .waitFor();
+    await page.goto(`${grid.origin}/policy`);
+    await page.getByText('Only administrators can change it.').waitFor();
+    expect(await page.getByLabel('Weight of a near deadline').isDisabled()).toBe(true);
+    await page.goto(`${grid.origin}/sites/${grid.north}`);
+    await title(page, /north/).waitFor();
+    expect(await page.getByRole('button', { name: 'Drain…' }).count()).toBe(0);
+    // Others' jobs are not shown.
+    await page.goto(`${grid.origin}/jobs`);
+    await page.getByText('No jobs yet').waitFor();
+  });
+
+  test('users, keys, datasets, licenses and sites are made and changed', async () => {
+    const { page } = await go('/users');
+    await page.getByRole('button', { name: 'Add a user' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('newcomer');
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await title(page, /^newcomer/).waitFor();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('What it is for').fill('laptop');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    const secret = (await page.locator('.secret').textContent()) ?? '';
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    const other = await visits.visit(`${grid.origin}/jobs`, { key: secret });
+    await other.page.getByRole('button', { name: /Signed in as newcomer/ }).waitFor();
+
+    await page.goto(`${grid.origin}/data`);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('survey');
+    await page.getByLabel('Size').fill('2500');
+    await page.getByRole('checkbox', { name: 'north' }).click({ force: true });
+    await page.getByRole('button', { name: 'Save' }).click();
+    const row = page.getByRole('row', { name: /survey/ });
+    await row.getByText('2.5 GB').waitFor();
+    await row.getByText('north').waitFor();
+
+    await page.goto(`${grid.origin}/licenses`);
+    await page.getByRole('button', { name: 'Add a pool' }).click();
+    await page.getByLabel('Kind').fill('solver');
+    await page.getByLabel('Copies').fill('7');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page
+      .getByRole('button', { name: /solver/ })
+      .getByText('of 7')
+      .waitFor();
+
+    await page.goto(`${grid.origin}/sites`);
+    await page.getByRole('button', { name: 'Add a site' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('south');
+    await page.getByRole('button', { name: 'Add it' }).click();
+    await title(page, /^south/).waitFor();
+    await page.getByRole('button', { name: 'Machines' }).click();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByLabel('How many').fill('3');
+    await page.getByRole('button', { name: 'Add 3 machines' }).click();
+    await page.getByRole('row', { name: /node-3/ }).waitFor();
+  });
+
+  test('what was used is added up by user, site and application, and written to a file', async () => {
+    const [id] = await grid.submit({
+      command: 'used',
+      application: '=used',
+      cpusPerTask: 8,
+      estimateS: 1,
+      ...SIMULATED,
+    });
+    await expect
+      .poll(
+        async () =>
+          (await grid.ask<{ job: { state: string } }>('query ($id: ID!) { job(id: $id) { state } }', { id }))
+            .job.state,
+        { timeout: 20_000 },
+      )
+      .toBe('COMPLETED');
+    const { page } = await go('/usage');
+    await page.getByRole('img', { name: 'CPUs in use over time' }).locator('canvas').waitFor();
+    await page
+      .getByRole('row', { name: /^admin/ })
+      .getByText('CPU h')
+      .waitFor();
+    await page.getByRole('radio', { name: 'Sites' }).click();
+    await page
+      .getByRole('row', { name: /^north/ })
+      .getByText('CPU h')
+      .waitFor();
+    await page.getByRole('radio', { name: 'Applications' }).click();
+    await page
+      .getByRole('row', { name: /^=used/ })
+      .getByText('CPU h')
+      .waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    let text = '';
+    for await (const part of await file.createReadStream()) text += part;
+    expect(text).toMatch(/^Application,CPU hours,Runs,Ended jobs,Failed jobs,Mean wait \(s\)\r\n/);
+    // What a spreadsheet would run is a text.
+    expect(text).toMatch(/^'=used,0\.00\d+,1,1,0,[\d.]+\r$/m);
+  });
+
+  test('the explorer at the service’s own address runs queries and subscriptions with the key of the session', async () => {
+    const { page } = await go('/graphql');
+    await page.getByRole('heading', { name: 'GraphQL explorer' }).waitFor();
+    const run = page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' });
+    const answer = page.locator('.graphiql-response');
+    await page.locator('.view-line').first().waitFor();
+    await run.click();
+    await expect.poll(() => answer.textContent(), { timeout: 20_000 }).toContain('"jobs"');
+
+    await page.getByRole('tab', { name: 'News' }).click();
+    await expect
+      .poll(
+        async () => {
+          // GraphiQL takes a moment to learn which operation the other tab has.
+          if (await run.isVisible()) await run.click();
+          await grid.submit({ command: 'true', os: process.platform });
+          return answer.textContent();
+        },
+        { timeout: 20_000, interval: 1_000 },
+      )
+      .toContain('jobUpdated');
+  });
+
+  test('by the keyboard alone: signs in, submits, and cancels', async () => {
+    const { page } = await visits.visit(grid.origin);
+    await page.getByLabel('API key').waitFor();
+    await page.keyboard.type(grid.adminKey);
+    await page.keyboard.press('Enter');
+    await title(page, 'Overview').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.type('submit');
+    await page.getByRole('menuitem', { name: /Submit a job/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await title(page, 'Submit').waitFor();
+    await page.getByLabel('Command', { exact: true }).waitFor();
+    await page.getByLabel('Command', { exact: true }).focus();
+    await page.keyboard.type('sleep 300');
+    await page.keyboard.press('Enter');
+    await title(page, /^Job \d+/).waitFor();
+
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.type('jobs');
+    await page.getByRole('menuitem', { name: /^Jobs/ }).first().waitFor();
+    await page.keyboard.press('Enter');
+    await title(page, 'Jobs').waitFor();
+    await page.getByRole('row', { name: /sleep/ }).first().waitFor();
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press(' ');
+    await page.getByText('1 job selected').waitFor();
+    await page.getByRole('button', { name: 'Cancel…' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Cancel 1 job' }).waitFor();
+    for (let i = 0; i < 4; i++) {
+      const focused = await page.evaluate('document.activeElement.textContent');
+      if (focused === 'Cancel 1 job') break;
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Enter');
+    await page.getByText('1 job cancelled.').waitFor();
+  });
+});

@@ -1,0 +1,93 @@
+/** The GraphQL client: one endpoint, one normalized cache, which goes with the session. */
+import { cacheExchange } from '@urql/exchange-graphcache';
+import { relayPagination } from '@urql/exchange-graphcache/extras';
+import {
+  type AnyVariables,
+  Client,
+  type CombinedError,
+  fetchExchange,
+  mapExchange,
+  type TypedDocumentNode,
+} from 'urql';
+import { KEY_REFUSED, session } from './session';
+
+/** Objects are known by their global ids, everything else belongs to what it is in. */
+const keys = new Proxy({}, { get: () => (data: { id?: string }) => data.id ?? null });
+
+export function createGraphqlClient(key: string): Client {
+  return new Client({
+    url: '/graphql',
+    preferGetMethod: false,
+    requestPolicy: 'cache-and-network',
+    fetchOptions: {
+      headers: {
+        authorization: `Bearer ${key}`,
+        accept: 'application/graphql-response+json, application/json',
+      },
+    },
+    exchanges: [
+      mapExchange({
+        onError(error) {
+          if (codeOf(error) === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
+        },
+      }),
+      cacheExchange({
+        keys,
+        resolvers: {
+          Query: {
+            audit: relayPagination(),
+            datasets: relayPagination(),
+            jobGroups: relayPagination(),
+            policyHistory: relayPagination(),
+            simulations: relayPagination(),
+            users: relayPagination(),
+          },
+        },
+      }),
+      fetchExchange,
+    ],
+  });
+}
+
+/** `extensions.code` of an error's first part; null: there was no answer. */
+export const codeOf = (error: CombinedError | undefined): string | null =>
+  (error?.graphQLErrors[0]?.extensions.code as string | undefined) ?? null;
+
+/** An error as a sentence for people. */
+export function messageOf(error: CombinedError): string {
+  const [first] = error.graphQLErrors;
+  if (!first) return 'The service does not answer.';
+  return sentence(first.message);
+}
+
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+
+/** A query past the cache: long lists and what is looked at once. Throws what is wrong as a sentence. */
+export async function ask<D, V extends AnyVariables>(
+  query: TypedDocumentNode<D, V>,
+  variables: V,
+  signal?: AbortSignal,
+): Promise<D> {
+  const response = await fetch('/graphql', {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/graphql-response+json, application/json',
+      authorization: `Bearer ${session.get().key}`,
+    },
+    body: JSON.stringify({ query, variables }),
+    signal: signal ?? null,
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new Error('The service does not answer.');
+  });
+  const { data, errors } = (await response.json().catch(() => ({}))) as {
+    data?: D;
+    errors?: { message: string; extensions?: { code?: string } }[];
+  };
+  if (errors?.[0]?.extensions?.code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
+  if (errors?.[0]) throw new Error(sentence(errors[0].message));
+  if (!data) throw new Error(`The service answered with status ${response.status}.`);
+  return data;
+}

@@ -1,0 +1,22 @@
+import './ui/tokens.css';
+import './ui/base.css';
+import './ui/controls.css';
+import './ui/show.css';
+import './shell/shell.css';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { router } from './routes';
+import { signInByLink } from './shell/sign-in-link';
+import { SignedIn } from './shell/signed-in';
+
+// The link that `npm start` prints: its key leaves the address before anything is shown.
+await signInByLink();
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <SignedIn>
+      <RouterProvider router={router} />
+    </SignedIn>
+  </StrictMode>,
+);

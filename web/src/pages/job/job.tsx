@@ -1,0 +1,568 @@
+import './job.css';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Copy, Pause, Play, SquareX, TrendingUp } from 'lucide-react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { useData, useFollow, useThrottled } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Button } from '../../ui/controls';
+import {
+  causeOf,
+  count,
+  duration,
+  instant,
+  megabytes,
+  moment,
+  numberOf,
+  percent,
+  plural,
+  TERMINAL,
+  WAITING,
+  words,
+} from '../../ui/format';
+import {
+  At,
+  Badge,
+  Card,
+  Empty,
+  Facts,
+  Lasted,
+  Loaded,
+  Page,
+  Skeleton,
+  StateBadge,
+  Table,
+} from '../../ui/show';
+import { type BulkAction, BulkDialog } from '../jobs/bulk';
+import { titleOf } from '../jobs/columns';
+import { JobRowsDocument } from '../jobs/row.gql';
+import { JobPageDocument, type JobPageQuery, JobPlacementDocument, JobWaitsDocument } from './job.gql';
+import { OutputCard } from './output';
+import { Candidates, TermList } from './terms';
+import { Timeline } from './timeline';
+import { SILENT, termOf, termText } from './vocabulary';
+
+export type Job = NonNullable<JobPageQuery['job']>;
+
+/** Why it waits depends on others too: it is asked for again and again. */
+const WAITS_MS = 4_000;
+
+export function JobPage() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const page = useData(JobPageDocument, { id });
+  const refresh = useThrottled(page.refresh, 300);
+  useFollow(
+    JobRowsDocument,
+    'jobUpdated',
+    { filter: { ids: [id] } },
+    { onUpdates: refresh, onResync: refresh },
+  );
+  return (
+    <Loaded
+      from={page}
+      skeleton={
+        <Page title={`Job ${numberOf(id)}`}>
+          <Skeleton height={110} />
+          <Skeleton height={260} />
+        </Page>
+      }
+    >
+      {({ job }) =>
+        job ? (
+          <Shown job={job} refresh={page.refresh} />
+        ) : (
+          <Page title="No such job">
+            <Empty title={`There is no job ${numberOf(id)}, or none that you may see.`}>
+              Jobs that ended long ago are removed.
+            </Empty>
+          </Page>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Shown({ job, refresh }: { job: Job; refresh(): void }) {
+  const viewer = useViewer();
+  const navigate = useNavigate();
+  const [action, setAction] = useState<BulkAction | null>(null);
+  const target = useMemo(() => ({ jobs: [{ id: job.id, state: job.state }] }), [job.id, job.state]);
+  const ended = TERMINAL.has(job.state);
+  const waits = WAITING.has(job.state);
+  const run = job.runs.at(-1);
+
+  useEffect(() => {
+    document.title = `Job ${numberOf(job.id)}: ${words(job.state).toLowerCase()} · Switchyard`;
+    return () => {
+      document.title = 'Switchyard';
+    };
+  }, [job.id, job.state]);
+
+  return (
+    <Page
+      title={
+        <>
+          <span className="num">Job {numberOf(job.id)}</span>
+          <StateBadge state={job.state} cause={job.cause} />
+        </>
+      }
+      about={
+        <>
+          {titleOf(job)} by{' '}
+          {viewer.may('OPERATOR') ? (
+            <Link to="/users/$id" params={{ id: job.user.id }}>
+              {job.user.name}
+            </Link>
+          ) : (
+            job.user.name
+          )}
+          {job.site && (
+            <>
+              , {ended || !waits ? 'at' : 'waits at'}{' '}
+              <Link to="/sites/$id" params={{ id: job.site.id }}>
+                {job.site.name}
+              </Link>
+            </>
+          )}
+          {job.group && (
+            <>
+              , of the group{' '}
+              <Link to="/groups/$id" params={{ id: job.group.id }}>
+                {job.group.name ?? numberOf(job.group.id)}
+              </Link>
+            </>
+          )}
+        </>
+      }
+      actions={
+        <>
+          <Button
+            icon={<Copy size={14} />}
+            onPress={() => void navigate({ to: '/submit', search: { again: job.id } })}
+          >
+            Submit again
+          </Button>
+          {(job.state === 'QUEUED' || job.state === 'DISPATCHED') && (
+            <Button icon={<Pause size={14} />} onPress={() => setAction('hold')}>
+              Hold
+            </Button>
+          )}
+          {job.state === 'HELD' && (
+            <Button variant="primary" icon={<Play size={14} />} onPress={() => setAction('release')}>
+              Release
+            </Button>
+          )}
+          {waits && (
+            <Button icon={<TrendingUp size={14} />} onPress={() => setAction('boost')}>
+              Boost
+            </Button>
+          )}
+          {!ended && job.state !== 'CANCELLING' && (
+            <Button variant="danger" icon={<SquareX size={14} />} onPress={() => setAction('cancel')}>
+              Cancel
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Card title="Its way">
+        <Timeline job={job} />
+      </Card>
+      {waits && <Waits id={job.id} state={job.state} />}
+      <div className="job-columns">
+        <div className="stack">
+          {job.epoch > 0 && <OutputCard key={job.id} job={job} />}
+          <Decisions job={job} />
+          <History job={job} />
+        </div>
+        <div className="stack">
+          {ended && <Outcome job={job} />}
+          <Card title="What it is">
+            <Facts
+              facts={[
+                ['Command', <code key="c">{[job.command, ...job.arguments.map(quoted)].join(' ')}</code>],
+                job.workingDirectory !== null && [
+                  'Working directory',
+                  <code key="d">{job.workingDirectory}</code>,
+                ],
+                ['Application', job.application],
+                job.groupName !== null && [
+                  'Group name',
+                  <Link key="g" to="/jobs" search={{ groupName: job.groupName }}>
+                    {job.groupName}
+                  </Link>,
+                ],
+                job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
+              ]}
+            />
+          </Card>
+          <Card title="What it needs">
+            <Facts
+              facts={[
+                [
+                  'CPUs',
+                  job.tasks === 1
+                    ? count(job.cpusPerTask)
+                    : `${count(job.tasks)} tasks × ${count(job.cpusPerTask)} = ${count(job.tasks * job.cpusPerTask)}`,
+                ],
+                [
+                  'Memory for each task',
+                  job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none asked for',
+                ],
+                job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
+                (job.os ?? job.architecture) !== null && [
+                  'Platform',
+                  [job.os, job.architecture].filter(Boolean).join(', '),
+                ],
+                ['Estimated run time', `${duration(job.estimateS)} at power ${job.benchmark}`],
+                job.runTimeLimitS !== null && ['Stopped after', duration(job.runTimeLimitS)],
+                job.deadline !== null && [
+                  'Deadline',
+                  <span key="d" className={job.deadlineMissed ? 'late' : ''}>
+                    <At at={job.deadline} /> {job.deadlineMissed && '(missed)'}
+                  </span>,
+                ],
+                job.inputs.length > 0 && [
+                  'Reads',
+                  job.inputs
+                    .map(
+                      (input) =>
+                        `${input.dataset?.name ?? 'data'} (${megabytes(input.sizeMb)}${input.site ? ` at ${input.site.name}` : ''})`,
+                    )
+                    .join(', '),
+                ],
+                job.outputMb > 0 && ['Expected output', megabytes(job.outputMb)],
+                job.sandboxMb > 0 && [
+                  'Sandbox',
+                  `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
+                ],
+                ['Restarts when lost', job.restartable ? 'yes' : 'no'],
+                ['Priority', `${job.priority ?? 'none yet'}${job.boost ? `, boost ${job.boost}` : ''}`],
+              ]}
+            />
+          </Card>
+          {run && <Runs job={job} />}
+        </div>
+      </div>
+      {action && (
+        <BulkDialog action={action} target={target} onClose={() => setAction(null)} onDone={refresh} />
+      )}
+    </Page>
+  );
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Why it waits, and what a dry run says of it. */
+function Waits({ id, state }: { id: string; state: string }) {
+  const waits = useData(JobWaitsDocument, { id }, { everyMs: WAITS_MS });
+  const placement = useData(JobPlacementDocument, { id }, { everyMs: WAITS_MS * 2, pause: state === 'HELD' });
+  const seen = useMemo(() => state, [state]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another state has another reason
+  useEffect(() => {
+    waits.refresh();
+    if (state !== 'HELD') placement.refresh();
+  }, [seen]);
+  const place = placement.data?.placement;
+  return (
+    <Card
+      title="Why it waits"
+      actions={
+        place && (
+          <span className="small start">
+            Predicted start{' '}
+            {place.startsAt ? (
+              <strong title={instant(place.startsAt)} className="num">
+                {moment(place.startsAt)}
+              </strong>
+            ) : (
+              <span className="faint">unknown</span>
+            )}
+          </span>
+        )
+      }
+    >
+      <Loaded from={waits} skeleton={<Skeleton lines={3} />}>
+        {({ job }) => {
+          const why = job?.whyWaiting;
+          if (!why) return <p className="muted">Nothing holds it back any more.</p>;
+          const numbers = Object.entries((why.numbers ?? {}) as Record<string, number>).filter(
+            ([name, value]) => !SILENT.has(name) && !(value === 0 && name.endsWith('MemoryMb')),
+          );
+          return (
+            <div className="stack">
+              <p className="lead">{why.message}</p>
+              {why.wouldChange.length > 0 && (
+                <div>
+                  <h3 className="muted">It would go on when</h3>
+                  <ul className="bullets">
+                    {why.wouldChange.map((change) => (
+                      <li key={change}>{change}</li>
+                    ))}
+                  </ul>
+                </div>
+              )}
+              {numbers.length > 0 && (
+                <dl className="numbers">
+                  {numbers.map(([name, value]) => {
+                    const term = termOf(name);
+                    return (
+                      <div key={name}>
+                        <dt>{term.label}</dt>
+                        <dd className="num">{termText(term, value)}</dd>
+                      </div>
+                    );
+                  })}
+                </dl>
+              )}
+            </div>
+          );
+        }}
+      </Loaded>
+      {place && place.candidates.length > 0 && (
+        <details className="fold">
+          <summary>
+            The sites as they are ranked for it now
+            {place.site && <span className="faint"> · {place.site.name} first</span>}
+          </summary>
+          <Candidates candidates={place.candidates} chosen={place.site?.id ?? null} />
+          {Object.keys((place.jobTerms ?? {}) as object).length > 0 && (
+            <TermList terms={place.jobTerms as Record<string, number>} />
+          )}
+        </details>
+      )}
+    </Card>
+  );
+}
+
+type Decision = Job['decisions']['nodes'][number];
+const KINDS: Record<Decision['kind'], string> = {
+  DISPATCH: 'Sent to',
+  START: 'Started at',
+  TAKE_BACK: 'Taken back from',
+};
+
+function Decisions({ job }: { job: Job }) {
+  const { nodes } = job.decisions;
+  if (nodes.length === 0) return null;
+  return (
+    <Card
+      title="Why it went there"
+      about={`${plural(nodes.length, 'decision')}${job.decisions.pageInfo.hasNextPage ? ' (the first ones)' : ''}, newest first`}
+    >
+      <ol className="decisions">
+        {[...nodes].reverse().map((decision, i) => (
+          <li key={decision.id}>
+            <div className="row wrap">
+              <Badge tone={decision.kind === 'START' ? 'good' : 'accent'}>
+                {KINDS[decision.kind]}{' '}
+                {(decision.kind === 'TAKE_BACK' ? decision.from : decision.site)?.name ?? 'the root'}
+              </Badge>
+              <span className="faint tiny">
+                <At at={decision.at} /> · policy {decision.policyVersion} · {decision.reason}
+              </span>
+            </div>
+            <p>{decision.message}</p>
+            {decision.candidates.length > 0 && (
+              <details className="fold" open={i === 0 || (i === 1 && nodes.length === 2)}>
+                <summary>{plural(decision.candidates.length, 'site')} considered</summary>
+                <Candidates candidates={decision.candidates} chosen={decision.site?.id ?? null} />
+              </details>
+            )}
+            <Detail decision={decision} />
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+/** What else went into a decision: what its priority is made of, what the start had to respect. */
+function Detail({ decision }: { decision: Decision }): ReactNode {
+  const detail = (decision.detail ?? {}) as {
+    priorityTerms?: Record<string, number> | null;
+    terms?: Record<string, number> | null;
+    level?: number | null;
+    order?: string;
+    orderValue?: number;
+    queued?: number;
+    reservation?: { jobId: number; at: number } | null;
+  };
+  if (decision.kind === 'DISPATCH') {
+    return (
+      detail.priorityTerms &&
+      Object.keys(detail.priorityTerms).length > 0 && (
+        <details className="fold">
+          <summary>
+            The job itself
+            {detail.level !== null && detail.level !== undefined && `: priority ${detail.level}`}
+          </summary>
+          <TermList terms={detail.priorityTerms} />
+        </details>
+      )
+    );
+  }
+  if (decision.kind !== 'START') return null;
+  const order = {
+    PRIORITY: 'the priority given at dispatch',
+    OWN_PRIORITY: 'the site’s own priorities',
+    ARRIVAL: 'arrival',
+  }[detail.order ?? ''];
+  return (
+    <>
+      <p className="faint small">
+        {detail.queued !== undefined && `${plural(detail.queued, 'job')} in the queue`}
+        {order && `, ordered by ${order}`}
+        {detail.reservation &&
+          `; job ${detail.reservation.jobId} has a reservation at ${moment(detail.reservation.at * 1000)}`}
+      </p>
+      {detail.terms && <TermList terms={detail.terms} />}
+    </>
+  );
+}
+
+/** How it ended, measured beside predicted. */
+function Outcome({ job }: { job: Job }) {
+  const run = job.runs.at(-1);
+  const ran =
+    run?.startedAt && run.endedAt ? (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000 : null;
+  const cpus = job.tasks * job.cpusPerTask;
+  return (
+    <Card title="How it ended">
+      <div className="stack">
+        {(job.message ?? run?.message) && <p>{job.message ?? run?.message}</p>}
+        <Facts
+          facts={[
+            job.cause !== null && ['Cause', causeOf(job.cause)],
+            job.exitCode !== null && ['Exit code', String(job.exitCode)],
+            (run?.signal ?? null) !== null && ['Signal', run!.signal],
+            ['Ended', <At key="e" at={job.endedAt} />],
+          ]}
+        />
+        {run && ran !== null && (
+          <table className="table compare">
+            <caption className="hidden-visually">Measured beside predicted</caption>
+            <thead>
+              <tr>
+                <th scope="col" />
+                <th scope="col" className="right">
+                  Predicted
+                </th>
+                <th scope="col" className="right">
+                  Measured
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              <tr>
+                <th scope="row">Run time</th>
+                <td className="right num">{duration(run.plannedS)}</td>
+                <td className="right num">{duration(ran)}</td>
+              </tr>
+              {run.cpuS !== null && (
+                <tr>
+                  <th scope="row">CPU time</th>
+                  <td className="right num faint">–</td>
+                  <td className="right num">
+                    {duration(run.cpuS)}
+                    {ran > 0 && (
+                      <span className="faint"> ({percent(run.cpuS / (ran * cpus))} of its CPUs)</span>
+                    )}
+                  </td>
+                </tr>
+              )}
+              {run.ioWaitS !== null && (
+                <tr>
+                  <th scope="row">Waiting for I/O</th>
+                  <td className="right num faint">
+                    {job.computationShare === null
+                      ? '–'
+                      : duration((1 - job.computationShare) * run.plannedS)}
+                  </td>
+                  <td className="right num">{duration(run.ioWaitS)}</td>
+                </tr>
+              )}
+            </tbody>
+          </table>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Runs({ job }: { job: Job }) {
+  return (
+    <Card title={job.runs.length === 1 ? 'Run' : `${count(job.runs.length)} runs`}>
+      <ol className="stack">
+        {[...job.runs].reverse().map((run) => (
+          <li key={run.epoch} className="stack tight">
+            {job.runs.length > 1 && (
+              <p className="strong small">
+                Run {run.epoch}{' '}
+                {run.cause && (
+                  <Badge tone={run.cause === 'EXITED_ZERO' ? 'good' : 'danger'}>{causeOf(run.cause)}</Badge>
+                )}
+              </p>
+            )}
+            <Facts
+              facts={[
+                ['Site', run.site.name],
+                [
+                  'Machines',
+                  run.allocations
+                    .map(
+                      ({ machine, tasks }) =>
+                        `${machine.name}${tasks > 1 ? ` (${plural(tasks, 'task')})` : ''}`,
+                    )
+                    .join(', '),
+                ],
+                run.licenses.length > 0 && ['Licenses', run.licenses.map(({ kind }) => kind).join(', ')],
+                ['Assigned', <At key="a" at={run.assignedAt} />],
+                ['Started', <At key="s" at={run.startedAt} />],
+                ['Ran', <Lasted key="r" from={run.startedAt} to={run.endedAt} />],
+                ['Planned', duration(run.plannedS)],
+                ['Policy', `version ${run.policyVersion}`],
+              ]}
+            />
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function History({ job }: { job: Job }) {
+  const { nodes, pageInfo } = job.events;
+  return (
+    <Card title="What happened" flush>
+      <Table
+        label="Events"
+        rows={[...nodes].reverse()}
+        id={({ id }) => id}
+        columns={[
+          { key: 'at', header: 'When', width: 110, cell: ({ at }) => <At at={at} /> },
+          {
+            key: 'what',
+            header: 'What',
+            cell: ({ kind, fromState, toState, cause }) =>
+              kind === 'JOB_STATE' && toState ? (
+                <span className="row wrap">
+                  {fromState && <span className="faint">{words(fromState)} →</span>}
+                  <StateBadge state={toState} cause={cause} />
+                </span>
+              ) : (
+                'Boost or deadline changed'
+              ),
+          },
+          {
+            key: 'site',
+            header: 'Site',
+            cell: ({ site }) => site?.name ?? <span className="faint">root</span>,
+          },
+          { key: 'run', header: 'Run', right: true, minor: true, cell: ({ epoch }) => epoch ?? '' },
+        ]}
+      />
+      {pageInfo.hasNextPage && <p className="table-empty">Only the first 200 events are shown.</p>}
+    </Card>
+  );
+}

@@ -1,0 +1,106 @@
+/** What a run wrote, followed while it runs. */
+import { Download } from 'lucide-react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useData } from '../../api/data';
+import { Button, Choice, Segments, Toggle } from '../../ui/controls';
+import { download } from '../../ui/download';
+import { bytes, numberOf, TERMINAL } from '../../ui/format';
+import { Card, Loaded, Skeleton } from '../../ui/show';
+import type { Job } from './job';
+import { JobOutputDocument } from './job.gql';
+
+const FOLLOW_MS = 1_000;
+
+export function OutputCard({ job }: { job: Job }) {
+  const [chosen, setChosen] = useState<'stdout' | 'stderr' | null>(null);
+  const [epoch, setEpoch] = useState<number | null>(null);
+  const [following, setFollowing] = useState(true);
+  const live = !TERMINAL.has(job.state) && (epoch === null || epoch === job.epoch);
+  const output = useData(JobOutputDocument, { id: job.id, epoch }, { ...(live && { everyMs: FOLLOW_MS }) });
+  // The last of it comes with the end.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
+  useEffect(() => output.refresh(), [job.state]);
+  const streams = output.data?.job;
+  // Of a job that failed, what it complained about comes first.
+  const stream = chosen ?? (job.state === 'FAILED' && streams?.stderr?.text ? 'stderr' : 'stdout');
+  const text = streams?.[stream]?.text ?? '';
+  const box = useRef<HTMLPreElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what has come is shown
+  useLayoutEffect(() => {
+    if (following && live && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [text, following, live]);
+  const tab = (name: 'stdout' | 'stderr') => ({
+    value: name,
+    label: streams?.[name]?.bytes ? `${name} · ${bytes(streams[name].bytes)}` : name,
+  });
+
+  return (
+    <Card
+      title="Output"
+      actions={
+        <div className="row wrap">
+          {live && (
+            <Toggle on={following} onChange={setFollowing}>
+              Follow
+            </Toggle>
+          )}
+          {job.runs.length > 1 && (
+            <Choice
+              label="Run"
+              hideLabel
+              value={String(epoch ?? job.epoch)}
+              onChange={(value) => setEpoch(Number(value) === job.epoch ? null : Number(value))}
+              options={job.runs.map((run) => ({ value: String(run.epoch), label: `Run ${run.epoch}` }))}
+            />
+          )}
+          <Segments
+            label="Stream"
+            value={stream}
+            onChange={setChosen}
+            options={[tab('stdout'), tab('stderr')]}
+          />
+          <Button
+            variant="quiet"
+            icon={<Download size={15} />}
+            hint="Save as a file"
+            isDisabled={text === ''}
+            onPress={() =>
+              download(
+                new Blob([text], { type: 'text/plain;charset=utf-8' }),
+                `job-${numberOf(job.id)}.${stream === 'stdout' ? 'out' : 'err'}`,
+              )
+            }
+          />
+        </div>
+      }
+    >
+      <Loaded from={output} skeleton={<Skeleton height={120} />}>
+        {({ job: shown }) => {
+          const found = shown?.[stream];
+          return (
+            <>
+              {found && found.text !== '' ? (
+                <pre ref={box} className="terminal" tabIndex={0} aria-label={`Output, ${stream}`}>
+                  {found.text}
+                </pre>
+              ) : (
+                <p className="terminal none">
+                  {live
+                    ? 'Nothing has come yet.'
+                    : found
+                      ? `It wrote nothing to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
+                      : 'No output was kept.'}
+                </p>
+              )}
+              {found?.truncated && (
+                <p className="faint tiny terminal-foot">
+                  {bytes(found.bytes)} were written; not everything was kept.
+                </p>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,109 @@
+/** What a policy saw, as a table: a line for each site, and of each term its number and a bar. */
+import './terms.css';
+import { words } from '../../ui/format';
+import { Table } from '../../ui/show';
+import type { CandidatePartsFragment } from './job.gql';
+import { type Term, termOf, termText } from './vocabulary';
+
+const numbersOf = (terms: unknown): Record<string, number> => (terms ?? {}) as Record<string, number>;
+
+export function Candidates({
+  candidates,
+  chosen,
+}: {
+  candidates: readonly CandidatePartsFragment[];
+  /** Id of the site that was taken. */
+  chosen: string | null;
+}) {
+  const names = [...new Set(candidates.flatMap(({ terms }) => Object.keys(numbersOf(terms))))];
+  const most = new Map(
+    names.map((name) => [
+      name,
+      Math.max(...candidates.map(({ terms }) => Math.abs(numbersOf(terms)[name] ?? 0)), 1e-12),
+    ]),
+  );
+  return (
+    <Table
+      label="Sites that were considered"
+      rows={candidates}
+      id={({ site }) => site.id}
+      selected={({ site }) => site.id === chosen}
+      columns={[
+        {
+          key: 'rank',
+          header: 'Rank',
+          width: 48,
+          right: true,
+          cell: ({ rank }) => rank ?? '–',
+        },
+        {
+          key: 'site',
+          header: 'Site',
+          cell: ({ site }) => (
+            <span className={site.id === chosen ? 'strong' : ''}>
+              {site.name}
+              {site.id === chosen && <span className="hidden-visually"> (chosen)</span>}
+            </span>
+          ),
+        },
+        ...names.map((name) => {
+          const term = termOf(name);
+          return {
+            key: name,
+            header: <TermHead term={term} />,
+            right: true,
+            cell: (candidate: CandidatePartsFragment) => {
+              const value = numbersOf(candidate.terms)[name];
+              if (value === undefined) return <span className="faint">–</span>;
+              return (
+                <span className="term-cell">
+                  <span>{termText(term, value)}</span>
+                  <span className="bar thin" aria-hidden>
+                    <span style={{ width: `${(100 * Math.abs(value)) / most.get(name)!}%` }} />
+                  </span>
+                </span>
+              );
+            },
+          };
+        }),
+        {
+          key: 'why',
+          header: <span className="hidden-visually">Why not</span>,
+          cell: ({ eligible, reason }) =>
+            !eligible && <span className="faint">{reason ? words(reason) : 'Not eligible'}</span>,
+        },
+      ]}
+    />
+  );
+}
+
+function TermHead({ term }: { term: Term }) {
+  return (
+    <span title={term.about} className="term-head">
+      {term.label}
+      {term.better && <small>{term.better === 'low' ? '↓ better' : '↑ better'}</small>}
+    </span>
+  );
+}
+
+/** Numbers by name, each with a bar: what a priority is made of. */
+export function TermList({ terms }: { terms: Record<string, number> }) {
+  const entries = Object.entries(terms).filter(([, value]) => typeof value === 'number');
+  const max = Math.max(...entries.map(([, value]) => Math.abs(value)), 1e-12);
+  return (
+    <dl className="term-list">
+      {entries.map(([name, value]) => {
+        const term = termOf(name);
+        return (
+          <div key={name}>
+            <dt title={term.about}>{term.label}</dt>
+            <dd className="num right">{termText(term, value)}</dd>
+            <span className="bar thin" aria-hidden>
+              <span style={{ width: `${(100 * Math.abs(value)) / max}%` }} />
+            </span>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}

@@ -1,0 +1,243 @@
+/** Actions on many jobs: what they will do is counted first, and exactly what was counted is then acted on. */
+import { useEffect, useState } from 'react';
+import { ask } from '../../api/client';
+import { useViewer } from '../../shell/viewer';
+import { Button, Dialog, TextInput } from '../../ui/controls';
+import { count, plural } from '../../ui/format';
+import { Problem, Skeleton, StateBadge } from '../../ui/show';
+import { toast } from '../../ui/toast';
+import { BoostJobsDocument, CancelJobsDocument, HoldJobsDocument, ReleaseJobsDocument } from './actions.gql';
+import { JobIdsDocument } from './bulk.gql';
+import type { JobFilter, JobState } from './row.gql';
+
+export type BulkAction = 'cancel' | 'hold' | 'release' | 'boost';
+
+interface Meaning {
+  title: string;
+  verb: string;
+  done: string;
+  states: readonly JobState[];
+  danger?: true;
+  about: string;
+}
+
+export const ACTIONS: Record<BulkAction, Meaning> = {
+  cancel: {
+    title: 'Cancel jobs',
+    verb: 'Cancel',
+    done: 'cancelled',
+    states: ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING'],
+    danger: true,
+    about: 'Waiting jobs end at once, running ones are stopped. This cannot be undone.',
+  },
+  hold: {
+    title: 'Hold jobs',
+    verb: 'Hold',
+    done: 'held',
+    states: ['QUEUED', 'DISPATCHED'],
+    about: 'They stay where they are listed and start only after they were released.',
+  },
+  release: {
+    title: 'Release jobs',
+    verb: 'Release',
+    done: 'released',
+    states: ['HELD'],
+    about: 'They wait for their turn again.',
+  },
+  boost: {
+    title: 'Boost jobs',
+    verb: 'Set the boost of',
+    done: 'changed',
+    states: ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING'],
+    about: 'The boost is added to the priorities of the jobs.',
+  },
+};
+
+/** Which jobs: some by id with what is known of their states, or all that match. */
+export type Target = { jobs: readonly { id: string; state: JobState }[] } | { filter: JobFilter };
+
+const COLLECT_PAGE = 5_000;
+const COLLECT_MAX = 100_000;
+const ACT_CHUNK = 5_000;
+
+/** The jobs of a target on which the action can act. */
+async function collect(
+  target: Target,
+  action: BulkAction,
+  signal: AbortSignal,
+  onProgress: (found: number) => void,
+): Promise<{ id: string; state: JobState }[]> {
+  const { states } = ACTIONS[action];
+  if ('jobs' in target) return target.jobs.filter(({ state }) => states.includes(state));
+  const wanted = target.filter.states
+    ? states.filter((state) => target.filter.states?.includes(state))
+    : states;
+  if (wanted.length === 0) return [];
+  const found: { id: string; state: JobState }[] = [];
+  let after: string | null = null;
+  do {
+    const filter: JobFilter = { ...target.filter, states: [...wanted] };
+    const { jobs } = (await ask(JobIdsDocument, { filter, first: COLLECT_PAGE, after }, signal)) as {
+      jobs: {
+        nodes: { id: string; state: JobState }[];
+        pageInfo: { hasNextPage: boolean; endCursor: string | null };
+      };
+    };
+    found.push(...jobs.nodes);
+    onProgress(found.length);
+    after = jobs.pageInfo.hasNextPage ? jobs.pageInfo.endCursor : null;
+  } while (after !== null && found.length < COLLECT_MAX);
+  return found;
+}
+
+async function act(
+  action: BulkAction,
+  ids: string[],
+  boost: number,
+): Promise<{ changed: number; left: string[] }> {
+  const selection = { ids };
+  if (action === 'boost') {
+    const { reprioritizeJobs: done } = await ask(BoostJobsDocument, { selection, boost });
+    return { changed: done.jobIds.length, left: done.unchanged.map(({ message }) => message) };
+  }
+  const done =
+    action === 'cancel'
+      ? (await ask(CancelJobsDocument, { selection })).cancelJobs
+      : action === 'hold'
+        ? (await ask(HoldJobsDocument, { selection })).holdJobs
+        : (await ask(ReleaseJobsDocument, { selection })).releaseJobs;
+  return { changed: done.jobIds.length, left: done.unchanged.map(({ message }) => message) };
+}
+
+export function BulkDialog({
+  action,
+  target,
+  onClose,
+  onDone,
+}: {
+  action: BulkAction;
+  target: Target;
+  onClose(): void;
+  onDone(): void;
+}) {
+  const viewer = useViewer();
+  const { title, verb, done, danger, about } = ACTIONS[action];
+  const [jobs, setJobs] = useState<{ id: string; state: JobState }[] | null>(null);
+  const [found, setFound] = useState(0);
+  const [error, setError] = useState<string | null>(null);
+  const [progress, setProgress] = useState<number | null>(null);
+  const [boost, setBoost] = useState(viewer.may('OPERATOR') ? '10' : '-10');
+
+  useEffect(() => {
+    const stop = new AbortController();
+    collect(target, action, stop.signal, setFound).then(setJobs, (reason: unknown) => {
+      if (!stop.signal.aborted) setError((reason as Error).message);
+    });
+    return () => stop.abort();
+  }, [target, action]);
+
+  const byState = new Map<JobState, number>();
+  for (const { state } of jobs ?? []) byState.set(state, (byState.get(state) ?? 0) + 1);
+
+  const addend = Number(boost);
+  const most = viewer.may('OPERATOR') ? 1000 : 0;
+  const wrongBoost =
+    action === 'boost' &&
+    !(Number.isInteger(addend) && addend >= -1000 && addend <= most && boost.trim() !== '')
+      ? `A whole number from −1000 to ${most}.`
+      : null;
+
+  async function go(): Promise<void> {
+    if (!jobs) return;
+    let changed = 0;
+    let left = 0;
+    try {
+      for (let from = 0; from < jobs.length; from += ACT_CHUNK) {
+        setProgress(from / jobs.length);
+        const part = await act(
+          action,
+          jobs.slice(from, from + ACT_CHUNK).map(({ id }) => id),
+          addend,
+        );
+        changed += part.changed;
+        left += part.left.length;
+      }
+      toast(
+        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had moved on meanwhile and stayed as they were` : ''}.`,
+      );
+      onDone();
+      onClose();
+    } catch (reason) {
+      setProgress(null);
+      setError(
+        `${(reason as Error).message}${changed > 0 ? ` ${plural(changed, 'job')} had been ${done}.` : ''}`,
+      );
+    }
+  }
+
+  return (
+    <Dialog
+      title={title}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>{jobs?.length === 0 ? 'Close' : 'Keep them as they are'}</Button>
+          {jobs?.length !== 0 && (
+            <Button
+              variant={danger ? 'danger' : 'primary'}
+              className={danger ? 'solid' : ''}
+              isDisabled={!jobs || progress !== null || wrongBoost !== null}
+              onPress={() => void go()}
+            >
+              {progress !== null
+                ? `Working… ${Math.round(progress * 100)} %`
+                : jobs
+                  ? `${verb} ${plural(jobs.length, 'job')}`
+                  : 'Counting…'}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {error && <Problem error={error} />}
+      {!jobs && !error && (
+        <>
+          <p className="muted">Counting the jobs… {found > 0 && count(found)}</p>
+          <Skeleton height={24} />
+        </>
+      )}
+      {jobs?.length === 0 && <p>None of these jobs is in a state in which this can be done.</p>}
+      {jobs && jobs.length > 0 && (
+        <>
+          <p>
+            <strong>{plural(jobs.length, 'job')}</strong> will be {done}
+            {jobs.length >= COLLECT_MAX && `, the first ${count(COLLECT_MAX)} of those that match`}.{' '}
+            <span className="muted">{about}</span>
+          </p>
+          <ul className="row wrap">
+            {[...byState].map(([state, n]) => (
+              <li key={state} className="row">
+                <StateBadge state={state} /> <span className="num">{count(n)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {action === 'boost' && jobs && jobs.length > 0 && (
+        <TextInput
+          label="Boost"
+          type="number"
+          value={boost}
+          onChange={setBoost}
+          error={wrongBoost}
+          help={
+            viewer.may('OPERATOR')
+              ? 'From −1000 to 1000; 0 takes a boost away.'
+              : 'From −1000 to 0; above 0 needs an operator.'
+          }
+        />
+      )}
+    </Dialog>
+  );
+}

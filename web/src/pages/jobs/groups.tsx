@@ -1,0 +1,236 @@
+/** Bulk groups: many jobs of one template, and how far they have come. */
+import { Link, useParams } from '@tanstack/react-router';
+import { Layers } from 'lucide-react';
+import { useState } from 'react';
+import { useAction, useData, useFollow } from '../../api/data';
+import { Button, Dialog } from '../../ui/controls';
+import { count, numberOf, percent, plural, words } from '../../ui/format';
+import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
+import { told } from '../../ui/toast';
+import { STATES } from './filters';
+import {
+  CancelGroupDocument,
+  GroupNewsDocument,
+  type GroupPartsFragment,
+  JobGroupPageDocument,
+  JobGroupsDocument,
+} from './groups.gql';
+import type { JobState } from './row.gql';
+
+/** From what has ended to what waits, so that a bar grows from the left. */
+const ORDER: readonly JobState[] = [
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+  'CANCELLING',
+  'RUNNING',
+  'ASSIGNED',
+  'DISPATCHED',
+  'QUEUED',
+  'HELD',
+];
+
+const countsOf = (group: Pick<GroupPartsFragment, 'counts'>): Partial<Record<JobState, number>> =>
+  (group.counts ?? {}) as Partial<Record<JobState, number>>;
+
+function Progress({ group }: { group: GroupPartsFragment }) {
+  const counts = countsOf(group);
+  return (
+    <Parts
+      label={`Jobs of the group ${group.name ?? numberOf(group.id)}`}
+      total={group.size}
+      parts={ORDER.map((state) => ({
+        name: words(state).toLowerCase(),
+        value: counts[state] ?? 0,
+        color: `var(--${state.toLowerCase()})`,
+      }))}
+    />
+  );
+}
+
+export function Groups() {
+  const [after, setAfter] = useState<string | null>(null);
+  const groups = useData(JobGroupsDocument, { first: 50, after }, { everyMs: 3_000 });
+  return (
+    <Card flush>
+      <Loaded
+        from={groups}
+        skeleton={
+          <div className="card-body">
+            <Skeleton lines={6} />
+          </div>
+        }
+      >
+        {({ jobGroups }) =>
+          jobGroups.nodes.length === 0 ? (
+            <Empty icon={<Layers size={20} />} title="No bulk groups">
+              A group is many jobs from one template, submitted together. Choose “Many jobs” when submitting.
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Bulk groups"
+                rows={jobGroups.nodes}
+                id={({ id }) => id}
+                columns={[
+                  {
+                    key: 'group',
+                    header: 'Group',
+                    cell: (group) => (
+                      <Link to="/groups/$id" params={{ id: group.id }}>
+                        {group.name ?? `Group ${numberOf(group.id)}`}
+                      </Link>
+                    ),
+                  },
+                  { key: 'user', header: 'User', minor: true, cell: ({ user }) => user.name },
+                  { key: 'size', header: 'Jobs', right: true, cell: ({ size }) => count(size) },
+                  {
+                    key: 'progress',
+                    header: 'Progress',
+                    width: '34%',
+                    cell: (group) => <Progress group={group} />,
+                  },
+                  { key: 'ended', header: 'Ended', right: true, cell: ({ progress }) => percent(progress) },
+                  {
+                    key: 'failed',
+                    header: 'Failed',
+                    right: true,
+                    cell: (group) => {
+                      const failed = countsOf(group).FAILED ?? 0;
+                      return failed > 0 ? <span className="late">{count(failed)}</span> : '0';
+                    },
+                  },
+                  {
+                    key: 'at',
+                    header: 'Submitted',
+                    right: true,
+                    minor: true,
+                    cell: ({ submittedAt }) => <Ago at={submittedAt} />,
+                  },
+                ]}
+              />
+              {jobGroups.pageInfo.hasNextPage && (
+                <div className="table-empty">
+                  <Button onPress={() => setAfter(jobGroups.pageInfo.endCursor)}>Older groups</Button>
+                </div>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+export function GroupPage() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const group = useData(JobGroupPageDocument, { id });
+  const [news, setNews] = useState<GroupPartsFragment | null>(null);
+  useFollow(
+    GroupNewsDocument,
+    'jobGroupUpdated',
+    { id },
+    { onUpdates: (updates) => setNews(updates.at(-1) ?? null), onResync: group.refresh },
+  );
+  const cancel = useAction(CancelGroupDocument);
+  const [asking, setAsking] = useState(false);
+  return (
+    <Loaded
+      from={group}
+      skeleton={
+        <Page title="Group">
+          <Skeleton height={180} />
+        </Page>
+      }
+    >
+      {({ jobGroup }) => {
+        const shown = jobGroup && { ...jobGroup, ...(news?.id === id && news) };
+        if (!shown)
+          return (
+            <Page title="No such group">
+              <Empty title="There is no group of this number, or none that you may see." />
+            </Page>
+          );
+        const counts = countsOf(shown);
+        const live = ORDER.slice(3).reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+        return (
+          <Page
+            title={
+              <>
+                {shown.name ?? `Group ${numberOf(id)}`}
+                <Badge tone={shown.state === 'DONE' ? 'good' : 'accent'}>{words(shown.state)}</Badge>
+              </>
+            }
+            about={
+              <>
+                {plural(shown.size, 'job')} by {shown.user.name}, submitted <Ago at={shown.submittedAt} />
+              </>
+            }
+            actions={
+              <>
+                <Link className="button" to="/jobs" search={{ group: id }}>
+                  Show its jobs
+                </Link>
+                {live > 0 && (
+                  <Button variant="danger" onPress={() => setAsking(true)}>
+                    Cancel the group…
+                  </Button>
+                )}
+              </>
+            }
+          >
+            <Card title={`${percent(shown.progress)} have ended`}>
+              <div className="stack">
+                <Progress group={shown} />
+                <ul className="row wrap" style={{ gap: '8px 20px' }}>
+                  {STATES.filter((state) => counts[state]).map((state) => (
+                    <li key={state}>
+                      <Link to="/jobs" search={{ group: id, states: state }} className="row">
+                        <StateBadge state={state} />
+                        <span className="num">{count(counts[state]!)}</span>
+                      </Link>
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            </Card>
+            <Card title="Template">
+              <pre className="code">{JSON.stringify(shown.template, null, 2)}</pre>
+            </Card>
+            <Dialog
+              title="Cancel the group"
+              open={asking}
+              onClose={() => setAsking(false)}
+              footer={
+                <>
+                  <Button onPress={() => setAsking(false)}>Keep them as they are</Button>
+                  <Button
+                    variant="danger"
+                    className="solid"
+                    isDisabled={cancel.busy}
+                    onPress={() =>
+                      void told(
+                        cancel.run({ id }).then((done) => {
+                          setAsking(false);
+                          return done;
+                        }),
+                        ({ cancelJobGroup }) => `${plural(cancelJobGroup.cancelled, 'job')} cancelled.`,
+                      )
+                    }
+                  >
+                    Cancel {plural(live, 'job')}
+                  </Button>
+                </>
+              }
+            >
+              <p>
+                <strong>{plural(live, 'job')}</strong> of this group have not ended and will be cancelled.
+                Running ones are stopped. This cannot be undone.
+              </p>
+            </Dialog>
+          </Page>
+        );
+      }}
+    </Loaded>
+  );
+}

@@ -1,0 +1,321 @@
+/** License pools: how many copies are in use, and who waits for one. */
+import { Link } from '@tanstack/react-router';
+import { KeyRound, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { useAction, useData } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Chart } from '../../ui/chart';
+import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
+import { count, numberOf, percent, plural } from '../../ui/format';
+import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import { useSpan } from '../../ui/span';
+import { told } from '../../ui/toast';
+import { titleOf } from '../jobs/columns';
+import {
+  LicenseHistoryDocument,
+  type LicensePartsFragment,
+  LicenseSitesDocument,
+  LicensesDocument,
+  type LicensesQuery,
+  RegisterLicenseDocument,
+  RemoveLicenseDocument,
+  UpdateLicenseDocument,
+} from './licenses.gql';
+
+type Waiting = LicensesQuery['waiting']['nodes'][number];
+
+export function Licenses() {
+  const operator = useViewer().may('OPERATOR');
+  const licenses = useData(LicensesDocument, {}, { everyMs: 5_000 });
+  const [editing, setEditing] = useState<LicensePartsFragment | 'new' | null>(null);
+  const [chosen, setChosen] = useState<string | null>(null);
+  return (
+    <Page
+      title="Licenses"
+      about="Copies of software that jobs take while they run, of a site or of the whole grid."
+      actions={
+        operator && (
+          <Button icon={<Plus size={14} />} onPress={() => setEditing('new')}>
+            Add a pool
+          </Button>
+        )
+      }
+    >
+      <Loaded from={licenses} skeleton={<Skeleton height={280} />}>
+        {({ licenses: { nodes: pools }, waiting }) => {
+          const waits = new Map<string, Waiting[]>();
+          for (const job of waiting.nodes)
+            for (const kind of job.licenses) waits.set(kind, [...(waits.get(kind) ?? []), job]);
+          const kinds = [...new Set([...pools.map(({ kind }) => kind), ...waits.keys()])].sort();
+          const shown = chosen ?? kinds.find((kind) => waits.has(kind)) ?? kinds[0] ?? null;
+          if (kinds.length === 0)
+            return (
+              <Card>
+                <Empty icon={<KeyRound size={20} />} title="No licenses">
+                  Where software is licensed by copies, a pool says how many jobs may use it at once.
+                </Empty>
+              </Card>
+            );
+          return (
+            <>
+              <div className="site-cards">
+                {kinds.map((kind) => {
+                  const own = pools.filter((pool) => pool.kind === kind);
+                  const inUse = own.reduce((sum, pool) => sum + pool.inUse, 0);
+                  const copies = own.reduce((sum, pool) => sum + pool.copies, 0);
+                  const queued = waits.get(kind)?.length ?? 0;
+                  return (
+                    <button
+                      key={kind}
+                      type="button"
+                      className={`card pick ${kind === shown ? 'picked' : ''}`}
+                      aria-pressed={kind === shown}
+                      onClick={() => setChosen(kind)}
+                    >
+                      <span className="row spread">
+                        <span className="strong cut">{kind}</span>
+                        <span className="num muted small">
+                          {count(inUse)} <span className="faint">of {count(copies)}</span>
+                        </span>
+                      </span>
+                      <Bar
+                        value={inUse}
+                        max={copies}
+                        tone={copies > 0 && inUse >= copies ? 'warn' : 'accent'}
+                        label={`${kind}: ${inUse} of ${copies} copies in use, ${percent(copies > 0 ? inUse / copies : 0)}`}
+                      />
+                      <span className="tiny faint">
+                        {plural(own.length, 'pool')} ·{' '}
+                        {queued > 0
+                          ? `${plural(queued, 'waiting job')}${waiting.pageInfo.hasNextPage ? ' or more' : ''} ask${queued === 1 ? 's' : ''} for it`
+                          : 'no waiting job asks for it'}
+                      </span>
+                    </button>
+                  );
+                })}
+              </div>
+              {shown && (
+                <History
+                  kind={shown}
+                  copies={pools.reduce((sum, { kind, copies }) => sum + (kind === shown ? copies : 0), 0)}
+                />
+              )}
+              <div className="columns" style={{ '--column': '420px' } as React.CSSProperties}>
+                <Card title={`Pools of ${shown}`} flush>
+                  <Table
+                    label="Pools"
+                    rows={pools.filter(({ kind }) => kind === shown)}
+                    id={({ id }) => id}
+                    empty={<Empty title="No pool of this kind">Jobs that ask for it can run nowhere.</Empty>}
+                    columns={[
+                      {
+                        key: 'site',
+                        header: 'Of',
+                        cell: ({ site }) =>
+                          site ? (
+                            <Link to="/sites/$id" params={{ id: site.id }}>
+                              {site.name}
+                            </Link>
+                          ) : (
+                            'the whole grid'
+                          ),
+                      },
+                      {
+                        key: 'use',
+                        header: 'In use',
+                        width: '45%',
+                        cell: ({ inUse, copies }) => (
+                          <div className="row">
+                            <div className="grow">
+                              <Bar
+                                thin
+                                value={inUse}
+                                max={copies}
+                                tone={inUse >= copies ? 'warn' : 'accent'}
+                                label={`${inUse} of ${copies} in use`}
+                              />
+                            </div>
+                            <span className="num tiny" style={{ minWidth: 64, textAlign: 'right' }}>
+                              {count(inUse)} <span className="faint">/ {count(copies)}</span>
+                            </span>
+                          </div>
+                        ),
+                      },
+                      ...(operator
+                        ? [
+                            {
+                              key: 'edit',
+                              header: <span className="hidden-visually">Change</span>,
+                              right: true,
+                              cell: (pool: LicensePartsFragment) => (
+                                <Button className="small" variant="quiet" onPress={() => setEditing(pool)}>
+                                  Change
+                                </Button>
+                              ),
+                            },
+                          ]
+                        : []),
+                    ]}
+                  />
+                </Card>
+                <Card title={`Waiting jobs that ask for ${shown}`} flush>
+                  <Table
+                    label="Waiting jobs"
+                    rows={(waits.get(shown ?? '') ?? []).slice(0, 100)}
+                    id={({ id }) => id}
+                    empty={<Empty title="Nobody waits for it" />}
+                    columns={[
+                      {
+                        key: 'job',
+                        header: 'Job',
+                        cell: (job) => (
+                          <Link to="/jobs/$id" params={{ id: job.id }}>
+                            <span className="num strong">{numberOf(job.id)}</span>{' '}
+                            <span className="muted">{titleOf(job)}</span>
+                          </Link>
+                        ),
+                      },
+                      { key: 'user', header: 'User', cell: ({ user }) => user.name },
+                      {
+                        key: 'site',
+                        header: 'At',
+                        cell: ({ site }) => site?.name ?? <span className="faint">root</span>,
+                      },
+                      {
+                        key: 'waits',
+                        header: 'Waits',
+                        right: true,
+                        cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
+                      },
+                    ]}
+                  />
+                </Card>
+              </div>
+            </>
+          );
+        }}
+      </Loaded>
+      {editing && (
+        <PoolDialog
+          pool={editing === 'new' ? null : editing}
+          onClose={() => {
+            setEditing(null);
+            licenses.refresh();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function History({ kind, copies }: { kind: string; copies: number }) {
+  const { span, chooser, everyMs } = useSpan();
+  const history = useData(LicenseHistoryDocument, { kind, ...span }, { everyMs });
+  return (
+    <Card
+      title={`${kind} in use over time`}
+      about="Means of each interval, beside the copies there are now"
+      actions={chooser}
+    >
+      <Loaded from={history} skeleton={<Skeleton height={186} />}>
+        {({ licenseHistory: points }) => (
+          <Chart
+            label={`Copies of ${kind} in use over time`}
+            height={160}
+            x={points.map(({ at }) => Date.parse(at) / 1000)}
+            series={[
+              {
+                label: 'In use',
+                color: '--series-1',
+                kind: 'area',
+                values: points.map(({ inUse }) => inUse),
+              },
+              { label: 'Copies', color: '--text-3', values: points.map(() => copies) },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onClose(): void }) {
+  const { data } = useData(LicenseSitesDocument, {}, { pause: pool !== null });
+  const register = useAction(RegisterLicenseDocument);
+  const update = useAction(UpdateLicenseDocument);
+  const remove = useAction(RemoveLicenseDocument);
+  const [kind, setKind] = useState(pool?.kind ?? '');
+  const [copies, setCopies] = useState(String(pool?.copies ?? '1'));
+  const [site, setSite] = useState(pool?.site?.id ?? '');
+  const busy = register.busy || update.busy || remove.busy;
+  const save = (): Promise<unknown> =>
+    pool
+      ? update.run({ input: { license: pool.id, copies: Number(copies) } })
+      : register.run({ input: { kind: kind.trim(), copies: Number(copies), site: site || null } });
+  return (
+    <Dialog
+      title={pool ? `Change the pool of ${pool.kind}` : 'Add a license pool'}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          {pool && (
+            <Button
+              variant="danger"
+              isDisabled={busy || pool.inUse > 0}
+              onPress={() =>
+                void told(remove.run({ license: pool.id }), 'The pool is removed.').then(
+                  (done) => done && onClose(),
+                )
+              }
+            >
+              Remove
+            </Button>
+          )}
+          <span className="grow" />
+          <Button
+            variant="primary"
+            isDisabled={busy || kind.trim() === ''}
+            onPress={() =>
+              void told(
+                save().then(() => true),
+                'Saved.',
+              ).then((done) => done && onClose())
+            }
+          >
+            Save
+          </Button>
+        </>
+      }
+    >
+      {!pool && (
+        <>
+          <TextInput
+            label="Kind"
+            value={kind}
+            onChange={setKind}
+            autoFocus
+            help="What jobs ask for, for example matlab"
+          />
+          <Choice
+            label="Of"
+            value={site}
+            onChange={setSite}
+            options={[
+              { value: '', label: 'The whole grid' },
+              ...(data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
+            ]}
+          />
+        </>
+      )}
+      <TextInput
+        label="Copies"
+        type="number"
+        min={0}
+        value={copies}
+        onChange={setCopies}
+        help={pool ? `Not below the ${count(pool.inUse)} in use` : 'How many jobs may use it at once'}
+      />
+    </Dialog>
+  );
+}

@@ -1,0 +1,122 @@
+// Generated from web/src/pages/overview/overview.graphql by scripts/codegen-web.mjs. Do not edit.
+import type { TypedDocumentNode } from 'urql';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type SiteState =
+  | 'UP'
+  | 'DRAINING'
+  | 'DOWN';
+
+export type MachineState =
+  | 'UP'
+  | 'DRAINING'
+  | 'DOWN';
+
+export type JobState =
+  | 'QUEUED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type EndCause =
+  | 'EXITED_ZERO'
+  | 'EXITED_NONZERO'
+  | 'SIGNALLED'
+  | 'RUN_TIME_LIMIT'
+  | 'MEMORY_LIMIT'
+  | 'LAUNCH_FAILED'
+  | 'LOST'
+  | 'REFUSED'
+  | 'CANCELLED_BY_USER'
+  | 'CANCELLED_BY_OPERATOR'
+  | 'DEADLINE_PASSED'
+  | 'NEVER_FITS';
+
+export type EventKind =
+  | 'JOB_STATE'
+  | 'JOB_CHANGED'
+  | 'SITE'
+  | 'MACHINE'
+  | 'LICENSE'
+  | 'USER'
+  | 'POLICY'
+  | 'SIMULATION'
+  | 'DATA';
+
+export type JobFilter = {
+  ids?: Array<string> | null | undefined;
+  states?: Array<JobState> | null | undefined;
+  site?: string | null | undefined;
+  user?: string | null | undefined;
+  application?: string | null | undefined;
+  groupName?: string | null | undefined;
+  group?: string | null | undefined;
+  submittedAfter?: string | null | undefined;
+  submittedBefore?: string | null | undefined;
+  endedAfter?: string | null | undefined;
+  endedBefore?: string | null | undefined;
+};
+
+export type OverviewQueryVariables = Exact<{
+  since: string;
+}>;
+
+
+export type OverviewQuery = { queued: number, dispatched: number, held: number, running: number, failed: number, oldestAtRoot: { nodes: Array<{ id: string, submittedAt: string }> }, oldestAtSites: { nodes: Array<{ id: string, submittedAt: string }> } };
+
+export type OverviewSitesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OverviewSitesQuery = { sites: { nodes: Array<{ id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean }>, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }> }> } };
+
+export type EndedQueryVariables = Exact<{
+  since: string;
+  first: number;
+}>;
+
+
+export type EndedQuery = { jobs: { nodes: Array<{ id: string, state: JobState, cause: EndCause | null, endedAt: string | null }>, pageInfo: { hasNextPage: boolean } } };
+
+export type PulseSubscriptionVariables = Exact<{
+  filter?: JobFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type PulseSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, event: { id: string, at: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, objectId: string, cause: EndCause | null } | null } };
+
+export type ChangesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ChangesQuery = { policyHistory: { nodes: Array<{ id: string, version: number, reason: string, createdAt: string, author: { id: string, name: string } | null }> } };
+
+export type ChangesAuditQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ChangesAuditQuery = { audit: { edges: Array<{ cursor: string }>, nodes: Array<{ at: string, action: string, target: string, reason: string | null, user: { id: string, name: string } | null }> } };
+
+
+export const OverviewDocument =
+  "query Overview($since: DateTime!) { queued: jobCount(filter: {states: [QUEUED]}) dispatched: jobCount(filter: {states: [DISPATCHED]}) held: jobCount(filter: {states: [HELD]}) running: jobCount(filter: {states: [ASSIGNED, RUNNING, CANCELLING]}) failed: jobCount(filter: {states: [FAILED], endedAfter: $since}) oldestAtRoot: jobs(filter: {states: [QUEUED]}, first: 1) { nodes { id submittedAt } } oldestAtSites: jobs(filter: {states: [DISPATCHED]}, first: 1) { nodes { id submittedAt } } }" as unknown as TypedDocumentNode<OverviewQuery, OverviewQueryVariables>;
+
+export const OverviewSitesDocument =
+  "query OverviewSites { sites(first: 100) { nodes { id name state latitude longitude agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed machines { id name state silent } licenses { id kind copies inUse } } } }" as unknown as TypedDocumentNode<OverviewSitesQuery, OverviewSitesQueryVariables>;
+
+export const EndedDocument =
+  "query Ended($since: DateTime!, $first: Int!) { jobs( filter: {endedAfter: $since} orderBy: {field: ENDED_AT, direction: DESC} first: $first ) { nodes { id state cause endedAt } pageInfo { hasNextPage } } }" as unknown as TypedDocumentNode<EndedQuery, EndedQueryVariables>;
+
+export const PulseDocument =
+  "subscription Pulse($filter: JobFilter, $after: String) { jobUpdated(filter: $filter, after: $after) { cursor resyncRequired event { id at kind fromState toState objectId cause } } }" as unknown as TypedDocumentNode<PulseSubscription, PulseSubscriptionVariables>;
+
+export const ChangesDocument =
+  "query Changes { policyHistory(first: 10) { nodes { id version reason createdAt author { id name } } } }" as unknown as TypedDocumentNode<ChangesQuery, ChangesQueryVariables>;
+
+export const ChangesAuditDocument =
+  "query ChangesAudit { audit(first: 30) { edges { cursor } nodes { at action target reason user { id name } } } }" as unknown as TypedDocumentNode<ChangesAuditQuery, ChangesAuditQueryVariables>;

@@ -1,0 +1,612 @@
+/** The policy: every setting explained, tried on recorded jobs before it is put in force, with its history. */
+import './policy.css';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { FlaskConical, Undo2 } from 'lucide-react';
+import { useEffect, useMemo, useState } from 'react';
+import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import type { Search } from '../../routes';
+import { useViewer } from '../../shell/viewer';
+import { Code } from '../../ui/code';
+import { Button, Choice, Dialog, Segments, TabBar, TextInput } from '../../ui/controls';
+import { Differences } from '../../ui/differences';
+import { percent, plural } from '../../ui/format';
+import { At, Badge, Bar, Card, Empty, Loaded, Page, Problem, Skeleton } from '../../ui/show';
+import { told } from '../../ui/toast';
+import { ResultView, type WhatIf } from '../simulator/result';
+import { useWindow } from '../simulator/simulator';
+import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../simulator/simulator.gql';
+import { at, type Document, differences, withValue } from './document';
+import { DISPATCH, type Field, GENERAL, type Kind, LOCAL } from './fields';
+import {
+  PolicyHistoryDocument,
+  PolicyInForceDocument,
+  type PolicyPartsFragment,
+  RevertPolicyDocument,
+  UpdatePolicyDocument,
+} from './policy.gql';
+
+export function PolicyPage() {
+  const search = useSearch({ strict: false }) as Search;
+  const navigate = useNavigate();
+  const policy = useData(PolicyInForceDocument, {}, { everyMs: 10_000 });
+  const tab = search.tab === 'history' ? 'history' : 'settings';
+  return (
+    <Loaded
+      from={policy}
+      skeleton={
+        <Page title="Policy">
+          <Skeleton height={480} />
+        </Page>
+      }
+    >
+      {({ policy: inForce }) =>
+        inForce ? (
+          <Page
+            title={
+              <>
+                Policy <Badge tone="accent">Version {inForce.version}</Badge>
+              </>
+            }
+            about={
+              <>
+                In force since <At at={inForce.createdAt} />
+                {inForce.author && ` by ${inForce.author.name}`}: {inForce.reason}
+              </>
+            }
+          >
+            <TabBar
+              label="Settings or history"
+              value={tab}
+              onChange={(value) =>
+                void navigate({
+                  to: '/policy',
+                  search: value === 'history' ? { tab: value } : {},
+                  replace: true,
+                })
+              }
+              tabs={[
+                { value: 'settings', label: 'Settings' },
+                { value: 'history', label: 'History' },
+              ]}
+            />
+            {tab === 'settings' ? (
+              <Settings inForce={inForce} fromDraft={search.draft === 'candidate'} refresh={policy.refresh} />
+            ) : (
+              <History inForce={inForce} refresh={policy.refresh} />
+            )}
+          </Page>
+        ) : (
+          <Page title="Policy">
+            <Empty title="There is no policy yet" />
+          </Page>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Settings({
+  inForce,
+  fromDraft,
+  refresh,
+}: {
+  inForce: PolicyPartsFragment;
+  fromDraft: boolean;
+  refresh(): void;
+}) {
+  const viewer = useViewer();
+  const may = viewer.may('OPERATOR');
+  const [draft, setDraft] = useState<Document>(() => {
+    const brought = fromDraft ? sessionStorage.getItem('switchyard.candidate') : null;
+    return (brought ? JSON.parse(brought) : inForce.document) as Document;
+  });
+  const [base, setBase] = useState(inForce);
+  const [json, setJson] = useState<string | null>(null);
+  const changed = differences(base.document, draft);
+  // Another version came into force: an untouched draft follows it.
+  useEffect(() => {
+    if (inForce.version === base.version || changed.length > 0) return;
+    setBase(inForce);
+    setDraft(inForce.document as Document);
+  }, [inForce, base, changed.length]);
+  const outdated = inForce.version !== base.version;
+
+  let problem: string | null = null;
+  if (json !== null) {
+    try {
+      JSON.parse(json);
+    } catch (error) {
+      problem = `Not JSON: ${(error as Error).message}`;
+    }
+  }
+  const set = (path: string, value: unknown): void => setDraft((before) => withValue(before, path, value));
+
+  return (
+    <div className="policy-columns">
+      <div className="stack">
+        <div className="row wrap spread">
+          <p className="muted small">
+            {may
+              ? 'Change what you like; nothing acts before it is put in force.'
+              : 'Only administrators can change it.'}
+          </p>
+          <Segments
+            label="How the policy is shown"
+            value={json === null ? 'form' : 'json'}
+            onChange={(value) => {
+              if (value === 'json') setJson(JSON.stringify(draft, null, 2));
+              else if (!problem) {
+                if (json !== null) setDraft(JSON.parse(json) as Document);
+                setJson(null);
+              }
+            }}
+            options={[
+              { value: 'form', label: 'Explained' },
+              { value: 'json', label: 'JSON' },
+            ]}
+          />
+        </div>
+        {json !== null ? (
+          <Card>
+            <Code
+              label="Policy document"
+              language="json"
+              value={json}
+              onChange={(text) => {
+                setJson(text);
+                try {
+                  setDraft(JSON.parse(text) as Document);
+                } catch {
+                  // Told below; the draft stays as it was.
+                }
+              }}
+              error={problem}
+              minLines={24}
+            />
+          </Card>
+        ) : (
+          <>
+            <Level
+              title="How the root chooses sites"
+              kinds={DISPATCH}
+              name="dispatch"
+              {...{ draft, base, set, may }}
+            />
+            <Level title="How sites start jobs" kinds={LOCAL} name="local" {...{ draft, base, set, may }} />
+            <Card title="In general">
+              <Fields fields={GENERAL} prefix="" {...{ draft, base, set, may }} />
+            </Card>
+          </>
+        )}
+      </div>
+      <div className="policy-side">
+        <div className="stack">
+          {outdated && (
+            <div className="note warn">
+              <p>
+                Version {inForce.version} came into force meanwhile: {inForce.reason}
+              </p>
+              <Button
+                className="small"
+                onPress={() => {
+                  setBase(inForce);
+                  setDraft(inForce.document as Document);
+                }}
+              >
+                Begin again from it
+              </Button>
+            </div>
+          )}
+          <Card
+            title={changed.length > 0 ? plural(changed.length, 'change') : 'No changes'}
+            actions={
+              changed.length > 0 && (
+                <Button
+                  variant="quiet"
+                  className="small"
+                  icon={<Undo2 size={13} />}
+                  onPress={() => {
+                    setDraft(base.document as Document);
+                    setJson(json === null ? null : JSON.stringify(base.document, null, 2));
+                  }}
+                >
+                  Undo
+                </Button>
+              )
+            }
+          >
+            <Differences of={changed} none="What you change is listed here." />
+          </Card>
+          {may && <Preview draft={draft} changed={changed.length > 0 && problem === null} />}
+          {viewer.may('ADMIN') && (
+            <PutInForce
+              draft={draft}
+              base={base}
+              disabled={changed.length === 0 || problem !== null}
+              onDone={(made) => {
+                setBase(made);
+                setDraft(made.document as Document);
+                setJson(null);
+                refresh();
+              }}
+            />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface Parts {
+  draft: Document;
+  base: PolicyPartsFragment;
+  set(path: string, value: unknown): void;
+  may: boolean;
+}
+
+function Level({
+  title,
+  kinds,
+  name,
+  ...parts
+}: Parts & { title: string; kinds: readonly Kind[]; name: 'dispatch' | 'local' }) {
+  const { draft, base, set, may } = parts;
+  const kind = kinds.find(({ value }) => value === at(draft, `${name}.kind`));
+  const baseKind = at(base.document, `${name}.kind`);
+  return (
+    <Card title={title}>
+      <div className="stack">
+        <div className="kind">
+          <Choice
+            label="Policy"
+            value={kind?.value ?? null}
+            disabled={!may}
+            onChange={(value) => {
+              if (value === kind?.value) return;
+              // What was in force comes back as it was.
+              set(
+                name,
+                value === baseKind
+                  ? at(base.document, name)
+                  : kinds.find((each) => each.value === value)!.document,
+              );
+            }}
+            options={kinds.map(({ value, label }) => ({ value, label }))}
+          />
+          <p className="muted small">
+            {kind?.about ?? 'A policy that this portal does not know: see its document.'}
+          </p>
+        </div>
+        {kind && kind.fields.length > 0 && <Fields fields={kind.fields} prefix={`${name}.`} {...parts} />}
+      </div>
+    </Card>
+  );
+}
+
+function Fields({
+  fields,
+  prefix,
+  draft,
+  base,
+  set,
+  may,
+}: Parts & { fields: readonly Field[]; prefix: string }) {
+  return (
+    <ul className="policy-fields">
+      {fields.map((field) => {
+        const path = prefix + field.path;
+        const value = at(draft, path);
+        const before = at(base.document, path);
+        const changed = JSON.stringify(value) !== JSON.stringify(before);
+        return (
+          <li key={path} className={changed ? 'changed' : ''}>
+            <div className="policy-input">
+              <Input field={field} value={value} disabled={!may} onChange={(next) => set(path, next)} />
+            </div>
+            <p className="muted small">
+              {field.about}
+              {changed && (
+                <span className="was">
+                  {' '}
+                  Was {before === undefined || before === null ? 'not set' : JSON.stringify(before)}.
+                </span>
+              )}
+            </p>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Input({
+  field,
+  value,
+  disabled,
+  onChange,
+}: {
+  field: Field;
+  value: unknown;
+  disabled: boolean;
+  onChange(value: unknown): void;
+}) {
+  const shown = value === null || value === undefined ? '' : String(value);
+  const [text, setText] = useState(shown);
+  const [last, setLast] = useState(shown);
+  if (shown !== last) {
+    setLast(shown);
+    if (Number(text) !== Number(shown) || text === '') setText(shown);
+  }
+  if (field.type === 'choice') {
+    return (
+      <Choice
+        label={field.label}
+        value={shown}
+        disabled={disabled}
+        onChange={(next) => onChange(next === '' ? undefined : next)}
+        options={[
+          ...(field.nullable ? [{ value: '', label: 'As by default' }] : []),
+          ...field.options!.map((option) => ({ value: option, label: option })),
+        ]}
+      />
+    );
+  }
+  if (field.type === 'classes') {
+    const classes = (value ?? null) as Record<string, number> | null;
+    return (
+      <div className="stack tight">
+        <Choice
+          label={field.label}
+          value={classes ? 'own' : ''}
+          disabled={disabled}
+          onChange={(next) => onChange(next === 'own' ? { GOLD: 10, SILVER: 5, REGULAR: 0 } : null)}
+          options={[
+            { value: '', label: 'As by default' },
+            { value: 'own', label: 'Own values' },
+          ]}
+        />
+        {classes && (
+          <div className="row">
+            {['GOLD', 'SILVER', 'REGULAR'].map((name) => (
+              <TextInput
+                key={name}
+                label={name.toLowerCase()}
+                type="number"
+                min={0}
+                max={64}
+                value={String(classes[name] ?? 0)}
+                onChange={(next) => onChange({ ...classes, [name]: Number(next) })}
+                disabled={disabled}
+              />
+            ))}
+          </div>
+        )}
+      </div>
+    );
+  }
+  const number = Number(text);
+  const wrong =
+    text === ''
+      ? field.nullable
+        ? null
+        : 'A number.'
+      : !Number.isFinite(number) || (field.type === 'whole' && !Number.isInteger(number))
+        ? field.type === 'whole'
+          ? 'A whole number.'
+          : 'A number.'
+        : (field.min !== undefined && number < field.min) || (field.max !== undefined && number > field.max)
+          ? `From ${field.min} to ${field.max}.`
+          : null;
+  return (
+    <TextInput
+      label={field.label}
+      type="number"
+      step={field.type === 'whole' ? 1 : 'any'}
+      value={text}
+      disabled={disabled}
+      {...(field.unit && { unit: field.unit })}
+      {...(field.empty && { placeholder: field.empty })}
+      error={wrong}
+      onChange={(next) => {
+        setText(next);
+        if (next === '' && field.nullable) onChange(null);
+        else if (next !== '' && Number.isFinite(Number(next))) {
+          setLast(String(Number(next)));
+          onChange(Number(next));
+        }
+      }}
+    />
+  );
+}
+
+/** The draft on recorded jobs, before it is put in force. */
+function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
+  const simulate = useAction(SimulateDocument);
+  const { window, jobs, picker } = useWindow();
+  const [id, setId] = useState<string | null>(null);
+  const [of, setOf] = useState('');
+  const page = useData(SimulationPageDocument, { id: id ?? '' }, { pause: id === null });
+  const refresh = useThrottled(page.refresh, 400);
+  useFollow(SimulationNewsDocument, 'simulationUpdated', id === null ? null : { simulation: id }, {
+    onUpdates: refresh,
+    onResync: refresh,
+  });
+  const key = useMemo(() => JSON.stringify(draft), [draft]);
+  const simulation = id === null ? null : page.data?.simulation;
+  return (
+    <Card title="What would it do?" about="Simulated on recorded jobs, beside the policy in force">
+      <div className="stack">
+        {picker}
+        <Button
+          icon={<FlaskConical size={14} />}
+          isDisabled={!changed || simulate.busy || jobs === 0}
+          onPress={() =>
+            void told(
+              simulate.run({
+                input: { candidate: draft, ...window, reason: 'Preview of a change of the policy' },
+              }),
+            ).then((done) => {
+              if (!done) return;
+              setId(done.simulate.id);
+              setOf(key);
+            })
+          }
+        >
+          Preview
+        </Button>
+        {simulation && (simulation.state === 'QUEUED' || simulation.state === 'RUNNING') && (
+          <Bar value={simulation.progress} max={1} label={`Computing, ${percent(simulation.progress)}`} />
+        )}
+        {simulation?.message && <Problem error={simulation.message} />}
+        {simulation?.result != null && (
+          <div className="preview-result">
+            {of !== key && <p className="note warn">The draft has changed since this was computed.</p>}
+            <ResultView result={{ ...(simulation.result as WhatIf), userClasses: [], sites: [] }} />
+            <Link to="/simulator/$id" params={{ id: simulation.id }} className="small">
+              By class of user and site
+            </Link>
+          </div>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function PutInForce({
+  draft,
+  base,
+  disabled,
+  onDone,
+}: {
+  draft: Document;
+  base: PolicyPartsFragment;
+  disabled: boolean;
+  onDone(made: PolicyPartsFragment): void;
+}) {
+  const update = useAction(UpdatePolicyDocument);
+  const [reason, setReason] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  return (
+    <Card title="Put in force">
+      <form
+        className="stack"
+        onSubmit={async (event) => {
+          event.preventDefault();
+          setError(null);
+          try {
+            const { updatePolicy } = await update.run({
+              input: { document: draft, expectedVersion: base.version, reason: reason.trim() },
+            });
+            setReason('');
+            onDone(updatePolicy);
+            void told(Promise.resolve(), `Policy ${updatePolicy.version} is in force.`);
+          } catch (reason) {
+            setError((reason as Error).message);
+          }
+        }}
+      >
+        {error && <Problem error={error} />}
+        <TextInput
+          label="Reason"
+          value={reason}
+          onChange={setReason}
+          help="For the history: why it is changed"
+        />
+        <Button type="submit" variant="primary" isDisabled={disabled || reason.trim() === '' || update.busy}>
+          Put version {base.version + 1} in force
+        </Button>
+      </form>
+    </Card>
+  );
+}
+
+function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh(): void }) {
+  const viewer = useViewer();
+  const [after, setAfter] = useState<string | null>(null);
+  const history = useData(PolicyHistoryDocument, { first: 30, after });
+  const revert = useAction(RevertPolicyDocument);
+  const [chosen, setChosen] = useState<PolicyPartsFragment | null>(null);
+  const [reason, setReason] = useState('');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another version is in force
+  useEffect(() => history.refresh(), [inForce.version]);
+  return (
+    <Loaded from={history}>
+      {({ policyHistory: page }) => (
+        <>
+          <ol className="versions">
+            {page.nodes.map((version, i) => {
+              const before = page.nodes[i + 1];
+              return (
+                <li key={version.id} className="card">
+                  <div className="card-head">
+                    <div className="grow">
+                      <h2>
+                        Version {version.version}{' '}
+                        {version.version === inForce.version && <Badge tone="good">In force</Badge>}{' '}
+                        {version.revertsTo !== null && <Badge>Restored version {version.revertsTo}</Badge>}
+                      </h2>
+                      <p className="faint tiny">
+                        <At at={version.createdAt} /> by {version.author?.name ?? 'the installation'}
+                      </p>
+                    </div>
+                    {viewer.may('ADMIN') && version.version !== inForce.version && (
+                      <Button
+                        className="small"
+                        onPress={() => {
+                          setReason('');
+                          setChosen(version);
+                        }}
+                      >
+                        Revert to this…
+                      </Button>
+                    )}
+                  </div>
+                  <div className="card-body stack tight">
+                    <p>{version.reason}</p>
+                    {before && <Differences of={differences(before.document, version.document)} />}
+                  </div>
+                </li>
+              );
+            })}
+          </ol>
+          {page.pageInfo.hasNextPage && (
+            <div className="table-empty">
+              <Button onPress={() => setAfter(page.pageInfo.endCursor)}>Older versions</Button>
+            </div>
+          )}
+          <Dialog
+            title={`Revert to version ${chosen?.version}`}
+            open={chosen !== null}
+            onClose={() => setChosen(null)}
+            footer={
+              <Button
+                variant="primary"
+                isDisabled={reason.trim() === '' || revert.busy}
+                onPress={() =>
+                  void told(
+                    revert.run({
+                      version: chosen!.version,
+                      expectedVersion: inForce.version,
+                      reason: reason.trim(),
+                    }),
+                    `Version ${chosen!.version} is in force again, as version ${inForce.version + 1}.`,
+                  ).then((done) => {
+                    if (!done) return;
+                    setChosen(null);
+                    refresh();
+                  })
+                }
+              >
+                Put it in force again
+              </Button>
+            }
+          >
+            <p className="muted small">From what is in force now, this changes:</p>
+            <Differences of={differences(inForce.document, chosen?.document)} />
+            <TextInput label="Reason" value={reason} onChange={setReason} autoFocus />
+          </Dialog>
+        </>
+      )}
+    </Loaded>
+  );
+}

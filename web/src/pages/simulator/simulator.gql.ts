@@ -1,0 +1,95 @@
+// Generated from web/src/pages/simulator/simulator.graphql by scripts/codegen-web.mjs. Do not edit.
+import type { TypedDocumentNode } from 'urql';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type SimulationState =
+  | 'QUEUED'
+  | 'RUNNING'
+  | 'DONE'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type SimulateInput = {
+  candidate: unknown;
+  from: string;
+  to: string;
+  reason?: string | null | undefined;
+};
+
+export type SimulationPartsFragment = { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } };
+
+export type SimulationsQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SimulationsQuery = { simulations: { nodes: Array<{ id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type SimulationPageQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type SimulationPageQuery = { simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null };
+
+export type SimulationBaselineQueryVariables = Exact<{
+  version: number;
+}>;
+
+
+export type SimulationBaselineQuery = { policy: { id: string, version: number, document: unknown } | null };
+
+export type JobsInWindowQueryVariables = Exact<{
+  from: string;
+  to: string;
+}>;
+
+
+export type JobsInWindowQuery = { jobCount: number };
+
+export type SimulateMutationVariables = Exact<{
+  input: SimulateInput;
+}>;
+
+
+export type SimulateMutation = { simulate: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
+
+export type CancelSimulationMutationVariables = Exact<{
+  id: string;
+}>;
+
+
+export type CancelSimulationMutation = { cancelSimulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
+
+export type SimulationNewsSubscriptionVariables = Exact<{
+  simulation?: string | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type SimulationNewsSubscription = { simulationUpdated: { cursor: string, resyncRequired: boolean, event: { id: string } | null, simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null } };
+
+
+export const SimulationsDocument =
+  "query Simulations($first: Int!, $after: String) { simulations(first: $first, after: $after) { nodes { ...SimulationParts } pageInfo { hasNextPage endCursor } } } fragment SimulationParts on Simulation { id state progress createdAt endedAt policyVersion candidate from to reason result message user { id name } }" as unknown as TypedDocumentNode<SimulationsQuery, SimulationsQueryVariables>;
+
+export const SimulationPageDocument =
+  "query SimulationPage($id: ID!) { simulation(id: $id) { ...SimulationParts } } fragment SimulationParts on Simulation { id state progress createdAt endedAt policyVersion candidate from to reason result message user { id name } }" as unknown as TypedDocumentNode<SimulationPageQuery, SimulationPageQueryVariables>;
+
+export const SimulationBaselineDocument =
+  "query SimulationBaseline($version: Int!) { policy(version: $version) { id version document } }" as unknown as TypedDocumentNode<SimulationBaselineQuery, SimulationBaselineQueryVariables>;
+
+export const JobsInWindowDocument =
+  "query JobsInWindow($from: DateTime!, $to: DateTime!) { jobCount(filter: {submittedAfter: $from, submittedBefore: $to}) }" as unknown as TypedDocumentNode<JobsInWindowQuery, JobsInWindowQueryVariables>;
+
+export const SimulateDocument =
+  "mutation Simulate($input: SimulateInput!) { simulate(input: $input) { ...SimulationParts } } fragment SimulationParts on Simulation { id state progress createdAt endedAt policyVersion candidate from to reason result message user { id name } }" as unknown as TypedDocumentNode<SimulateMutation, SimulateMutationVariables>;
+
+export const CancelSimulationDocument =
+  "mutation CancelSimulation($id: ID!) { cancelSimulation(simulation: $id) { ...SimulationParts } } fragment SimulationParts on Simulation { id state progress createdAt endedAt policyVersion candidate from to reason result message user { id name } }" as unknown as TypedDocumentNode<CancelSimulationMutation, CancelSimulationMutationVariables>;
+
+export const SimulationNewsDocument =
+  "subscription SimulationNews($simulation: ID, $after: String) { simulationUpdated(simulation: $simulation, after: $after) { cursor resyncRequired event { id } simulation { ...SimulationParts } } } fragment SimulationParts on Simulation { id state progress createdAt endedAt policyVersion candidate from to reason result message user { id name } }" as unknown as TypedDocumentNode<SimulationNewsSubscription, SimulationNewsSubscriptionVariables>;

@@ -1,0 +1,504 @@
+/** What-ifs: policies tried on recorded jobs before they are put in force. */
+import './simulator.css';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { FlaskConical, Plus } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { Code } from '../../ui/code';
+import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
+import { Differences } from '../../ui/differences';
+import { count, duration, numberOf, percent, plural, words } from '../../ui/format';
+import {
+  Ago,
+  At,
+  Badge,
+  Bar,
+  Card,
+  Empty,
+  Facts,
+  Loaded,
+  Page,
+  Problem,
+  Skeleton,
+  Table,
+} from '../../ui/show';
+import { toast, told } from '../../ui/toast';
+import { at, type Document, differences } from '../policy/document';
+import { DISPATCH, LOCAL } from '../policy/fields';
+import { PolicyInForceDocument } from '../policy/policy.gql';
+import { Delta, METRICS, ResultView, type WhatIf } from './result';
+import {
+  CancelSimulationDocument,
+  JobsInWindowDocument,
+  SimulateDocument,
+  SimulationBaselineDocument,
+  SimulationNewsDocument,
+  SimulationPageDocument,
+  type SimulationPartsFragment,
+  SimulationsDocument,
+} from './simulator.gql';
+
+type One = SimulationPartsFragment;
+
+function StateOf({ simulation: { state, progress } }: { simulation: Pick<One, 'state' | 'progress'> }) {
+  if (state === 'RUNNING')
+    return (
+      <div className="state-pill">
+        <Bar thin value={progress} max={1} label={`Computing, ${percent(progress)}`} />
+        <span className="tiny faint num">computing, {percent(progress)}</span>
+      </div>
+    );
+  const tone = { QUEUED: 'plain', DONE: 'good', FAILED: 'danger', CANCELLED: 'warn' } as const;
+  return <Badge tone={tone[state]}>{words(state)}</Badge>;
+}
+
+/** A candidate in a few words: what it changes. */
+function kindsOf(candidate: unknown): string {
+  return `${String(at(candidate, 'dispatch.kind') ?? '?')}, ${String(at(candidate, 'local.kind') ?? '?')}`;
+}
+
+export function Simulator() {
+  const [after, setAfter] = useState<string | null>(null);
+  const simulations = useData(SimulationsDocument, { first: 50, after });
+  const refresh = useThrottled(simulations.refresh, 700);
+  useFollow(SimulationNewsDocument, 'simulationUpdated', {}, { onUpdates: refresh, onResync: refresh });
+  const [asking, setAsking] = useState(false);
+  const [compared, setCompared] = useState<ReadonlySet<string>>(new Set());
+  return (
+    <Page
+      title="Simulator"
+      about="Try a policy on jobs that the service has recorded: both it and the one in force are simulated on the same jobs, with the code that schedules live."
+      actions={
+        <Button variant="primary" icon={<Plus size={14} />} onPress={() => setAsking(true)}>
+          Try policies
+        </Button>
+      }
+    >
+      <Loaded from={simulations} skeleton={<Skeleton height={280} />}>
+        {({ simulations: page }) => {
+          const chosen = page.nodes.filter(({ id, result }) => compared.has(id) && result);
+          return (
+            <>
+              {chosen.length > 1 && <Compared simulations={chosen} />}
+              <Card flush>
+                <Table
+                  label="What-ifs"
+                  rows={page.nodes}
+                  id={({ id }) => id}
+                  empty={
+                    <Empty icon={<FlaskConical size={20} />} title="Nothing has been tried yet">
+                      Choose policies and a time in which jobs were submitted. Live scheduling is not touched.
+                    </Empty>
+                  }
+                  columns={[
+                    {
+                      key: 'compare',
+                      header: <span className="hidden-visually">Compare</span>,
+                      width: 40,
+                      cell: ({ id, result }) => (
+                        <Check
+                          label={`Compare what-if ${numberOf(id)}`}
+                          checked={compared.has(id)}
+                          disabled={!result}
+                          onChange={(on) => {
+                            const next = new Set(compared);
+                            if (on) next.add(id);
+                            else next.delete(id);
+                            setCompared(next);
+                          }}
+                        />
+                      ),
+                    },
+                    {
+                      key: 'what',
+                      header: 'What-if',
+                      cell: (one) => (
+                        <Link to="/simulator/$id" params={{ id: one.id }}>
+                          <span className="num strong">{numberOf(one.id)}</span>{' '}
+                          <span className="muted">{one.reason ?? kindsOf(one.candidate)}</span>
+                        </Link>
+                      ),
+                    },
+                    { key: 'state', header: 'State', cell: (one) => <StateOf simulation={one} /> },
+                    {
+                      key: 'candidate',
+                      header: 'Candidate',
+                      minor: true,
+                      cell: ({ candidate }) => kindsOf(candidate),
+                    },
+                    {
+                      key: 'jobs',
+                      header: 'Jobs',
+                      right: true,
+                      cell: ({ result }) =>
+                        result ? count((result as WhatIf).jobs) : <span className="faint">–</span>,
+                    },
+                    {
+                      key: 'wait',
+                      header: 'Mean wait',
+                      right: true,
+                      cell: ({ result }) => {
+                        const all = (result as WhatIf | null)?.all;
+                        return all ? (
+                          <Delta
+                            value={all.difference.waitMeanS}
+                            of={all.baseline.waitMeanS}
+                            text={duration}
+                            better="low"
+                          />
+                        ) : (
+                          <span className="faint">–</span>
+                        );
+                      },
+                    },
+                    { key: 'who', header: 'By', minor: true, cell: ({ user }) => user.name },
+                    {
+                      key: 'at',
+                      header: 'Asked',
+                      right: true,
+                      minor: true,
+                      cell: ({ createdAt }) => <Ago at={createdAt} />,
+                    },
+                  ]}
+                />
+                {page.pageInfo.hasNextPage && (
+                  <div className="table-empty">
+                    <Button onPress={() => setAfter(page.pageInfo.endCursor)}>Older ones</Button>
+                  </div>
+                )}
+              </Card>
+            </>
+          );
+        }}
+      </Loaded>
+      {asking && <TryDialog onClose={() => setAsking(false)} onAsked={simulations.refresh} />}
+    </Page>
+  );
+}
+
+/** Several candidates beside one another. */
+function Compared({ simulations }: { simulations: readonly One[] }) {
+  const first = (simulations[0]!.result as WhatIf).all.baseline;
+  const same =
+    new Set(simulations.map(({ from, to, policyVersion }) => `${from} ${to} ${policyVersion}`)).size === 1;
+  return (
+    <Card
+      title="Compared"
+      about={
+        same
+          ? 'The same jobs under each policy'
+          : 'They were tried on different jobs, or against different policies: compare with care'
+      }
+      flush
+    >
+      <Table
+        label="Policies compared"
+        rows={METRICS}
+        id={({ name }) => name}
+        columns={[
+          {
+            key: 'metric',
+            header: 'All jobs',
+            cell: ({ label, about }) => <span title={about}>{label}</span>,
+          },
+          ...(same
+            ? [
+                {
+                  key: 'baseline',
+                  header: `In force (${simulations[0]!.policyVersion})`,
+                  right: true,
+                  cell: ({ name, text }: (typeof METRICS)[number]) => {
+                    const value = first[name];
+                    return typeof value === 'number' ? text(value) : '–';
+                  },
+                },
+              ]
+            : []),
+          ...simulations.map((one) => ({
+            key: one.id,
+            header: `${numberOf(one.id)}: ${one.reason ?? kindsOf(one.candidate)}`,
+            right: true,
+            cell: ({ name, text, better }: (typeof METRICS)[number]) => {
+              const { all } = one.result as WhatIf;
+              const value = all.candidate[name];
+              return (
+                <span className="cell-pair">
+                  {typeof value === 'number' ? text(value) : '–'}
+                  <span className="tiny">
+                    <Delta value={all.difference[name]} text={text} better={better} />
+                  </span>
+                </span>
+              );
+            },
+          })),
+        ]}
+      />
+    </Card>
+  );
+}
+
+export function SimulationPage() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const page = useData(SimulationPageDocument, { id });
+  const refresh = useThrottled(page.refresh, 400);
+  useFollow(
+    SimulationNewsDocument,
+    'simulationUpdated',
+    { simulation: id },
+    { onUpdates: refresh, onResync: refresh },
+  );
+  const cancel = useAction(CancelSimulationDocument);
+  const navigate = useNavigate();
+  const simulation = page.data?.simulation;
+  const baseline = useData(
+    SimulationBaselineDocument,
+    { version: simulation?.policyVersion ?? 1 },
+    { pause: !simulation },
+  );
+  return (
+    <Loaded
+      from={page}
+      skeleton={
+        <Page title="What-if">
+          <Skeleton height={320} />
+        </Page>
+      }
+    >
+      {({ simulation: one }) =>
+        one ? (
+          <Page
+            title={
+              <>
+                What-if {numberOf(one.id)} <StateOf simulation={one} />
+              </>
+            }
+            about={one.reason ?? undefined}
+            actions={
+              one.state === 'QUEUED' || one.state === 'RUNNING' ? (
+                <Button
+                  variant="danger"
+                  isDisabled={cancel.busy}
+                  onPress={() => void told(cancel.run({ id: one.id }), 'It is cancelled.')}
+                >
+                  Cancel
+                </Button>
+              ) : (
+                <Button
+                  onPress={() => {
+                    sessionStorage.setItem('switchyard.candidate', JSON.stringify(one.candidate));
+                    void navigate({ to: '/policy', search: { draft: 'candidate' } });
+                  }}
+                >
+                  Take it to the policy page
+                </Button>
+              )
+            }
+          >
+            {one.message && <Problem error={one.message} />}
+            <div className="columns">
+              <Card title="What was tried">
+                <Facts
+                  facts={[
+                    ['Jobs submitted from', <At key="f" at={one.from} />],
+                    ['to', <At key="t" at={one.to} />],
+                    one.result !== null && ['Jobs', count((one.result as WhatIf).jobs)],
+                    ['Compared with', `policy ${one.policyVersion}`],
+                    ['Asked by', one.user.name],
+                    ['Asked', <Ago key="a" at={one.createdAt} />],
+                  ]}
+                />
+              </Card>
+              <Card title="What the candidate changes">
+                <Differences
+                  of={differences(baseline.data?.policy?.document, one.candidate)}
+                  none="Nothing: it is the policy that was in force."
+                />
+              </Card>
+            </div>
+            {one.result ? (
+              <Card title="What came out" flush>
+                <ResultView result={one.result as WhatIf} />
+              </Card>
+            ) : (
+              (one.state === 'QUEUED' || one.state === 'RUNNING') && (
+                <Card title="Computing">
+                  <div className="stack">
+                    <Bar value={one.progress} max={1} label={`${percent(one.progress)} done`} />
+                    <p className="muted small">
+                      {one.state === 'QUEUED' ? 'It waits for a worker.' : `${percent(one.progress)} done.`}{' '}
+                      It goes on when this page is closed.
+                    </p>
+                  </div>
+                </Card>
+              )
+            )}
+          </Page>
+        ) : (
+          <Page title="No such what-if">
+            <Empty title="There is no what-if of this number." />
+          </Page>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const WINDOWS = [
+  { value: '1', label: 'Last hour' },
+  { value: '6', label: 'Last 6 hours' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '168', label: 'Last 7 days' },
+] as const;
+
+/** The window and how many jobs were submitted in it. */
+export function useWindow(): {
+  window: { from: string; to: string };
+  jobs: number | undefined;
+  picker: React.ReactNode;
+} {
+  const [hours, setHours] = useState<string>('1');
+  const [end] = useState(() => Date.now());
+  const window = {
+    from: new Date(end - Number(hours) * 3_600_000).toISOString(),
+    to: new Date(end).toISOString(),
+  };
+  const { data } = useData(JobsInWindowDocument, window);
+  return {
+    window,
+    jobs: data?.jobCount,
+    picker: (
+      <div className="windows">
+        <Choice label="Jobs submitted in the" options={WINDOWS} value={hours} onChange={setHours} />
+        <span className="muted small num" style={{ paddingBottom: 7 }}>
+          {data ? plural(data.jobCount, 'job') : '…'}
+        </span>
+      </div>
+    ),
+  };
+}
+
+/** One or more candidates: kinds put in the place of those in force, or a whole document. */
+function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
+  const { data } = useData(PolicyInForceDocument, {});
+  const simulate = useAction(SimulateDocument);
+  const { window, jobs, picker } = useWindow();
+  const [dispatch, setDispatch] = useState<ReadonlySet<string>>(new Set());
+  const [local, setLocal] = useState('');
+  const [own, setOwn] = useState('');
+  const [reason, setReason] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  const inForce = data?.policy?.document as Document | undefined;
+  const localDocument = LOCAL.find(({ value }) => value === local)?.document;
+
+  let problem: string | null = null;
+  const candidates: { name: string; document: unknown }[] = [];
+  if (inForce) {
+    const base = { ...inForce, ...(localDocument && { local: localDocument }) };
+    for (const kind of DISPATCH)
+      if (dispatch.has(kind.value))
+        candidates.push({ name: kind.label, document: { ...base, dispatch: kind.document } });
+    if (dispatch.size === 0 && localDocument)
+      candidates.push({ name: LOCAL.find(({ value }) => value === local)!.label, document: base });
+    if (own.trim() !== '') {
+      try {
+        candidates.push({ name: 'A document', document: JSON.parse(own) });
+      } catch (reason) {
+        problem = `Not JSON: ${(reason as Error).message}`;
+      }
+    }
+  }
+  async function go(): Promise<void> {
+    setError(null);
+    try {
+      for (const { name, document } of candidates) {
+        const why = [reason.trim(), candidates.length > 1 || reason.trim() === '' ? name : '']
+          .filter(Boolean)
+          .join(': ');
+        await simulate.run({ input: { candidate: document, ...window, reason: why } });
+      }
+      toast(`${plural(candidates.length, 'policy', 'policies')} to be tried.`);
+      onAsked();
+      onClose();
+    } catch (reason) {
+      setError((reason as Error).message);
+      onAsked();
+    }
+  }
+  useEffect(() => setError(null), []);
+
+  return (
+    <Dialog
+      title="Try policies"
+      wide
+      open
+      onClose={onClose}
+      footer={
+        <Button
+          variant="primary"
+          isDisabled={candidates.length === 0 || problem !== null || simulate.busy || jobs === 0}
+          onPress={() => void go()}
+        >
+          {candidates.length === 0
+            ? 'Choose a policy'
+            : `Try ${plural(candidates.length, 'policy', 'policies')}`}
+        </Button>
+      }
+    >
+      {error && <Problem error={error} />}
+      {picker}
+      <fieldset className="plain-set">
+        <legend>How the root chooses sites</legend>
+        <div className="row wrap" style={{ gap: '8px 20px' }}>
+          {DISPATCH.map(({ value, label, about }) => (
+            <span key={value} title={about}>
+              <Check
+                checked={dispatch.has(value)}
+                onChange={(on) => {
+                  const next = new Set(dispatch);
+                  if (on) next.add(value);
+                  else next.delete(value);
+                  setDispatch(next);
+                }}
+              >
+                {label}
+              </Check>
+            </span>
+          ))}
+        </div>
+      </fieldset>
+      <Choice
+        label="How sites start jobs"
+        value={local}
+        onChange={setLocal}
+        options={[
+          { value: '', label: 'As in force' },
+          ...LOCAL.map(({ value, label, about }) => ({ value, label, hint: about.slice(0, 48) })),
+        ]}
+      />
+      <details className="fold">
+        <summary>Or a whole policy document</summary>
+        <div style={{ padding: 12 }}>
+          <Code
+            label="Policy document"
+            language="json"
+            value={own}
+            onChange={setOwn}
+            error={problem}
+            minLines={8}
+          />
+          {inForce && own === '' && (
+            <Button className="small" onPress={() => setOwn(JSON.stringify(inForce, null, 2))}>
+              Begin with the policy in force
+            </Button>
+          )}
+        </div>
+      </details>
+      <TextInput
+        label="Why"
+        value={reason}
+        onChange={setReason}
+        placeholder="for the list and the audit log"
+      />
+    </Dialog>
+  );
+}

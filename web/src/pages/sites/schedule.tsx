@@ -1,0 +1,163 @@
+/** The schedule of a site: who had, has and will have which machine. */
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { ask } from '../../api/client';
+import { useFollow, useThrottled } from '../../api/data';
+import { byName, numberOf, plural } from '../../ui/format';
+import { Gantt, type GanttBar, type GanttLane } from '../../ui/gantt';
+import { Problem, Skeleton } from '../../ui/show';
+import { PulseDocument } from '../overview/overview.gql';
+import { type JobFilter, type SitePartsFragment, SiteRunsDocument, type SiteRunsQuery } from './sites.gql';
+
+/** As many as one query may cost, with all their runs and machines. */
+const PAGE = 180;
+const PAGES_MAX = 8;
+const BACK_MS = 6 * 3_600_000;
+const REFRESH_MS = 3_000;
+
+type JobOfSite = SiteRunsQuery['jobs']['nodes'][number];
+
+async function jobsOf(
+  site: string,
+  from: Date,
+  signal: AbortSignal,
+): Promise<{ jobs: JobOfSite[]; all: boolean }> {
+  const found = new Map<string, JobOfSite>();
+  let all = true;
+  const filters: JobFilter[] = [
+    { site, states: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
+    { site, endedAfter: from.toISOString() },
+  ];
+  for (const filter of filters) {
+    let after: string | null = null;
+    for (let page = 0; ; page++) {
+      if (page === PAGES_MAX) {
+        all = false;
+        break;
+      }
+      const { jobs }: SiteRunsQuery = await ask(SiteRunsDocument, { filter, first: PAGE, after }, signal);
+      for (const job of jobs.nodes) found.set(job.id, job);
+      after = jobs.pageInfo.endCursor;
+      if (!jobs.pageInfo.hasNextPage) break;
+    }
+  }
+  return { jobs: [...found.values()], all };
+}
+
+export function Schedule({ site }: { site: SitePartsFragment }) {
+  const navigate = useNavigate();
+  const [jobs, setJobs] = useState<JobOfSite[] | null>(null);
+  const [all, setAll] = useState(true);
+  const [error, setError] = useState<string | null>(null);
+  const stop = useRef<AbortController>(null);
+  const { id } = site;
+
+  const load = useThrottled(() => {
+    stop.current ??= new AbortController();
+    const { signal } = stop.current;
+    jobsOf(id, new Date(Date.now() - BACK_MS), signal).then(
+      (found) => {
+        setJobs(found.jobs);
+        setAll(found.all);
+        setError(null);
+      },
+      (reason: unknown) => !signal.aborted && setError((reason as Error).message),
+    );
+  }, REFRESH_MS);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each site
+  useEffect(() => {
+    load();
+    return () => {
+      stop.current?.abort();
+      stop.current = null;
+    };
+  }, [id]);
+  useFollow(
+    PulseDocument,
+    'jobUpdated',
+    { filter: { site: id } },
+    {
+      onUpdates: load,
+      onResync: load,
+    },
+  );
+
+  const lanes = useMemo<GanttLane[]>(
+    () =>
+      byName(site.machines).map((machine) => ({
+        id: machine.id,
+        label: machine.name,
+        capacity: machine.cpus,
+      })),
+    [site.machines],
+  );
+  const bars = useMemo(() => barsOf(jobs ?? [], site), [jobs, site]);
+  const whole = useMemo(() => {
+    const now = Date.now();
+    const from = Math.min(now - 30 * 60_000, ...bars.map((bar) => bar.from));
+    const to = Math.max(now + 15 * 60_000, ...bars.map((bar) => bar.to));
+    const begin = Math.max(from, now - BACK_MS);
+    // What is to come takes no more than a third of the strip, however long an estimate is.
+    return { from: begin, to: Math.min(to, now + (now - begin) / 2) };
+  }, [bars]);
+
+  if (error && !jobs) return <Problem error={error} retry={load} />;
+  if (!jobs) return <Skeleton height={500} />;
+  return (
+    <>
+      <Gantt
+        lanes={lanes}
+        bars={bars}
+        whole={whole}
+        onOpen={(bar) => void navigate({ to: '/jobs/$id', params: { id: bar.key.split(' ')[0]! } })}
+      />
+      {!all && (
+        <p className="table-empty">
+          More jobs ran here than are drawn: the {plural(jobs.length, 'job')} submitted last are.
+        </p>
+      )}
+    </>
+  );
+}
+
+function barsOf(jobs: readonly JobOfSite[], site: SitePartsFragment): GanttBar[] {
+  const bars: GanttBar[] = [];
+  const now = Date.now();
+  for (const job of jobs) {
+    for (const run of job.runs) {
+      if (run.site.id !== site.id) continue;
+      const from = Date.parse(run.startedAt ?? run.assignedAt);
+      const live = run.endedAt === null;
+      const to = live ? Math.max(now, from + run.plannedS * 1000) : Date.parse(run.endedAt!);
+      for (const { machine, tasks } of run.allocations) {
+        bars.push({
+          key: `${job.id} ${run.epoch} ${machine.id}`,
+          lane: machine.id,
+          label: `${numberOf(job.id)} ${job.name ?? job.application}`,
+          about: `${job.user.name} · ${plural(tasks * job.cpusPerTask, 'CPU')}`,
+          from,
+          to,
+          amount: tasks * job.cpusPerTask,
+          kind: live ? 'running' : run.cause === 'EXITED_ZERO' ? 'past' : 'failed',
+        });
+      }
+    }
+  }
+  const { reservation } = site;
+  if (reservation?.job) {
+    const from = Date.parse(reservation.at);
+    for (const { machine } of reservation.machines) {
+      bars.push({
+        key: `${reservation.job.id} reserved ${machine.id}`,
+        lane: machine.id,
+        label: `${numberOf(reservation.job.id)} reserved`,
+        about: 'Nothing that starts later may delay it',
+        from,
+        to: from + 10 * 60_000,
+        amount: 0,
+        kind: 'reserved',
+      });
+    }
+  }
+  return bars;
+}

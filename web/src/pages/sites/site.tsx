@@ -1,0 +1,838 @@
+import './site.css';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { MoreHorizontal, Plus } from 'lucide-react';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { useStore } from '../../api/store';
+import type { Search } from '../../routes';
+import { gridChanges } from '../../shell/feed';
+import { useViewer } from '../../shell/viewer';
+import { Code } from '../../ui/code';
+import { Button, Dialog, MenuButton, TabBar, TextInput } from '../../ui/controls';
+import { byName, count, figure, megabytes, moment, numberOf, percent, plural } from '../../ui/format';
+import {
+  Ago,
+  Badge,
+  Bar,
+  Card,
+  Empty,
+  Facts,
+  Lasted,
+  Loaded,
+  Page,
+  PlaceBadge,
+  Problem,
+  Skeleton,
+  Table,
+} from '../../ui/show';
+import { told } from '../../ui/toast';
+import { titleOf } from '../jobs/columns';
+import { PulseDocument } from '../overview/overview.gql';
+import { Priority } from './priority';
+import { Schedule } from './schedule';
+import {
+  DrainMachineDocument,
+  DrainSiteDocument,
+  type MachinePartsFragment,
+  RegisterMachinesDocument,
+  RemoveMachineDocument,
+  RemoveSiteDocument,
+  SitePageDocument,
+  type SitePartsFragment,
+  SiteQueueDocument,
+  UpdateMachineDocument,
+  UpdateSiteDocument,
+} from './sites.gql';
+
+const TABS = [
+  { value: 'schedule', label: 'Schedule' },
+  { value: 'queue', label: 'Queue' },
+  { value: 'machines', label: 'Machines' },
+  { value: 'settings', label: 'Settings' },
+] as const;
+type TabName = (typeof TABS)[number]['value'];
+
+export function SitePage() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const search = useSearch({ strict: false }) as Search;
+  const navigate = useNavigate();
+  const viewer = useViewer();
+  const page = useData(SitePageDocument, { id }, { everyMs: 10_000 });
+  const refresh = useThrottled(page.refresh, 2_000);
+  const changes = useStore(gridChanges);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the grid has changed
+  useEffect(() => {
+    if (changes > 0) refresh();
+  }, [changes]);
+  useFollow(PulseDocument, 'jobUpdated', { filter: { site: id } }, { onUpdates: refresh, onResync: refresh });
+  const tab = TABS.find(({ value }) => value === search.tab)?.value ?? 'schedule';
+
+  return (
+    <Loaded
+      from={page}
+      skeleton={
+        <Page title="Site">
+          <Skeleton height={80} />
+          <Skeleton height={420} />
+        </Page>
+      }
+    >
+      {({ node, policy }) => {
+        if (!node || !('machines' in node))
+          return (
+            <Page title="No such site">
+              <Empty title="There is no site of this number in service." />
+            </Page>
+          );
+        const site = node as SitePartsFragment;
+        const silent = site.machines.length > 0 && site.machines.every((machine) => machine.silent);
+        return (
+          <Page
+            title={
+              <>
+                {site.name}
+                <PlaceBadge state={site.state} silent={silent} />
+              </>
+            }
+            about={
+              <>
+                {plural(site.machines.length, 'machine')}, agent heard <Ago at={site.agentSeenAt} />
+              </>
+            }
+            actions={viewer.may('OPERATOR') && <SiteActions site={site} />}
+          >
+            <SiteFigures site={site} />
+            <TabBar
+              label="Parts of the site"
+              tabs={TABS}
+              value={tab}
+              onChange={(next: TabName) =>
+                void navigate({
+                  to: '/sites/$id',
+                  params: { id },
+                  search: next === 'schedule' ? {} : { tab: next },
+                  replace: true,
+                })
+              }
+            />
+            {tab === 'schedule' && (
+              <Card flush>
+                {site.machines.length > 0 ? (
+                  <Schedule site={site} />
+                ) : (
+                  <Empty title="No machines yet">Add some under Machines.</Empty>
+                )}
+              </Card>
+            )}
+            {tab === 'queue' && <Queue site={site} />}
+            {tab === 'machines' && <Machines site={site} />}
+            {tab === 'settings' && <Settings site={site} policy={policy?.document} />}
+          </Page>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function SiteFigures({ site }: { site: SitePartsFragment }) {
+  return (
+    <div className="figures site-figures">
+      <div className="figure">
+        <span className="figure-label">CPUs in use</span>
+        <span className="figure-value num">
+          {count(site.cpusUsed)} <span className="unit-of">of {count(site.cpus)}</span>
+        </span>
+        <span className="figure-extra">
+          <Bar
+            value={site.cpusUsed}
+            max={site.cpus}
+            label={`${percent(site.cpus > 0 ? site.cpusUsed / site.cpus : 0)} in use`}
+          />
+        </span>
+      </div>
+      <Link to="/jobs" search={{ site: site.id, states: 'ASSIGNED,RUNNING,CANCELLING' }} className="figure">
+        <span className="figure-label">Running</span>
+        <span className="figure-value num">{count(site.runningJobs)}</span>
+        <span className="figure-about">
+          {site.maxRunningJobs === null ? 'jobs' : `of ${count(site.maxRunningJobs)} at once`}
+        </span>
+      </Link>
+      <Link to="/jobs" search={{ site: site.id, states: 'DISPATCHED' }} className="figure">
+        <span className="figure-label">Queued</span>
+        <span className="figure-value num">{count(site.queuedJobs)}</span>
+        <span className="figure-about">
+          {site.metaQueuedJobs > 0 ? `and ${count(site.metaQueuedJobs)} in the meta-queue` : 'jobs'}
+        </span>
+      </Link>
+      <div className="figure">
+        <span className="figure-label">Reservation</span>
+        <span className="figure-value num">{site.reservation ? moment(site.reservation.at) : '–'}</span>
+        <span className="figure-about">
+          {site.reservation?.job ? (
+            <Link to="/jobs/$id" params={{ id: site.reservation.job.id }}>
+              Job {numberOf(site.reservation.job.id)}
+            </Link>
+          ) : site.reservation ? (
+            'for another user’s job'
+          ) : (
+            'none'
+          )}
+        </span>
+      </div>
+      {site.licenses.length > 0 && (
+        <div className="figure">
+          <span className="figure-label">Licenses</span>
+          <ul className="license-list">
+            {site.licenses.map(({ id, kind, copies, inUse }) => (
+              <li key={id} className="row tiny">
+                <span className="cut grow">{kind}</span>
+                <span className="num">
+                  {inUse} <span className="faint">/ {copies}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function SiteActions({ site }: { site: SitePartsFragment }) {
+  const [draining, setDraining] = useState(false);
+  const update = useAction(UpdateSiteDocument);
+  const remove = useAction(RemoveSiteDocument);
+  const navigate = useNavigate();
+  const set = (state: 'UP' | 'DOWN', text: string): void =>
+    void told(update.run({ input: { site: site.id, state } }), text);
+  return (
+    <>
+      {site.state === 'UP' ? (
+        <Button onPress={() => setDraining(true)}>Drain…</Button>
+      ) : (
+        <Button variant="primary" onPress={() => set('UP', `${site.name} takes jobs again.`)}>
+          Back into service
+        </Button>
+      )}
+      <MenuButton
+        hint="More"
+        icon={<MoreHorizontal size={16} />}
+        entries={[
+          {
+            id: 'down',
+            label: 'Mark as down',
+            disabled: site.state === 'DOWN',
+            onAction: () => set('DOWN', `${site.name} is marked as down.`),
+          },
+          {
+            id: 'remove',
+            label: 'Remove the site',
+            danger: true,
+            disabled: site.state === 'UP' || site.runningJobs > 0,
+            onAction: () =>
+              void told(remove.run({ site: site.id }), `${site.name} is removed.`).then(
+                (done) => done && navigate({ to: '/sites' }),
+              ),
+          },
+        ]}
+      />
+      {draining && <DrainDialog site={site} onClose={() => setDraining(false)} />}
+    </>
+  );
+}
+
+/** What a drain will do, before it is done. */
+function DrainDialog({ site, onClose }: { site: SitePartsFragment; onClose(): void }) {
+  const drain = useAction(DrainSiteDocument);
+  const back = site.queuedJobs + site.metaQueuedJobs;
+  return (
+    <Dialog
+      title={`Drain ${site.name}`}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Leave it in service</Button>
+          <Button
+            variant="primary"
+            isDisabled={drain.busy}
+            onPress={() =>
+              void told(drain.run({ site: site.id }), `${site.name} is draining.`).then(
+                (done) => done && onClose(),
+              )
+            }
+          >
+            Drain the site
+          </Button>
+        </>
+      }
+    >
+      <p>The site will start nothing more. What that means now:</p>
+      <ul className="effects">
+        <li>
+          <strong className="num">{plural(site.runningJobs, 'running job')}</strong> will run to the end
+          {site.runningJobs > 0 && '; nothing is stopped'}.
+        </li>
+        <li>
+          <strong className="num">{plural(back, 'queued job')}</strong>{' '}
+          {back === 0
+            ? 'have to move.'
+            : 'will go back to the root, and from there to other sites that can run them.'}
+        </li>
+        <li>
+          <strong className="num">{plural(site.cpus, 'CPU')}</strong> on{' '}
+          {plural(site.machines.length, 'machine')} will be out of use until it is brought back into service.
+        </li>
+      </ul>
+    </Dialog>
+  );
+}
+
+// --- Queue
+
+/** The API lists jobs by submission: so many are read to find those in front. */
+const QUEUE_READ = 1_000;
+const QUEUE_SHOWN = 200;
+
+function Queue({ site }: { site: SitePartsFragment }) {
+  const filter = useMemo(() => ({ site: site.id, states: ['DISPATCHED' as const] }), [site.id]);
+  const queue = useData(SiteQueueDocument, { filter, first: QUEUE_READ }, { everyMs: 5_000 });
+  return (
+    <Card
+      title="The local queue"
+      about="In the order of priority given at dispatch, then of arrival; a site that orders by its own priorities may start others first"
+      flush
+    >
+      <Loaded
+        from={queue}
+        skeleton={
+          <div className="card-body">
+            <Skeleton lines={6} />
+          </div>
+        }
+      >
+        {({ jobs }) => {
+          const rows = [...jobs.nodes]
+            .sort(
+              (a, b) =>
+                (b.priority ?? 0) + b.boost - ((a.priority ?? 0) + a.boost) ||
+                a.submittedAt.localeCompare(b.submittedAt),
+            )
+            .slice(0, QUEUE_SHOWN);
+          return (
+            <>
+              {jobs.nodes.length > QUEUE_SHOWN && (
+                <p className="card-body muted small">
+                  The first {QUEUE_SHOWN} of{' '}
+                  {jobs.pageInfo.hasNextPage
+                    ? `the ${count(QUEUE_READ)} submitted first`
+                    : count(jobs.nodes.length)}
+                  .
+                </p>
+              )}
+              <Table
+                label="Queue"
+                rows={rows}
+                id={({ id }) => id}
+                empty={<Empty title="Nobody waits here" />}
+                columns={[
+                  {
+                    key: 'job',
+                    header: 'Job',
+                    cell: (job) => (
+                      <Link to="/jobs/$id" params={{ id: job.id }}>
+                        <span className="num strong">{numberOf(job.id)}</span>{' '}
+                        <span className="muted">{titleOf(job)}</span>
+                      </Link>
+                    ),
+                  },
+                  { key: 'user', header: 'User', cell: ({ user }) => user.name },
+                  {
+                    key: 'cpus',
+                    header: 'CPUs',
+                    right: true,
+                    cell: ({ tasks, cpusPerTask }) => count(tasks * cpusPerTask),
+                  },
+                  {
+                    key: 'licenses',
+                    header: 'Licenses',
+                    minor: true,
+                    cell: ({ licenses }) => licenses.join(', ') || <span className="faint">none</span>,
+                  },
+                  {
+                    key: 'priority',
+                    header: 'Priority',
+                    right: true,
+                    cell: (job) => <Priority job={job} />,
+                  },
+                  {
+                    key: 'waits',
+                    header: 'Waits here',
+                    right: true,
+                    cell: ({ dispatchedAt }) => <Lasted from={dispatchedAt} />,
+                  },
+                  {
+                    key: 'all',
+                    header: 'Waits in all',
+                    right: true,
+                    minor: true,
+                    cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
+                  },
+                ]}
+              />
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+// --- Machines
+
+function Machines({ site }: { site: SitePartsFragment }) {
+  const viewer = useViewer();
+  const operator = viewer.may('OPERATOR');
+  const [adding, setAdding] = useState(false);
+  const [text, setText] = useState('');
+  const wanted = text.trim().toLowerCase();
+  const rows = byName(site.machines).filter(({ name }) => name.toLowerCase().includes(wanted));
+  const shared = site.machines.some(({ maxTasks }) => maxTasks !== null);
+  return (
+    <Card
+      flush
+      title="Machines"
+      actions={
+        <div className="row">
+          <TextInput
+            label="Find a machine"
+            hideLabel
+            type="search"
+            placeholder="Find"
+            value={text}
+            onChange={setText}
+          />
+          {operator && (
+            <Button icon={<Plus size={14} />} onPress={() => setAdding(true)}>
+              Add
+            </Button>
+          )}
+        </div>
+      }
+    >
+      <Table
+        label="Machines"
+        rows={rows}
+        id={({ id }) => id}
+        empty={<Empty title={wanted ? 'No machine of this name' : 'No machines yet'} />}
+        columns={[
+          { key: 'name', header: 'Machine', cell: ({ name }) => <span className="strong">{name}</span> },
+          {
+            key: 'state',
+            header: 'State',
+            cell: ({ state, silent }) => <PlaceBadge state={state} silent={silent} />,
+          },
+          {
+            key: 'cpus',
+            header: 'CPUs in use',
+            width: '18%',
+            cell: (machine) =>
+              machine.maxTasks === null ? (
+                <Used used={machine.cpusUsed} all={machine.cpus} unit="CPUs" />
+              ) : (
+                <Used used={machine.tasksUsed} all={machine.maxTasks} unit="tasks" />
+              ),
+          },
+          {
+            key: 'memory',
+            header: 'Memory in use',
+            width: '18%',
+            minor: true,
+            cell: ({ memoryUsedMb, memoryMb }) => (
+              <div className="row">
+                <div className="grow">
+                  <Bar
+                    thin
+                    value={memoryUsedMb}
+                    max={memoryMb}
+                    label={`${megabytes(memoryUsedMb)} of ${megabytes(memoryMb)} in use`}
+                  />
+                </div>
+                <span className="num tiny" style={{ minWidth: 108, textAlign: 'right' }}>
+                  {megabytes(memoryUsedMb)} <span className="faint">/ {megabytes(memoryMb)}</span>
+                </span>
+              </div>
+            ),
+          },
+          { key: 'power', header: 'Power', right: true, cell: ({ benchmark }) => figure(benchmark) },
+          {
+            key: 'platform',
+            header: 'Platform',
+            minor: true,
+            cell: ({ os, architecture }) => (
+              <span className="muted">
+                {os}, {architecture}
+              </span>
+            ),
+          },
+          ...(shared
+            ? [
+                {
+                  key: 'shared',
+                  header: 'Shared',
+                  minor: true,
+                  cell: ({ maxTasks, cpus }: MachinePartsFragment) =>
+                    maxTasks === null ? 'in space' : `in time, ${plural(cpus, 'CPU')}`,
+                },
+              ]
+            : []),
+          {
+            key: 'heard',
+            header: 'Heard',
+            right: true,
+            minor: true,
+            cell: ({ heartbeatAt }) => <Ago at={heartbeatAt} />,
+          },
+          ...(operator
+            ? [
+                {
+                  key: 'actions',
+                  header: <span className="hidden-visually">Actions</span>,
+                  right: true,
+                  cell: (machine: MachinePartsFragment) => <MachineActions machine={machine} />,
+                },
+              ]
+            : []),
+        ]}
+      />
+      {adding && <AddMachines site={site} onClose={() => setAdding(false)} />}
+    </Card>
+  );
+}
+
+function Used({ used, all, unit }: { used: number; all: number; unit: string }) {
+  return (
+    <div className="row">
+      <div className="grow">
+        <Bar thin value={used} max={all} label={`${count(used)} of ${count(all)} ${unit} in use`} />
+      </div>
+      <span className="num tiny" style={{ minWidth: 56, textAlign: 'right' }}>
+        {count(used)} <span className="faint">/ {count(all)}</span>
+      </span>
+    </div>
+  );
+}
+
+function MachineActions({ machine }: { machine: MachinePartsFragment }) {
+  const drain = useAction(DrainMachineDocument);
+  const update = useAction(UpdateMachineDocument);
+  const remove = useAction(RemoveMachineDocument);
+  const [asking, setAsking] = useState(false);
+  const held = machine.maxTasks === null ? machine.cpusUsed : machine.tasksUsed;
+  return (
+    <>
+      <MenuButton
+        variant="quiet"
+        label={`Actions on ${machine.name}`}
+        icon={<MoreHorizontal size={15} />}
+        entries={[
+          ...(machine.state === 'UP'
+            ? [{ id: 'drain', label: 'Drain…', onAction: () => setAsking(true) }]
+            : [
+                {
+                  id: 'up',
+                  label: 'Back into service',
+                  onAction: () =>
+                    void told(
+                      update.run({ input: { machine: machine.id, state: 'UP' } }),
+                      `${machine.name} takes jobs again.`,
+                    ),
+                },
+              ]),
+          {
+            id: 'down',
+            label: 'Mark as down',
+            disabled: machine.state === 'DOWN',
+            onAction: () =>
+              void told(
+                update.run({ input: { machine: machine.id, state: 'DOWN' } }),
+                `${machine.name} is marked as down.`,
+              ),
+          },
+          {
+            id: 'remove',
+            label: 'Remove',
+            danger: true,
+            disabled: held > 0,
+            onAction: () => void told(remove.run({ machine: machine.id }), `${machine.name} is removed.`),
+          },
+        ]}
+      />
+      {asking && (
+        <Dialog
+          title={`Drain ${machine.name}`}
+          open
+          onClose={() => setAsking(false)}
+          footer={
+            <>
+              <Button onPress={() => setAsking(false)}>Leave it in service</Button>
+              <Button
+                variant="primary"
+                isDisabled={drain.busy}
+                onPress={() =>
+                  void told(drain.run({ machine: machine.id }), `${machine.name} is draining.`).then(
+                    (done) => done && setAsking(false),
+                  )
+                }
+              >
+                Drain the machine
+              </Button>
+            </>
+          }
+        >
+          <p>
+            It takes no more jobs. What runs on it now
+            {held > 0
+              ? ` (${machine.maxTasks === null ? plural(held, 'CPU') : plural(held, 'task')})`
+              : ', nothing,'}{' '}
+            runs to its end. Jobs that only this machine can run wait until it is back.
+          </p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function AddMachines({ site, onClose }: { site: SitePartsFragment; onClose(): void }) {
+  const register = useAction(RegisterMachinesDocument);
+  const [draft, setDraft] = useState({
+    name: 'node',
+    number: '1',
+    cpus: '8',
+    memoryMb: '32000',
+    benchmark: '100',
+    os: 'linux',
+    architecture: 'x64',
+    maxTasks: '',
+  });
+  const put = (field: keyof typeof draft) => (value: string) =>
+    setDraft((before) => ({ ...before, [field]: value }));
+  const number = Number(draft.number);
+  const first = site.machines.length + 1;
+  return (
+    <Dialog
+      title={`Add machines to ${site.name}`}
+      open
+      onClose={onClose}
+      footer={
+        <Button
+          variant="primary"
+          isDisabled={!(number >= 1 && number <= 1000) || register.busy}
+          onPress={() =>
+            void told(
+              register.run({
+                inputs: Array.from({ length: number }, (_, i) => ({
+                  site: site.id,
+                  name: number === 1 ? draft.name : `${draft.name}-${first + i}`,
+                  cpus: Number(draft.cpus),
+                  memoryMb: Number(draft.memoryMb),
+                  benchmark: Number(draft.benchmark),
+                  os: draft.os,
+                  architecture: draft.architecture,
+                  licenses: site.licenses.map(({ id }) => id),
+                  maxTasks: draft.maxTasks ? Number(draft.maxTasks) : null,
+                })),
+              }),
+              `${plural(number, 'machine')} registered.`,
+            ).then((done) => done && onClose())
+          }
+        >
+          Add {plural(Number.isFinite(number) ? number : 0, 'machine')}
+        </Button>
+      }
+    >
+      <div className="columns" style={{ '--column': '180px' } as React.CSSProperties}>
+        <TextInput
+          label="Name"
+          value={draft.name}
+          onChange={put('name')}
+          autoFocus
+          help={number > 1 ? `${draft.name}-${first} to ${draft.name}-${first + number - 1}` : undefined}
+        />
+        <TextInput
+          label="How many"
+          type="number"
+          min={1}
+          max={1000}
+          value={draft.number}
+          onChange={put('number')}
+        />
+        <TextInput label="CPUs" type="number" min={1} value={draft.cpus} onChange={put('cpus')} />
+        <TextInput label="Memory" type="number" unit="MB" value={draft.memoryMb} onChange={put('memoryMb')} />
+        <TextInput label="Power" type="number" value={draft.benchmark} onChange={put('benchmark')} />
+        <TextInput label="Operating system" value={draft.os} onChange={put('os')} />
+        <TextInput label="Architecture" value={draft.architecture} onChange={put('architecture')} />
+        <TextInput
+          label="Shared in time by"
+          type="number"
+          unit="tasks"
+          placeholder="not shared"
+          value={draft.maxTasks}
+          onChange={put('maxTasks')}
+        />
+      </div>
+    </Dialog>
+  );
+}
+
+// --- Settings
+
+function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }): ReactNode {
+  const viewer = useViewer();
+  const update = useAction(UpdateSiteDocument);
+  const local = (policy as { local?: unknown } | undefined)?.local;
+  const [draft, setDraft] = useState({
+    name: site.name,
+    latitude: site.latitude === null ? '' : String(site.latitude),
+    longitude: site.longitude === null ? '' : String(site.longitude),
+    max: site.maxRunningJobs === null ? '' : String(site.maxRunningJobs),
+  });
+  const [own, setOwn] = useState(site.localPolicy === null ? '' : JSON.stringify(site.localPolicy, null, 2));
+  const put = (field: keyof typeof draft) => (value: string) =>
+    setDraft((before) => ({ ...before, [field]: value }));
+  const number = (text: string): number | null => (text.trim() === '' ? null : Number(text));
+  let problem: string | null = null;
+  let localPolicy: unknown = null;
+  if (own.trim() !== '') {
+    try {
+      localPolicy = JSON.parse(own);
+    } catch (error) {
+      problem = `Not JSON: ${(error as Error).message}`;
+    }
+  }
+  if (!viewer.may('OPERATOR')) {
+    return (
+      <Card title="Settings">
+        <Facts
+          facts={[
+            [
+              'Place',
+              site.latitude === null ? 'not given' : `${site.latitude}° north, ${site.longitude}° east`,
+            ],
+            ['Running at once', site.maxRunningJobs === null ? 'as many as fit' : count(site.maxRunningJobs)],
+            [
+              'Local policy',
+              (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the policy in force',
+            ],
+          ]}
+        />
+      </Card>
+    );
+  }
+  return (
+    <div className="columns">
+      <Card title="Place and limits">
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void told(
+              update.run({
+                input: {
+                  site: site.id,
+                  name: draft.name.trim(),
+                  latitude: number(draft.latitude),
+                  longitude: number(draft.longitude),
+                  maxRunningJobs: number(draft.max),
+                },
+              }),
+              'Saved.',
+            );
+          }}
+        >
+          <TextInput label="Name" value={draft.name} onChange={put('name')} />
+          <div className="columns" style={{ '--column': '150px' } as React.CSSProperties}>
+            <TextInput
+              label="Latitude"
+              type="number"
+              step="any"
+              unit="° north"
+              value={draft.latitude}
+              onChange={put('latitude')}
+            />
+            <TextInput
+              label="Longitude"
+              type="number"
+              step="any"
+              unit="° east"
+              value={draft.longitude}
+              onChange={put('longitude')}
+            />
+          </div>
+          <TextInput
+            label="Running at once"
+            type="number"
+            min={1}
+            unit="jobs"
+            placeholder="as many as fit"
+            value={draft.max}
+            onChange={put('max')}
+            help="With a limit nothing can be reserved at this site."
+          />
+          <div>
+            <Button type="submit" variant="primary" isDisabled={update.busy}>
+              Save
+            </Button>
+          </div>
+        </form>
+      </Card>
+      <Card
+        title="Local policy"
+        actions={
+          site.localPolicy === null ? (
+            <Badge>As the policy in force</Badge>
+          ) : (
+            <Badge tone="accent">Its own</Badge>
+          )
+        }
+      >
+        <div className="stack">
+          <p className="muted small">
+            How the site orders its queue and starts jobs. Empty: as the policy in force says.
+          </p>
+          <Code
+            label="The site’s own local policy"
+            language="json"
+            value={own}
+            onChange={setOwn}
+            error={problem}
+            minLines={6}
+          />
+          {own.trim() === '' && local !== undefined && (
+            <details className="fold">
+              <summary>The policy in force</summary>
+              <pre className="code" style={{ padding: 12 }}>
+                {JSON.stringify(local, null, 2)}
+              </pre>
+            </details>
+          )}
+          {problem && <Problem error={problem} />}
+          <div className="row">
+            <Button
+              variant="primary"
+              isDisabled={problem !== null || update.busy}
+              onPress={() => void told(update.run({ input: { site: site.id, localPolicy } }), 'Saved.')}
+            >
+              Save
+            </Button>
+            {own.trim() === '' && local !== undefined && (
+              <Button onPress={() => setOwn(JSON.stringify(local, null, 2))}>
+                Begin with the policy in force
+              </Button>
+            )}
+          </div>
+        </div>
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,243 @@
+// Generated from web/src/pages/sites/sites.graphql by scripts/codegen-web.mjs. Do not edit.
+import type { TypedDocumentNode } from 'urql';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type SiteState =
+  | 'UP'
+  | 'DRAINING'
+  | 'DOWN';
+
+export type MachineState =
+  | 'UP'
+  | 'DRAINING'
+  | 'DOWN';
+
+export type JobState =
+  | 'QUEUED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type EndCause =
+  | 'EXITED_ZERO'
+  | 'EXITED_NONZERO'
+  | 'SIGNALLED'
+  | 'RUN_TIME_LIMIT'
+  | 'MEMORY_LIMIT'
+  | 'LAUNCH_FAILED'
+  | 'LOST'
+  | 'REFUSED'
+  | 'CANCELLED_BY_USER'
+  | 'CANCELLED_BY_OPERATOR'
+  | 'DEADLINE_PASSED'
+  | 'NEVER_FITS';
+
+export type DecisionKind =
+  | 'DISPATCH'
+  | 'START'
+  | 'TAKE_BACK';
+
+export type JobFilter = {
+  ids?: Array<string> | null | undefined;
+  states?: Array<JobState> | null | undefined;
+  site?: string | null | undefined;
+  user?: string | null | undefined;
+  application?: string | null | undefined;
+  groupName?: string | null | undefined;
+  group?: string | null | undefined;
+  submittedAfter?: string | null | undefined;
+  submittedBefore?: string | null | undefined;
+  endedAfter?: string | null | undefined;
+  endedBefore?: string | null | undefined;
+};
+
+export type RegisterSiteInput = {
+  name: string;
+  latitude?: number | null | undefined;
+  longitude?: number | null | undefined;
+  localPolicy?: unknown;
+  maxRunningJobs?: number | null | undefined;
+};
+
+export type UpdateSiteInput = {
+  site: string;
+  name?: string | null | undefined;
+  state?: SiteState | null | undefined;
+  latitude?: number | null | undefined;
+  longitude?: number | null | undefined;
+  localPolicy?: unknown;
+  maxRunningJobs?: number | null | undefined;
+};
+
+export type RegisterMachineInput = {
+  site: string;
+  name: string;
+  cpus: number;
+  memoryMb: number;
+  benchmark?: number;
+  os?: string;
+  architecture?: string;
+  licenses?: Array<string>;
+  maxTasks?: number | null | undefined;
+};
+
+export type UpdateMachineInput = {
+  machine: string;
+  name?: string | null | undefined;
+  state?: MachineState | null | undefined;
+  cpus?: number | null | undefined;
+  memoryMb?: number | null | undefined;
+  benchmark?: number | null | undefined;
+  os?: string | null | undefined;
+  architecture?: string | null | undefined;
+  licenses?: Array<string> | null | undefined;
+  maxTasks?: number | null | undefined;
+};
+
+export type SitesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type SitesQuery = { sites: { nodes: Array<{ id: string, name: string, state: SiteState, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, maxRunningJobs: number | null, cpus: number, cpusUsed: number, localPolicy: unknown, machines: Array<{ id: string, state: MachineState, silent: boolean }> }> } };
+
+export type RegisterSiteMutationVariables = Exact<{
+  input: RegisterSiteInput;
+}>;
+
+
+export type RegisterSiteMutation = { registerSite: { id: string, name: string } };
+
+export type SitePageQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type SitePageQuery = { node:
+    | { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> }
+    | Record<PropertyKey, never>
+   | null, policy: { id: string, version: number, document: unknown } | null };
+
+export type SitePartsFragment = { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> };
+
+export type MachinePartsFragment = { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> };
+
+export type SiteRunsQueryVariables = Exact<{
+  filter: JobFilter;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SiteRunsQuery = { jobs: { nodes: Array<{ id: string, name: string | null, application: string, state: JobState, cpusPerTask: number, tasks: number, user: { id: string, name: string }, runs: Array<{ epoch: number, assignedAt: string, startedAt: string | null, endedAt: string | null, plannedS: number, cause: EndCause | null, site: { id: string }, allocations: Array<{ tasks: number, machine: { id: string } }> }> }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type SiteQueueQueryVariables = Exact<{
+  filter: JobFilter;
+  first: number;
+}>;
+
+
+export type SiteQueueQuery = { jobs: { nodes: Array<{ id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } } };
+
+export type DrainSiteMutationVariables = Exact<{
+  site: string;
+}>;
+
+
+export type DrainSiteMutation = { drainSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> } };
+
+export type UpdateSiteMutationVariables = Exact<{
+  input: UpdateSiteInput;
+}>;
+
+
+export type UpdateSiteMutation = { updateSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> } };
+
+export type RemoveSiteMutationVariables = Exact<{
+  site: string;
+}>;
+
+
+export type RemoveSiteMutation = { removeSite: { id: string } };
+
+export type DrainMachineMutationVariables = Exact<{
+  machine: string;
+}>;
+
+
+export type DrainMachineMutation = { drainMachine: { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> } };
+
+export type UpdateMachineMutationVariables = Exact<{
+  input: UpdateMachineInput;
+}>;
+
+
+export type UpdateMachineMutation = { updateMachine: { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> } };
+
+export type RemoveMachineMutationVariables = Exact<{
+  machine: string;
+}>;
+
+
+export type RemoveMachineMutation = { removeMachine: { id: string } };
+
+export type RegisterMachinesMutationVariables = Exact<{
+  inputs: Array<RegisterMachineInput> | RegisterMachineInput;
+}>;
+
+
+export type RegisterMachinesMutation = { registerMachines: Array<{ id: string }> };
+
+export type PriorityTermsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, detail: unknown }> } } | null };
+
+export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
+
+
+export const SitesDocument =
+  "query Sites { sites(first: 200) { nodes { id name state agentSeenAt queuedJobs metaQueuedJobs runningJobs maxRunningJobs cpus cpusUsed localPolicy machines { id state silent } } } }" as unknown as TypedDocumentNode<SitesQuery, SitesQueryVariables>;
+
+export const RegisterSiteDocument =
+  "mutation RegisterSite($input: RegisterSiteInput!) { registerSite(input: $input) { id name } }" as unknown as TypedDocumentNode<RegisterSiteMutation, RegisterSiteMutationVariables>;
+
+export const SitePageDocument =
+  "query SitePage($id: ID!) { node(id: $id) { ... on Site { ...SiteParts } } policy { id version document } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<SitePageQuery, SitePageQueryVariables>;
+
+export const SiteRunsDocument =
+  "query SiteRuns($filter: JobFilter!, $first: Int!, $after: String) { jobs( filter: $filter orderBy: {field: SUBMITTED_AT, direction: DESC} first: $first after: $after ) { nodes { id name application state cpusPerTask tasks user { id name } runs { epoch assignedAt startedAt endedAt plannedS cause site { id } allocations { tasks machine { id } } } } pageInfo { hasNextPage endCursor } } }" as unknown as TypedDocumentNode<SiteRunsQuery, SiteRunsQueryVariables>;
+
+export const SiteQueueDocument =
+  "query SiteQueue($filter: JobFilter!, $first: Int!) { jobs(filter: $filter, first: $first) { nodes { ...JobRow } pageInfo { hasNextPage } } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt }" as unknown as TypedDocumentNode<SiteQueueQuery, SiteQueueQueryVariables>;
+
+export const DrainSiteDocument =
+  "mutation DrainSite($site: ID!) { drainSite(site: $site) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainSiteMutation, DrainSiteMutationVariables>;
+
+export const UpdateSiteDocument =
+  "mutation UpdateSite($input: UpdateSiteInput!) { updateSite(input: $input) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateSiteMutation, UpdateSiteMutationVariables>;
+
+export const RemoveSiteDocument =
+  "mutation RemoveSite($site: ID!) { removeSite(site: $site) { id } }" as unknown as TypedDocumentNode<RemoveSiteMutation, RemoveSiteMutationVariables>;
+
+export const DrainMachineDocument =
+  "mutation DrainMachine($machine: ID!) { drainMachine(machine: $machine) { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainMachineMutation, DrainMachineMutationVariables>;
+
+export const UpdateMachineDocument =
+  "mutation UpdateMachine($input: UpdateMachineInput!) { updateMachine(input: $input) { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateMachineMutation, UpdateMachineMutationVariables>;
+
+export const RemoveMachineDocument =
+  "mutation RemoveMachine($machine: ID!) { removeMachine(machine: $machine) { id } }" as unknown as TypedDocumentNode<RemoveMachineMutation, RemoveMachineMutationVariables>;
+
+export const RegisterMachinesDocument =
+  "mutation RegisterMachines($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }" as unknown as TypedDocumentNode<RegisterMachinesMutation, RegisterMachinesMutationVariables>;
+
+export const PriorityTermsDocument =
+  "query PriorityTerms($id: ID!) { job(id: $id) { id decisions(first: 100) { nodes { id kind detail } } } }" as unknown as TypedDocumentNode<PriorityTermsQuery, PriorityTermsQueryVariables>;

@@ -1,0 +1,105 @@
+// Generated from web/src/pages/submit/submit.graphql by scripts/codegen-web.mjs. Do not edit.
+import type { TypedDocumentNode } from 'urql';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type EnvironmentVariable = {
+  name: string;
+  value: string;
+};
+
+export type InputDataInput = {
+  dataset?: string | null | undefined;
+  sizeMb?: number | null | undefined;
+  site?: string | null | undefined;
+};
+
+export type JobInput = {
+  name?: string | null | undefined;
+  application?: string | null | undefined;
+  groupName?: string | null | undefined;
+  arrayIndex?: number | null | undefined;
+  command: string;
+  arguments?: Array<string>;
+  environment?: Array<EnvironmentVariable>;
+  workingDirectory?: string | null | undefined;
+  tasks?: number;
+  cpusPerTask?: number;
+  memoryMbPerTask?: number;
+  licenses?: Array<string>;
+  os?: string | null | undefined;
+  architecture?: string | null | undefined;
+  estimateS?: number;
+  benchmark?: number;
+  runTimeLimitS?: number | null | undefined;
+  deadline?: string | null | undefined;
+  sandboxMb?: number;
+  inputs?: Array<InputDataInput>;
+  outputMb?: number;
+  originSite?: string | null | undefined;
+  computationShare?: number | null | undefined;
+  restartable?: boolean;
+  boost?: number;
+  held?: boolean;
+  simulatedRunS?: number | null | undefined;
+  simulatedIoS?: number | null | undefined;
+};
+
+export type SubmitJobsInput = {
+  idempotencyKey?: string | null | undefined;
+  jobs: Array<JobInput>;
+  allowUnfit?: boolean;
+};
+
+export type SubmitJobGroupInput = {
+  name?: string | null | undefined;
+  template: JobInput;
+  parameters?: Array<unknown> | null | undefined;
+  count?: number | null | undefined;
+  idempotencyKey?: string | null | undefined;
+  allowUnfit?: boolean;
+};
+
+export type SubmitJobsMutationVariables = Exact<{
+  input: SubmitJobsInput;
+}>;
+
+
+export type SubmitJobsMutation = { submitJobs: { jobIds: Array<string>, errors: Array<{ index: number, field: string, message: string }> } };
+
+export type SubmitGroupMutationVariables = Exact<{
+  input: SubmitJobGroupInput;
+}>;
+
+
+export type SubmitGroupMutation = { submitJobGroup: { jobGroup: { id: string, size: number } | null, errors: Array<{ index: number, field: string, message: string }> } };
+
+export type PreviewQueryVariables = Exact<{
+  spec: JobInput;
+}>;
+
+
+export type PreviewQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, jobTerms: unknown, reason: string, message: string, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } }> } };
+
+export type SubmitChoicesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type SubmitChoicesQuery = { sites: { nodes: Array<{ id: string, name: string, licenses: Array<{ id: string, kind: string }> }> }, licenses: { nodes: Array<{ id: string, kind: string }> }, datasets: { nodes: Array<{ id: string, name: string, sizeMb: number }> } };
+
+export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } };
+
+export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, jobTerms: unknown, reason: string, message: string, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } }> };
+
+
+export const SubmitJobsDocument =
+  "mutation SubmitJobs($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { index field message } } }" as unknown as TypedDocumentNode<SubmitJobsMutation, SubmitJobsMutationVariables>;
+
+export const SubmitGroupDocument =
+  "mutation SubmitGroup($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) { jobGroup { id size } errors { index field message } } }" as unknown as TypedDocumentNode<SubmitGroupMutation, SubmitGroupMutationVariables>;
+
+export const PreviewDocument =
+  "query Preview($spec: JobInput!) { placement(spec: $spec) { ...PlacementParts } } fragment CandidateParts on Candidate { eligible reason rank terms site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt jobTerms reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<PreviewQuery, PreviewQueryVariables>;
+
+export const SubmitChoicesDocument =
+  "query SubmitChoices { sites(first: 200) { nodes { id name licenses { id kind } } } licenses(first: 500) { nodes { id kind } } datasets(first: 200) { nodes { id name sizeMb } } }" as unknown as TypedDocumentNode<SubmitChoicesQuery, SubmitChoicesQueryVariables>;

@@ -1,0 +1,51 @@
+// Generated from web/src/pages/tree/tree.graphql by scripts/codegen-web.mjs. Do not edit.
+import type { TypedDocumentNode } from 'urql';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type SiteState =
+  | 'UP'
+  | 'DRAINING'
+  | 'DOWN';
+
+export type JobState =
+  | 'QUEUED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type EventKind =
+  | 'JOB_STATE'
+  | 'JOB_CHANGED'
+  | 'SITE'
+  | 'MACHINE'
+  | 'LICENSE'
+  | 'USER'
+  | 'POLICY'
+  | 'SIMULATION'
+  | 'DATA';
+
+export type TreeQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type TreeQuery = { atRoot: number, held: number, policy: { id: string, version: number, document: unknown } | null, sites: { nodes: Array<{ id: string, name: string, state: SiteState, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, localPolicy: unknown }> }, peers: Array<{ alive: boolean, queued: number, metaQueued: number, arrivalRate: number, serviceRate: number, congested: boolean, powerTotal: number, site: { id: string } }> };
+
+export type FlowSubscriptionVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type FlowSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, event: { id: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, site: { id: string } | null } | null } };
+
+
+export const TreeDocument =
+  "query Tree { policy { id version document } atRoot: jobCount(filter: {states: [QUEUED]}) held: jobCount(filter: {states: [HELD]}) sites(first: 200) { nodes { id name state queuedJobs metaQueuedJobs runningJobs cpus cpusUsed localPolicy } } peers(first: 200) { alive queued metaQueued arrivalRate serviceRate congested powerTotal site { id } } }" as unknown as TypedDocumentNode<TreeQuery, TreeQueryVariables>;
+
+export const FlowDocument =
+  "subscription Flow($after: String) { jobUpdated(after: $after) { cursor resyncRequired event { id kind fromState toState site { id } } } }" as unknown as TypedDocumentNode<FlowSubscription, FlowSubscriptionVariables>;

@@ -1,0 +1,233 @@
+/** What the grid did over time, and who used it. */
+import { Link } from '@tanstack/react-router';
+import { ChartColumn, Download } from 'lucide-react';
+import { useState } from 'react';
+import { useData } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Chart } from '../../ui/chart';
+import { Button, Choice, Segments } from '../../ui/controls';
+import { csvLine } from '../../ui/csv';
+import { download } from '../../ui/download';
+import { count, duration, figure, percent } from '../../ui/format';
+import { Bar, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import { type Span, useSpan } from '../../ui/span';
+import {
+  LoadHistoryDocument,
+  type UsageBy,
+  UsageDocument,
+  type UsageQuery,
+  UsageSitesDocument,
+} from './usage.gql';
+
+type Row = UsageQuery['usage'][number];
+
+const BY: Record<UsageBy, { label: string; header: string }> = {
+  USER: { label: 'Users', header: 'User' },
+  SITE: { label: 'Sites', header: 'Site' },
+  APPLICATION: { label: 'Applications', header: 'Application' },
+};
+const HOUR_S = 3_600;
+
+export function UsagePage() {
+  const { span, chooser, everyMs } = useSpan();
+  const everything = useViewer().may('OPERATOR');
+  return (
+    <Page
+      title="Usage"
+      about={`From the jobs that are kept${everything ? '' : '; the sums are of your own jobs'}.`}
+      actions={chooser}
+    >
+      <Load span={span} everyMs={everyMs} />
+      <Sums span={span} everyMs={everyMs} />
+    </Page>
+  );
+}
+
+function Load({ span, everyMs }: { span: Span; everyMs: number }) {
+  const [site, setSite] = useState('');
+  const sites = useData(UsageSitesDocument, {});
+  const load = useData(LoadHistoryDocument, { ...span, site: site || null }, { everyMs });
+  return (
+    <Card
+      title="Load"
+      about="Means of each interval"
+      actions={
+        <Choice
+          label="Site"
+          hideLabel
+          value={site}
+          onChange={setSite}
+          options={[
+            { value: '', label: 'The whole grid' },
+            ...(sites.data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
+          ]}
+        />
+      }
+    >
+      <Loaded from={load} skeleton={<Skeleton height={226} />}>
+        {({ loadHistory: points }) => {
+          const x = points.map(({ at }) => Date.parse(at) / 1000);
+          return (
+            <div className="columns" style={{ '--column': '340px' } as React.CSSProperties}>
+              <Chart
+                label="CPUs in use over time"
+                x={x}
+                series={[
+                  {
+                    label: 'CPUs in use',
+                    color: '--series-1',
+                    kind: 'area',
+                    values: points.map(({ cpus }) => cpus),
+                  },
+                ]}
+              />
+              <Chart
+                label="Jobs over time"
+                x={x}
+                series={[
+                  { label: 'Running', color: '--running', values: points.map(({ running }) => running) },
+                  // Where a job waited in the past is not kept: only that it did.
+                  ...(site === ''
+                    ? [{ label: 'Waiting', color: '--queued', values: points.map(({ waiting }) => waiting) }]
+                    : []),
+                ]}
+              />
+            </div>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
+  const [by, setBy] = useState<UsageBy>('USER');
+  const usage = useData(UsageDocument, { by, from, to }, { everyMs });
+  const rows = usage.data?.usage ?? [];
+  const total = rows.reduce((sum, { cpuS }) => sum + cpuS, 0);
+  const nameOf = (row: Row): string => row.user?.name ?? row.site?.name ?? row.application ?? '';
+  const write = (): void =>
+    download(
+      new Blob(
+        [
+          csvLine([BY[by].header, 'CPU hours', 'Runs', 'Ended jobs', 'Failed jobs', 'Mean wait (s)']),
+          ...rows.map((row) =>
+            csvLine([nameOf(row), row.cpuS / HOUR_S, row.runs, row.endedJobs, row.failedJobs, row.meanWaitS]),
+          ),
+        ],
+        { type: 'text/csv;charset=utf-8' },
+      ),
+      `usage-${BY[by].label.toLowerCase()}.csv`,
+    );
+  return (
+    <Card
+      title="Who used it"
+      actions={
+        <div className="row wrap">
+          <Segments
+            label="Added up by"
+            value={by}
+            onChange={setBy}
+            options={Object.entries(BY).map(([value, { label }]) => ({ value: value as UsageBy, label }))}
+          />
+          <Button icon={<Download size={14} />} isDisabled={rows.length === 0} onPress={write}>
+            CSV
+          </Button>
+        </div>
+      }
+      flush
+    >
+      <Loaded
+        from={usage}
+        skeleton={
+          <div className="card-body">
+            <Skeleton lines={6} />
+          </div>
+        }
+      >
+        {() => (
+          <Table
+            label={`Usage by ${BY[by].header.toLowerCase()}`}
+            rows={rows}
+            id={(row) => row.user?.id ?? row.site?.id ?? `of ${row.application}`}
+            empty={
+              <Empty icon={<ChartColumn size={20} />} title="Nothing was used">
+                No job ran or ended in this time.
+              </Empty>
+            }
+            columns={[
+              { key: 'name', header: BY[by].header, cell: (row) => <Name row={row} /> },
+              {
+                key: 'share',
+                header: 'Share',
+                width: '26%',
+                minor: true,
+                cell: (row) => (
+                  <Bar
+                    thin
+                    value={row.cpuS}
+                    max={total}
+                    label={`${nameOf(row)}: ${percent(total > 0 ? row.cpuS / total : 0)} of the CPU time`}
+                  />
+                ),
+              },
+              {
+                key: 'cpu',
+                header: 'CPU time',
+                right: true,
+                cell: ({ cpuS }) => (
+                  <>
+                    {figure(cpuS / HOUR_S)} <span className="faint">CPU h</span>
+                  </>
+                ),
+              },
+              { key: 'runs', header: 'Runs', right: true, minor: true, cell: ({ runs }) => count(runs) },
+              { key: 'ended', header: 'Jobs ended', right: true, cell: ({ endedJobs }) => count(endedJobs) },
+              {
+                key: 'failed',
+                header: 'Failed',
+                right: true,
+                cell: ({ endedJobs, failedJobs }) =>
+                  failedJobs > 0 ? (
+                    <span className="late">
+                      {count(failedJobs)} · {percent(failedJobs / endedJobs, 1)}
+                    </span>
+                  ) : (
+                    '0'
+                  ),
+              },
+              {
+                key: 'wait',
+                header: 'Mean wait',
+                right: true,
+                minor: true,
+                cell: ({ meanWaitS }) =>
+                  meanWaitS === null ? <span className="faint">–</span> : duration(meanWaitS),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function Name({ row: { user, site, application } }: { row: Row }) {
+  if (user)
+    return (
+      <Link to="/users/$id" params={{ id: user.id }}>
+        {user.name}
+      </Link>
+    );
+  if (site)
+    return (
+      <Link to="/sites/$id" params={{ id: site.id }}>
+        {site.name}
+      </Link>
+    );
+  return (
+    <Link to="/jobs" search={{ application: application ?? '' }}>
+      {application}
+    </Link>
+  );
+}

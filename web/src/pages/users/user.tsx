@@ -1,0 +1,412 @@
+/** One user: what they may do, what they use, and their keys. */
+import './users.css';
+import { Link, useParams } from '@tanstack/react-router';
+import { Copy, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { useAction, useData } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
+import { count, duration, figure, words } from '../../ui/format';
+import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import { toast, told } from '../../ui/toast';
+import { CLASSES, Quota, ROLES } from './users';
+import {
+  CreateKeyDocument,
+  type KeyPartsFragment,
+  KeySitesDocument,
+  RevokeKeyDocument,
+  SetQuotaDocument,
+  UpdateUserDocument,
+  UserCountsDocument,
+  UserPageDocument,
+  type UserPartsFragment,
+} from './users.gql';
+
+type User = UserPartsFragment & { apiKeys: KeyPartsFragment[] };
+
+export function UserPage() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const viewer = useViewer();
+  const page = useData(UserPageDocument, { id }, { everyMs: 15_000 });
+  return (
+    <Loaded
+      from={page}
+      skeleton={
+        <Page title="User">
+          <Skeleton height={300} />
+        </Page>
+      }
+    >
+      {({ node }) => {
+        if (!node || !('apiKeys' in node))
+          return (
+            <Page title="No such user">
+              <Empty title="There is no user of this number, or none that you may see." />
+            </Page>
+          );
+        const user = node as User;
+        const own = user.id === viewer.id;
+        return (
+          <Page
+            title={
+              <>
+                {user.name}
+                <Badge tone="accent">{words(user.role)}</Badge>
+                {!user.active && <Badge tone="warn">Inactive</Badge>}
+                {own && <Badge>You</Badge>}
+              </>
+            }
+            about={
+              <>
+                Registered <At at={user.createdAt} />
+              </>
+            }
+            actions={viewer.may('ADMIN') && <Actions user={user} own={own} />}
+          >
+            {user.role !== 'AGENT' && <Use user={user} />}
+            <Keys user={user} own={own} refresh={page.refresh} />
+          </Page>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Use({ user }: { user: User }) {
+  const counts = useData(UserCountsDocument, { user: user.id }, { everyMs: 5_000 });
+  const shown = counts.data;
+  const link = (states: string, text: number | undefined) => (
+    <Link to="/jobs" search={{ user: user.id, states }} className="num">
+      {text === undefined ? '…' : count(text)}
+    </Link>
+  );
+  return (
+    <div className="columns">
+      <Card title="Share and quota">
+        <div className="stack">
+          <Facts
+            facts={[
+              [
+                'Class',
+                <span key="c" className={`class ${user.class.toLowerCase()}`}>
+                  {words(user.class)}
+                </span>,
+              ],
+              ['Share', figure(user.quotaShare)],
+              [
+                'Submissions',
+                user.submissionQuota
+                  ? `${count(user.submissionQuota.limit)} jobs in any ${duration(user.submissionQuota.periodS)}`
+                  : 'no limit',
+              ],
+            ]}
+          />
+          {user.submissionQuota && <Quota user={user} />}
+        </div>
+      </Card>
+      <Card title="Jobs">
+        <Facts
+          facts={[
+            ['Waiting', link('QUEUED,DISPATCHED', shown?.waiting)],
+            ['Running', link('ASSIGNED,RUNNING,CANCELLING', shown?.running)],
+            ['Completed', link('COMPLETED', shown?.completed)],
+            ['Failed', link('FAILED', shown?.failed)],
+          ]}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function Actions({ user, own }: { user: User; own: boolean }) {
+  const update = useAction(UpdateUserDocument);
+  const quota = useAction(SetQuotaDocument);
+  const [editing, setEditing] = useState<'role' | 'quota' | null>(null);
+  const [role, setRole] = useState(user.role);
+  const [userClass, setClass] = useState(user.class);
+  const [active, setActive] = useState(user.active);
+  const [share, setShare] = useState(String(user.quotaShare));
+  const [limit, setLimit] = useState(String(user.submissionQuota?.limit ?? ''));
+  const [hours, setHours] = useState(String((user.submissionQuota?.periodS ?? 86_400) / 3600));
+  const [reason, setReason] = useState('');
+  const close = (): void => setEditing(null);
+  return (
+    <>
+      {user.role !== 'AGENT' && <Button onPress={() => setEditing('quota')}>Set the quota</Button>}
+      <Button onPress={() => setEditing('role')}>Change</Button>
+      <Dialog
+        title={`Change ${user.name}`}
+        open={editing === 'role'}
+        onClose={close}
+        footer={
+          <Button
+            variant="primary"
+            isDisabled={update.busy}
+            onPress={() =>
+              void told(
+                update.run({ input: { user: user.id, role, class: userClass, active } }),
+                'Saved.',
+              ).then((done) => done && close())
+            }
+          >
+            Save
+          </Button>
+        }
+      >
+        <Choice label="Role" options={ROLES} value={role} onChange={setRole} />
+        <Choice label="Class" options={CLASSES} value={userClass} onChange={setClass} />
+        <Check checked={active} onChange={setActive}>
+          Active
+        </Check>
+        <p className="muted small">
+          Keys of inactive users are refused at once{own && '; these would be your own'}. Their jobs go on.
+        </p>
+      </Dialog>
+      <Dialog
+        title={`Quota of ${user.name}`}
+        open={editing === 'quota'}
+        onClose={close}
+        footer={
+          <Button
+            variant="primary"
+            isDisabled={quota.busy || reason.trim() === ''}
+            onPress={() =>
+              void told(
+                quota.run({
+                  input: {
+                    user: user.id,
+                    quotaShare: Number(share),
+                    submissionLimit: limit === '' ? null : Number(limit),
+                    ...(limit !== '' && { submissionPeriodS: Math.round(Number(hours) * 3600) }),
+                    reason: reason.trim(),
+                  },
+                }),
+                'Saved.',
+              ).then((done) => done && close())
+            }
+          >
+            Save
+          </Button>
+        }
+      >
+        <TextInput
+          label="Share"
+          type="number"
+          step="any"
+          value={share}
+          onChange={setShare}
+          help="Relative to the other users’, above 0"
+        />
+        <div className="columns" style={{ '--column': '160px' } as React.CSSProperties}>
+          <TextInput
+            label="Submissions"
+            type="number"
+            unit="jobs"
+            placeholder="no limit"
+            value={limit}
+            onChange={setLimit}
+          />
+          <TextInput label="In any" type="number" step="any" unit="hours" value={hours} onChange={setHours} />
+        </div>
+        <TextInput label="Reason" value={reason} onChange={setReason} help="For the audit log" required />
+      </Dialog>
+    </>
+  );
+}
+
+function Keys({ user, own, refresh }: { user: User; own: boolean; refresh(): void }) {
+  const viewer = useViewer();
+  const create = useAction(CreateKeyDocument);
+  const revoke = useAction(RevokeKeyDocument);
+  const agent = user.role === 'AGENT';
+  const { data } = useData(KeySitesDocument, {}, { pause: !agent });
+  const [making, setMaking] = useState(false);
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('');
+  const [site, setSite] = useState<string | null>(null);
+  const [secret, setSecret] = useState<string | null>(null);
+  const [revoking, setRevoking] = useState<KeyPartsFragment | null>(null);
+  const may = own || viewer.may('ADMIN');
+  const stateOf = (key: KeyPartsFragment): { label: string; tone: 'good' | 'plain' | 'warn' } =>
+    key.revokedAt
+      ? { label: 'Revoked', tone: 'plain' }
+      : key.expiresAt && Date.parse(key.expiresAt) < Date.now()
+        ? { label: 'Expired', tone: 'warn' }
+        : { label: 'Good', tone: 'good' };
+  const keys = [...user.apiKeys].sort(
+    (a, b) =>
+      Number(a.revokedAt !== null) - Number(b.revokedAt !== null) || b.createdAt.localeCompare(a.createdAt),
+  );
+  return (
+    <Card
+      title="API keys"
+      flush
+      actions={
+        may && (
+          <Button
+            icon={<Plus size={14} />}
+            onPress={() => {
+              setSecret(null);
+              setMaking(true);
+            }}
+          >
+            Make a key
+          </Button>
+        )
+      }
+    >
+      <Table
+        label="API keys"
+        rows={keys}
+        id={({ id }) => id}
+        empty={<Empty title="No keys">With a key a person or a program speaks to the service.</Empty>}
+        columns={[
+          { key: 'name', header: 'For', cell: (key) => <span className="strong">{key.name}</span> },
+          { key: 'prefix', header: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (key) => {
+              const { label, tone } = stateOf(key);
+              return <Badge tone={tone}>{label}</Badge>;
+            },
+          },
+          ...(agent
+            ? [{ key: 'site', header: 'Site', cell: (key: KeyPartsFragment) => key.site?.name ?? '–' }]
+            : []),
+          {
+            key: 'used',
+            header: 'Last used',
+            right: true,
+            cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} />,
+          },
+          {
+            key: 'expires',
+            header: 'Expires',
+            right: true,
+            minor: true,
+            cell: ({ expiresAt }) => (expiresAt ? <At at={expiresAt} /> : 'never'),
+          },
+          {
+            key: 'revoke',
+            header: <span className="hidden-visually">Revoke</span>,
+            right: true,
+            cell: (key) =>
+              may &&
+              stateOf(key).label === 'Good' && (
+                <Button className="small" variant="danger" onPress={() => setRevoking(key)}>
+                  Revoke
+                </Button>
+              ),
+          },
+        ]}
+      />
+      <Dialog
+        title={secret ? 'The new key' : `Make a key for ${user.name}`}
+        open={making}
+        onClose={() => setMaking(false)}
+        footer={
+          secret ? (
+            <>
+              <Button
+                icon={<Copy size={14} />}
+                onPress={() =>
+                  void navigator.clipboard?.writeText(secret).then(
+                    () => toast('Copied.'),
+                    () => toast('It could not be copied; select it instead.', true),
+                  )
+                }
+              >
+                Copy
+              </Button>
+              <Button variant="primary" onPress={() => setMaking(false)}>
+                I have kept it
+              </Button>
+            </>
+          ) : (
+            <Button
+              variant="primary"
+              isDisabled={name.trim() === '' || create.busy || (agent && !site)}
+              onPress={async () => {
+                const expiresAt =
+                  days === '' ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+                const done = await told(
+                  create.run({
+                    input: { user: user.id, name: name.trim(), expiresAt, ...(agent && { site }) },
+                  }),
+                );
+                if (done) {
+                  setSecret(done.createApiKey.secret);
+                  refresh();
+                }
+              }}
+            >
+              Make it
+            </Button>
+          )
+        }
+      >
+        {secret ? (
+          <>
+            <p>It is shown this once, and stored only as a hash.</p>
+            <code className="secret">{secret}</code>
+          </>
+        ) : (
+          <>
+            <TextInput
+              label="What it is for"
+              value={name}
+              onChange={setName}
+              autoFocus
+              placeholder="laptop, pipeline, …"
+            />
+            {agent && (
+              <Choice
+                label="Site"
+                value={site}
+                onChange={setSite}
+                options={(data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+              />
+            )}
+            <TextInput
+              label="Good for"
+              type="number"
+              min={1}
+              unit="days"
+              placeholder="until it is revoked"
+              value={days}
+              onChange={setDays}
+            />
+          </>
+        )}
+      </Dialog>
+      <Dialog
+        title="Revoke a key"
+        open={revoking !== null}
+        onClose={() => setRevoking(null)}
+        footer={
+          <>
+            <Button onPress={() => setRevoking(null)}>Keep it</Button>
+            <Button
+              variant="danger"
+              className="solid"
+              isDisabled={revoke.busy}
+              onPress={() =>
+                void told(revoke.run({ key: revoking!.id }), 'The key is revoked.').then(() =>
+                  setRevoking(null),
+                )
+              }
+            >
+              Revoke it
+            </Button>
+          </>
+        }
+      >
+        <p>
+          <strong>{revoking?.name}</strong> ({revoking?.prefix}…) is refused within a second, and what uses it
+          is disconnected. If it is the key of this session, you are signed out.
+        </p>
+      </Dialog>
+    </Card>
+  );
+}

@@ -1,0 +1,156 @@
+/** Every page by its address. Pages come when they are first opened; filters and columns are in the address. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  Link,
+  lazyRouteComponent,
+} from '@tanstack/react-router';
+import { Shell } from './shell/shell';
+import { Button } from './ui/controls';
+import { Empty, Page, Problem } from './ui/show';
+
+/** The part of an address behind `?`: names and plain texts. */
+export type Search = Record<string, string | undefined>;
+
+function Failed({ error: thrown, reset }: ErrorComponentProps) {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  // A chunk of an older build is gone after an upgrade: the new page has it.
+  const outdated = /dynamically imported module|Failed to fetch/.test(error.message);
+  return (
+    <Page title={outdated ? 'The portal was updated' : 'This page has failed'}>
+      <Problem error={outdated ? 'Load it again to go on.' : error.message} />
+      <div>
+        <Button onPress={() => (outdated ? location.reload() : reset())}>
+          {outdated ? 'Load again' : 'Try again'}
+        </Button>
+      </div>
+    </Page>
+  );
+}
+
+const root = createRootRoute({
+  component: Shell,
+  validateSearch: (search): Search =>
+    Object.fromEntries(Object.entries(search).filter(([, value]) => typeof value === 'string')) as Search,
+  notFoundComponent: () => (
+    <Page title="No such page">
+      <Empty title="There is nothing at this address." action={<Link to="/">To the overview</Link>} />
+    </Page>
+  ),
+});
+const getParentRoute = () => root;
+
+const routes = [
+  createRoute({
+    getParentRoute,
+    path: '/',
+    component: lazyRouteComponent(() => import('./pages/overview/overview'), 'Overview'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/jobs',
+    component: lazyRouteComponent(() => import('./pages/jobs/jobs'), 'Jobs'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/jobs/$id',
+    component: lazyRouteComponent(() => import('./pages/job/job'), 'JobPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/groups/$id',
+    component: lazyRouteComponent(() => import('./pages/jobs/groups'), 'GroupPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/submit',
+    component: lazyRouteComponent(() => import('./pages/submit/submit'), 'Submit'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/sites',
+    component: lazyRouteComponent(() => import('./pages/sites/sites'), 'Sites'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/sites/$id',
+    component: lazyRouteComponent(() => import('./pages/sites/site'), 'SitePage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/tree',
+    component: lazyRouteComponent(() => import('./pages/tree/tree'), 'Tree'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/data',
+    component: lazyRouteComponent(() => import('./pages/data/data'), 'DataPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/licenses',
+    component: lazyRouteComponent(() => import('./pages/licenses/licenses'), 'Licenses'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/usage',
+    component: lazyRouteComponent(() => import('./pages/usage/usage'), 'UsagePage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/ratios',
+    component: lazyRouteComponent(() => import('./pages/ratios/ratios'), 'Ratios'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/policy',
+    component: lazyRouteComponent(() => import('./pages/policy/policy'), 'PolicyPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/simulator',
+    component: lazyRouteComponent(() => import('./pages/simulator/simulator'), 'Simulator'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/simulator/$id',
+    component: lazyRouteComponent(() => import('./pages/simulator/simulator'), 'SimulationPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/users',
+    component: lazyRouteComponent(() => import('./pages/users/users'), 'UsersPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/users/$id',
+    component: lazyRouteComponent(() => import('./pages/users/user'), 'UserPage'),
+  }),
+  createRoute({
+    getParentRoute,
+    path: '/audit',
+    component: lazyRouteComponent(() => import('./pages/audit/audit'), 'Audit'),
+  }),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  defaultPreload: 'intent',
+  defaultErrorComponent: Failed,
+  scrollRestoration: true,
+  // Plain addresses that can be read and written by hand: `?states=RUNNING,QUEUED`.
+  parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+  stringifySearch(search) {
+    const given = Object.entries(search).filter((entry): entry is [string, string] => Boolean(entry[1]));
+    const text = new URLSearchParams(given).toString().replaceAll('%2C', ',').replaceAll('%3A', ':');
+    return text ? `?${text}` : '';
+  },
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,115 @@
+/** Goes anywhere by name: pages, sites, a job by its number. */
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import {
+  Dialog as AriaDialog,
+  Autocomplete,
+  Input,
+  Label,
+  Menu,
+  MenuItem,
+  Modal,
+  ModalOverlay,
+  SearchField,
+} from 'react-aria-components';
+import { useQuery } from 'urql';
+import { PLACES } from './shell';
+import { QuickOpenDocument } from './shell.gql';
+import { useViewer } from './viewer';
+
+export function QuickOpen({ open, onClose }: { open: boolean; onClose(): void }) {
+  return (
+    <ModalOverlay
+      className="overlay quick-overlay"
+      isOpen={open}
+      onOpenChange={(is) => {
+        if (!is) onClose();
+      }}
+      isDismissable
+    >
+      <Modal className="modal quick">
+        <AriaDialog aria-label="Go to" className="dialog">
+          <Search onClose={onClose} />
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+const SHOWN = 12;
+
+function Search({ onClose }: { onClose(): void }) {
+  const viewer = useViewer();
+  const navigate = useNavigate();
+  const [text, setText] = useState('');
+  const [{ data }] = useQuery({ query: QuickOpenDocument });
+  const wanted = text.trim().toLowerCase();
+
+  const entries: { id: string; label: string; kind: string; go(): void }[] = [];
+  const job = /^(?:job[_ ]?)?(\d{1,15})$/.exec(wanted)?.[1];
+  if (job) {
+    entries.push({
+      id: `job_${job}`,
+      label: `Job ${job}`,
+      kind: 'Job',
+      go: () => void navigate({ to: '/jobs/$id', params: { id: `job_${job}` } }),
+    });
+  }
+  for (const { places } of [
+    ...PLACES,
+    { places: [{ to: '/submit', label: 'Submit a job', icon: null, role: undefined, page: undefined }] },
+  ]) {
+    for (const { to, label, role, page } of places) {
+      if ((role && !viewer.may(role)) || !label.toLowerCase().includes(wanted)) continue;
+      entries.push({
+        id: to,
+        label,
+        kind: 'Page',
+        go: () => (page ? location.assign(to) : void navigate({ to })),
+      });
+    }
+  }
+  for (const { id, name } of data?.sites.nodes ?? []) {
+    if (!name.toLowerCase().includes(wanted)) continue;
+    entries.push({
+      id,
+      label: name,
+      kind: 'Site',
+      go: () => void navigate({ to: '/sites/$id', params: { id } }),
+    });
+  }
+  if (wanted !== '' && !job) {
+    entries.push({
+      id: 'application',
+      label: `Jobs of the application “${text.trim()}”`,
+      kind: 'Filter',
+      go: () => void navigate({ to: '/jobs', search: { application: text.trim() } }),
+    });
+  }
+
+  return (
+    <Autocomplete inputValue={text} onInputChange={setText}>
+      <SearchField className="quick-field" autoFocus>
+        <Label className="hidden-visually">Page, site, or number of a job</Label>
+        <Input placeholder="Page, site, or number of a job" />
+      </SearchField>
+      <Menu
+        className="listbox quick-list"
+        aria-label="Places"
+        items={entries.slice(0, SHOWN)}
+        renderEmptyState={() => <p className="table-empty">Nothing of this name.</p>}
+        onAction={(id) => {
+          onClose();
+          entries.find((entry) => entry.id === id)?.go();
+        }}
+      >
+        {(entry) => (
+          <MenuItem id={entry.id} className="option" textValue={entry.label}>
+            <span>{entry.label}</span>
+            <small>{entry.kind}</small>
+          </MenuItem>
+        )}
+      </Menu>
+    </Autocomplete>
+  );
+}

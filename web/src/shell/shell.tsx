@@ -1,0 +1,345 @@
+/** What is around every page: the way to the others, who is signed in, and whether news arrive. */
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import {
+  Activity,
+  ChartColumn,
+  ClipboardList,
+  Database,
+  FlaskConical,
+  KeyRound,
+  LayoutDashboard,
+  ListChecks,
+  LogOut,
+  Menu as MenuIcon,
+  Monitor,
+  Moon,
+  Network,
+  Plus,
+  Search,
+  Server,
+  SlidersHorizontal,
+  Sun,
+  Terminal,
+  Users,
+  WifiOff,
+  X,
+} from 'lucide-react';
+import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
+import { useFollow, useThrottled } from '../api/data';
+import { type Connection, connection } from '../api/live';
+import { useStore } from '../api/store';
+import { Button, MenuButton } from '../ui/controls';
+import { words } from '../ui/format';
+import { Skeleton } from '../ui/show';
+import { Toasts } from '../ui/toast';
+import { gridChanges } from './feed';
+import { Logo } from './logo';
+import { QuickOpen } from './quick-open';
+import { GridNewsDocument, type UserRole } from './shell.gql';
+import { signOut } from './sign-in-link';
+import { theme } from './theme';
+import { useViewer } from './viewer';
+
+export interface Place {
+  to: string;
+  label: string;
+  icon: ReactNode;
+  /** Offered from this role on. */
+  role?: UserRole;
+  /** Another page, not a route of this one. */
+  page?: true;
+}
+
+const icon = { size: 16, 'aria-hidden': true } as const;
+export const PLACES: readonly { title: string; places: readonly Place[] }[] = [
+  {
+    title: 'Work',
+    places: [
+      { to: '/', label: 'Overview', icon: <LayoutDashboard {...icon} /> },
+      { to: '/jobs', label: 'Jobs', icon: <ListChecks {...icon} /> },
+    ],
+  },
+  {
+    title: 'Grid',
+    places: [
+      { to: '/sites', label: 'Sites', icon: <Server {...icon} /> },
+      { to: '/tree', label: 'Scheduler tree', icon: <Network {...icon} /> },
+      { to: '/data', label: 'Data', icon: <Database {...icon} /> },
+      { to: '/licenses', label: 'Licenses', icon: <KeyRound {...icon} /> },
+      { to: '/usage', label: 'Usage', icon: <ChartColumn {...icon} /> },
+    ],
+  },
+  {
+    title: 'Scheduling',
+    places: [
+      { to: '/ratios', label: 'Job ratios', icon: <Activity {...icon} /> },
+      { to: '/policy', label: 'Policy', icon: <SlidersHorizontal {...icon} /> },
+      { to: '/simulator', label: 'Simulator', icon: <FlaskConical {...icon} />, role: 'OPERATOR' },
+    ],
+  },
+  {
+    title: 'Administration',
+    places: [
+      { to: '/users', label: 'Users and shares', icon: <Users {...icon} /> },
+      { to: '/audit', label: 'Audit log', icon: <ClipboardList {...icon} />, role: 'ADMIN' },
+      { to: '/graphql', label: 'GraphQL explorer', icon: <Terminal {...icon} />, page: true },
+    ],
+  },
+];
+
+const THEMES = {
+  system: { next: 'light', label: 'Colors: as the system', icon: <Monitor size={15} /> },
+  light: { next: 'dark', label: 'Colors: light', icon: <Sun size={15} /> },
+  dark: { next: 'system', label: 'Colors: dark', icon: <Moon size={15} /> },
+} as const;
+
+function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => void }) {
+  const viewer = useViewer();
+  const chosen = useStore(theme);
+  const navigate = useNavigate();
+  return (
+    <>
+      <div className="row nav-top">
+        <Link to="/" className="brand" onClick={onGo}>
+          <Logo size={24} />
+          <span>Switchyard</span>
+        </Link>
+      </div>
+      <div className="nav-actions">
+        <Link to="/submit" className="button primary" onClick={onGo}>
+          <Plus size={15} aria-hidden />
+          <span>Submit</span>
+        </Link>
+        <Button icon={<Search size={15} />} hint="Go to… (Ctrl K)" onPress={onQuickOpen} />
+      </div>
+      <nav aria-label="Pages" className="nav">
+        {PLACES.map(({ title, places }) => {
+          const offered = places.filter(({ role }) => !role || viewer.may(role));
+          return (
+            offered.length > 0 && (
+              <div key={title}>
+                <h2 id={`nav-${title}`}>{title}</h2>
+                <ul aria-labelledby={`nav-${title}`}>
+                  {offered.map((place) => (
+                    <li key={place.to}>
+                      {place.page ? (
+                        <a href={place.to} className="nav-link">
+                          {place.icon}
+                          {place.label}
+                        </a>
+                      ) : (
+                        <Link
+                          to={place.to}
+                          className="nav-link"
+                          activeOptions={{ exact: place.to === '/' }}
+                          onClick={onGo}
+                        >
+                          {place.icon}
+                          {place.label}
+                        </Link>
+                      )}
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            )
+          );
+        })}
+      </nav>
+      <div className="nav-foot">
+        <LiveMark />
+        <div className="row spread">
+          <MenuButton
+            variant="quiet"
+            entries={[
+              {
+                id: 'account',
+                label: 'Account and keys',
+                onAction: () => {
+                  onGo?.();
+                  void navigate({ to: '/users/$id', params: { id: viewer.id } });
+                },
+              },
+              {
+                id: 'out',
+                label: (
+                  <span className="row">
+                    <LogOut size={14} aria-hidden /> Sign out
+                  </span>
+                ),
+                text: 'Sign out',
+                onAction: signOut,
+              },
+            ]}
+          >
+            <span className="who">
+              <span className="avatar" aria-hidden>
+                {viewer.name.slice(0, 1).toUpperCase()}
+              </span>
+              <span className="cut">
+                <span className="hidden-visually">Signed in as </span>
+                {viewer.name}
+                <small>{words(viewer.role)}</small>
+              </span>
+            </span>
+          </MenuButton>
+          <Button
+            variant="quiet"
+            icon={THEMES[chosen].icon}
+            hint={THEMES[chosen].label}
+            onPress={() => theme.set(THEMES[chosen].next)}
+          />
+        </div>
+      </div>
+    </>
+  );
+}
+
+const MARKS: Record<Connection, string> = {
+  idle: 'Live updates are off',
+  connecting: 'Connecting…',
+  open: 'Live',
+  lost: 'Connection lost',
+};
+
+function LiveMark() {
+  const state = useStore(connection);
+  return (
+    <p className={`live-mark ${state}`} data-connection={state}>
+      <i className="dot" aria-hidden />
+      {MARKS[state]}
+    </p>
+  );
+}
+
+/** Says that news do not arrive, and that none are missed. Not for a blink. */
+function ConnectionBanner() {
+  const state = useStore(connection);
+  const [shown, setShown] = useState<'no' | 'lost' | 'back'>('no');
+  useEffect(() => {
+    if (state === 'lost') {
+      const timer = setTimeout(() => setShown('lost'), 700);
+      return () => clearTimeout(timer);
+    }
+    if (state !== 'open') return;
+    setShown((before) => (before === 'lost' ? 'back' : before));
+    const timer = setTimeout(() => setShown('no'), 4_000);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return (
+    <div role="status" aria-live="polite">
+      {shown !== 'no' && (
+        <div className={`connection ${shown}`}>
+          {shown === 'lost' ? (
+            <>
+              <WifiOff size={15} aria-hidden />
+              Connection lost. Trying again; updates will continue from where they stopped.
+            </>
+          ) : (
+            'Connected again. Updates continue from where they stopped.'
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function Shell() {
+  const [menu, setMenu] = useState(false);
+  const [quick, setQuick] = useState(false);
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const shown = useRouterState({ select: (state) => state.resolvedLocation?.href });
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+
+  const changed = useThrottled(() => gridChanges.set(gridChanges.get() + 1), 1_000);
+  useFollow(GridNewsDocument, 'siteUpdated', {}, { onUpdates: changed, onResync: changed });
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const typing = (event.target as HTMLElement).closest('input, textarea, [contenteditable]') !== null;
+      if (((event.ctrlKey || event.metaKey) && event.key === 'k') || (event.key === '/' && !typing)) {
+        event.preventDefault();
+        setQuick(true);
+      }
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of a new page a screen reader begins at its top
+  useEffect(() => {
+    if (first.current) first.current = false;
+    else main.current?.focus({ preventScroll: true });
+  }, [path]);
+
+  return (
+    <div className="shell">
+      <a href="#main" className="skip">
+        Skip to the page
+      </a>
+      <aside className="side">
+        <Navigation onQuickOpen={() => setQuick(true)} />
+      </aside>
+      <header className="top">
+        <Button
+          variant="quiet"
+          icon={<MenuIcon size={18} />}
+          aria-label="Menu"
+          onPress={() => setMenu(true)}
+        />
+        <Link to="/" className="brand">
+          <Logo size={22} />
+          <span>Switchyard</span>
+        </Link>
+        <span className="grow" />
+        <Button
+          variant="quiet"
+          icon={<Search size={17} />}
+          aria-label="Go to"
+          onPress={() => setQuick(true)}
+        />
+        <Link to="/submit" className="button primary">
+          <Plus size={15} aria-hidden />
+          <span>Submit</span>
+        </Link>
+      </header>
+      <ModalOverlay className="drawer-overlay" isOpen={menu} onOpenChange={setMenu} isDismissable>
+        <Modal className="drawer">
+          <AriaDialog aria-label="Menu" className="drawer-inside">
+            <Button
+              variant="quiet"
+              className="drawer-close"
+              icon={<X size={18} />}
+              aria-label="Close the menu"
+              onPress={() => setMenu(false)}
+            />
+            <Navigation
+              onGo={() => setMenu(false)}
+              onQuickOpen={() => {
+                setMenu(false);
+                setQuick(true);
+              }}
+            />
+          </AriaDialog>
+        </Modal>
+      </ModalOverlay>
+      <main id="main" ref={main} tabIndex={-1} data-shows={shown}>
+        <ConnectionBanner />
+        <Suspense
+          fallback={
+            <div className="page">
+              <Skeleton height={34} />
+              <Skeleton height={320} />
+            </div>
+          }
+        >
+          <Outlet />
+        </Suspense>
+      </main>
+      <QuickOpen open={quick} onClose={() => setQuick(false)} />
+      <Toasts />
+    </div>
+  );
+}

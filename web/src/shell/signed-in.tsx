@@ -1,0 +1,40 @@
+/** What needs a session: the page behind, or the way to sign in. */
+import { type ReactNode, useMemo } from 'react';
+import { Provider } from 'urql';
+import { createGraphqlClient } from '../api/client';
+import { useData } from '../api/data';
+import { session } from '../api/session';
+import { useStore } from '../api/store';
+import { Problem } from '../ui/show';
+import { Logo } from './logo';
+import { ViewerDocument } from './shell.gql';
+import { SignIn } from './sign-in';
+import { ViewerContext } from './viewer';
+
+export function SignedIn({ children }: { children: ReactNode }) {
+  const { key } = useStore(session);
+  const client = useMemo(() => (key === null ? null : createGraphqlClient(key)), [key]);
+  if (client === null) return <SignIn />;
+  return (
+    <Provider value={client}>
+      <WithViewer>{children}</WithViewer>
+    </Provider>
+  );
+}
+
+function WithViewer({ children }: { children: ReactNode }) {
+  const { data, error, refresh } = useData(ViewerDocument, {});
+  if (data) return <ViewerContext value={data.viewer}>{children}</ViewerContext>;
+  return (
+    <main className="sign-in">
+      {error ? (
+        <div className="sign-in-card">
+          <Logo />
+          <Problem error={error} retry={refresh} />
+        </div>
+      ) : (
+        <Logo size={40} />
+      )}
+    </main>
+  );
+}

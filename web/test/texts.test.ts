@@ -1,0 +1,150 @@
+/** What the portal makes of what people write, and how it writes numbers. */
+import { describe, expect, test } from 'vitest';
+import { filterOf, instantOf } from '../src/pages/jobs/filters';
+import { differences, withValue } from '../src/pages/policy/document';
+import {
+  commandOfScript,
+  directivesOf,
+  EMPTY,
+  inputOf,
+  secondsOf,
+  Wrong,
+  wordsOf,
+} from '../src/pages/submit/draft';
+import { csvLine } from '../src/ui/csv';
+import { bytes, count, duration, figure, megabytes, named } from '../src/ui/format';
+
+describe('a job that is written', () => {
+  test.each([
+    ['90', 90],
+    ['1.5h', 5400],
+    ['10 min', 600],
+    ['2d', 172_800],
+    ['00:10:00', 600],
+    ['10:30', 630],
+    ['1-12:00:00', 129_600],
+    ['soon', null],
+    ['-5', null],
+  ])('a time of %j is %j seconds', (text, seconds) => {
+    expect(secondsOf(text)).toBe(seconds);
+  });
+
+  test.each<[string, string[] | null]>([
+    ['make -j 4', ['make', '-j', '4']],
+    [`echo 'a b' "c \\"d\\"" e\\ f ''`, ['echo', 'a b', 'c "d"', 'e f', '']],
+    ['echo "open', null],
+    ['   ', []],
+  ])('%s is split as a shell would', (line, words) => {
+    expect(wordsOf(line)).toEqual(words);
+  });
+
+  test('a script runs with the interpreter that it names', () => {
+    expect(commandOfScript('echo hi\n')).toEqual({ command: '/bin/sh', arguments: ['-c', 'echo hi\n'] });
+    const python = '#!/usr/bin/env python3\nprint(1)\n';
+    expect(commandOfScript(python)).toEqual({
+      command: '/usr/bin/env',
+      arguments: ['python3', '-c', python],
+    });
+    const perl = '#!/usr/bin/perl -w\nprint 1;\n';
+    expect(commandOfScript(perl)).toEqual({ command: '/usr/bin/perl', arguments: ['-w', '-e', perl] });
+  });
+
+  test('directives of Slurm fill in fields; the others are named', () => {
+    const script = [
+      '#!/bin/sh',
+      '#SBATCH --ntasks=4 ',
+      '#SBATCH -c8',
+      '#SBATCH --mem 16G',
+      '#SBATCH -t 90',
+      '#SBATCH --job-name="big one"',
+      '#SBATCH -L matlab:2',
+      '#SBATCH --array=0-9',
+      '#SBATCH --exclusive',
+      'echo',
+    ].join('\n');
+    expect(directivesOf(script)).toEqual({
+      fields: {
+        tasks: '4',
+        cpusPerTask: '8',
+        memoryMbPerTask: '16000',
+        estimate: '90m',
+        runTimeLimit: '90m',
+        name: 'big one',
+        licenses: 'matlab',
+      },
+      array: '0-9',
+      unknown: ['--exclusive'],
+    });
+  });
+
+  test('a field that says nothing acceptable is named', () => {
+    const wrong = (change: Partial<typeof EMPTY>): string => {
+      try {
+        inputOf({ ...EMPTY, command: 'true', ...change }, 'form');
+      } catch (error) {
+        if (error instanceof Wrong) return error.field;
+        throw error;
+      }
+      return 'none';
+    };
+    expect(wrong({})).toBe('none');
+    expect(wrong({ command: ' ' })).toBe('command');
+    expect(wrong({ tasks: '0' })).toBe('tasks');
+    expect(wrong({ cpusPerTask: '1.5' })).toBe('cpusPerTask');
+    expect(wrong({ memoryMbPerTask: '' })).toBe('memoryMbPerTask');
+    expect(wrong({ estimate: 'long' })).toBe('estimate');
+    expect(wrong({ shell: false, command: "echo 'x" })).toBe('command');
+    expect(wrong({ environment: 'NAME' })).toBe('environment');
+  });
+});
+
+describe('addresses of lists', () => {
+  test('times are ages or dates', () => {
+    const now = Date.parse('2026-03-01T12:34:56Z');
+    expect(instantOf('90m', now)).toBe('2026-03-01T11:04:00.000Z');
+    expect(instantOf('2d', now)).toBe('2026-02-27T12:34:00.000Z');
+    expect(instantOf('2026-03-01T10:00:00Z')).toBe('2026-03-01T10:00:00.000Z');
+    expect(instantOf('yesterday')).toBeNull();
+  });
+
+  test('what is not a filter is left out', () => {
+    expect(
+      filterOf({ states: 'RUNNING,DANCING', site: 'site_1', endedAfter: 'never', columns: 'x' }),
+    ).toEqual({
+      states: ['RUNNING'],
+      site: 'site_1',
+    });
+  });
+});
+
+test('a cell of a CSV file is never a formula', () => {
+  expect(csvLine(['=1+1', '@x', '-2', -2, 'a,"b"', null])).toBe(`'=1+1,'@x,'-2,-2,"a,""b""",\r\n`);
+});
+
+test('documents are compared leaf by leaf', () => {
+  const before = { dispatch: { kind: 'diana', weights: { a: 1, b: 2 } }, seed: 1 };
+  const after = withValue(withValue(before, 'dispatch.weights.a', 5), 'seed', undefined);
+  expect(before.dispatch.weights.a).toBe(1);
+  expect(differences(before, after)).toEqual([
+    { path: 'dispatch.weights.a', before: 1, after: 5 },
+    { path: 'seed', before: 1, after: undefined },
+  ]);
+});
+
+test('numbers are written with their units', () => {
+  expect([0, 0.01, 4.26, 59.7, 60, 754, 3600, 90_061].map(duration)).toEqual([
+    '0 s',
+    '< 0.1 s',
+    '4.3 s',
+    '60 s',
+    '1 min',
+    '12 min 34 s',
+    '1 h',
+    '1 d 1 h',
+  ]);
+  expect([950, 1500, 2_000_000, 3.2e9].map(megabytes)).toEqual(['950 MB', '1.5 GB', '2 TB', '3.2 PB']);
+  expect([12, 2_500, 3_000_000].map(bytes)).toEqual(['12 B', '2.5 kB', '3 MB']);
+  expect(count(1234567)).toBe('1\u202f234\u202f567');
+  expect([0, 0.1234, 12.345, 1234.5].map(figure)).toEqual(['0', '0.123', '12.3', '1\u202f235']);
+  expect(named('loadPenaltyS')).toEqual({ label: 'Load penalty', unit: 's' });
+});
