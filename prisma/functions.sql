@@ -185,7 +185,8 @@ CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_ro
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
--- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average. The mean over a batch is that over its runs one after another. A point is never later than now,
+-- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average.
+-- The mean over a batch is that over its runs one after another. A point is never later than now,
 -- whatever the agent's clock says: retention goes by it. A run's time is from when it took its machines, by our clock, or what its agent
 -- has measured between start and end, if that is more: then the agent's clock is behind or ahead.
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind

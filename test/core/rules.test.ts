@@ -514,7 +514,12 @@ describe('site cycle', () => {
     const first = plan(grid, 100, policyWith('LS')).starts[0];
     // 0.01·80 + 0.1 + 1·100/100 against 0.01·100 + 0.1 + 1·100/200.
     expect(first).toMatchObject({ jobId: 2, plannedDuration: 50, explanation: { order: 'OWN_PRIORITY' } });
-    expect(first?.explanation.terms).toEqual({ aging: 0.0008, deadline: 0.1, licenses: 0, waitMinimization: 1 });
+    expect(first?.explanation.terms).toEqual({
+      aging: 0.0008,
+      deadline: 0.1,
+      licenses: 0,
+      waitMinimization: 1,
+    });
     grid.placeAtSite(job({ id: 1, submittedAt: 0, estimateS: 200, boost: 1 }), 1);
     expect(ids(plan(grid, 100, policyWith('LS')).starts)).toEqual([1]);
   });

@@ -418,7 +418,8 @@ describe('what runs have shown', () => {
       3,
     );
     const [point] = await queries.ratioPoints('app', null, 1, false);
-    expect(point!.turnaroundS).toBeLessThanOrEqual(Date.now() / 1000 - T0);
+    // It took its machines an hour before T0 by our clock.
+    expect(point!.turnaroundS).toBeLessThan(Date.now() / 1000 - T0 + 3601);
     expect(point!.at).toBeLessThan(future);
   });
 
