@@ -3,6 +3,8 @@
  * comes to DIANA's meta-queues costs in reprioritization, side by side with working every job out anew; and what a run costs
  * that enters the averages of many applications.
  */
+import { MetaQueues } from '../src/core/dispatch/diana/meta-queues.js';
+import type { SiteEntry } from '../src/core/grid/grid.js';
 import {
   DEFAULT_POLICY,
   Grid,
@@ -15,7 +17,7 @@ import {
   resourceKinds,
   Shares,
 } from '../src/core/index.js';
-import { MetaLedger, queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
+import { queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 
@@ -83,16 +85,16 @@ function metaGrid(): { grid: Grid; arrival: (id: number) => Job } {
 
 async function reprioritizeBench(): Promise<Measured> {
   const { grid, arrival } = metaGrid();
-  const jobs: Job[] = [];
-  for (const { meta } of grid.sites) for (const job of meta.jobs) if (job !== undefined) jobs.push(job);
+  const [{ site, meta }] = grid.sites as [SiteEntry];
+  const jobs = Array.from(meta.slots(), (slot) => meta.jobs[slot] as Job);
   const shares = grid.index(Shares);
-  grid.index(MetaLedger);
+  const { ledger } = grid.index(MetaQueues).of(meta);
   let id = QUEUED;
   const ours = (): void => {
     const job = arrival(++id);
-    grid.placeAtMeta(job, 1);
+    grid.placeAtMeta(job, site.id);
     jobs.push(job);
-    grid.index(MetaLedger).standings(shares);
+    ledger.standings(shares);
   };
   const everyJob = (): number => {
     const users = new Map<number, number>();
@@ -120,7 +122,7 @@ async function reprioritizeBench(): Promise<Measured> {
       name: REPRIORITIZE,
       unit: 's',
       aim: null,
-      what: `one job comes to the meta-queues, where 100 000 of ${USERS} users wait, and everyone's priority is worked out; against working out every job's`,
+      what: `one job comes to a meta-queue, where 100 000 of ${USERS} users wait, and everyone's priority is worked out; against working out every job's`,
     },
     25,
     () => seconds(ours),

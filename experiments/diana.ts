@@ -13,11 +13,15 @@
  *              smallest takes 10 s on power 1. Five users, whose quotas differ
  *   data       10 GB from one of 20 datasets, each at one or two sites, and 300 to 600 s on power 1; all links alike
  *   scale      3 MFLOP and 1 MB, on nodes of 1 to 3 MFLOPS: more jobs on 20 sites, and more sites with 25 jobs each
+ *   kinds      (beyond the paper) bulks of 25 jobs of one kind, computational (60 to 180 s on power 1), data intensive (10 GB, 5 to 15 s) or
+ *              both (2 GB, 60 to 180 s), declared as such, come every 50 s on average, faster than they can be served; every other bulk
+ *              says that it takes three times as long as it does, so that sites are done at other times than planned
  */
 import {
   jobData,
   type Link,
   type LocalPolicy,
+  type Move,
   type Policy,
   RandomStream,
   type Run,
@@ -38,7 +42,9 @@ import {
 
 /** `diana-sjf`: DIANA with local queues that take all, shortest first. `sjf`: one queue for the grid, shortest first. */
 export const SCHEDULERS = ['diana', 'diana-sjf', 'sjf', 'round-robin', 'most-flops'] as const;
-export type Scheduler = (typeof SCHEDULERS)[number];
+/** `diana-alike`: the same weights for all kinds of job. `diana-stay`: no site is ever congested, and nothing is exported. */
+export const KINDS_SCHEDULERS = ['diana', 'diana-alike', 'diana-stay', 'round-robin', 'most-flops'] as const;
+export type Scheduler = (typeof SCHEDULERS)[number] | (typeof KINDS_SCHEDULERS)[number];
 export const BASELINES = ['round-robin', 'most-flops'] as const;
 const BOTH: readonly Scheduler[] = ['diana', ...BASELINES];
 
@@ -64,9 +70,16 @@ const PRIMES = [
 ];
 const SHORTEST_S = 10;
 
+const ALIKE = { network: 1, computation: 1, data: 1 };
 const DOCUMENTS: Readonly<Record<Scheduler, Policy>> = {
   diana: documentWith({ kind: 'diana' }, { kind: 'fcfs' }),
   'diana-sjf': documentWith({ kind: 'diana', queueLimit: 1_000_000 }, sjf()),
+  'diana-alike': documentWith(
+    { kind: 'diana', weights: { computational: ALIKE, dataIntensive: ALIKE, both: ALIKE } },
+    { kind: 'fcfs' },
+  ),
+  // (arrival − service)/arrival is never above 1.
+  'diana-stay': documentWith({ kind: 'diana', congestionThreshold: 1 }, { kind: 'fcfs' }),
   sjf: documentWith({ kind: 'queues', order: 'SJF', queueLimit: 0, ageBoundS: null }, { kind: 'fcfs' }),
   'round-robin': documentWith({ kind: 'round-robin' }, { kind: 'fcfs' }),
   'most-flops': documentWith({ kind: 'most-flops' }, { kind: 'fcfs' }),
@@ -77,13 +90,15 @@ function sjf(): LocalPolicy {
 
 /** One scheduler at one point of one experiment: the times of each run. */
 export interface Cell {
-  experiment: 'compute' | 'queues' | 'data' | 'jobs' | 'sites';
+  experiment: 'compute' | 'queues' | 'data' | 'jobs' | 'sites' | 'kinds';
   /** Jobs, bandwidth in Mb/s, or sites. */
   x: number;
   scheduler: Scheduler;
   runs: Times[];
   /** Of jobs that read a dataset: the part that ran where it is, for each run. */
   atData: number[];
+  /** Of jobs of several kinds: moves from one meta-queue to another, by kind, for each run. */
+  exports: Record<Kind, number>[];
   /** Of jobs of several users: the mean turnaround of each user's jobs, for each run. */
   byUserS: number[][];
 }
@@ -93,6 +108,14 @@ export interface DianaResult {
   runs: number;
   cells: Cell[];
 }
+
+/** Kinds of job, by what they declare to be the share of computation. */
+export const KINDS = {
+  computational: { share: 1, leastS: 60, mostS: 180, inputMb: 1 },
+  dataIntensive: { share: 0.1, leastS: 5, mostS: 15, inputMb: 10_000 },
+  both: { share: 0.5, leastS: 60, mostS: 180, inputMb: 2000 },
+} as const;
+export type Kind = keyof typeof KINDS;
 
 interface Workload {
   world: World;
@@ -119,15 +142,17 @@ export function diana(
   const cells = points.flatMap(({ experiment, x, schedulers, draw }) => {
     const workloads = Array.from({ length: runs }, (_, run) => draw(run));
     return schedulers.map((scheduler) => {
-      const cell: Cell = { experiment, x, scheduler, runs: [], atData: [], byUserS: [] };
+      const cell: Cell = { experiment, x, scheduler, runs: [], atData: [], exports: [], byUserS: [] };
       workloads.forEach(({ world, jobs }, run) => {
         const times = new TimesSink(jobs);
         const places = new PlacesSink(world, jobs.length);
         const users = new UsersSink();
+        const exports = new ExportsSink(jobs);
         const policy = { ...DOCUMENTS[scheduler], seed: seed + run };
-        runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [times, places, users]);
+        runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [times, places, users, exports]);
         cell.runs.push(times.times());
         if (experiment === 'data') cell.atData.push(places.atData);
+        if (experiment === 'kinds') cell.exports.push(exports.byKind);
         if (experiment === 'queues') cell.byUserS.push(users.turnaroundS);
         onProgress(++done, all);
       });
@@ -157,6 +182,19 @@ class PlacesSink implements Sink {
 
   get atData(): number {
     return this.count / this.jobs;
+  }
+}
+
+/** Counts what congested sites export. */
+class ExportsSink implements Sink {
+  readonly byKind: Record<Kind, number> = { computational: 0, dataIntensive: 0, both: 0 };
+
+  constructor(private readonly jobs: readonly SimJob[]) {}
+
+  moved({ jobId, reason }: Move): void {
+    if (reason !== 'EXPORTED') return;
+    const share = (this.jobs[jobId - 1] as SimJob).job.data?.computationShare;
+    for (const [kind, of] of Object.entries(KINDS)) if (of.share === share) this.byKind[kind as Kind]++;
   }
 }
 
@@ -202,6 +240,12 @@ function pointsOf(seed: number, shrink: number): Point[] {
         draw: (run) => scaleWorkload(seed, run, x, few(GROWTH.jobsPerSite * x)),
       }),
     ),
+    {
+      experiment: 'kinds',
+      x: JOBS,
+      schedulers: KINDS_SCHEDULERS,
+      draw: (run) => kindsWorkload(seed, run, few(JOBS)),
+    },
   ];
 }
 
@@ -317,6 +361,47 @@ export function dataWorkload(seed: number, run: number, count: number, bandwidth
       }),
     }),
   );
+  return { world, jobs };
+}
+
+const BULK = 25;
+const BULK_EVERY_S = 50;
+
+export function kindsWorkload(seed: number, run: number, count: number): Workload {
+  const grid = new RandomStream(seed, `diana-grid-${run}`);
+  const draws = new RandomStream(seed, `diana-kinds-${run}`);
+  const world = {
+    ...sitesOf(grid, SITES, 1),
+    links: linksBetween(SITES, anyLink(grid)),
+    quotas: QUOTAS.map((share, i) => [i + 1, share] as const),
+  };
+  const names = Object.keys(KINDS) as Kind[];
+  let submit = 0;
+  const bulks = Array.from({ length: Math.ceil(count / BULK) }, (_, i) => {
+    submit += draws.exponential(BULK_EVERY_S);
+    const kind = KINDS[names[draws.integer(0, names.length - 1)] as Kind];
+    const [from, reads] = [draws.integer(1, SITES), draws.integer(1, SITES)];
+    return { submit, kind, from, reads, userId: draws.integer(1, QUOTAS.length), told: i % 2 === 0 ? 1 : 3 };
+  });
+  const jobs = Array.from({ length: count }, (_, i) => {
+    const group = Math.floor(i / BULK);
+    const { submit: submittedAt, kind, from, reads, userId, told } = bulks[group] as (typeof bulks)[number];
+    const runS = draws.uniform(kind.leastS, kind.mostS);
+    return rootJob(i + 1, {
+      runS,
+      estimateS: told * runS,
+      submittedAt,
+      userId,
+      groupId: group + 1,
+      data: jobData({
+        originSiteId: from,
+        sandboxMb: 1,
+        outputMb: 1,
+        inputs: [{ siteId: reads, sizeMb: kind.inputMb }],
+        computationShare: kind.share,
+      }),
+    });
+  });
   return { world, jobs };
 }
 

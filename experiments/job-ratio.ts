@@ -35,8 +35,11 @@ export type WorkloadName = (typeof WORKLOADS)[number];
 export const ARRIVALS = ['at once', 'over time'] as const;
 export type Arrival = (typeof ARRIVALS)[number];
 
-/** `half`: job-ratio that learns nothing, so that every job's ratio is 1/2 : 1/2. */
-export const SCHEDULERS = ['job-ratio', 'half', 'round-robin', 'random', 'most-flops'] as const;
+/**
+ * `job-ratio` begins with a history, as the paper has it, which another stream of the same applications has taught; `cold` with none;
+ * `half` learns nothing, so that every job's ratio is 1/2 : 1/2.
+ */
+export const SCHEDULERS = ['job-ratio', 'cold', 'half', 'round-robin', 'random', 'most-flops'] as const;
 export type Scheduler = (typeof SCHEDULERS)[number];
 export const BASELINES = ['round-robin', 'random', 'most-flops'] as const;
 
@@ -108,6 +111,13 @@ export interface Setting {
   applications: Application[];
 }
 
+/** What a stream of its own, as long as those that are measured, has taught of a setting's applications. */
+export function warmedHistory(seed: number, run: number, setting: Setting, count: number): RunAverages[] {
+  const jobs = jobsOf(seed, run, setting, 'mixed', 'over time', count, 'before');
+  const policy = documentOf('job-ratio', seed + run, QUEUE_LIMIT);
+  return runSimulation(setting.world, jobs, { policy, eventOrder: 'batch' }, []).averages;
+}
+
 /** The grid, the data and the applications of a run: the same for every workload and scheduler. */
 export function settingOf(seed: number, run: number): Setting {
   const random = new RandomStream(seed, `job-ratio-grid-${run}`);
@@ -143,9 +153,10 @@ export function jobsOf(
   workload: WorkloadName,
   arrival: Arrival,
   count: number,
+  stream: string = workload,
 ): SimJob[] {
-  const random = new RandomStream(seed, `job-ratio-jobs-${workload}-${run}`);
-  const arrivals = new RandomStream(seed, `job-ratio-arrivals-${workload}-${run}`);
+  const random = new RandomStream(seed, `job-ratio-jobs-${stream}-${run}`);
+  const arrivals = new RandomStream(seed, `job-ratio-arrivals-${stream}-${run}`);
   const used = applications.filter(({ type }) => workload === 'mixed' || type === workload);
   const drawn = Array.from({ length: count }, () => {
     const { name, type, dataset } = used[random.integer(0, used.length - 1)] as Application;
@@ -226,6 +237,7 @@ export function jobRatio(
 ): JobRatioResult {
   const perRun = WORKLOADS.length * ARRIVALS.length * SCHEDULERS.length + QUEUE_LIMITS.length + 1;
   const settings = Array.from({ length: runs }, (_, run) => settingOf(seed, run));
+  const histories = settings.map((setting, run) => warmedHistory(seed, run, setting, jobs));
   let done = 0;
   const eachRun = <T>(simulate: (setting: Setting, run: number) => T): T[] =>
     settings.map((setting, run) => {
@@ -240,7 +252,13 @@ export function jobRatio(
         arrival,
         scheduler,
         runs: eachRun((setting, run) =>
-          simulate(setting, jobsOf(seed, run, setting, workload, arrival, jobs), scheduler, seed + run),
+          simulate(
+            setting,
+            jobsOf(seed, run, setting, workload, arrival, jobs),
+            scheduler,
+            seed + run,
+            scheduler === 'job-ratio' ? histories[run] : [],
+          ),
         ),
       })),
     ),
@@ -249,7 +267,7 @@ export function jobRatio(
     queueLimit,
     turnaroundS: eachRun((setting, run) => {
       const stream = jobsOf(seed, run, setting, 'mixed', 'at once', jobs);
-      return simulate(setting, stream, 'job-ratio', seed + run, queueLimit).turnaroundS;
+      return simulate(setting, stream, 'job-ratio', seed + run, histories[run], queueLimit).turnaroundS;
     }),
   }));
   const shifts = eachRun((setting, run) =>
@@ -269,7 +287,7 @@ export function jobRatio(
 }
 
 function documentOf(scheduler: Scheduler, seed: number, queueLimit: number): Policy {
-  const kind = scheduler === 'half' ? 'job-ratio' : scheduler;
+  const kind = scheduler === 'half' || scheduler === 'cold' ? 'job-ratio' : scheduler;
   const limit = kind === 'job-ratio' ? { queueLimit } : {};
   return { ...documentWith({ kind, ...limit }, { kind: 'fcfs' }), seed };
 }
@@ -279,11 +297,13 @@ function simulate(
   jobs: readonly SimJob[],
   scheduler: Scheduler,
   seed: number,
+  averages: readonly RunAverages[] = [],
   queueLimit = QUEUE_LIMIT,
 ): Times {
   const times = new TimesSink(jobs);
   const policy = documentOf(scheduler, seed, queueLimit);
-  runSimulation(world, jobs, { policy, eventOrder: 'batch', learn: scheduler !== 'half' }, [times]);
+  const options = { policy, eventOrder: 'batch', learn: scheduler !== 'half' } as const;
+  runSimulation({ ...world, averages }, jobs, options, [times]);
   return times.times();
 }
 

@@ -15,7 +15,7 @@ import {
 import { runSimulation, type World } from '../src/simulator/engine.js';
 import { hyperExponential } from '../src/simulator/random.js';
 import type { SimJob } from '../src/simulator/workload.js';
-import { markdownTable, type Plot, plotLink, type Report } from './report.js';
+import { commandOf, markdownTable, type Plot, plotLink, type Report } from './report.js';
 
 const SITES = 4;
 const MACHINES_PER_SITE = 4;
@@ -35,9 +35,16 @@ export const INTER_ARRIVALS = [0.8, 0.9, 1.1, 1.3, 1.5] as const;
 /** Completed jobs that are left out at the beginning, and those that are measured. */
 const WARM_UP = 200;
 const MEASURED = 4000;
-/** Jobs of a run: under a policy that is behind, many have come when the last of these has ended. */
-const JOBS = 6000;
-export const RUNS = 16;
+/** Jobs of a run, for each that is measured: under a policy that is behind, many have come when the last of these has ended. */
+const JOBS_PER_MEASURED = 1.5;
+/** The paper's. */
+export const PAPER_RUNS = 16;
+/** Of these the first ones are the paper's 16: a few runs prove little, for the cells of one run share their jobs. */
+export const RUNS = 160;
+/** "Additional experiments over 40 000 jobs", at the highest load; and on how many of the runs. */
+const LONG = { measured: 40_000, interArrival: 0.8, runs: 4 };
+/** The highest load, of which the figures are. */
+const FIGURES_AT = 0.8;
 
 export type QueuePolicy = 'FCFS' | 'SJF' | 'FF';
 
@@ -92,8 +99,31 @@ export interface Cell {
   distance: number;
 }
 
+/** Of jobs of one number of tasks, means over the runs. */
+export interface TypeFigures {
+  turnaround: number;
+  /** Standard deviation of the turnarounds in a run. */
+  deviation: number;
+  /** Mean of turnaround over CPU time of a task. */
+  slowdown: number;
+}
+
+/** Figures 4 to 8, at the highest load. */
+export interface PolicyFigures {
+  /** By number of tasks, from 1. */
+  types: TypeFigures[];
+  /** CPU time of the jobs measured over what the machines have, and the turnaround of all jobs. */
+  utilization: number;
+  turnaround: number;
+  /** The same over 40 000 jobs. */
+  long: { utilization: number; turnaround: number; error: number };
+}
+
 export interface SantosoRow extends HierarchyPolicy {
+  /** Of as many runs as the paper's, and of all. */
   cells: Cell[];
+  allCells: Cell[];
+  figures: PolicyFigures;
 }
 
 /** The whole table. `onProgress` is told how many of the runs are done. */
@@ -102,42 +132,98 @@ export function santoso(
   onProgress: (done: number, all: number) => void = () => {},
   runs = RUNS,
   rows: readonly PaperRow[] = TABLE_2,
+  long: { measured: number; interArrival: number; runs: number } = LONG,
 ): SantosoRow[] {
-  const all = rows.length * INTER_ARRIVALS.length * runs;
+  const longRuns = Math.min(runs, long.runs);
+  const all = rows.length * (INTER_ARRIVALS.length * runs + longRuns);
   let done = 0;
   const means = rows.map(() => INTER_ARRIVALS.map((): number[] => []));
+  const figures = rows.map((): RunFigures[] => []);
+  const longer = rows.map((): RunFigures[] => []);
   for (let run = 0; run < runs; run++) {
     INTER_ARRIVALS.forEach((interArrival, i) => {
       const jobs = santosoJobs(seed, run, interArrival);
       rows.forEach((row, r) => {
-        means[r]?.[i]?.push(meanResponse(row, jobs));
+        const measured = runFigures(row, jobs);
+        means[r]?.[i]?.push(measured.turnaround);
+        if (interArrival === FIGURES_AT) figures[r]?.push(measured);
         onProgress(++done, all);
       });
     });
   }
-  return rows.map(({ paper, ...policy }, r) => ({
-    ...policy,
-    cells: INTER_ARRIVALS.map((interArrival, i) => {
+  for (let run = 0; run < longRuns; run++) {
+    const jobs = santosoJobs(seed, run, long.interArrival, long.measured);
+    rows.forEach((row, r) => {
+      longer[r]?.push(runFigures(row, jobs, long.measured));
+      onProgress(++done, all);
+    });
+  }
+  const cellsOf = (r: number, paper: PaperRow['paper'], count: number): Cell[] =>
+    INTER_ARRIVALS.map((interArrival, i) => {
       const [theirs, paperError] = paper[i] as readonly [number, number];
-      const { mean, error } = meanAndError(means[r]?.[i] ?? []);
+      const { mean, error } = meanAndError((means[r]?.[i] ?? []).slice(0, count));
       const distance = Math.abs(mean - theirs) / Math.hypot(error, paperError);
       return { interArrival, mean, error, paper: theirs, paperError, distance };
-    }),
+    });
+  return rows.map(({ paper, ...policy }, r) => ({
+    ...policy,
+    cells: cellsOf(r, paper, PAPER_RUNS),
+    allCells: cellsOf(r, paper, runs),
+    figures: policyFigures(figures[r] as RunFigures[], longer[r] as RunFigures[]),
   }));
 }
 
+function policyFigures(runs: readonly RunFigures[], long: readonly RunFigures[]): PolicyFigures {
+  const mean = (of: (run: RunFigures) => number): number => meanAndError(runs.map(of)).mean;
+  const { mean: turnaround, error } = meanAndError(long.map((run) => run.turnaround));
+  return {
+    types: CLASSES.map((_, i) => ({
+      turnaround: mean(({ types }) => (types[i] as TypeFigures).turnaround),
+      deviation: mean(({ types }) => (types[i] as TypeFigures).deviation),
+      slowdown: mean(({ types }) => (types[i] as TypeFigures).slowdown),
+    })),
+    utilization: mean((run) => run.utilization),
+    turnaround: mean((run) => run.turnaround),
+    long: { utilization: meanAndError(long.map((run) => run.utilization)).mean, turnaround, error },
+  };
+}
+
 /** Cells within two combined standard errors of the paper, of how many. */
-export function matching(rows: readonly SantosoRow[]): { within: number; cells: number } {
-  const cells = rows.flatMap((row) => row.cells);
+export function matching(
+  rows: readonly SantosoRow[],
+  of: 'cells' | 'allCells' = 'cells',
+): { within: number; cells: number } {
+  const cells = rows.flatMap((row) => row[of]);
   return { within: cells.filter(({ distance }) => distance <= 2).length, cells: cells.length };
 }
 
+/** One run under one policy. */
+type RunFigures = Pick<PolicyFigures, 'types' | 'utilization' | 'turnaround'>;
+
 /** Mean time from arrival to end of the 201st to 4200th job to end. */
-export function meanResponse(policy: HierarchyPolicy, jobs: readonly SimJob[]): number {
+export const meanResponse = (policy: HierarchyPolicy, jobs: readonly SimJob[]): number =>
+  runFigures(policy, jobs).turnaround;
+
+/** The same, by number of tasks, and how busy the machines were meanwhile. */
+function runFigures(policy: HierarchyPolicy, jobs: readonly SimJob[], measured = MEASURED): RunFigures {
+  const types = CLASSES.map(() => ({ jobs: 0, sum: 0, squares: 0, slowdowns: 0 }));
   let count = 0;
   let sum = 0;
-  const ended = (job: SimJob, _index: number, _run: unknown, at: number): void => {
-    if (++count > WARM_UP) sum += at - job.job.submittedAt;
+  let work = 0;
+  let from = 0;
+  let until = 0;
+  const ended = ({ job, runS }: SimJob, _index: number, _run: unknown, at: number): void => {
+    if (++count === WARM_UP) from = at;
+    if (count <= WARM_UP) return;
+    const turnaround = at - job.submittedAt;
+    const type = types[job.tasks - 1] as (typeof types)[number];
+    type.jobs++;
+    type.sum += turnaround;
+    type.squares += turnaround ** 2;
+    type.slowdowns += turnaround / runS;
+    sum += turnaround;
+    work += runS * job.tasks;
+    until = at;
   };
   const options = {
     policy: policyDocument(policy),
@@ -145,12 +231,20 @@ export function meanResponse(policy: HierarchyPolicy, jobs: readonly SimJob[]): 
     // "The local scheduler acts after each dispatch"; without local queues the global one acts at arrivals only.
     movesAtOnce: 1,
     dispatchAtArrivalsOnly: policy.queueMax === 0,
-    stopAfter: WARM_UP + MEASURED,
+    stopAfter: WARM_UP + measured,
   } as const;
   runSimulation(santosoWorld, jobs, options, [{ ended }]);
-  if (count < WARM_UP + MEASURED)
+  if (count < WARM_UP + measured)
     throw new Error(`only ${count} of ${jobs.length} jobs ended: more are needed`);
-  return sum / MEASURED;
+  return {
+    types: types.map((type) => {
+      const turnaround = type.sum / type.jobs;
+      const deviation = Math.sqrt(Math.max(0, type.squares / type.jobs - turnaround ** 2));
+      return { turnaround, deviation, slowdown: type.slowdowns / type.jobs };
+    }),
+    utilization: work / (SITES * MACHINES_PER_SITE * (until - from)),
+    turnaround: sum / measured,
+  };
 }
 
 const locals: Readonly<Record<QueuePolicy, LocalPolicy>> = {
@@ -186,12 +280,12 @@ const santosoWorld: World = {
 };
 
 /** The same jobs for every policy and load of a run; only the times between them are scaled. */
-export function santosoJobs(seed: number, run: number, interArrival: number): SimJob[] {
+export function santosoJobs(seed: number, run: number, interArrival: number, measured = MEASURED): SimJob[] {
   const arrivals = new RandomStream(seed, `santoso-arrivals-${run}`);
   const sizes = new RandomStream(seed, `santoso-tasks-${run}`);
   const work = new RandomStream(seed, `santoso-cpu-${run}`);
   let submit = 0;
-  return Array.from({ length: JOBS }, (_, i) => {
+  return Array.from({ length: Math.ceil(JOBS_PER_MEASURED * measured) }, (_, i) => {
     submit += arrivals.exponential(interArrival);
     let tasks = 1;
     for (let left = sizes.next(); tasks < CLASSES.length; tasks++) {
@@ -224,53 +318,117 @@ export function meanAndError(values: readonly number[]): { mean: number; error: 
   return { mean, error: values.length < 2 ? 0 : Math.sqrt(squares / (values.length - 1) / values.length) };
 }
 
-/** The table, ours beside theirs. */
+/** The table, ours beside theirs, and the figures. */
 export function santosoReport(seed: number, rows: readonly SantosoRow[], runs = RUNS): Report {
+  const paperRuns = Math.min(runs, PAPER_RUNS);
   const { within, cells } = matching(rows);
-  const verdict = `${within} of ${cells} cells within two standard errors`;
-  const apart = rows.flatMap((row) =>
-    row.cells
-      .filter(({ distance }) => distance > 2)
-      .map(
-        ({ interArrival, mean, error, paper, paperError, distance }) =>
-          `* ${nameOf(row)} at ${interArrival}: ${mean.toFixed(1)} ± ${error.toFixed(1)}, the paper ${paper} ± ${paperError}: ` +
-          `${distance.toFixed(1)} standard errors apart`,
-      ),
-  );
-  const plot = santosoPlot(rows, runs);
-  const text = [
-    '# Santoso et al., Table 2: mean time from arrival to end',
-    '',
-    `\`switchyard experiment santoso --seed ${seed}\` made this page: ${runs} runs of ${MEASURED} measured jobs for each cell, after`,
-    `${WARM_UP} that are left out; the same jobs for every policy of a run. The error is the standard deviation of the runs over`,
-    "the root of their number. In parentheses the paper's value; the columns are mean times between arrivals.",
-    '',
-    "The schedulers are the service's own: dispatch policy `queues` and local policies `fcfs`, `sjf`, `first-fit` without age",
-    'bounds, on time-shared machines. A local queue is served in order of submission, not of arrival at the site.',
-    '',
+  const all = matching(rows, 'allCells');
+  const more = runs > paperRuns;
+  const verdict = more
+    ? `${within} of ${cells} cells within two standard errors by ${paperRuns} runs, ${all.within} by ${runs}`
+    : `${within} of ${cells} cells within two standard errors`;
+  const apart = (of: 'cells' | 'allCells'): string[] =>
+    rows.flatMap((row) =>
+      row[of]
+        .filter(({ distance }) => distance > 2)
+        .map(
+          ({ interArrival, mean, error, paper, paperError, distance }) =>
+            `* ${nameOf(row)} at ${interArrival}: ${mean.toFixed(1)} ± ${error.toFixed(1)}, the paper ${paper} ± ${paperError}: ` +
+            `${distance.toFixed(1)} standard errors apart`,
+        ),
+    );
+  const table = (of: 'cells' | 'allCells'): string =>
     markdownTable(
       ['global', 'local', 'Q', ...INTER_ARRIVALS.map(String)],
       rows.map((row) => [
         row.global,
         row.queueMax === 0 ? '–' : row.local,
         String(row.queueMax),
-        ...row.cells.map(
+        ...row[of].map(
           ({ mean, error, paper, paperError }) =>
             `${mean.toFixed(1)} ± ${error.toFixed(1)} (${paper.toFixed(1)} ± ${paperError.toFixed(1)})`,
         ),
       ]),
-    ),
+    );
+  const byType = (of: (figures: TypeFigures) => number): string =>
+    markdownTable(
+      ['policy', ...CLASSES.map((_, i) => `${i + 1} ${i === 0 ? 'task' : 'tasks'}`)],
+      rows.map((row) => [nameOf(row), ...row.figures.types.map((type) => of(type).toFixed(1))]),
+    );
+  const section = (title: string, of: 'cells' | 'allCells'): string[] => {
+    const far = apart(of);
+    return [title, '', table(of), '', ...(far.length > 0 ? ['Further apart:', '', ...far, ''] : [])];
+  };
+  const plot = santosoPlot(rows, paperRuns);
+  const text = [
+    '# Santoso et al., Table 2: mean time from arrival to end',
     '',
-    plotLink(plot),
+    `${commandOf('santoso', seed, runs, RUNS)} made this page: runs of ${MEASURED} measured jobs for each cell, after`,
+    `${WARM_UP} that are left out; the same jobs for every policy of a run. The error is the standard deviation of the runs over`,
+    "the root of their number. In parentheses the paper's value; the columns are mean times between arrivals.",
+    '',
+    "The schedulers are the service's own: dispatch policy `queues` and local policies `fcfs`, `sjf`, `first-fit` without age",
+    'bounds, on time-shared machines. A local queue is served in order of arrival at the site.',
     '',
     'Two values agree when they differ by no more than twice the root of the sum of their squared errors. The paper gives',
-    'the errors at 1.1, 1.3 and 1.5 for all rows together; the smallest are used: 0.2, 0.2 and 0.1.',
+    'the errors at 1.1, 1.3 and 1.5 for all rows together; the smallest are used: 0.2, 0.2 and 0.1. Cells of one run share their',
+    'jobs, so that a few runs are all too high or all too low together.',
     '',
-    ...(apart.length > 0 ? ['Further apart:', '', ...apart, ''] : []),
+    ...section(`## ${paperRuns} runs${more ? ', as in the paper' : ''}`, 'cells'),
+    plotLink(plot),
+    '',
+    ...(more ? section(`## ${runs} runs, of which those are the first`, 'allCells') : []),
+    `## By type of job, mean time between arrivals ${FIGURES_AT} (figures 4 to 8)`,
+    '',
+    'Turnaround:',
+    '',
+    byType(({ turnaround }) => turnaround),
+    '',
+    'Standard deviation of the turnaround in a run:',
+    '',
+    byType(({ deviation }) => deviation),
+    '',
+    'Slowdown, turnaround over CPU time of a task:',
+    '',
+    byType(({ slowdown }) => slowdown),
+    '',
+    `## Utilization, and ${LONG.measured} jobs, mean time between arrivals ${FIGURES_AT}`,
+    '',
+    `${LONG.measured} jobs are measured in ${Math.min(runs, LONG.runs)} runs.`,
+    '',
+    markdownTable(
+      [
+        'policy',
+        `utilization, ${MEASURED} jobs, %`,
+        `${LONG.measured} jobs, %`,
+        `turnaround, ${MEASURED} jobs`,
+        `${LONG.measured} jobs`,
+      ],
+      rows.map((row) => {
+        const { utilization, turnaround, long } = row.figures;
+        return [
+          nameOf(row),
+          (100 * utilization).toFixed(1),
+          (100 * long.utilization).toFixed(1),
+          turnaround.toFixed(1),
+          `${long.turnaround.toFixed(1)} ± ${long.error.toFixed(1)}`,
+        ];
+      }),
+    ),
+    '',
+    'The paper says of this load that after 4000 jobs no equilibrium is reached, that nothing grows out of bounds, and that FF has the',
+    'best utilization, closely followed by FCFS. The offered load is 0.97.',
+    '',
     verdict,
     '',
   ].join('\n');
-  return { name: 'santoso', text, data: { seed, runs, rows, within, cells }, verdict, plots: [plot] };
+  return {
+    name: 'santoso',
+    text,
+    data: { seed, runs, rows, within, cells, withinAll: all.within },
+    verdict,
+    plots: [plot],
+  };
 }
 
 /** The columns of the table at which the policies differ: the two highest loads. */

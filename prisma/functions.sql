@@ -185,8 +185,10 @@ CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_ro
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
--- averagesWith and resourceKinds. The mean over a batch is that over its runs one after another. A point is never later than now,
--- whatever the agent's clock says: retention goes by it.
+-- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average.
+-- The mean over a batch is that over its runs one after another. A point is never later than now,
+-- whatever the agent's clock says: retention goes by it. A run's time is from when it took its machines, by our clock, or what its agent
+-- has measured between start and end, if that is more: then the agent's clock is behind or ahead.
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind
 -- jobs_updated, and so behind the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
 CREATE FUNCTION triggers.jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -197,17 +199,17 @@ BEGIN
   WITH run AS MATERIALIZED (
     SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
-           least(r.wall_s, greatest(0, coalesce(r.io_wait_s, r.wall_s - r.cpu_s / (j.tasks * j.cpus_per_task), 0))) AS io_s,
+           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s,
            '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
                || CASE WHEN j.licenses = '{}' THEN ''
                        ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place)
                                FROM unnest(j.licenses) WITH ORDINALITY AS l (kind, place)) END
                || ']' AS kinds
       FROM new_rows j,
-           LATERAL (SELECT *, extract(epoch FROM ended_at - started_at)::float8 AS wall_s FROM runs
-                     WHERE job_id = j.id AND epoch = j.epoch AND ended_at > started_at OFFSET 0) r,
+           LATERAL (SELECT *, extract(epoch FROM greatest(ended_at - started_at, least(ended_at, clock_timestamp()) - assigned_at))::float8 AS wall_s
+                       FROM runs WHERE job_id = j.id AND epoch = j.epoch OFFSET 0) r,
            LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
-     WHERE j.state = 'COMPLETED'
+     WHERE j.state = 'COMPLETED' AND r.wall_s > 0
   ), known AS MATERIALIZED (
     SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
       FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1
@@ -215,22 +217,22 @@ BEGIN
     INSERT INTO run_averages AS a (application, user_id, kinds, count, turnaround_s, execution_s, io_s, event_id, updated_at)
       SELECT application, user_id, kinds, count(*), avg(f * wall_s), avg(f * (wall_s - io_s)), avg(f * io_s),
              (SELECT max(id) FROM events), clock_timestamp()
-        FROM run GROUP BY 1, 2, 3
+        FROM run WHERE io_s IS NOT NULL GROUP BY 1, 2, 3
       ON CONFLICT (application, user_id, kinds) DO UPDATE SET count = a.count + excluded.count,
         turnaround_s = (a.turnaround_s * a.count + excluded.turnaround_s * excluded.count) / (a.count + excluded.count),
         execution_s = (a.execution_s * a.count + excluded.execution_s * excluded.count) / (a.count + excluded.count),
         io_s = (a.io_s * a.count + excluded.io_s * excluded.count) / (a.count + excluded.count),
         event_id = excluded.event_id, updated_at = excluded.updated_at
   ), summed AS (
-    SELECT r.*, coalesce(k.runs, 0) + count(*) OVER so_far AS runs,
-           coalesce(k.turnaround_s, 0) + sum(r.f * r.wall_s) OVER so_far AS turnaround_sum,
-           coalesce(k.execution_s, 0) + sum(r.f * (r.wall_s - r.io_s)) OVER so_far AS execution_sum
+    SELECT r.*, coalesce(k.runs, 0) + count(r.io_s) OVER so_far AS runs,
+           coalesce(k.turnaround_s, 0) + coalesce(sum(r.f * r.wall_s) FILTER (WHERE r.io_s IS NOT NULL) OVER so_far, 0) AS turnaround_sum,
+           coalesce(k.execution_s, 0) + coalesce(sum(r.f * (r.wall_s - r.io_s)) OVER so_far, 0) AS execution_sum
       FROM run r LEFT JOIN known k USING (application)
     WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
   )
   INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
     SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
-           CASE WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
+           CASE WHEN runs = 0 THEN NULL WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
       FROM summed ORDER BY id;
   RETURN NULL;
 END $$;

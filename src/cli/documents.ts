@@ -123,7 +123,7 @@ export const CANCEL_GROUP = `mutation CancelGroup($jobGroup: ID!) { cancelJobGro
 // Fair shares
 export const PEERS = `query Peers { peers(first: 1000) { site { id name } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }`;
 export const STANDINGS = `query Standings { userStandings(first: 500) {
-  user { id name } quotaShare queuedJobs groups(first: 50) { processors jobs threshold priority queue } } }`;
+  user { id name } site { id name } quotaShare queuedJobs groups(first: 50) { processors jobs threshold priority queue } } }`;
 
 // People
 export const USERS = `query Users($first: Int, $after: String) { users(first: $first, after: $after) { nodes { ${USER_FIELDS} } ${PAGE} } }`;

@@ -35,7 +35,8 @@ export interface Machine {
   os: string;
   architecture: string;
   /**
-   * Ids of the licenses it can run. One of a kind is enough: copies of one kind are interchangeable, so a machine
+   * Ids of the licenses to which it is restricted; empty: it can run every license of its site and of the grid (two-level.md: licenses
+   * are executable on each machine). One of a kind is enough: copies of one kind are interchangeable, so a machine
    * that lists the site's pool of a kind can also be served from the grid's.
    */
   licenseIds: readonly number[];
@@ -88,6 +89,8 @@ export interface Job {
   groupId: number;
   /** When it last went from one site's meta-queue to another's; null: never (diana.md, "Congestion and migration"). */
   migratedAt: number | null;
+  /** When it came to the local queue that holds it: the order of arrival there; null: it is in none, or came when it was submitted. */
+  dispatchedAt: number | null;
   /** What it reads and writes, and where; null: nothing that matters for where it runs. */
   data: JobData | null;
 }
@@ -120,6 +123,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   application: given.application ?? '',
   groupId: given.groupId ?? 0,
   migratedAt: given.migratedAt ?? null,
+  dispatchedAt: given.dispatchedAt ?? null,
   data: given.data ?? null,
 });
 const NO_LICENSES: readonly string[] = [];

@@ -84,7 +84,7 @@ const sentences: Record<ReasonCode, string> = {
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
-  MOST_POWER: 'Most powerful of the sites that can run it.',
+  MOST_POWER: 'Has the most powerful of the machines that can run it, of the free ones if there are any.',
   HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
     'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',

@@ -150,7 +150,7 @@ export function workloadOf({
   const jobs: SimJob[] = [];
   for (const page of pages) {
     for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
-      const job = { ...jobFromArray(array), priority: null, migratedAt: null };
+      const job = { ...jobFromArray(array), priority: null, migratedAt: null, dispatchedAt: null };
       let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
       if (run !== null) {
         const [seconds, plannedS, siteId] = run;

@@ -160,6 +160,7 @@ export class Cleaning {
           application: '',
           groupId: 0,
           migratedAt: null,
+          dispatchedAt: null,
           data: null,
         },
         sourceId: swf.id,

@@ -96,7 +96,8 @@ const keptFields = {
   priority: maybe<number>('integer', ofJob),
   /** When it last went from one meta-queue to another. */
   migratedAt: maybe<number>('timestamptz', ofJob),
-  dispatchedAt: maybe<number>('timestamptz'),
+  /** When it came to its site's local queue, in whose order of arrival it is. */
+  dispatchedAt: maybe<number>('timestamptz', ofJob),
   /** Of its latest run; 0: it had none. */
   epoch: always<number>('integer'),
   /** Of its latest run. */

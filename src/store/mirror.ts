@@ -147,8 +147,8 @@ export class Mirror {
     extend(state, image);
     for (const { job, state: jobState, siteId, run } of image.jobs) {
       state.jobs.set(job.id, { job, run });
-      const { priority, migratedAt } = job;
-      place(state.grid, job, { state: jobState, siteId, priority, migratedAt, run });
+      const { priority, migratedAt, dispatchedAt } = job;
+      place(state.grid, job, { state: jobState, siteId, priority, migratedAt, dispatchedAt, run });
     }
     const { grid } = state;
     const data = grid.index(DataCatalog);
@@ -187,9 +187,12 @@ function apply(state: Loaded, changes: GridChanges): void {
     }
     const described = told ?? known?.job;
     if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
-    const { priority, migratedAt } = position;
-    const same = described.priority === priority && described.migratedAt === migratedAt;
-    const job = same ? described : { ...described, priority, migratedAt };
+    const { priority, migratedAt, dispatchedAt } = position;
+    const same =
+      described.priority === priority &&
+      described.migratedAt === migratedAt &&
+      described.dispatchedAt === dispatchedAt;
+    const job = same ? described : { ...described, priority, migratedAt, dispatchedAt };
     const goesOn = known !== undefined && known.run !== null;
     jobs.set(id, { job, run: position.run });
     if (!goesOn) place(grid, job, position);

@@ -88,18 +88,18 @@ export const holderOf = (state: JobState, siteId: number | null): number | null 
   state === 'QUEUED' ? null : siteId;
 
 /**
- * What a run that ended well shows of its application; null: nothing, for it took no time. Time not spent computing is taken for
- * input and output where the machine does not tell it: the wall time without the mean CPU time of its CPUs.
+ * What a run that ended well shows of its application (job-ratio.md, "Job Analyzer and Monitor"); null: nothing, for it took no time.
+ * `turnaroundS`: from when it took its machines to its end. `ioS` null: nobody measured what it waited for input and output; that is
+ * never guessed from idle time, and the run does not enter the averages.
  */
 export function observedRun(
-  wallS: number,
-  cpus: number,
-  { cpuS, ioWaitS }: Pick<RunReport, 'cpuS' | 'ioWaitS'>,
+  turnaroundS: number,
+  { ioWaitS }: Pick<RunReport, 'ioWaitS'>,
   sitePower: number,
-): ObservedRun | null {
-  if (!(wallS > 0)) return null;
-  const ioS = ioWaitS ?? (cpuS === null ? 0 : wallS - cpuS / cpus);
-  return { turnaroundS: wallS, ioS: Math.max(0, Math.min(wallS, ioS)), sitePower };
+): (Omit<ObservedRun, 'ioS'> & { ioS: number | null }) | null {
+  if (!(turnaroundS > 0)) return null;
+  const ioS = ioWaitS === null ? null : Math.max(0, Math.min(turnaroundS, ioWaitS));
+  return { turnaroundS, ioS, sitePower };
 }
 
 // Starts --------------------------------------------------------------------------------------------------------------
@@ -242,6 +242,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   application: job.application,
   groupId: groupOf(job.id, job.groupId),
   migratedAt: job.migratedAt,
+  dispatchedAt: job.dispatchedAt,
   data,
 });
 
@@ -249,7 +250,8 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
 export const submittedJob = (
   given: GivenJob,
   of: Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>,
-): Job => schedulersJob({ ...given, ...of, priority: null, migratedAt: null }, dataOf(given));
+): Job =>
+  schedulersJob({ ...given, ...of, priority: null, migratedAt: null, dispatchedAt: null }, dataOf(given));
 
 /** The schedulers' group of a job: a job of its own is a group of its own. */
 export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;

@@ -84,6 +84,8 @@ export interface JobPosition {
   priority: number | null;
   /** When it last went from one meta-queue to another, epoch seconds. */
   migratedAt: number | null;
+  /** When it came to the local queue of its site, epoch seconds. */
+  dispatchedAt: number | null;
   run: Run | null;
 }
 

@@ -198,8 +198,8 @@ describe('policy documents', () => {
             kind: 'diana',
             queueLimit: 10,
             weights: {
-              computational: one,
-              dataIntensive: { network: 3, computation: 1, data: 0 },
+              computational: { ...one, data: 0.25 },
+              dataIntensive: { network: 3, computation: 0.25, data: 0 },
               both: { ...one, network: 2.5 },
             },
           },
@@ -380,7 +380,7 @@ describe('jobs that the root holds back', () => {
 });
 
 describe('DIANA', () => {
-  const STANDINGS = `query ($groups: Int) { userStandings { user { id } quotaShare queuedJobs groups(first: $groups) { processors jobs threshold priority queue } } }`;
+  const STANDINGS = `query ($groups: Int) { userStandings { user { id } site { id } quotaShare queuedJobs groups(first: $groups) { processors jobs threshold priority queue } } }`;
   const PEERS =
     '{ peers { site { id name metaQueuedJobs queuedJobs } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }';
 
@@ -409,47 +409,71 @@ describe('DIANA', () => {
       from: null,
     });
 
-    // T = 4 + 1 + 1 + 3·4 = 18 processors, Q = 3 + 1: N = q·T/(Q·t).
-    const { userStandings } = await api.must<{ userStandings: Json[] }>(STANDINGS, { groups: 100 });
-    const poors = { threshold: 18 / 16, priority: (18 / 16 - 3) / 3 };
-    const richs = [(3 * 18) / 4, (3 * 18) / 16].map((threshold) => ({
-      threshold,
-      priority: (threshold - 3) / threshold,
+    // In each site's meta-queue, among the jobs there: N = q·T/(Q·t), Pr = (N − n)/N or (N − n)/n.
+    const processors = [4, 1, 1, 4, 4, 4];
+    const quotas = { [rich.id]: 3, [poor.id]: 1 };
+    const waiting = queued.map(({ site }, i) => ({
+      site: site?.id as string,
+      user: i < own.length ? rich.id : poor.id,
+      processors: processors[i] as number,
     }));
-    expect(userStandings).toEqual([
-      {
-        user: { id: rich.id },
-        quotaShare: 3,
-        queuedJobs: 3,
-        groups: [
-          { processors: 1, jobs: 2, ...richs[0], queue: 1 },
-          { processors: 4, jobs: 1, ...richs[1], queue: 2 },
-        ],
-      },
-      {
-        user: { id: poor.id },
-        quotaShare: 1,
-        queuedJobs: 3,
-        groups: [{ processors: 4, jobs: 3, ...poors, queue: 4 }],
-      },
-    ]);
-    expect(await api.must(STANDINGS, { groups: 1 }, rich.key)).toMatchObject({
-      userStandings: [{ user: { id: rich.id }, groups: [{ processors: 1 }] }],
-    });
-    expect(await api.must(STANDINGS, { groups: 100 }, poor.key)).toMatchObject({
-      userStandings: [{ user: { id: poor.id } }],
-    });
+    const standingOf = (job: (typeof waiting)[number]) => {
+      const here = waiting.filter(({ site }) => site === job.site);
+      const all = here.reduce((sum, other) => sum + other.processors, 0);
+      const users = new Set(here.map(({ user }) => user));
+      const sum = [...users].reduce((total, user) => total + (quotas[user] as number), 0);
+      const n = here.filter(({ user }) => user === job.user).length;
+      const threshold = ((quotas[job.user] as number) * all) / (sum * job.processors);
+      const priority = n <= threshold ? (threshold - n) / threshold : (threshold - n) / n;
+      return { all, sum, n, threshold, priority };
+    };
+    const { userStandings } = await api.must<{
+      userStandings: (Json & {
+        site: { id: string };
+        user: { id: string };
+        queuedJobs: number;
+        groups: Json[];
+      })[];
+    }>(STANDINGS, { groups: 100 });
+    expect(userStandings.reduce((sum, { queuedJobs }) => sum + queuedJobs, 0)).toBe(6);
+    for (const { site, user, queuedJobs, quotaShare, groups } of userStandings) {
+      expect(quotaShare).toBe(quotas[user.id]);
+      for (const group of groups) {
+        const job = { site: site.id, user: user.id, processors: group.processors as number };
+        const { n, threshold, priority } = standingOf(job);
+        expect(queuedJobs).toBe(n);
+        expect(group).toMatchObject({
+          threshold: expect.closeTo(threshold, 9),
+          priority: expect.closeTo(priority, 9),
+        });
+      }
+    }
+    const mine = await api.must<{ userStandings: { user: { id: string }; groups: object[] }[] }>(
+      STANDINGS,
+      { groups: 1 },
+      rich.key,
+    );
+    expect(mine.userStandings.every(({ user, groups }) => user.id === rich.id && groups.length === 1)).toBe(
+      true,
+    );
+    const theirsOnly = await api.must<{ userStandings: { user: { id: string } }[] }>(
+      STANDINGS,
+      { groups: 100 },
+      poor.key,
+    );
+    expect(new Set(theirsOnly.userStandings.map(({ user }) => user.id))).toEqual(new Set([poor.id]));
 
     const last = queued[5]?.whyWaiting;
     expect(last?.code).toBe('META_QUEUE');
+    const expected = standingOf(waiting[5] as (typeof waiting)[number]);
     expect(last?.numbers).toMatchObject({
-      ...poors,
-      queue: 4,
-      userJobs: 3,
+      threshold: expect.closeTo(expected.threshold, 9),
+      priority: expect.closeTo(expected.priority, 9),
+      userJobs: expected.n,
       processors: 4,
-      allProcessors: 18,
+      allProcessors: expected.all,
       quota: 1,
-      quotas: 4,
+      quotas: expected.sum,
       queueLimit: 1,
     });
     expect(last?.message).toContain(`${last?.numbers.ahead} jobs ahead`);

@@ -55,27 +55,47 @@ describe('random', () => {
 });
 
 describe('most FLOPS', () => {
-  it('takes the most power of machines that are available and able to run the job', () => {
-    const grid = threeSites();
-    grid.placeAtRoot(job({ id: 1 }));
-    grid.placeAtRoot(job({ id: 2, os: 'linux' }));
+  const sites = () =>
+    gridOf([
+      { id: 1, siteId: 1, cpus: 1, benchmark: 2 },
+      { id: 2, siteId: 1, cpus: 1, benchmark: 1 },
+      { id: 3, siteId: 2, cpus: 1, benchmark: 3, os: 'bsd' },
+      { id: 4, siteId: 3, cpus: 8, benchmark: 9, available: false },
+      { id: 5, siteId: 3, cpus: 8, benchmark: 1 },
+    ]);
+
+  it('takes the most powerful machine that is available and free, as the cycle has left it; without any the most powerful', () => {
+    const grid = sites();
+    for (const id of [1, 2, 3]) grid.placeAtRoot(job({ id, submittedAt: id }));
+    grid.placeAtRoot(job({ id: 4, submittedAt: 4, os: 'bsd' }));
     const { moves } = dispatch(grid, policyOf('most-flops'));
-    expect(moves.map(({ to, explanation }) => [to, explanation.terms.power])).toEqual([
-      [3, [12, 14, 24]],
-      [2, [12, 14, 12]],
+    expect(moves.map(({ to, explanation: { terms } }) => [to, terms])).toEqual([
+      [2, { free: [1, 1, 1], benchmark: [2, 3, 1] }],
+      [1, { free: [1, 0, 1], benchmark: [2, 3, 1] }],
+      [1, { free: [1, 0, 1], benchmark: [1, 3, 1] }],
+      [2, { free: [0], benchmark: [3] }],
     ]);
     expect(moves[0]).toMatchObject({ reason: 'MOST_POWER', explanation: { highestFirst: true } });
     const placed = placement(grid, job({ id: 9 }), { now: 0, policy: policyOf('most-flops') });
     expect(placed.ranking.map(({ siteId, rank }) => [siteId, rank])).toEqual([
-      [3, 1],
-      [2, 2],
-      [1, 3],
+      [2, 1],
+      [1, 2],
+      [3, 3],
     ]);
+  });
+
+  it('a machine that runs something is not available', () => {
+    const grid = sites();
+    grid.placeAtSite(job({ id: 1 }), 2);
+    const allocations = [{ machineId: 3, tasks: 1 }];
+    grid.startRun({ jobId: 1, siteId: 2, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 9 });
+    grid.placeAtRoot(job({ id: 2 }));
+    expect(dispatch(grid, policyOf('most-flops')).moves[0]?.to).toBe(1);
   });
 
   it('leaves ties to the site order', () => {
     const grid = gridOf([
-      { id: 1, siteId: 2, cpus: 4 },
+      { id: 1, siteId: 2, cpus: 4, benchmark: 2 },
       { id: 2, siteId: 1, cpus: 2, benchmark: 2 },
     ]);
     grid.placeAtRoot(job({ id: 1 }));

@@ -2,13 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MetaQueue, MetaQueues } from '../../src/core/dispatch/diana/meta-queues.js';
 import { type Job, Shares, Traffic } from '../../src/core/index.js';
-import {
-  MetaLedger,
-  QuotaLedger,
-  quotaKey,
-  quotaPriority,
-  type Standing,
-} from '../../src/core/terms/quota.js';
+import { QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/terms/quota.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 
@@ -135,14 +129,13 @@ describe('meta-queues', () => {
     fc.assert(
       fc.property(world, (given) => {
         play(given, (w) => {
-          const ledger = new QuotaLedger();
-          const waiting = [1, 2, 3, 4].flatMap((id) => w.at('META', id));
-          for (const job of waiting) ledger.add(job);
-          const standings = w.grid.index(MetaLedger).standings(w.grid.index(Shares));
-          expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(sharesOf(w.quotas)).groups));
           for (const { site, meta: queue } of w.grid.sites) {
             const meta = w.grid.index(MetaQueues).of(queue);
             const here = w.at('META', site.id);
+            const ledger = new QuotaLedger();
+            for (const job of here) ledger.add(job);
+            const standings = meta.ledger.standings(w.grid.index(Shares));
+            expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(sharesOf(w.quotas)).groups));
             const fresh = new MetaQueue();
             for (const job of here) fresh.add({ job, requirement: w.grid.requirementOf(job) });
             expect([meta.length, queue.length]).toEqual([here.length, here.length]);

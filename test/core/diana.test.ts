@@ -25,17 +25,20 @@ const twoSites = (): Grid =>
   ]);
 
 describe('priority by quota', () => {
-  it('is as in the worked example, whoever came first', () => {
+  it('is as in the worked example, among the jobs of one site', () => {
     const grid = twoSites();
     grid.index(Shares).set(1, 1900);
     grid.index(Shares).set(2, 1700);
     grid.placeAtMeta(job({ id: 1, userId: 1 }), 1);
-    grid.placeAtMeta(job({ id: 2, userId: 1, cpusPerTask: 5 }), 2);
-    grid.placeAtMeta(job({ id: 3, userId: 2 }), 2);
+    grid.placeAtMeta(job({ id: 2, userId: 1, cpusPerTask: 5 }), 1);
+    grid.placeAtMeta(job({ id: 3, userId: 2 }), 1);
+    // Another site has a queue, and priorities, of its own.
+    for (const id of [4, 5, 6]) grid.placeAtMeta(job({ id, userId: 2 }), 2);
     const closeTo = (priority: number) => expect.closeTo(priority, 4);
     expect(userStandings(grid, dianaPolicy())).toEqual([
       {
         userId: 1,
+        siteId: 1,
         quota: 1900,
         jobs: 2,
         groups: [
@@ -45,9 +48,17 @@ describe('priority by quota', () => {
       },
       {
         userId: 2,
+        siteId: 1,
         quota: 1700,
         jobs: 1,
         groups: [{ processors: 1, jobs: 1, threshold: closeTo(3.3056), priority: closeTo(0.6975), queue: 1 }],
+      },
+      {
+        userId: 2,
+        siteId: 2,
+        quota: 1700,
+        jobs: 3,
+        groups: [{ processors: 1, jobs: 3, threshold: 3, priority: 0, queue: 2 }],
       },
     ]);
   });
@@ -108,21 +119,22 @@ describe('where a new job goes', () => {
     const { sites, terms, ineligible, level, candidates, priorityTerms } = move?.explanation ?? {};
     expect(sites).toEqual([1, 2]);
     expect(ineligible).toEqual({ 3: 'NO_MACHINE_NOW' });
-    // Of quotas 1 and 1 and processors 1 and 2: N = 3/4 < n = 1, so -0.25; the one-processor job has 0.3333.
+    // It would be alone in the meta-queue of site 1. At site 2, of quotas 1 and 1 and processors 1 and 2: N = 3/4 < n = 1, so -0.25;
+    // the one-processor job there has 0.3333.
     expect(priorityTerms).toEqual({
-      priority: -0.25,
-      threshold: 0.75,
-      queue: 3,
+      priority: 0,
+      threshold: 1,
+      queue: 2,
       userJobs: 1,
       processors: 2,
-      allProcessors: 3,
+      allProcessors: 2,
       quota: 1,
-      quotas: 2,
+      quotas: 1,
       computation: 0.8,
       dataIntensive: expect.closeTo(0.2),
       runs: 0,
     });
-    expect([move?.priority, level]).toEqual([1536, 1536]);
+    expect([move?.priority, level]).toEqual([2048, 2048]);
     // The sandbox: (0.5 + 10/5)/(1 - 0.5). Ahead: 20 s on 4 CPUs of power 2 · 4, and 50 s of power 3 over 8.
     // The run: 120/2 and 120/1; the load: 2 of 8 CPUs. Data: from 2 to 1 and 0; 0 and 5/5; back 0 and 8/4.
     const network = [0, 5];
@@ -132,9 +144,11 @@ describe('where a new job goes', () => {
       total: [0, 1].map(
         (i) => 2 * (network[i] as number) + 3 * (computation[i] as number) + 5 * (moved[i] as number),
       ),
+      elsewhere: [0, 1],
       network,
       computation,
       data: moved,
+      priority: [0, -0.25],
     });
     expect(candidates).toEqual([1]);
     expect(move).toMatchObject({ from: null, to: 1, queue: 'META', reason: 'LEAST_COST' });
@@ -169,13 +183,97 @@ describe('where a new job goes', () => {
     expect([of(1), of(0.7), of(0.69), of(0.31), of(0.3), of(0)]).toEqual([2, 2, 3, 3, 1, 1]);
   });
 
-  it('counts what it has placed itself, and jobs of one cycle have come at the same time', () => {
+  it('counts what it has placed itself, job after job', () => {
     const grid = twoSites();
     for (const id of [1, 2, 3, 4]) grid.placeAtRoot(job({ id, userId: id }));
     const { moves, truncated } = dispatch(grid, dianaPolicy());
     expect(moves.map(({ to }) => to)).toEqual([1, 2, 1, 2]);
-    expect(moves.map(({ explanation }) => explanation.priorityTerms?.allProcessors)).toEqual([4, 4, 4, 4]);
+    expect(moves.map(({ explanation }) => explanation.priorityTerms?.allProcessors)).toEqual([1, 1, 2, 2]);
     expect(truncated).toBe(true);
+  });
+
+  it('its priority at a site is that among the jobs of that site', () => {
+    const grid = twoSites();
+    // User 1 is far beyond the quota at site 1, not at site 2; both sites have as much work, of others.
+    for (let id = 1; id <= 8; id++) grid.placeAtMeta(job({ id, userId: 1, estimateS: 1 }), 1);
+    for (const [id, siteId] of [
+      [11, 1],
+      [12, 2],
+    ] as const) {
+      grid.placeAtMeta(job({ id, userId: 2, cpusPerTask: 2, estimateS: 300 }), siteId);
+      // The local queue is full.
+      grid.placeAtSite(job({ id: 100 + id, priority: 0 }), siteId);
+    }
+    grid.placeAtRoot(job({ id: 20, userId: 1 }));
+    const [move] = dispatch(grid, dianaPolicy({ queueLimit: 1 })).moves.filter(({ jobId }) => jobId === 20);
+    // At 1: N = (8 + 2 + 1)/2 of n = 9, and the other's 11/4 of 1. At 2: N = 3/2 of n = 1, the other's 3/4.
+    expect(move?.explanation.terms).toMatchObject({
+      priority: [(11 / 2 - 9) / 9, expect.closeTo(1 / 3)],
+      computation: [(8 + 600) / 4 + 100, 100],
+    });
+    expect(move?.to).toBe(2);
+  });
+
+  it('ties go to the site of submission, which is asked first', () => {
+    const grid = twoSites();
+    grid.placeAtRoot(job({ id: 1, data: jobData({ originSiteId: 2 }) }));
+    grid.placeAtRoot(job({ id: 2, userId: 2, data: jobData({ originSiteId: 2 }) }));
+    const links = { bandwidthMbPerS: 1e9, rttS: 0, loss: 0 };
+    grid.index(DataCatalog).setLink({ fromSiteId: 2, toSiteId: 1, ...links });
+    expect(dispatch(grid, dianaPolicy()).moves.map(({ jobId, to }) => [jobId, to])).toEqual([
+      [1, 2],
+      // There it would have to wait.
+      [2, 1],
+    ]);
+  });
+
+  it('transfers that are queued on a link come first', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1 },
+      { id: 2, siteId: 2 },
+      { id: 3, siteId: 3 },
+    ]);
+    for (const [fromSiteId, toSiteId] of [
+      [3, 1],
+      [3, 2],
+    ] as const)
+      grid.index(DataCatalog).setLink({ fromSiteId, toSiteId, bandwidthMbPerS: 10, rttS: 0, loss: 0 });
+    grid.index(DataCatalog).setDataset({ id: 7, sizeMb: 100, siteIds: [3] });
+    const reads = jobData({ inputs: [{ datasetId: 7 }, { siteId: 3, sizeMb: 50 }] });
+    const runs = (id: number, start: number) => {
+      grid.placeAtSite(job({ id, estimateS: 1, priority: 0, data: reads }), 2);
+      const allocations = [{ machineId: 2, tasks: 1 }];
+      grid.startRun({ jobId: id, siteId: 2, epoch: 1, allocations, licenseIds: [], start, plannedEnd: 99 });
+    };
+    // 150 MB wait for site 1, which take 15 s, and so do the inputs of two runs at site 2.
+    grid.placeAtMeta(job({ id: 11, estimateS: 1, data: reads, boost: -4096 }), 1);
+    runs(12, -20);
+    runs(13, -5);
+    grid.placeAtRoot(job({ id: 20, data: reads }));
+    const policy = dianaPolicy({ queueLimit: 1, loadPenaltyS: 0 });
+    const data = (): readonly number[] =>
+      dispatch(grid, policy).moves.find(({ jobId }) => jobId === 20)?.explanation.terms.data ?? [];
+    // Link to site 2: the first had it from -20 to -5, the second has it until 10.
+    expect(data()).toEqual([15 + 15, 10 + 15, 0]);
+    grid.endRun(12);
+    grid.endRun(13);
+    expect(data()).toEqual([15 + 15, 15, 0]);
+    // What the pass places itself is queued too.
+    grid.setSite({ id: 3, name: 'three', state: 'DRAINING', localPolicy: null });
+    grid.placeAtRoot(job({ id: 21, userId: 2, data: reads, submittedAt: 1 }));
+    const last = dispatch(grid, policy).moves.find(({ jobId }) => jobId === 21)?.explanation.terms.data;
+    expect(last).toEqual([15 + 15, 15 + 15]);
+  });
+
+  it('by default computational jobs weigh their data less, data-intensive ones their computation', () => {
+    const { dispatch: rules } = dianaPolicy();
+    expect(rules).toMatchObject({
+      weights: {
+        computational: { network: 1, computation: 1, data: 0.25 },
+        dataIntensive: { network: 1, computation: 0.25, data: 1 },
+        both: { network: 1, computation: 1, data: 1 },
+      },
+    });
   });
 
   it('counts only work of its priority or above', () => {
@@ -199,7 +297,7 @@ describe('where a new job goes', () => {
     grid.placeAtMeta(waiting, 1);
     grid.placeAtMeta(job({ id: 2, userId: 2 }), 2);
     const placed = placement(grid, waiting, { now: 0, policy: dianaPolicy() });
-    expect(placed.explanation?.priorityTerms).toMatchObject({ userJobs: 1, allProcessors: 2 });
+    expect(placed.explanation?.priorityTerms).toMatchObject({ userJobs: 1, allProcessors: 1 });
     expect(placed.explanation?.terms.computation).toEqual([400, 425]);
     expect(placed.ranking.map(({ siteId }) => siteId)).toEqual([1, 2]);
   });

@@ -88,6 +88,7 @@ describe('out of a congested site', () => {
         network: [0, 0],
         computation: [(10 + 100 + 300 + 100) / 4 + 100, (10 + 100) / 4 + 100],
         data: [0, 0],
+        priority: [0, 0],
       },
       candidates: [2],
       ineligible: {},
@@ -104,6 +105,30 @@ describe('out of a congested site', () => {
       [1, 1, 2],
       [2, 1, 2],
     ]);
+  });
+
+  it('at each site a group has the priority that it would have among the jobs there', () => {
+    const grid = congestedGrid(3);
+    // Here the user has many jobs, so that those of user 2 are ahead. At site 2 only the group would be the user's: it would be ahead of
+    // the wider jobs there, while at site 3 it would be with many of its user's.
+    for (let id = 1; id <= 8; id++) waiting(grid, 1, { id, groupId: 1 });
+    for (let id = 11; id <= 13; id++) waiting(grid, 1, { id, userId: 2, groupId: 2 });
+    for (let id = 21; id <= 23; id++) waiting(grid, 2, { id, userId: 2, cpusPerTask: 4, groupId: 3 });
+    for (let id = 31; id <= 33; id++) waiting(grid, 3, { id, groupId: 4 });
+    const { moves } = dispatch(grid, policy);
+    expect(new Set(moves.map(({ jobId, to }) => `${jobId <= 8} ${to}`))).toEqual(new Set(['true 2']));
+    // Of 11, 12 + 8 and 3 + 8 processors, among users of equal quotas; at site 3 the user is alone.
+    const threshold = 20 / 2;
+    expect(moves[0]?.explanation).toMatchObject({
+      terms: {
+        priority: [(11 / 2 - 8) / 8, (threshold - 8) / threshold, 0],
+        jobsAhead: [4, 1, 4],
+      },
+      priorityTerms: { priority: (threshold - 8) / threshold },
+    });
+    expect(
+      moves.every(({ priority }) => priority === Math.round((1 + (threshold - 8) / threshold) * 2048)),
+    ).toBe(true);
   });
 
   it('nothing goes without congestion, to a peer that is as long, or where only one of the two is better', () => {
@@ -245,12 +270,12 @@ describe('why a job of a meta-queue waits', () => {
       message: "In the site's meta-queue, with 2 jobs ahead of it, until the local queue has room.",
       numbers: {
         siteId: 1,
-        priority: -0.375,
-        threshold: 2.5,
+        priority: -0.25,
+        threshold: 1.5,
         queue: 3,
-        userJobs: 4,
+        userJobs: 2,
         processors: 1,
-        allProcessors: 5,
+        allProcessors: 3,
         quota: 1,
         quotas: 2,
         ahead: 2,

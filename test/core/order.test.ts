@@ -72,7 +72,7 @@ describe('the order of a queue', () => {
           deadlineMax: 1,
           deadlineK: 1,
         };
-        const context = { now: 9, weights, bestBenchmark: 1, requests: new Map(), copiesOf: () => 0 };
+        const context = { now: 9, weights, bestBenchmark: 1, ratios: new Map() };
         const shortest = Math.min(...left.map(({ estimateS: estimate }) => estimate));
         const own = new Map(
           left.map((j) => [j.id, 9 - j.submittedAt + (2 * shortest) / j.estimateS + j.boost]),

@@ -332,7 +332,7 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
       (l) =>
         l.kind === kind &&
         (l.siteId === null || l.siteId === machine.siteId) &&
-        machine.licenseIds.includes(l.id),
+        (machine.licenseIds.length === 0 || machine.licenseIds.includes(l.id)),
     ),
   );
 

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  applyMove,
   DEFAULT_POLICY,
   dispatchCycle,
   type Grid,
@@ -12,8 +13,9 @@ import {
   type QueuesPolicy,
   whyWaiting,
 } from '../../src/core/index.js';
+import { powerOf } from '../../src/core/terms/power.js';
 import { job } from './support/drive.js';
-import { apply, dispatch, gridOf } from './support/grids.js';
+import { apply, dispatch, gridOf, plan as sitePlan } from './support/grids.js';
 
 const policyOf = (
   given: Partial<QueuesPolicy>,
@@ -77,7 +79,45 @@ describe('orders', () => {
   });
 });
 
+describe('a local queue', () => {
+  it('is in the order in which jobs arrived at the site, whatever the root gave away first', () => {
+    const grid = gridOf([{ id: 1, cpus: 1 }]);
+    grid.placeAtRoot(job({ id: 1, submittedAt: 1, estimateS: 900 }));
+    grid.placeAtRoot(job({ id: 2, submittedAt: 2, estimateS: 5 }));
+    const policy = { ...policyOf({ order: 'SJF', queueLimit: 1 }), local: { kind: 'fcfs' } as const };
+    const send = (now: number) => {
+      const [move] = dispatch(grid, policy, now).moves;
+      if (move !== undefined) applyMove(grid, move, now);
+      return move?.jobId;
+    };
+    grid.placeAtSite(job({ id: 9, submittedAt: 0 }), 1);
+    apply(grid, 3, policy, 1);
+    expect(send(10)).toBe(2);
+    const wider = { ...policy, dispatch: { ...policy.dispatch, queueLimit: 2 } as never };
+    const [next] = dispatch(grid, wider, 20).moves;
+    applyMove(grid, next as never, 20);
+    expect(next?.jobId).toBe(1);
+    grid.endRun(9);
+    expect(sitePlan(grid, 30, wider).starts.map(({ jobId }) => jobId)).toEqual([2]);
+  });
+});
+
 describe('the choice of a site', () => {
+  it('weighs running jobs by the capacity of the site', () => {
+    const grid = gridOf([
+      { id: 1, siteId: 1, cpus: 2 },
+      { id: 2, siteId: 2, cpus: 8 },
+    ]);
+    for (let id = 1; id <= 5; id++) grid.placeAtRoot(job({ id, submittedAt: id }));
+    const { moves } = dispatch(grid, policyOf({ queueLimit: 0 }));
+    // 0 and 0; 1/2 and 0; 1/2 and 1/8; ... until 1/2 and 4/8 are alike.
+    expect(moves.map(({ to }) => to)).toEqual([1, 2, 2, 2, 2]);
+    expect(moves[2]?.explanation).toMatchObject({
+      compared: 3,
+      terms: { load: [1 / 2, 1 / 8], running: [1, 1] },
+    });
+  });
+
   it('prefers sites that start the job at once, of them the one that runs the fewest jobs', () => {
     const grid = gridOf([
       { id: 1, siteId: 1 },
@@ -228,7 +268,7 @@ describe('plans and explanations', () => {
     const context = { now: 0, policy: policyOf({ queueLimit: 1 }) };
     expect(placement(grid, job({ id: 9, tasks: 3 }), context)).toMatchObject({
       reason: 'SHORTEST_QUEUE',
-      ranking: [{ siteId: 1, rank: 1, terms: { waits: 1, queued: 0, running: 1 } }],
+      ranking: [{ siteId: 1, rank: 1, terms: { waits: 1, queued: 0, load: 1 / 4, running: 1 } }],
     });
     const none = placement(grid, job({ id: 9, tasks: 3 }), { now: 0, policy: policyOf({}) });
     expect(none).toMatchObject({
@@ -310,6 +350,7 @@ describe('against a plain reading of the rules', () => {
       id: site.id,
       queued: queue.length,
       running: resources.runs.length,
+      capacity: powerOf(resources.machines),
       machines: resources.machines.map(({ machine: all }, i) => ({
         cpus: resources.free.cpus[i] as number,
         memoryMb: resources.free.memoryMb[i] as number,
@@ -335,7 +376,7 @@ describe('against a plain reading of the rules', () => {
           (a, b) =>
             Number(b.starts) - Number(a.starts) ||
             (a.starts ? 0 : a.site.queued - b.site.queued) ||
-            a.site.running - b.site.running ||
+            a.site.running / a.site.capacity - b.site.running / b.site.capacity ||
             a.site.id - b.site.id,
         )[0]?.site;
     const enter = (site: Site, one: Job): void => {

@@ -18,6 +18,7 @@ import {
   reasonSentence,
   whyWaiting,
 } from '../../src/core/index.js';
+import { LicenseRequests } from '../../src/core/resources/license-requests.js';
 import { ExactSum } from '../../src/core/structures/exact-sum.js';
 import { MAX } from '../../src/platform/limits.js';
 import { job } from './support/drive.js';
@@ -194,10 +195,10 @@ describe('dispatch', () => {
     const pool = { id: 1, kind: 'matlab', copies: 1, siteId: null };
     const grid = gridOf(
       [
-        { id: 1, cpus: 4, memoryMb: 100 },
-        { id: 2, siteId: 2, cpus: 8, memoryMb: 50 },
+        { id: 1, cpus: 4, memoryMb: 100, licenseIds: [2] },
+        { id: 2, siteId: 2, cpus: 8, memoryMb: 50, licenseIds: [2] },
       ],
-      [pool],
+      [pool, { ...pool, id: 2, kind: 'other' }],
     );
     const wishes = [
       { cpusPerTask: 9 },
@@ -451,6 +452,61 @@ describe('site cycle', () => {
     expect(ids(plan(grid, 0, policyWith('NONE')).starts)).toEqual([1]);
   });
 
+  it('counts the demand for licenses where the pool is shared: of a grid-wide one over all sites', () => {
+    const grid = gridOf(
+      [
+        { id: 1, siteId: 1, cpus: 1 },
+        { id: 2, siteId: 2, cpus: 1 },
+      ],
+      [
+        { id: 1, kind: 'shared', copies: 2, siteId: null },
+        { id: 2, kind: 'own', copies: 2, siteId: 1 },
+        { id: 3, kind: 'own', copies: 2, siteId: 2 },
+        { id: 4, kind: 'both', copies: 1, siteId: null },
+        { id: 5, kind: 'both', copies: 3, siteId: 2 },
+      ],
+    );
+    const ratios = (siteId: number) =>
+      Object.fromEntries(grid.index(LicenseRequests).ratiosOf(grid.siteEntry(siteId).queue));
+    grid.placeAtSite(job({ id: 1, licenses: ['both', 'own', 'shared'] }), 1);
+    expect(ratios(1)).toEqual({ shared: 1 / 2, own: 1 / 2, both: 1 / 4 });
+    for (let id = 2; id <= 4; id++) grid.placeAtSite(job({ id, licenses: ['both', 'own', 'shared'] }), 2);
+    expect(ratios(1)).toEqual({ shared: 4 / 2, own: 1 / 2, both: 4 / 4 });
+    expect(ratios(2)).toEqual({ shared: 4 / 2, own: 3 / 2, both: 4 / 4 });
+    grid.removeJob(4);
+    expect(ratios(1)).toEqual({ shared: 3 / 2, own: 1 / 2, both: 3 / 4 });
+  });
+
+  it('judges a deadline by the most powerful of the machines that take jobs now', () => {
+    const grid = gridOf([
+      { id: 1, benchmark: 2 },
+      { id: 2, benchmark: 8, available: false },
+    ]);
+    const best = () => grid.siteEntry(1).resources.bestBenchmark;
+    expect(best()).toBe(2);
+    grid.setMachine(machine({ id: 1, benchmark: 2, available: false }));
+    expect(best()).toBe(8);
+  });
+
+  it('runs any license of the site and of the grid on any machine that is not restricted', () => {
+    const grid = gridOf(
+      [
+        { id: 1, siteId: 1, cpus: 1 },
+        { id: 2, siteId: 1, cpus: 1, licenseIds: [2] },
+      ],
+      [
+        { id: 1, kind: 'a', copies: 5, siteId: null },
+        { id: 2, kind: 'b', copies: 5, siteId: 1 },
+      ],
+    );
+    const able = (kind: string) =>
+      grid
+        .siteEntry(1)
+        .resources.eligible(grid.requirementOf(job({ id: 1, licenses: [kind] })).signature)
+        .machines.map(({ machine: { id } }) => id);
+    expect([able('a'), able('b')]).toEqual([[1], [1, 2]]);
+  });
+
   it('orders by its own priority in LS, boost added, and says the terms', () => {
     const grid = gridOf([{ id: 1, cpus: 1, benchmark: 2 }]);
     grid.placeAtSite(job({ id: 1, submittedAt: 0, estimateS: 200 }), 1);
@@ -458,7 +514,12 @@ describe('site cycle', () => {
     const first = plan(grid, 100, policyWith('LS')).starts[0];
     // 0.01·80 + 0.1 + 1·100/100 against 0.01·100 + 0.1 + 1·100/200.
     expect(first).toMatchObject({ jobId: 2, plannedDuration: 50, explanation: { order: 'OWN_PRIORITY' } });
-    expect(first?.explanation.terms).toEqual({ aging: 0.8, deadline: 0.1, licenses: 0, waitMinimization: 1 });
+    expect(first?.explanation.terms).toEqual({
+      aging: 0.0008,
+      deadline: 0.1,
+      licenses: 0,
+      waitMinimization: 1,
+    });
     grid.placeAtSite(job({ id: 1, submittedAt: 0, estimateS: 200, boost: 1 }), 1);
     expect(ids(plan(grid, 100, policyWith('LS')).starts)).toEqual([1]);
   });

@@ -116,7 +116,7 @@ describe('users’ quotas', () => {
 
     const unfair = documentWith('dispatch', kind, { ...rules, fairness: 'NONE' });
     expect(order(jobs, unfair, equal).moved[0]).toBe(1);
-    expect(dispatchKindOf(unfair.dispatch).standings?.(grid, unfair.dispatch)).toBeNull();
+    expect(dispatchKindOf(unfair.dispatch).standings?.(grid, unfair.dispatch)).toEqual([]);
   });
 
   it.each(holding)('%s %o: a boost comes before them', (kind, rules) => {

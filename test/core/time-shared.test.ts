@@ -41,6 +41,24 @@ describe('placement', () => {
     expect(started(grid)).toEqual([[4, [1, 4]]]);
   });
 
+  it('takes the machine with the largest capacity for a further task first', () => {
+    const grid = gridOf([
+      { id: 1, cpus: 1, benchmark: 1, maxTasks: 9 },
+      { id: 2, cpus: 1, benchmark: 4, maxTasks: 9 },
+      { id: 3, cpus: 6, benchmark: 1, maxTasks: 9 },
+    ]);
+    for (let id = 1; id <= 4; id++) grid.placeAtSite(job({ id, submittedAt: id }), 1);
+    grid.placeAtSite(job({ id: 5, submittedAt: 5, tasks: 2 }), 1);
+    // One more task would get 6, 4 and 1; then 3, 4 and 1; then 3, 2, 1 and 2, 2, 1: the more powerful machine goes first.
+    expect(started(grid)).toEqual([
+      [1, [3]],
+      [2, [2]],
+      [3, [3]],
+      [4, [2]],
+      [5, [3, 2]],
+    ]);
+  });
+
   it('takes memory, and no CPUs', () => {
     const grid = gridOf([{ id: 1, cpus: 2, memoryMb: 100, maxTasks: 9 }]);
     for (let id = 1; id <= 4; id++)

@@ -1145,10 +1145,14 @@ export function describeStore(
 
     describe('history', () => {
       const near = 9;
-      /** Runs a job from T0 + 10 for so long, on its own. */
+      /** Runs a job, assigned at T0 and begun at T0 + 10, on its own; a second of it is input and output unless said otherwise. */
       const runs = async (change: Partial<RunReport>, job: Partial<NewJob> = {}, by = user) => {
         const [id] = await assigned(world, by, site, machine, [newJob(job)]);
-        await store.reportRuns(site, [report(id!, 1), ended(id!, 1, change)], MAX_ATTEMPTS);
+        await store.reportRuns(
+          site,
+          [report(id!, 1), ended(id!, 1, { ioWaitS: 1, ...change })],
+          MAX_ATTEMPTS,
+        );
         return id!;
       };
 
@@ -1164,8 +1168,8 @@ export function describeStore(
           count: 2,
         });
         // The power of the machines is 100, the reference 1.
-        expect(averages[0]!.turnaroundS).toBeCloseTo(1500, near);
-        expect(averages[0]!.executionS).toBeCloseTo(875, near);
+        expect(averages[0]!.turnaroundS).toBeCloseTo(2500, near);
+        expect(averages[0]!.executionS).toBeCloseTo(1875, near);
         expect(averages[0]!.ioS).toBeCloseTo(625, near);
         expect(await world.ratioPoints()).toMatchObject([
           {
@@ -1174,25 +1178,38 @@ export function describeStore(
             jobId: a,
             epoch: 1,
             siteId: site,
-            turnaroundS: 10,
+            turnaroundS: 20,
             ioS: 2.5,
             sitePower: 100,
             runs: 1,
-            computation: 0.75,
+            computation: 17.5 / 20,
             at: T0 + 20,
           },
-          { id: 2, jobId: b, turnaroundS: 20, ioS: 10, runs: 2, computation: 17.5 / 30 },
+          { id: 2, jobId: b, turnaroundS: 30, ioS: 10, runs: 2, computation: 37.5 / 50 },
         ]);
         await nothingBroken();
       });
 
-      it('takes for input and output what the machine tells, else what its CPUs did not compute', async () => {
-        const machineTells = { at: T0 + 20, cpuS: 1, ioWaitS: 30 };
-        await runs(machineTells, { application: 'more than there was' });
-        await runs({ at: T0 + 20, cpuS: 12 }, { application: 'two CPUs', cpusPerTask: 2 });
-        await runs({ at: T0 + 20, cpuS: 11 }, { application: 'busier than the clock' });
-        await runs({ at: T0 + 20 }, { application: 'unknown' });
-        expect((await world.ratioPoints()).map(({ ioS }) => ioS)).toEqual([10, 4, 0, 0]);
+      it('takes for input and output what the machine tells; where it tells nothing the point says so, and no average changes', async () => {
+        await runs({ at: T0 + 20, cpuS: 1, ioWaitS: 30 }, { application: 'more than there was' });
+        // Idle time is neither.
+        await runs({ at: T0 + 20, cpuS: 1, ioWaitS: null }, { application: 'x' });
+        await runs({ at: T0 + 20, ioWaitS: 5 }, { application: 'x' });
+        await runs({ at: T0 + 40, ioWaitS: null }, { application: 'x' });
+        expect(
+          (await world.ratioPoints()).map(({ ioS, runs: count, computation }) => [ioS, count, computation]),
+        ).toEqual([
+          [20, 1, 0],
+          [null, 0, null],
+          [5, 1, 0.75],
+          [null, 1, 0.75],
+        ]);
+        const { averages } = await store.loadGrid(0);
+        expect(averages.map(({ application, count }) => [application, count]).sort()).toEqual([
+          ['more than there was', 1],
+          ['x', 1],
+        ]);
+        await nothingBroken();
       });
 
       it('counts each run once, and none that was lost, failed, cancelled, or took no time', async () => {
@@ -1206,12 +1223,11 @@ export function describeStore(
           ended(lost, 1, { cause: 'LOST' }),
           ended(failed, 1, { cause: 'EXITED_NONZERO', exitCode: 1 }),
           ended(cancelled, 1, { cause: 'SIGNALLED' }),
-          ended(good, 1),
-          ended(never!, 1),
-          report(instant!, 1),
-          ended(instant!, 1, { at: T0 + 10 }),
+          ended(good, 1, { ioWaitS: 1 }),
+          ended(never!, 1, { at: T0, ioWaitS: 1 }),
+          ended(instant!, 1, { at: T0, ioWaitS: 1 }),
         ];
-        await store.reportRuns(site, [...all, ended(good, 1)], MAX_ATTEMPTS);
+        await store.reportRuns(site, [...all, ended(good, 1, { ioWaitS: 1 })], MAX_ATTEMPTS);
         await store.reportRuns(site, all, MAX_ATTEMPTS);
         expect((await world.ratioPoints()).map(({ jobId }) => jobId)).toEqual([good]);
         expect((await store.loadGrid(0)).averages).toMatchObject([{ count: 1 }]);
@@ -1225,7 +1241,7 @@ export function describeStore(
         const [id] = await dispatched(world, user, site, [job]);
         const byKind = [odd, 'cad'].sort().map((kind) => (kind === 'cad' ? pools[1]! : pools[0]!));
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 }, byKind)], null, context());
-        await store.reportRuns(site, [report(id!, 1), ended(id!, 1)], MAX_ATTEMPTS);
+        await store.reportRuns(site, [report(id!, 1), ended(id!, 1, { ioWaitS: 1 })], MAX_ATTEMPTS);
         const { averages } = await store.loadGrid(0);
         expect(averages[0]!.kinds).toBe(
           resourceKinds({ licenses: ['cad', odd].sort(), os: odd, architecture: 'x64' }),
@@ -1247,7 +1263,7 @@ export function describeStore(
           const ids = await assigned(world, by, site, machine, jobs);
           const reports = ids.map((id, i) => {
             step += 7;
-            const turnaroundS = 1 + (step % 13) + 1 / 8;
+            const turnaroundS = 11 + (step % 13) + 1 / 8;
             const ioS = turnaroundS / (1 + (step % 5));
             const { application } = jobs[i]!;
             const key = `${application}/${by}`;
@@ -1258,7 +1274,7 @@ export function describeStore(
             const sum = (of: (record: RunAverages) => number) =>
               own.reduce((total, record) => total + record.count * of(record), 0);
             shares.push([sum(() => 1), sum((r) => r.executionS) / sum((r) => r.turnaroundS)]);
-            return ended(id, 1, { at: T0 + 10 + turnaroundS, ioWaitS: ioS });
+            return ended(id, 1, { at: T0 + turnaroundS, ioWaitS: ioS });
           });
           // Reported in another order than that of the jobs, which is the order of the points.
           await store.reportRuns(

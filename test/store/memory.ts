@@ -295,11 +295,12 @@ export class MemoryStore implements Store {
         if (isTerminal(state)) return { id, position: null, job: null };
         const job = this.jobs.get(id) as MemoryJob;
         const priority = state === 'QUEUED' ? null : job.priority;
+        const dispatchedAt = state === 'QUEUED' ? null : job.dispatchedAt;
         const run = isLive(state) ? this.coreRun(id, epoch as number) : null;
         return {
           id,
-          position: { state, siteId, priority, migratedAt: job.migratedAt, run },
-          job: told.has(id) ? { ...this.coreJob(job), priority } : null,
+          position: { state, siteId, priority, migratedAt: job.migratedAt, dispatchedAt, run },
+          job: told.has(id) ? { ...this.coreJob(job), priority, dispatchedAt } : null,
         };
       }),
       margins,
@@ -617,15 +618,22 @@ export class MemoryStore implements Store {
     const sitePower = Math.min(
       ...run.allocations.map(({ machineId }) => (this.machines.get(machineId) as MemoryMachine).benchmark),
     );
-    const wallS = run.startedAt === null ? 0 : ms((run.endedAt as number) - run.startedAt);
-    const observed = observedRun(wallS, job.tasks * job.cpusPerTask, report, sitePower);
+    const endedAt = run.endedAt as number;
+    const turnaroundS = Math.max(
+      endedAt - (run.startedAt ?? endedAt),
+      Math.min(endedAt, Date.now() / 1000) - run.assignedAt,
+    );
+    const observed = observedRun(ms(turnaroundS), report, sitePower);
     if (observed === null) return;
     const kinds = resourceKinds(job);
     const key = JSON.stringify([application, userId, kinds]);
     const none = { application, userId, kinds, count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
     const before = this.averages.get(key)?.record ?? none;
-    const record = averagesWith(before, observed, this.policy.document.referencePower);
-    this.averages.set(key, { record, event: this.lastEvent });
+    const { ioS } = observed;
+    if (ioS !== null) {
+      const record = averagesWith(before, { ...observed, ioS }, this.policy.document.referencePower);
+      this.averages.set(key, { record, event: this.lastEvent });
+    }
     const ratio = this.ratio(application);
     this.ratioPoints.push({
       id: ++this.lastPoint,
@@ -639,10 +647,11 @@ export class MemoryStore implements Store {
     });
   }
 
-  private ratio(application: string): { runs: number; computation: number } {
+  private ratio(application: string): { runs: number; computation: number | null } {
     const own = [...this.averages.values()]
       .map(({ record }) => record)
       .filter((record) => record.application === application);
+    if (own.length === 0) return { runs: 0, computation: null };
     const sum = (of: (record: RunAverages) => number) =>
       own.reduce((total, record) => total + record.count * of(record), 0);
     const share = sum((record) => record.executionS) / sum((record) => record.turnaroundS);

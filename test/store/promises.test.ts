@@ -21,7 +21,7 @@ beforeEach(async () => {
   const machine = await world.addMachine(site, 'm1', 8, 100, [cad]);
   await world.store.heartbeat(site, [machine], T0);
   await assigned(world, user, site, machine, [newJob(), newJob()]);
-  await world.store.reportRuns(site, [report(2, 1), ended(2, 1)], 3);
+  await world.store.reportRuns(site, [report(2, 1), ended(2, 1, { ioWaitS: 1 })], 3);
   await submit(world, user, [newJob()]);
   expect(await checkPromises(test.pool)).toEqual([]);
 });

@@ -99,9 +99,10 @@ const promises: Record<string, string> = {
     SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
       LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch
      WHERE (SELECT id FROM job_ratios_horizon) = 0
-     GROUP BY 1, 2, r.started_at, r.ended_at HAVING count(p.id) <> CASE WHEN r.ended_at > r.started_at THEN 1 ELSE 0 END
+     GROUP BY 1, 2, r.assigned_at, r.started_at, r.ended_at
+    HAVING count(p.id) <> CASE WHEN greatest(r.ended_at - r.started_at, least(r.ended_at, now()) - r.assigned_at) > interval '0' THEN 1 ELSE 0 END
     UNION ALL
-    SELECT 0, 0, coalesce(p.n, 0) FROM (SELECT application, count(*) AS n FROM job_ratios GROUP BY 1) p
+    SELECT 0, 0, coalesce(p.n, 0) FROM (SELECT application, count(io_s) AS n FROM job_ratios GROUP BY 1 HAVING count(io_s) > 0) p
       FULL JOIN (SELECT application, sum(count) AS n FROM run_averages GROUP BY 1) a USING (application)
      WHERE (SELECT id FROM job_ratios_horizon) = 0 AND p.n IS DISTINCT FROM a.n`,
   '7: every run was decided': `

@@ -179,7 +179,7 @@ export type Machine = Node & {
   os: Scalars['String']['output'];
   /** Architecture, for example `x64`. */
   architecture: Scalars['String']['output'];
-  /** License pools that jobs on this machine can use. */
+  /** The license pools to which the machine is restricted; empty: jobs on it can use every license of its site and of the grid. */
   licenses: Array<License>;
   /** CPUs allocated to jobs; 0 on a time-shared machine. */
   cpusUsed: Scalars['Int']['output'];
@@ -360,16 +360,16 @@ export type JobRatioPoint = {
   job?: Maybe<Job>;
   /** The site where it ran. */
   site: Site;
-  /** Measured turnaround of this run (JTT), seconds. */
+  /** Measured turnaround of this run (JTT), seconds: from the moment it took its machines to its end. */
   turnaroundS: Scalars['Float']['output'];
-  /** Measured time that it waited for input and output (JIOT), seconds. */
-  ioS: Scalars['Float']['output'];
-  /** Number of runs in the history, including this one. */
+  /** Measured time that it waited for input and output (JIOT), seconds; null: its agent could not measure it, and the run is in no average. */
+  ioS?: Maybe<Scalars['Float']['output']>;
+  /** Number of measured runs in the history, including this one. */
   runs: Scalars['Int']['output'];
-  /** Share of computation (CJR) after this run, from 0 to 1. */
-  computation: Scalars['Float']['output'];
-  /** Share of input and output (DIJR) after this run, from 0 to 1. */
-  dataIntensive: Scalars['Float']['output'];
+  /** Share of computation (CJR) after this run, from 0 to 1; null: no run has been measured yet. */
+  computation?: Maybe<Scalars['Float']['output']>;
+  /** Share of input and output (DIJR) after this run, from 0 to 1; null: no run has been measured yet. */
+  dataIntensive?: Maybe<Scalars['Float']['output']>;
 };
 
 /** The class of a user, one of the terms of the two-level scheduler's priority (Pasquali et al., section 4). */
@@ -1060,21 +1060,29 @@ export type Peer = {
   powerTotal: Scalars['Float']['output'];
 };
 
-/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
+/**
+ * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
+ * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ */
 export type UserStanding = {
   __typename?: 'UserStanding';
   /** The user. */
   user: User;
+  /** The site in whose meta-queue the jobs are; null: they are at the root. */
+  site?: Maybe<Site>;
   /** Quota of the user (q). */
   quotaShare: Scalars['Float']['output'];
-  /** Jobs of the user in all meta-queues (n). */
+  /** Jobs of the user there (n). */
   queuedJobs: Scalars['Int']['output'];
   /** The same jobs by number of processors, fewest first. Jobs with equal numbers have equal priority. */
   groups: Array<StandingGroup>;
 };
 
 
-/** The jobs of a user in the meta-queues, and the priority that follows from the user's quota (Anjum et al., section 7). */
+/**
+ * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
+ * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ */
 export type UserStandingGroupsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
@@ -1086,7 +1094,7 @@ export type StandingGroup = {
   processors: Scalars['Int']['output'];
   /** Number of jobs. */
   jobs: Scalars['Int']['output'];
-  /** N = q·T / (Q·t), the number of jobs that the user's quota covers. T: processors of all jobs; Q: quotas of all users with jobs there. */
+  /** N = q·T / (Q·t), the number of jobs that the user's quota covers. T: processors of all jobs there; Q: quotas of all users with jobs there. */
   threshold: Scalars['Float']['output'];
   /** (N − n)/N if n ≤ N, otherwise (N − n)/n: from −1 to 1. */
   priority: Scalars['Float']['output'];
@@ -1917,7 +1925,7 @@ export type RegisterMachineInput = {
   os: Scalars['String']['input'];
   /** Architecture, at most 200 characters. */
   architecture: Scalars['String']['input'];
-  /** License pools that jobs on this machine can use, at most 1000. */
+  /** The license pools to which the machine is restricted, at most 1000; empty: jobs on it can use every license of its site and of the grid. */
   licenses: Array<Scalars['ID']['input']>;
   /**
    * Makes it a time-shared machine, whose CPUs this many tasks may share, from 1 to 1 000 000; null: not time-shared. A site with a time-shared machine
@@ -1944,7 +1952,7 @@ export type UpdateMachineInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Architecture, at most 200 characters. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** License pools that jobs on this machine can use, at most 1000. */
+  /** The license pools to which the machine is restricted, at most 1000; empty: jobs on it can use every license of its site and of the grid. */
   licenses?: InputMaybe<Array<Scalars['ID']['input']>>;
   /**
    * How many tasks may share its CPUs, not fewer than do now, up to 1 000 000; null: not time-shared. Whether it is time-shared can change only
@@ -3218,10 +3226,10 @@ export type JobRatioPointResolvers<ContextType = Context, ParentType extends Res
   job?: Resolver<Maybe<ResolversTypes['Job']>, ParentType, ContextType>;
   site?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
   turnaroundS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  ioS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  ioS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   runs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
-  computation?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
-  dataIntensive?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  computation?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  dataIntensive?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
 };
 
 export type UserResolvers<ContextType = Context, ParentType extends ResolversParentTypes['User'] = ResolversParentTypes['User']> = {
@@ -3492,6 +3500,7 @@ export type PeerResolvers<ContextType = Context, ParentType extends ResolversPar
 
 export type UserStandingResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UserStanding'] = ResolversParentTypes['UserStanding']> = {
   user?: Resolver<ResolversTypes['User'], ParentType, ContextType>;
+  site?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   quotaShare?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   queuedJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   groups?: Resolver<Array<ResolversTypes['StandingGroup']>, ParentType, ContextType, RequireFields<UserStandingGroupsArgs, 'first'>>;

@@ -20,7 +20,7 @@ export const JobRatioPoint: JobRatioPointResolvers = {
     return job && maySeeJob(viewer, job) ? job : null;
   },
   site: (point, _, { loaders }) => loaders.site(point.siteId),
-  dataIntensive: (point) => 1 - point.computation,
+  dataIntensive: ({ computation }) => (computation === null ? null : 1 - computation),
 };
 
 export const JobRatioUpdate: JobRatioUpdateResolvers = {

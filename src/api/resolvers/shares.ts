@@ -8,6 +8,7 @@ export const Peer: PeerResolvers = {
 
 export const UserStanding: UserStandingResolvers = {
   user: ({ userId }, _, { loaders }) => loaders.user(userId),
+  site: ({ siteId }, _, { loaders }) => (siteId === null ? null : loaders.site(siteId)),
   quotaShare: (standing) => standing.quota,
   queuedJobs: (standing) => standing.jobs,
   groups: ({ groups }, { first }, { services }) => groups.slice(0, services.shares.groupsShown(first)),

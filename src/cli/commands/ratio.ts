@@ -13,9 +13,9 @@ interface Point {
   job: { id: string } | null;
   site: Named;
   turnaroundS: number;
-  ioS: number;
+  ioS: number | null;
   runs: number;
-  computation: number;
+  computation: number | null;
 }
 
 interface Ratio {
@@ -41,6 +41,7 @@ interface Peer {
 
 interface Standing {
   user: Named;
+  site: Named | null;
   quotaShare: number;
   queuedJobs: number;
   groups: { processors: number; jobs: number; threshold: number; priority: number; queue: number }[];
@@ -112,16 +113,17 @@ export function addRatio(program: Command): void {
   const standings = addCommand(
     program,
     'standings',
-    'show the jobs of users in the meta-queues and their priorities by quota (the 500 users with the most jobs)',
+    'show the jobs of users in each meta-queue and their priorities by quota there (the 500 with the most jobs)',
   );
   standings.action(async () => {
     const data = await connect().request<{ userStandings: Standing[] }>(STANDINGS, {});
     show(standings, data.userStandings, (all) =>
       table(
-        ['USER', 'QUOTA', 'ALL JOBS', 'PROCESSORS', 'JOBS', 'THRESHOLD', 'PRIORITY', 'QUEUE'],
-        all.flatMap(({ user, quotaShare, queuedJobs, groups }) =>
+        ['USER', 'SITE', 'QUOTA', 'ALL JOBS', 'PROCESSORS', 'JOBS', 'THRESHOLD', 'PRIORITY', 'QUEUE'],
+        all.flatMap(({ user, site, quotaShare, queuedJobs, groups }) =>
           groups.map((group) => [
             user.name,
+            site?.name ?? '(root)',
             quotaShare,
             queuedJobs,
             group.processors,
@@ -158,7 +160,7 @@ const rowsOf = (points: readonly Point[]): unknown[][] =>
     job?.id ?? '-',
     site.name,
     duration(turnaroundS),
-    duration(ioS),
+    ioS === null ? 'not measured' : duration(ioS),
     runs,
-    Number((100 * computation).toFixed(1)),
+    computation === null ? '' : Number((100 * computation).toFixed(1)),
   ]);

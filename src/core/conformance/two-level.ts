@@ -6,6 +6,7 @@ import { Requirements } from '../grid/requirements.js';
 import { OwnPriorityWalk } from '../local/flexible/own-priority-walk.js';
 import type { LocalWeights } from '../local/flexible/priorities.js';
 import type { Job, UserClass } from '../model.js';
+import { requestRatio } from '../resources/license-requests.js';
 import { RankedSums } from '../structures/ranked-sums.js';
 import { anyJob, type Rules } from './rule.js';
 
@@ -69,8 +70,9 @@ export const twoLevelRules: Rules = {
       now: input.now,
       weights: input.weights,
       bestBenchmark: Math.max(...input.machines.map((machine) => machine.benchmark)),
-      requests,
-      copiesOf: (kind) => input.licenseTotals[kind] ?? 0,
+      ratios: new Map(
+        [...requests].map(([kind, jobs]) => [kind, requestRatio(jobs, input.licenseTotals[kind] ?? 0)]),
+      ),
     });
     return slots.map((slot, i) => ({
       id: input.queue[i]?.id,

@@ -94,12 +94,29 @@ export class DataCatalog {
 
   /** Seconds that it takes to bring one input to the site. */
   inputS(input: JobInput, siteId: number): number {
-    if ('siteId' in input) return input.sizeMb / this.link(input.siteId, siteId).bandwidthMbPerS;
-    const dataset = this.datasets.get(input.datasetId);
-    // Without a replica nobody can say from where: it costs the same everywhere.
-    if (dataset === undefined || dataset.siteIds.length === 0) return 0;
+    const from = this.sourceOf(input, siteId);
+    return from === null ? 0 : this.sizeMbOf(input) / this.link(from, siteId).bandwidthMbPerS;
+  }
+
+  /**
+   * Where the site gets an input: the replica with the widest way, of equals the first; null: from nowhere. Without a replica nobody
+   * can say from where: it costs the same everywhere.
+   */
+  sourceOf(input: JobInput, siteId: number): number | null {
+    if ('siteId' in input) return input.siteId;
+    let source: number | null = null;
     let best = 0;
-    for (const from of dataset.siteIds) best = Math.max(best, this.link(from, siteId).bandwidthMbPerS);
-    return dataset.sizeMb / best;
+    for (const from of this.datasets.get(input.datasetId)?.siteIds ?? []) {
+      const { bandwidthMbPerS } = this.link(from, siteId);
+      if (bandwidthMbPerS <= best) continue;
+      best = bandwidthMbPerS;
+      source = from;
+    }
+    return source;
+  }
+
+  /** 0 for a dataset that nobody knows. */
+  sizeMbOf(input: JobInput): number {
+    return 'siteId' in input ? input.sizeMb : (this.datasets.get(input.datasetId)?.sizeMb ?? 0);
   }
 }

@@ -52,5 +52,5 @@ export function applyMove(grid: Grid, { jobId, from, to, queue, priority }: Move
   }
   const margin = marginOf(job);
   if (margin !== null) grid.knownIndex(Margins)?.add([margin]);
-  grid.placeAtSite({ ...job, priority }, to);
+  grid.placeAtSite({ ...job, priority, dispatchedAt: now }, to);
 }

@@ -72,8 +72,11 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   restlessS?(rules: z.infer<S>): number;
   /** When it calls a site congested, by what came and was served in a window of time. */
   congestion?(rules: z.infer<S>): { windowS: number; threshold: number };
-  /** What users' quotas make of the jobs that wait; null: it does not go by quotas. */
-  standings?(grid: Grid, rules: z.infer<S>): Standings | null;
+  /**
+   * What users' quotas make of the jobs that wait, for each scheduler that holds some back: a site's, or the root (null). Without it,
+   * or without any, the policy does not go by quotas.
+   */
+  standings?(grid: Grid, rules: z.infer<S>): { siteId: number | null; standings: Standings }[];
 }
 
 /** Gives a kind its type. */

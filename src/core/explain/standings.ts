@@ -7,11 +7,13 @@ import { congestionOf } from '../terms/congestion.js';
 import { powerOf } from '../terms/power.js';
 import { type FeedbackQueue, queueOf } from '../terms/quota.js';
 
-/** What a user has waiting. */
+/** What a user has waiting at one scheduler. */
 export interface UserStanding {
   userId: number;
+  /** The site in whose meta-queue the jobs are; null: at the root. */
+  siteId: number | null;
   quota: number;
-  /** The user's jobs, `n`. */
+  /** The user's jobs there, `n`. */
   jobs: number;
   /** By number of processors, fewest first. */
   groups: {
@@ -41,21 +43,28 @@ export interface PeerStatus {
   power: number;
 }
 
-/** Of every user who has jobs waiting, by user id; nobody under a policy that does not go by quotas. Costs the number of groups. */
+/**
+ * Of every user who has jobs waiting, for each scheduler that holds some of them: by user id, then in the stable site order; nobody
+ * under a policy that does not go by quotas. Costs the number of groups.
+ */
 export function userStandings(grid: Grid, { dispatch }: Pick<Policy, 'dispatch'>): UserStanding[] {
-  const standings = dispatchKindOf(dispatch).standings?.(grid, dispatch) ?? null;
-  const byUser = new Map<number, UserStanding>();
-  for (const { group, threshold, priority, userJobs, quota } of standings?.groups.values() ?? []) {
-    const { userId, processors, jobs } = group;
-    const user = byUser.get(userId) ?? { userId, quota, jobs: userJobs, groups: [] };
-    byUser.set(userId, user);
-    const alike = user.groups.find((each) => each.processors === processors);
-    if (alike !== undefined) alike.jobs += jobs;
-    else user.groups.push({ processors, jobs, threshold, priority, queue: queueOf(priority) });
+  const all: UserStanding[] = [];
+  for (const { siteId, standings } of dispatchKindOf(dispatch).standings?.(grid, dispatch) ?? []) {
+    const byUser = new Map<number, UserStanding>();
+    for (const { group, threshold, priority, userJobs, quota } of standings.groups.values()) {
+      const { userId, processors, jobs } = group;
+      const user = byUser.get(userId) ?? { userId, siteId, quota, jobs: userJobs, groups: [] };
+      byUser.set(userId, user);
+      const alike = user.groups.find((each) => each.processors === processors);
+      if (alike !== undefined) alike.jobs += jobs;
+      else user.groups.push({ processors, jobs, threshold, priority, queue: queueOf(priority) });
+    }
+    for (const user of byUser.values()) {
+      user.groups.sort((a, b) => a.processors - b.processors);
+      all.push(user);
+    }
   }
-  const users = [...byUser.values()].sort((a, b) => a.userId - b.userId);
-  for (const { groups } of users) groups.sort((a, b) => a.processors - b.processors);
-  return users;
+  return all.sort((a, b) => a.userId - b.userId);
 }
 
 /** The window where the policy has none. */

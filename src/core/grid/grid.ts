@@ -35,6 +35,10 @@ export interface GridListener {
   placed?(job: Job, requirement: Requirement, queue: JobQueue): void;
   /** It does no longer: the job goes elsewhere, runs, or is gone. */
   left?(job: Job, requirement: Requirement, queue: JobQueue): void;
+  /** A run of the job has begun, or was live when the grid was loaded. */
+  started?(job: Job, run: Run): void;
+  /** It is over. */
+  ended?(job: Job, run: Run): void;
   /** Sites have come or gone. */
   sitesChanged?(): void;
 }
@@ -119,7 +123,8 @@ export class Grid {
     if (index === undefined) {
       index = new Kind(this);
       this.indices.set(Kind, index);
-      if (index.placed || index.left || index.sitesChanged) this.listeners.push(index);
+      if (index.placed || index.left || index.started || index.ended || index.sitesChanged)
+        this.listeners.push(index);
     }
     return index;
   }
@@ -361,6 +366,7 @@ export class Grid {
     site.resources.removeRun(run);
     this.forget(entry);
     site.memory?.ended(run);
+    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.ended?.(entry.job, run.run);
   }
 
   /** A queued job leaves the grid: held, cancelled, expired. */
@@ -454,6 +460,7 @@ export class Grid {
     if (entry.queue !== null) this.leaveQueue(entry);
     entry.run = state;
     site.resources.addRun(state);
+    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.started?.(entry.job, state.run);
   }
 
   private runState(run: Run, requirement: Requirement): RunState {
@@ -484,6 +491,11 @@ export class Grid {
       memoryMb: run.allocations.map(({ tasks }) => tasks * requirement.memoryMbPerTask),
       licenses,
     };
+  }
+
+  /** All pools of a kind, by id. */
+  licensePools(kind: string): readonly LicenseState[] {
+    return this.poolsByKind.get(kind) ?? [];
   }
 
   /** The pools that serve a kind at a site, in order of use. */

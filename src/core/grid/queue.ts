@@ -8,7 +8,7 @@ import type { Requirement } from './requirements.js';
 
 /**
  * Of two jobs whose operator's boosts differ, the higher boost goes first, in every order but PRIORITY, where it is part of the
- * priority. Then ARRIVAL: (submit, id). PRIORITY: level-1 priority with boost, highest first. SHORTEST: least work (a task's, on
+ * priority. Then ARRIVAL: at a site by when they came there (hierarchical-clusters.md), elsewhere and among those by (submit, id). PRIORITY: level-1 priority with boost, highest first. SHORTEST: least work (a task's, on
  * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. Ties by arrival.
  */
 export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST';
@@ -21,6 +21,8 @@ export class JobQueue {
   readonly requirements: (Requirement | undefined)[] = [];
   ids = new Float64Array(16);
   submits = new Float64Array(16);
+  /** When they came to this queue, where it is a local one that something holds jobs back from; else when they were submitted. */
+  arrivals = new Float64Array(16);
   /** estimate·benchmark: the planned duration on a machine of power 1. */
   works = new Float64Array(16);
   estimates = new Float64Array(16);
@@ -64,6 +66,7 @@ export class JobQueue {
     this.requirements[slot] = requirement;
     this.ids[slot] = job.id;
     this.submits[slot] = job.submittedAt;
+    this.arrivals[slot] = this.level === 'LOCAL' ? (job.dispatchedAt ?? job.submittedAt) : job.submittedAt;
     this.works[slot] = job.estimateS * job.benchmark;
     this.estimates[slot] = job.estimateS;
     this.deadlines[slot] = job.deadline ?? Infinity;
@@ -87,6 +90,7 @@ export class JobQueue {
   /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */
   compareArrival(a: number, b: number): number {
     return (
+      (this.arrivals[a] as number) - (this.arrivals[b] as number) ||
       (this.submits[a] as number) - (this.submits[b] as number) ||
       (this.ids[a] as number) - (this.ids[b] as number)
     );
@@ -99,7 +103,7 @@ export class JobQueue {
 
   private growColumns(): void {
     const size = this.ids.length * 2;
-    for (const name of ['ids', 'submits', 'works', 'estimates', 'deadlines', 'boosts'] as const) {
+    for (const name of ['ids', 'submits', 'arrivals', 'works', 'estimates', 'deadlines', 'boosts'] as const) {
       const larger = new Float64Array(size);
       larger.set(this[name]);
       this[name] = larger;

@@ -102,7 +102,7 @@ export class SiteResources {
     private readonly poolsOf: (siteId: number, kind: string) => LicenseState[],
   ) {}
 
-  /** Power of the most powerful machine, available or not; 1 for a site without machines. */
+  /** Power of the most powerful of the machines that take jobs now, where none does of all; 1 for a site without machines. */
   get bestBenchmark(): number {
     return this.best;
   }
@@ -155,7 +155,8 @@ export class SiteResources {
   changed(): void {
     this.changes++;
     this.shared = this.machines.some(({ maxTasks }) => maxTasks !== null);
-    this.best = this.machines[0]?.machine.benchmark ?? 1;
+    const best = this.machines.find(({ machine }) => machine.available) ?? this.machines[0];
+    this.best = best?.machine.benchmark ?? 1;
     this.bySignature.clear();
     this.lastSignature = null;
     this.everBySignature.clear();
@@ -182,11 +183,6 @@ export class SiteResources {
       this.everBySignature.set(signature.key, eligible);
     }
     return eligible;
-  }
-
-  /** Copies of a kind that jobs of this site may hold at once, the grid-wide pool included. */
-  copiesOf(kind: string): number {
-    return this.poolsOf(this.siteId, kind).reduce((sum, pool) => sum + pool.license.copies, 0);
   }
 
   /** A run begins: it takes its machines and licenses. */
@@ -255,7 +251,7 @@ export class SiteResources {
         accept(machine) &&
         (signature.os === null || signature.os === machine.os) &&
         (signature.architecture === null || signature.architecture === machine.architecture) &&
-        pools.every((kindPools) => kindPools.some((pool) => machine.licenseIds.includes(pool.license.id))),
+        pools.every((kindPools) => kindPools.some(({ license }) => runsLicense(machine, license.id))),
     );
     return {
       shared: this.shared,
@@ -266,6 +262,10 @@ export class SiteResources {
     };
   }
 }
+
+/** Every license of its site and of the grid, unless it is restricted to some. */
+const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
+  licenseIds.length === 0 || licenseIds.includes(id);
 
 /** A machine that nobody uses. */
 export function machineState(machine: Machine, maxTasks: number | null): MachineState {

@@ -92,24 +92,32 @@ export const placeNow = (
     : place(requirement, eligible.machines, free);
 
 /**
- * On time-shared machines (hierarchical-clusters.md): tasks on different machines, from the one with the fewest tasks (the
- * first of equals) on, in order and round, those without room left out.
+ * On time-shared machines (Santoso et al., section 2: the one with the largest capacity first; exact rules: hierarchical-clusters.md):
+ * tasks on different machines, those without room left out. A machine's capacity is what one more task would get of it. Machines of
+ * equal power are taken from the first of the largest capacity on, in order and round, as Table 2 was found to come out; others by
+ * capacity.
  */
 function placeShared(
   requirement: Requirement,
   machines: readonly MachineState[],
   free: FreeColumns,
 ): Placement | null {
-  const tasksAt = (i: number): number => free.tasks[(machines[i] as MachineState).position] as number;
-  let least = 0;
-  for (let i = 1; i < machines.length; i++) if (tasksAt(i) < tasksAt(least)) least = i;
+  const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
+  let most = 0;
+  for (let i = 1; i < machines.length; i++)
+    if ((capacity[i] as number) > (capacity[most] as number)) most = i;
+  const order = machines.map((_, i) => (most + i) % machines.length);
+  const alike = machines.every((state) => powerOf(state) === powerOf(machines[0] as MachineState));
+  if (!alike) order.sort((a, b) => (capacity[b] as number) - (capacity[a] as number) || a - b);
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
-    const state = machines[(least + i) % machines.length] as MachineState;
+    const state = machines[order[i] as number] as MachineState;
     filling.put(state, Math.min(1, tasksOn(requirement, state, free, null)));
   }
   return filling.placement;
 }
+
+const powerOf = ({ machine }: MachineState): number => machine.cpus * machine.benchmark;
 
 /** What a job of the class takes in a placement. */
 export function holdOf(

@@ -16,8 +16,17 @@ export const fairness = z.enum(['NONE', 'QUOTA']).optional();
 export type Fairness = z.infer<typeof fairness>;
 
 /** What users' quotas make of the root's jobs; null: the policy does not go by them. */
-export const rootStandings = (grid: Grid, by: Fairness): Standings | null =>
+const rootStandings = (grid: Grid, by: Fairness): Standings | null =>
   by === 'QUOTA' ? grid.index(RootLedger).standings(grid.index(Shares)) : null;
+
+/** The same, as a policy tells it (`DispatchKind.standings`). */
+export function standingsAtRoot(
+  grid: Grid,
+  { fairness }: { fairness?: Fairness },
+): { siteId: null; standings: Standings }[] {
+  const standings = rootStandings(grid, fairness);
+  return standings === null ? [] : [{ siteId: null, standings }];
+}
 
 /** The slots of the root's jobs. */
 export function rootOrder(grid: Grid, order: QueueOrder, by: Fairness): ArrayLike<number> {

@@ -1,11 +1,11 @@
 /**
- * Fairness among users, by quota (Anjum et al., section 7; exact rules: diana.md, "Priority by quota"). For the jobs that a policy
- * holds back, in all meta-queues together or at the root: `n` a user's jobs, `t` a job's processors, `T` processors of all, `q` the
- * user's quota, `Q` the quotas of all users who have jobs there, each once.
+ * Fairness among users, by quota (Anjum et al., section 7; exact rules: diana.md, "Priority by quota"). For the jobs that one
+ * scheduler holds back, in a site's meta-queue or at the root: `n` a user's jobs, `t` a job's processors, `T` processors of all, `q`
+ * the user's quota, `Q` the quotas of all users who have jobs there, each once.
  */
 import type { Shares } from '../data/shares.js';
 import type { Grid, GridListener } from '../grid/grid.js';
-import type { JobQueue, Level } from '../grid/queue.js';
+import type { JobQueue } from '../grid/queue.js';
 import type { Job } from '../model.js';
 
 /** Feedback queues: Q1 is served first. */
@@ -46,7 +46,7 @@ export interface QuotaGroup {
 
 /** What follows for the jobs of a group from all that are queued. */
 export interface Standing {
-  readonly group: QuotaGroup;
+  readonly group: Pick<QuotaGroup, 'userId' | 'processors' | 'boost'>;
   readonly threshold: number;
   /** By quota alone. */
   readonly priority: number;
@@ -58,12 +58,24 @@ export interface Standing {
   readonly quota: number;
 }
 
-/** The standings of all groups, and what they share. */
+/** The standings of all groups of one scheduler, and what they share. */
 export interface Standings {
   /** By key of the group. */
-  readonly groups: ReadonlyMap<string, Standing>;
+  readonly groups: ReadonlyMap<string, Standing & { readonly group: QuotaGroup }>;
   readonly processors: number;
   readonly quotas: number;
+}
+
+/** How a group stands among all: `userJobs` is `n`, `processors` `T`, `quota` `q`, `quotas` `Q`. */
+export function standingOf<G extends Standing['group']>(
+  group: G,
+  all: { userJobs: number; quota: number; processors: number; quotas: number },
+): Standing & { readonly group: G } {
+  const { userJobs, quota } = all;
+  const threshold = thresholdOf(quota, all.quotas, all.processors, group.processors);
+  const priority = quotaPriority(userJobs, threshold);
+  const order = boosted(priority, group.boost);
+  return { group, threshold, priority, order, queue: queueOf(order), userJobs, quota };
 }
 
 type Counted = Pick<Job, 'userId' | 'tasks' | 'cpusPerTask' | 'boost'>;
@@ -89,29 +101,19 @@ export class QuotaLedger {
     this.count(job, -1);
   }
 
-  copy(): QuotaLedger {
-    const copy = new QuotaLedger();
-    copy.processors = this.processors;
-    for (const [user, jobs] of this.users) copy.users.set(user, jobs);
-    for (const [key, group] of this.groups) copy.groups.set(key, { ...group });
-    return copy;
-  }
-
   /** Everyone's priority now. */
   standings(shares: Pick<Shares, 'of'>): Standings {
     // In an order of its own, so that the sum does not depend on who came first.
     let sum = 0;
     for (const user of [...this.users.keys()].sort((a, b) => a - b)) sum += shares.of(user);
-    const groups = new Map<string, Standing>();
+    const { processors } = this;
+    const groups = new Map<string, Standing & { group: QuotaGroup }>();
     for (const group of this.groups.values()) {
       const quota = shares.of(group.userId);
       const userJobs = this.users.get(group.userId) as number;
-      const threshold = thresholdOf(quota, sum, this.processors, group.processors);
-      const priority = quotaPriority(userJobs, threshold);
-      const order = boosted(priority, group.boost);
-      groups.set(group.key, { group, threshold, priority, order, queue: queueOf(order), userJobs, quota });
+      groups.set(group.key, standingOf(group, { userJobs, quota, processors, quotas: sum }));
     }
-    return { groups, processors: this.processors, quotas: sum };
+    return { groups, processors, quotas: sum };
   }
 
   private count(job: Counted, jobs: 1 | -1): QuotaGroup {
@@ -133,44 +135,26 @@ export class QuotaLedger {
   }
 }
 
-/** The ledger of all queues of a level, as an index of a grid. */
-class LevelLedger extends QuotaLedger implements GridListener {
-  constructor(
-    grid: Grid,
-    private readonly level: Level,
-  ) {
+/** Of the jobs that the root holds, as an index of a grid. */
+export class RootLedger extends QuotaLedger implements GridListener {
+  constructor({ root }: Grid) {
     super();
-    const queues = level === 'ROOT' ? [grid.root] : grid.sites.map(({ meta }) => meta);
-    for (const queue of queues) for (const slot of queue.slots()) this.add(queue.jobs[slot] as Job);
+    for (const slot of root.slots()) this.add(root.jobs[slot] as Job);
   }
 
   placed(job: Job, _: unknown, { level }: JobQueue): void {
-    if (level === this.level) this.add(job);
+    if (level === 'ROOT') this.add(job);
   }
 
   left(job: Job, _: unknown, { level }: JobQueue): void {
-    if (level === this.level) this.remove(job);
-  }
-}
-
-/** Of the jobs that the root holds. */
-export class RootLedger extends LevelLedger {
-  constructor(grid: Grid) {
-    super(grid, 'ROOT');
-  }
-}
-
-/** Of the jobs in all meta-queues. */
-export class MetaLedger extends LevelLedger {
-  constructor(grid: Grid) {
-    super(grid, 'META');
+    if (level === 'ROOT') this.remove(job);
   }
 }
 
 /** What makes up a priority by quota: `Pr`, `N`, the feedback queue, `n`, `t`, `T`, `q` and `Q`. */
 export const quotaTerms = (
   { priority, threshold, queue, userJobs, group, quota }: Standing,
-  { processors, quotas }: Standings,
+  { processors, quotas }: Pick<Standings, 'processors' | 'quotas'>,
 ): Record<string, number> => ({
   priority,
   threshold,

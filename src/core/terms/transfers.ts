@@ -1,10 +1,16 @@
 /**
  * What the catalog says, for all sites of a grid at once: what a place or a dataset has to do with each site is looked up
  * the first time that it comes up in a pass, not for each job. Answers are by position in the stable site order.
+ *
+ * Decisions on what is queued on a link (diana.md, "data transfer"): the inputs of the jobs that wait at its end, in either queue,
+ * and what is left of those that run there, which have it one after the other since they began. Outputs come later.
  */
 
-import { type DataCatalog, type LinkQuality, sendS } from '../data/catalog.js';
-import type { Job } from '../model.js';
+import { DataCatalog, type LinkQuality, sendS } from '../data/catalog.js';
+import { Fetches } from '../data/fetches.js';
+import type { Grid } from '../grid/grid.js';
+import type { Job, JobInput } from '../model.js';
+import { ExactSum } from '../structures/exact-sum.js';
 
 type JobLike = Pick<Job, 'data'>;
 type Seconds = Float64Array;
@@ -14,18 +20,27 @@ export class Transfers {
   private readonly sandbox: Seconds;
   private readonly access: Seconds;
   private readonly output: Seconds;
+  private readonly queued: Seconds;
   private readonly from = new Map<number, LinkQuality[]>();
   private readonly to = new Map<number, LinkQuality[]>();
   private readonly byDataset = new Map<number, Seconds>();
+  private readonly catalog: DataCatalog;
+  private readonly siteIds: readonly number[];
+  /** Made when it is asked for. */
+  private links: LinkQueues | null = null;
 
   constructor(
-    private readonly catalog: DataCatalog,
-    private readonly siteIds: readonly number[],
+    private readonly grid: Grid,
+    private readonly now: number,
   ) {
+    const siteIds = grid.sites.map(({ site }) => site.id);
+    this.catalog = grid.index(DataCatalog);
+    this.siteIds = siteIds;
     this.nothing = new Float64Array(siteIds.length);
     this.sandbox = this.nothing.slice();
     this.access = this.nothing.slice();
     this.output = this.nothing.slice();
+    this.queued = this.nothing.slice();
   }
 
   /** As `DataCatalog.sandboxS`; valid until it is asked for again. */
@@ -62,6 +77,36 @@ export class Transfers {
     return this.output;
   }
 
+  /**
+   * Seconds until the links that bring the job's inputs are through with what is queued on them, each link once; valid until it is
+   * asked for again.
+   */
+  queuedS({ data }: JobLike): Seconds {
+    if (data === null || data.inputs.length === 0) return this.nothing;
+    const queues = this.linkQueues();
+    if (queues.empty) return this.nothing;
+    for (let i = 0; i < this.siteIds.length; i++) {
+      const to = this.siteIds[i] as number;
+      const sources = new Set<number>();
+      for (const input of data.inputs) sources.add(this.catalog.sourceOf(input, to) ?? to);
+      let seconds = 0;
+      for (const from of sources) if (from !== to) seconds += queues.secondsOf(from, to);
+      this.queued[i] = seconds;
+    }
+    return this.queued;
+  }
+
+  /** The job, which waits, comes to the site of this position, or leaves it: in the pass only. */
+  queue(job: JobLike, site: number, sign: 1 | -1): void {
+    if (job.data === null || job.data.inputs.length === 0) return;
+    this.linkQueues().count(job, this.siteIds[site] as number, sign);
+  }
+
+  private linkQueues(): LinkQueues {
+    this.links ??= new LinkQueues(this.grid, this.catalog, this.now);
+    return this.links;
+  }
+
   private linksFrom(siteId: number): LinkQuality[] {
     return kept(this.from, siteId, () => this.siteIds.map((id) => this.catalog.link(siteId, id)));
   }
@@ -74,6 +119,63 @@ export class Transfers {
     return kept(this.byDataset, datasetId, () =>
       Float64Array.from(this.siteIds, (id) => this.catalog.inputS({ datasetId }, id)),
     );
+  }
+}
+
+/** What is queued on the links as a pass goes on. */
+class LinkQueues {
+  /** By the site where the link ends, then by the one where it begins. */
+  private readonly waitingMb = new Map<number, Map<number, ExactSum>>();
+  private readonly underWayS = new Map<number, Map<number, number>>();
+
+  constructor(
+    grid: Grid,
+    private readonly catalog: DataCatalog,
+    now: number,
+  ) {
+    const fetches = grid.index(Fetches);
+    for (const { site, queue, meta } of grid.sites) {
+      for (const waiting of [fetches.of(queue), fetches.of(meta)]) {
+        for (const [siteId, { value }] of waiting?.places ?? [])
+          this.add({ siteId, sizeMb: value }, site.id, 1);
+        for (const [datasetId, jobs] of waiting?.datasets ?? []) this.add({ datasetId }, site.id, 1, jobs);
+      }
+      for (const { start, inputs } of fetches.at(site.id))
+        for (const input of inputs) this.run(input, site.id, start);
+      for (const [from, end] of this.underWayS.get(site.id) ?? [])
+        this.underWayS.get(site.id)?.set(from, Math.max(0, end - now));
+    }
+  }
+
+  get empty(): boolean {
+    return this.waitingMb.size + this.underWayS.size === 0;
+  }
+
+  secondsOf(from: number, to: number): number {
+    const megabytes = this.waitingMb.get(to)?.get(from)?.value ?? 0;
+    const underWayS = this.underWayS.get(to)?.get(from) ?? 0;
+    return underWayS + megabytes / this.catalog.link(from, to).bandwidthMbPerS;
+  }
+
+  count({ data }: JobLike, to: number, sign: 1 | -1): void {
+    for (const input of data?.inputs ?? []) this.add(input, to, sign);
+  }
+
+  private add(input: JobInput, to: number, sign: 1 | -1, times = 1): void {
+    const from = this.catalog.sourceOf(input, to);
+    if (from === null || from === to) return;
+    const links = kept(this.waitingMb, to, () => new Map<number, ExactSum>());
+    const sum = kept(links, from, () => new ExactSum());
+    const megabytes = this.catalog.sizeMbOf(input) * times;
+    if (sign === 1) sum.add(megabytes);
+    else sum.remove(megabytes);
+  }
+
+  private run(input: JobInput, to: number, start: number): void {
+    const from = this.catalog.sourceOf(input, to);
+    if (from === null || from === to) return;
+    const ends = kept(this.underWayS, to, () => new Map<number, number>());
+    ends.set(from, Math.max(start, ends.get(from) ?? start) + this.catalog.inputS(input, to));
   }
 }
 

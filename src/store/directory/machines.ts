@@ -116,7 +116,7 @@ export const machineChanges = (change: Changes) => ({
     });
   },
 
-  /** Takes an unused pool out of service; machines that named it no longer do. */
+  /** Takes an unused pool out of service; machines that named it beside others no longer do: without any they would be unrestricted. */
   removeLicense(id: number, now: number, actor: Actor) {
     return change(actor, 'removeLicense', async (tx, note): Promise<LicenseRow> => {
       await tx.$queryRaw(
@@ -128,7 +128,7 @@ export const machineChanges = (change: Changes) => ({
           `${before.inUse} copies of ${before.kind} are in use: remove the license when they are free`,
         );
       await tx.$executeRaw(
-        sql`UPDATE machines SET license_ids = array_remove(license_ids, ${id}::integer) WHERE ${id}::integer = ANY (license_ids)`,
+        sql`UPDATE machines SET license_ids = array_remove(license_ids, ${id}::integer) WHERE ${id}::integer = ANY (license_ids) AND cardinality(license_ids) > 1`,
       );
       const after = plain(await tx.license.update({ where: { id }, data: { removedAt: instant(now) } }));
       await note(`license_${id}`, before, after);

@@ -133,6 +133,7 @@ type ChangedJob = [
   siteId?: number | null,
   priority?: number | null,
   migratedAt?: number | null,
+  dispatchedAt?: number | null,
   run?: RunArray | null,
   job?: JobArray | null,
 ];
@@ -177,12 +178,16 @@ function jobChange([
   siteId = null,
   priority = null,
   migratedAt = null,
+  dispatchedAt = null,
   run,
   job,
 ]: ChangedJob): JobChange {
   if (state === undefined) return { id, position: null, job: null };
-  const position = { state, siteId, priority, migratedAt, run: run ? runFromArray(id, run) : null };
-  return { id, position, job: job ? { ...jobFromArray(job), priority } : null };
+  const position = {
+    ...{ state, siteId, priority, migratedAt, dispatchedAt },
+    run: run ? runFromArray(id, run) : null,
+  };
+  return { id, position, job: job ? { ...jobFromArray(job), priority, dispatchedAt } : null };
 }
 
 /**
@@ -226,6 +231,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
   (SELECT json_agg(CASE WHEN f.to_state IN ${ended} THEN json_build_array(f.entity_id) ELSE (
       SELECT json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
           extract(epoch FROM j.migrated_at)::float8,
+          CASE WHEN f.to_state <> 'QUEUED' THEN extract(epoch FROM j.dispatched_at)::float8 END,
           CASE WHEN f.to_state IN ${live} THEN
             (SELECT ${raw(runArray)} FROM runs r WHERE r.job_id = f.entity_id AND r.epoch = f.epoch) END,
           CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)

@@ -218,7 +218,12 @@ export class DianaWorld {
     const migrates = queue === 'META' && from !== null;
     this.moved.push({ groupId: job.groupId, from, to, reason });
     if (from !== to) this.grid.index(Traffic).of(to).arrived(this.now);
-    const moved = { ...job, priority, migratedAt: migrates ? this.now : job.migratedAt };
+    const moved = {
+      ...job,
+      priority,
+      migratedAt: migrates ? this.now : job.migratedAt,
+      dispatchedAt: queue === 'LOCAL' ? this.now : null,
+    };
     this.put({ job: moved, at: queue, siteId: to });
   }
 

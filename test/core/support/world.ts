@@ -267,7 +267,7 @@ export class World {
     });
     for (const move of plan.moves) {
       const { jobId, to, priority } = move;
-      const job: Job = { ...(this.atRoot.get(jobId) as Job), priority };
+      const job: Job = { ...(this.atRoot.get(jobId) as Job), priority, dispatchedAt: this.now };
       this.atRoot.delete(jobId);
       this.atSite.set(jobId, { job, siteId: to });
       if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);

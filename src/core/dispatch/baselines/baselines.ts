@@ -1,15 +1,18 @@
 /**
- * What the other policies are measured against: each eligible site in turn, a drawn one, the most powerful one. All send
+ * What the other policies are measured against: each eligible site in turn, a drawn one, that of the most powerful free machine. All send
  * every job to a local queue at once and look at nothing that waits there.
  */
 import { z } from 'zod';
-import type { SiteEntry } from '../../grid/grid.js';
+import type { Grid, SiteEntry } from '../../grid/grid.js';
+import type { Requirement } from '../../grid/requirements.js';
+import type { MachineState, Placement } from '../../grid/site-resources.js';
 import type { DispatchExplanation, Job } from '../../model.js';
 import { draw } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import type { Eligibility } from '../../resources/eligibility.js';
+import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
+import { placeNow } from '../../resources/placement.js';
 import { forEachAtRoot } from '../../terms/order.js';
-import { SitePowers } from '../../terms/power.js';
 import {
   type Choice,
   type DispatchLook,
@@ -28,15 +31,19 @@ class Baseline implements DispatchPass {
   constructor(
     private readonly look: DispatchLook,
     private readonly pick: (job: Job, eligibility: Eligibility) => Pick,
+    /** The job goes there, for the choices that follow. */
+    private readonly moved: (job: Job, site: SiteEntry) => void = () => {},
   ) {}
 
   decide(plan: PlanBuilder): void {
-    forEachAtRoot(this.look.grid, plan, 'NONE', (job, eligibility) =>
-      plan.take(job, this.choose(job, eligibility)),
-    );
+    forEachAtRoot(this.look.grid, plan, 'NONE', (job, eligibility) => {
+      const choice = this.choose(job, eligibility);
+      this.moved(job, choice.site);
+      plan.take(job, choice);
+    });
   }
 
-  choose(job: Job, eligibility: Eligibility): Choice {
+  choose(job: Job, eligibility: Eligibility): Choice & { site: SiteEntry } {
     const { siteIds, indices, ineligible } = eligibility;
     const { at, reason, ...said } = this.pick(job, eligibility);
     return {
@@ -87,20 +94,82 @@ export const random = dispatchKind({
   localOrder,
 });
 
-/** The site whose machines that are able to run the job have the most power; ties by site order. */
+/**
+ * The site of the most powerful machine that is available, able to run the job and free (Anjum et al., section 8.4: "the most powerful
+ * available machine"), as the pass has left it; where none is free, of the most powerful one. Ties by site order.
+ */
 export const mostFlops = dispatchKind({
   schema: z.strictObject({ kind: z.literal('most-flops') }),
-  documentation: { jobsGo: 'to the site with the most power', fields: '' },
+  documentation: { jobsGo: 'to the site of the most powerful machine that is free', fields: '' },
   begin: (look) => {
     const { grid } = look;
-    const powers = new SitePowers(grid.sites);
-    return new Baseline(look, (job, { indices }) => {
-      const { total } = powers.of(grid.requirementOf(job).signature);
-      const power = indices.map((index) => total[index] as number);
-      let at = 0;
-      for (let i = 1; i < power.length; i++) if ((power[i] as number) > (power[at] as number)) at = i;
-      return { at, reason: ReasonCode.MOST_POWER, terms: { power }, highestFirst: true };
-    });
+    const machines = new FreeMachines(grid);
+    return new Baseline(
+      look,
+      (job, { indices }) => {
+        const requirement = grid.requirementOf(job);
+        const free: number[] = [];
+        const benchmark: number[] = [];
+        for (const index of indices) {
+          const found = machines.freeAt(index, requirement);
+          free.push(found === null ? 0 : 1);
+          benchmark.push((found ?? machines.bestAt(index, requirement)).machine.benchmark);
+        }
+        let at = 0;
+        for (let i = 1; i < indices.length; i++) {
+          const difference =
+            (free[i] as number) - (free[at] as number) ||
+            (benchmark[i] as number) - (benchmark[at] as number);
+          if (difference > 0) at = i;
+        }
+        return { at, reason: ReasonCode.MOST_POWER, terms: { free, benchmark }, highestFirst: true };
+      },
+      (job, site) => machines.take(site, grid.requirementOf(job)),
+    );
   },
   localOrder,
 });
+
+/** What is free at the sites as a pass goes on. */
+class FreeMachines {
+  private readonly free: readonly FreeResources[];
+  /** By site, the classes that fit there no more: what is free only becomes less. */
+  private readonly full: readonly Set<Requirement>[];
+
+  constructor(private readonly grid: Grid) {
+    const copies = new LicenseCopies();
+    this.free = grid.sites.map(({ resources }) => new FreeResources(resources, copies));
+    this.full = grid.sites.map(() => new Set());
+  }
+
+  /** The most powerful machine on which a job of the class could start, null: none is free. */
+  freeAt(site: number, requirement: Requirement): MachineState | null {
+    return this.place(site, requirement)?.machines[0] ?? null;
+  }
+
+  /** The most powerful machine, free or not, that is able to run the class. */
+  bestAt(site: number, { signature }: Requirement): MachineState {
+    return this.entry(site).resources.eligible(signature).machines[0] as MachineState;
+  }
+
+  /** A job of the class goes there. */
+  take(site: SiteEntry, requirement: Requirement): void {
+    const index = this.grid.sites.indexOf(site);
+    const placement = this.place(index, requirement);
+    if (placement !== null) this.free[index]?.take(runInMind(requirement, placement, [], 0, Infinity));
+  }
+
+  private place(site: number, requirement: Requirement): Placement | null {
+    const full = this.full[site] as Set<Requirement>;
+    if (full.has(requirement)) return null;
+    const eligible = this.entry(site).resources.eligible(requirement.signature);
+    const free = this.free[site] as FreeResources;
+    const placement = free.full ? null : placeNow(requirement, eligible, free);
+    if (placement === null) full.add(requirement);
+    return placement;
+  }
+
+  private entry(site: number): SiteEntry {
+    return this.grid.sites[site] as SiteEntry;
+  }
+}

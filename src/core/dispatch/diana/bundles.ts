@@ -1,7 +1,8 @@
 /** The groups of jobs submitted together that wait in a meta-queue, for migration.ts. */
 import type { Job } from '../../model.js';
-import type { Standing, Standings } from '../../terms/quota.js';
+import type { Standing } from '../../terms/quota.js';
 import type { MetaItem, MetaQueue } from './meta-queues.js';
+import type { SiteQueues } from './pass-queues.js';
 
 /** Jobs of meta-queues that a pass is through with, and how many of each site. */
 export class PassedJobs {
@@ -27,6 +28,7 @@ export class PassedJobs {
 }
 
 export interface BundleMember extends MetaItem {
+  /** At the site where it is. */
   standing: Standing;
   /** It came within the hold-off, or in this pass. */
   recent: boolean;
@@ -38,39 +40,33 @@ export interface Bundle {
   items: BundleMember[];
   /** How many of them are recent. */
   recent: number;
-  /** The lowest priority of the group's jobs, wherever they wait. */
+  /** The lowest priority of these jobs. */
   order: number;
-  /** The lowest feedback queue of those here. */
+  /** Their lowest feedback queue. */
   queue: number;
 }
 
-/** For each of the queues, all jobs that the pass is not through with, by group. */
+/** For each of the sites, all jobs that the pass is not through with, by group. */
 export function bundlesOf(
-  queues: readonly MetaQueue[],
-  standings: Standings,
+  metaQueues: readonly MetaQueue[],
+  queues: readonly SiteQueues[],
   passed: PassedJobs,
   isHeldOff: (job: Job) => boolean,
 ): Map<number, Bundle>[] {
-  const lowest = new Map<number, number>();
-  const all = queues.map((meta) => {
+  return metaQueues.map((meta, site) => {
     const bundles = new Map<number, Bundle>();
     // In an order of its own, so that sums over a group do not depend on who came first.
     for (const part of [...meta.parts.values()].sort((a, b) => (a.key < b.key ? -1 : 1))) {
-      // Without a standing all of its jobs have left.
-      const standing = standings.groups.get(part.key);
-      if (standing === undefined) continue;
+      let standing: Standing | null = null;
       for (let i = 0; i < part.length; i++) {
         const { job, requirement } = part.at(i);
         if (passed.has(job)) continue;
+        standing ??= (queues[site] as SiteQueues).standingOf(job);
         addTo(bundles, { job, requirement, standing, recent: isHeldOff(job) });
-        lowest.set(job.groupId, Math.min(lowest.get(job.groupId) ?? 1, standing.order));
       }
     }
     return bundles;
   });
-  for (const bundles of all)
-    for (const bundle of bundles.values()) bundle.order = lowest.get(bundle.groupId) as number;
-  return all;
 }
 
 /** To its group's jobs here. */
@@ -82,6 +78,7 @@ export function addTo(bundles: Map<number, Bundle>, item: BundleMember): void {
     bundles.set(groupId, bundle);
   }
   bundle.items.push(item);
+  bundle.order = Math.min(bundle.order, item.standing.order);
   bundle.queue = Math.max(bundle.queue, item.standing.queue);
   if (item.recent) bundle.recent++;
 }

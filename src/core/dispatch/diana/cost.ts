@@ -6,7 +6,6 @@
  * is the time that the site needs for it. Power and benchmark are those of the machines that are available and able to
  * run the job; a site's benchmark is the mean of its CPUs'. The job's kind weighs the terms in the total only.
  */
-import { DataCatalog } from '../../data/catalog.js';
 import type { Grid } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
 import type { Job } from '../../model.js';
@@ -38,26 +37,24 @@ export class SiteCosts {
   constructor(
     grid: Grid,
     private readonly rules: Rules,
+    now: number,
   ) {
     const { sites } = grid;
     this.powers = new SitePowers(sites);
-    this.transfers = new Transfers(
-      grid.index(DataCatalog),
-      sites.map(({ site }) => site.id),
-    );
+    this.transfers = new Transfers(grid, now);
     this.loadS = sites.map(({ resources }) => rules.loadPenaltyS * busyShare(resources));
   }
 
   /**
    * What the job costs at the sites of these positions. `computation`: its share of it; `workAhead`: the work queued before
-   * it, by position of the site.
+   * it at each of them.
    */
   of(
     job: Job,
     requirement: Requirement,
     computation: number,
     indices: readonly number[],
-    workAhead: Float64Array,
+    workAhead: readonly number[],
   ): CostTerms {
     const weights = weightsFor(computation, this.rules);
     const { total: power, benchmark } = this.powers.of(requirement.signature);
@@ -68,7 +65,7 @@ export class SiteCosts {
     for (let i = 0; i < length; i++) {
       const site = indices[i] as number;
       const seconds =
-        (workAhead[site] as number) / (power[site] as number) +
+        (workAhead[i] as number) / (power[site] as number) +
         work / (benchmark[site] as number) +
         (this.loadS[site] as number);
       compute[i] = seconds;
@@ -83,15 +80,26 @@ export class SiteCosts {
     const sandbox = this.transfers.sandboxS(job);
     const access = this.transfers.accessS(job);
     const output = this.transfers.returnS(job);
+    const queued = this.transfers.queuedS(job);
     for (let i = 0; i < length; i++) {
       const site = indices[i] as number;
       const send = sandbox[site] as number;
-      const move = (access[site] as number) + (output[site] as number);
+      const move = (queued[site] as number) + (access[site] as number) + (output[site] as number);
       network[i] = send;
       data[i] = move;
       (total[i] as number) += weights.network * send + weights.data * move;
     }
     return { total, network, computation: compute, data };
+  }
+
+  /** The job waits at the site of this position from now on, in the pass. */
+  queued(job: Job, site: number): void {
+    this.transfers.queue(job, site, 1);
+  }
+
+  /** It waits there no more. */
+  unqueued(job: Job, site: number): void {
+    this.transfers.queue(job, site, -1);
   }
 
   /** Shared by all jobs that move nothing. */

@@ -2,9 +2,9 @@
  * DIANA (Anjum et al.; exact rules: diana.md). A job goes to the meta-queue of the site where it costs least, waits there by
  * its user's quota, and goes on to the local queue when that has room; congested sites export groups (migration.ts).
  *
- * A cycle feeds local queues, then places what has come, then migrates. Decisions: what is placed in one cycle has come at
- * the same time, so everyone's priority counts all of it; a job moves once in a cycle; one whose site can run it no more
- * goes where a new one would, as soon as there is such a site.
+ * Every site's meta-scheduler has a queue and priorities of its own: what a job's priority would be at a site is worked out there.
+ * A cycle feeds local queues, then places what has come, one job after the other, then migrates. Decisions: a job moves once in a
+ * cycle; one whose site can run it no more goes where a new one would, as soon as there is such a site.
  */
 import { JobHistory } from '../../data/history.js';
 import { Shares } from '../../data/shares.js';
@@ -16,15 +16,7 @@ import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyNotUp } from '../../resources/eligibility.js';
 import { congestionOf } from '../../terms/congestion.js';
 import { forEachAtRoot } from '../../terms/order.js';
-import {
-  levelOf,
-  MetaLedger,
-  type QuotaLedger,
-  quotaKey,
-  quotaTerms,
-  type Standing,
-  type Standings,
-} from '../../terms/quota.js';
+import { levelOf, quotaKey, quotaTerms, type Standing, type Standings } from '../../terms/quota.js';
 import {
   type Choice,
   type DispatchLook,
@@ -37,7 +29,7 @@ import { PassedJobs } from './bundles.js';
 import { SiteCosts } from './cost.js';
 import { type MetaItem, type MetaQueue, MetaQueues } from './meta-queues.js';
 import { Migration } from './migration.js';
-import { PassQueues } from './pass-queues.js';
+import { type Prospect, SiteQueues } from './pass-queues.js';
 import { type Rules, schema } from './rules.js';
 
 export const diana = dispatchKind({
@@ -55,7 +47,14 @@ export const diana = dispatchKind({
   // Time alone changes rates and ends hold-offs.
   restlessS: (rules) => rules.congestionWindowS + rules.holdOffS,
   congestion: (rules) => ({ windowS: rules.congestionWindowS, threshold: rules.congestionThreshold }),
-  standings: (grid) => grid.index(MetaLedger).standings(grid.index(Shares)),
+  standings: (grid) => {
+    const queues = grid.index(MetaQueues);
+    const shares = grid.index(Shares);
+    return grid.sites.map(({ site, meta }) => ({
+      siteId: site.id,
+      standings: queues.of(meta).ledger.standings(shares),
+    }));
+  },
 });
 
 /** A job that has to be placed: from the root, or from the site (its position) that can run it no more. */
@@ -78,8 +77,6 @@ class DianaPass implements DispatchPass {
   private readonly shares: Shares;
   /** By position of the site. */
   private readonly metaQueues: readonly MetaQueue[];
-  /** As the plan leaves the meta-queues. */
-  private readonly ledger: QuotaLedger;
   private readonly passed: PassedJobs;
 
   constructor(
@@ -87,13 +84,12 @@ class DianaPass implements DispatchPass {
     private readonly rules: Rules,
   ) {
     const { grid } = look;
-    this.costs = new SiteCosts(grid, rules);
+    this.costs = new SiteCosts(grid, rules, look.now);
     this.eligible = grid.index(EligibleSites);
     this.history = grid.index(JobHistory);
     this.shares = grid.index(Shares);
     const metaQueues = grid.index(MetaQueues);
     this.metaQueues = grid.sites.map(({ meta }) => metaQueues.of(meta));
-    this.ledger = grid.index(MetaLedger).copy();
     this.passed = new PassedJobs(grid.sites.length);
   }
 
@@ -108,21 +104,19 @@ class DianaPass implements DispatchPass {
       'NONE',
       (job, eligibility, requirement) => {
         newcomers.push({ job, eligibility, requirement, from: null });
-        this.ledger.add(job);
       },
       () => newcomers.length >= room,
     );
     const { grid, now } = this.look;
     const migration = new Migration(grid, this.rules, now, this.costs);
     if (newcomers.length > 0 || migration.isDue) {
-      const standings = this.ledger.standings(this.shares);
-      const queues = new PassQueues(grid.sites, this.metaQueues, standings);
+      const queues = this.siteQueues();
       for (const { index, job, priority } of fed) {
-        queues.leaveMeta(index, job);
-        queues.enterLocal(index, job, priority);
+        queues[index]?.leaveMeta(job);
+        queues[index]?.enterLocal(job, priority);
       }
-      for (const newcomer of newcomers) this.place(newcomer, queues, standings, plan);
-      migration.run(queues, this.metaQueues, standings, this.passed, plan);
+      for (const newcomer of newcomers) this.place(newcomer, queues, plan);
+      migration.run(queues, this.metaQueues, this.passed, plan);
     }
     this.countWaiting(plan);
   }
@@ -130,27 +124,26 @@ class DianaPass implements DispatchPass {
   choose(job: Job, eligibility: Eligibility): Choice & { site: SiteEntry } {
     const { grid } = this.look;
     const place = grid.placeOf(job.id);
-    const known = place?.at === 'META' ? (grid.job(job.id) as Job) : null;
-    const ledger = grid.index(MetaLedger).copy();
-    if (known !== null) ledger.remove(known);
-    ledger.add(job);
-    const standings = ledger.standings(this.shares);
-    const queues = new PassQueues(grid.sites, this.metaQueues, standings);
-    if (known !== null && place?.at === 'META')
-      queues.leaveMeta(grid.sites.indexOf(grid.siteEntry(place.siteId)), known);
-    const requirement = grid.requirementOf(job);
-    const { index, explanation, priority } = this.cheapest(job, requirement, eligibility, queues, standings);
+    const queues = this.siteQueues();
+    if (place?.at === 'META') {
+      const known = grid.job(job.id) as Job;
+      const index = grid.sites.indexOf(grid.siteEntry(place.siteId));
+      queues[index]?.leaveMeta(known);
+      this.costs.unqueued(known, index);
+    }
+    const { index, explanation, priority } = this.cheapest(job, grid.requirementOf(job), eligibility, queues);
     return { site: this.site(index), priority, reason: ReasonCode.LEAST_COST, explanation };
   }
 
   whyInMeta(job: Job, { site, queue, meta }: SiteEntry): Why {
     const { grid, now } = this.look;
     const { rules } = this;
-    const standings = grid.index(MetaLedger).standings(this.shares);
+    const own = grid.index(MetaQueues).of(meta);
+    const standings = own.ledger.standings(this.shares);
     const rates = grid.index(Traffic).of(site.id).rates(now, rules.congestionWindowS);
     const { arrival, service, value, congested } = congestionOf(rates, rules.congestionThreshold);
     const heldOff = job.migratedAt !== null && now - job.migratedAt < rules.holdOffS;
-    const ahead = grid.index(MetaQueues).of(meta).aheadOf(job, standings);
+    const ahead = own.aheadOf(job, standings);
     const standing = standings.groups.get(quotaKey(job)) as Standing;
     const numbers = {
       ...quotaTerms(standing, standings),
@@ -170,7 +163,7 @@ class DianaPass implements DispatchPass {
     const changes: string[] = [];
     if (standing.userJobs > 1)
       changes.push(
-        "Other jobs of its user leave the meta-queues, or the user's quota is raised, which raises its priority.",
+        "Other jobs of its user leave the meta-queue, or the user's quota is raised, which raises its priority.",
       );
     if (heldOff) changes.push('The hold-off after its migration ends: then it may migrate again.');
     else if (congested)
@@ -204,11 +197,10 @@ class DianaPass implements DispatchPass {
   /** From each meta-queue the next jobs, as long as the local queue has room. */
   private feed(plan: PlanBuilder): Fed[] {
     const fed: Fed[] = [];
-    let standings: Standings | null = null;
     for (const [index, { site, queue }] of this.look.grid.sites.entries()) {
       const meta = this.metaQueues[index] as MetaQueue;
       if (site.state !== 'UP' || meta.length === 0 || queue.length >= this.rules.queueLimit) continue;
-      standings ??= this.look.grid.index(MetaLedger).standings(this.shares);
+      const standings = meta.ledger.standings(this.shares);
       let queued = queue.length;
       for (const { job } of meta.inOrder(standings)) {
         if (queued >= this.rules.queueLimit) break;
@@ -221,7 +213,6 @@ class DianaPass implements DispatchPass {
         plan.move(move);
         fed.push({ index, job, priority: move.priority });
         this.passed.add(index, job);
-        this.ledger.remove(job);
         queued++;
       }
     }
@@ -249,10 +240,13 @@ class DianaPass implements DispatchPass {
     };
   }
 
-  private place(newcomer: Newcomer, queues: PassQueues, standings: Standings, plan: PlanBuilder): void {
+  private place(newcomer: Newcomer, queues: readonly SiteQueues[], plan: PlanBuilder): void {
     const { job, requirement, eligibility, from } = newcomer;
-    if (from !== null) queues.leaveMeta(from, job);
-    const { index, priority, explanation } = this.cheapest(job, requirement, eligibility, queues, standings);
+    if (from !== null) {
+      queues[from]?.leaveMeta(job);
+      this.costs.unqueued(job, from);
+    }
+    const { index, priority, explanation } = this.cheapest(job, requirement, eligibility, queues);
     plan.move({
       jobId: job.id,
       from: from === null ? null : this.site(from).site.id,
@@ -262,43 +256,62 @@ class DianaPass implements DispatchPass {
       reason: from === null ? ReasonCode.LEAST_COST : ReasonCode.LEAST_COST_ELSEWHERE,
       explanation,
     });
-    queues.enterMeta(index, job);
+    const there = queues[index] as SiteQueues;
+    there.enterMeta(job);
+    this.costs.queued(job, index);
     // It may go on at once, when it is there.
-    if ((queues.local[index] as number) < this.rules.queueLimit) plan.goesOn();
+    if (there.local < this.rules.queueLimit) plan.goesOn();
   }
 
-  /** The site of the least total cost; ties by site order. */
+  /** The site of the least total cost; ties by the site of submission, which is asked first (section 2), then in site order. */
   private cheapest(
     job: Job,
     requirement: Requirement,
     { indices, siteIds, ineligible }: Eligibility,
-    queues: PassQueues,
-    standings: Standings,
+    queues: readonly SiteQueues[],
   ): { index: number; priority: number; explanation: DispatchExplanation } {
-    const standing = standings.groups.get(quotaKey(job)) as Standing;
     const ratio = this.history.ratioOf(job);
-    const workAhead = queues.worksFrom(standing.order);
+    const prospects = indices.map((index) => (queues[index] as SiteQueues).prospectOf(job));
+    const workAhead = prospects.map((prospect) => prospect.workAhead);
     const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
     const { total } = costs;
-    const priorityTerms = quotaTerms(standing, standings);
+    const origin = job.data === null ? -1 : siteIds.indexOf(job.data.originSiteId ?? Number.NaN);
+    let at = Math.max(0, origin);
+    for (let i = 0; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
+    const prospect = prospects[at] as Prospect;
+    const { standing } = prospect;
+    const priorityTerms = quotaTerms(standing, prospect);
     priorityTerms.computation = ratio.computation;
     priorityTerms.dataIntensive = ratio.dataIntensive;
     priorityTerms.runs = ratio.runs;
-    let at = 0;
-    for (let i = 1; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
+    const elsewhere = origin === -1 ? null : indices.map((_, i) => (i === origin ? 0 : 1));
     return {
       index: indices[at] as number,
       priority: levelOf(standing.priority),
       explanation: {
         sites: siteIds,
-        terms: { total, network: costs.network, computation: costs.computation, data: costs.data },
+        terms: {
+          total,
+          ...(elsewhere === null ? {} : { elsewhere }),
+          network: costs.network,
+          computation: costs.computation,
+          data: costs.data,
+          priority: prospects.map((each) => each.standing.order),
+        },
         candidates: [siteIds[at] as number],
         ineligible,
-        compared: 1,
+        compared: elsewhere === null ? 1 : 2,
         level: levelOf(standing.order),
         priorityTerms,
       },
     };
+  }
+
+  /** As the sites' queues are now, by position of the site. */
+  private siteQueues(): SiteQueues[] {
+    return this.look.grid.sites.map(
+      (entry, i) => new SiteQueues(entry, this.metaQueues[i] as MetaQueue, this.shares),
+    );
   }
 
   private countWaiting(plan: PlanBuilder): void {

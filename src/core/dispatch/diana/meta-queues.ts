@@ -9,7 +9,7 @@ import type { Requirement } from '../../grid/requirements.js';
 import type { Job } from '../../model.js';
 import { ExactSum } from '../../structures/exact-sum.js';
 import { workOf } from '../../terms/power.js';
-import { quotaKey, type Standing, type Standings } from '../../terms/quota.js';
+import { QuotaLedger, quotaKey, type Standing, type Standings } from '../../terms/quota.js';
 
 export interface MetaItem {
   readonly job: Job;
@@ -69,6 +69,8 @@ export class MetaPart {
 
 export class MetaQueue {
   length = 0;
+  /** Users and sizes of its jobs: priorities are among them. */
+  readonly ledger = new QuotaLedger();
   /** By key of the quota group. */
   readonly parts = new Map<string, MetaPart>();
   /** How many jobs have which requirements. */
@@ -82,6 +84,7 @@ export class MetaQueue {
       this.parts.set(key, part);
     }
     part.add(item);
+    this.ledger.add(item.job);
     this.classes.set(item.requirement, (this.classes.get(item.requirement) ?? 0) + 1);
     this.length++;
   }
@@ -90,6 +93,7 @@ export class MetaQueue {
     const key = quotaKey(job);
     const part = this.parts.get(key) as MetaPart;
     part.remove(job);
+    this.ledger.remove(job);
     if (part.length === 0) this.parts.delete(key);
     const alike = (this.classes.get(requirement) as number) - 1;
     if (alike === 0) this.classes.delete(requirement);

@@ -3,9 +3,9 @@
  * jobs submitted together that have jobs in the lowest feedback queue go, each as a whole, to the best peer, if they have
  * fewer jobs ahead of them there and cost less.
  *
- * Decisions. A group is priced and goes from each site by itself, at the priority of its lowest job anywhere; its cost is the
- * mean of the jobs'. Those that would move are not ahead of themselves, nor are those of the group that went to the peer
- * within the hold-off, for they are the same migration. So where nothing else changes a group that went does not come
+ * Decisions. A group is asked for at each site as if all of it were there, those of its jobs included that went to a peer within the
+ * hold-off, for they are the same migration: its priority is that of its lowest job among the jobs of that site's meta-queue, and its
+ * own jobs are not ahead of it. Its cost is the mean of the jobs'. So where nothing else changes a group that went does not come
  * back, and one that is larger than a plan follows itself.
  * Peers are the other sites that are up and can run all of the group's jobs. They are asked once in a pass, and what the
  * pass moves is counted from then on.
@@ -18,7 +18,7 @@ import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites } from '../../resources/eligibility.js';
 import { type Congestion, congestionOf } from '../../terms/congestion.js';
 import { workOf } from '../../terms/power.js';
-import { levelOf, type Standings } from '../../terms/quota.js';
+import { levelOf, type Standing } from '../../terms/quota.js';
 import type { PlanBuilder } from '../policy.js';
 import {
   addTo,
@@ -30,7 +30,7 @@ import {
 } from './bundles.js';
 import type { CostTerms, SiteCosts } from './cost.js';
 import type { MetaQueue } from './meta-queues.js';
-import type { PassQueues } from './pass-queues.js';
+import type { SiteQueues } from './pass-queues.js';
 import type { Rules } from './rules.js';
 
 /** What a group finds at the sites that are up and can run all of its jobs, the one where it is among them. */
@@ -40,6 +40,9 @@ interface Prospects {
   ineligible: DispatchExplanation['ineligible'];
   queueLength: number[];
   jobsAhead: number[];
+  workAhead: number[];
+  /** The group's there. */
+  priority: number[];
 }
 
 export class Migration {
@@ -72,16 +75,15 @@ export class Migration {
 
   /** `metaQueues`: by position of the site. `passed`: jobs that move no more in this pass. */
   run(
-    queues: PassQueues,
+    queues: readonly SiteQueues[],
     metaQueues: readonly MetaQueue[],
-    standings: Standings,
     passed: PassedJobs,
     plan: PlanBuilder,
   ): void {
     if (!this.isDue) return;
     const isHeldOff = ({ migratedAt }: Job): boolean =>
       migratedAt !== null && this.now - migratedAt < this.rules.holdOffS;
-    this.bundles = bundlesOf(metaQueues, standings, passed, isHeldOff);
+    this.bundles = bundlesOf(metaQueues, queues, passed, isHeldOff);
     for (const bundles of this.bundles)
       for (const { groupId, recent } of bundles.values()) if (recent > 0) this.migrating.add(groupId);
     for (const [here, congestion] of this.congested) {
@@ -93,7 +95,7 @@ export class Migration {
         const prospects = this.prospectsOf(bundle, here, queues);
         // Mostly nobody is better off by the queues alone, and then costs need not be known.
         if (best(prospects, here, null) === -1) continue;
-        const costs = this.costsOf(bundle, here, prospects, queues);
+        const costs = this.costsOf(bundle, here, prospects);
         const at = best(prospects, here, costs.total);
         if (at === -1) continue;
         const explanation = explain(bundle, prospects, costs, at, congestion, (i) => this.siteId(i));
@@ -102,25 +104,40 @@ export class Migration {
     }
   }
 
-  private prospectsOf({ groupId, items, order }: Bundle, here: number, queues: PassQueues): Prospects {
-    const { indices, ineligible } = this.sitesFor(items);
-    const jobs = queues.jobsFrom(order);
-    const { length } = indices;
-    const queueLength: number[] = new Array(length);
-    const jobsAhead: number[] = new Array(length);
-    for (let i = 0; i < length; i++) {
-      const index = indices[i] as number;
-      queueLength[i] = (queues.local[index] as number) + (queues.meta[index] as number);
-      const own = index === here ? items.length : this.recentAt(index, groupId).length;
-      jobsAhead[i] = (jobs[index] as number) - own;
+  private prospectsOf(bundle: Bundle, here: number, queues: readonly SiteQueues[]): Prospects {
+    const { indices, ineligible } = this.sitesFor(bundle.items);
+    const prospects: Prospects = {
+      indices,
+      ineligible,
+      queueLength: [],
+      jobsAhead: [],
+      workAhead: [],
+      priority: [],
+    };
+    const whole = this.wholeOf(bundle, here);
+    const jobs = whole.map(({ job }) => job);
+    for (const index of indices) {
+      const site = queues[index] as SiteQueues;
+      const more = whole.filter(({ at }) => at !== index).map(({ job }) => job);
+      const { standing, jobsAhead, workAhead } = site.prospect(jobs, more);
+      const own = whole.filter(({ at }) => at === index);
+      prospects.queueLength.push(site.local + site.meta);
+      prospects.jobsAhead.push(jobsAhead - own.length);
+      prospects.workAhead.push(own.reduce((work, { job }) => work - workOf(job), workAhead));
+      prospects.priority.push(standing.order);
     }
-    return { indices, ineligible, queueLength, jobsAhead };
+    return prospects;
   }
 
-  /** What of the group went there lately. */
-  private recentAt(index: number, groupId: number): readonly BundleMember[] {
-    if (!this.migrating.has(groupId)) return NONE;
-    return this.bundles[index]?.get(groupId)?.items.filter(({ recent }) => recent) ?? NONE;
+  /** The jobs of the group that are here, and those that lately went elsewhere, with the position of the site. */
+  private wholeOf({ groupId, items }: Bundle, here: number): { job: Job; at: number }[] {
+    const whole = items.map(({ job }) => ({ job, at: here }));
+    if (!this.migrating.has(groupId)) return whole;
+    this.bundles.forEach((bundles, at) => {
+      if (at === here) return;
+      for (const { job, recent } of bundles.get(groupId)?.items ?? []) if (recent) whole.push({ job, at });
+    });
+    return whole;
   }
 
   private sitesFor(items: readonly BundleMember[]): Pick<Eligibility, 'indices' | 'ineligible'> {
@@ -135,22 +152,16 @@ export class Migration {
     return { indices, ineligible };
   }
 
-  /** The mean of the jobs' costs. */
-  private costsOf(
-    { groupId, items, order }: Bundle,
-    here: number,
-    { indices }: Prospects,
-    queues: PassQueues,
-  ): CostTerms {
-    const workAhead = queues.worksFrom(order);
-    for (const index of indices) {
-      const own = index === here ? items : this.recentAt(index, groupId);
-      for (const { job } of own) (workAhead[index] as number) -= workOf(job);
-    }
+  /** The mean of the jobs' costs, as if none of the group were queued. */
+  private costsOf(bundle: Bundle, here: number, { indices, workAhead }: Prospects): CostTerms {
+    const { items } = bundle;
+    const whole = this.wholeOf(bundle, here);
+    for (const { job, at } of whole) this.costs.unqueued(job, at);
     const costs = items.map(({ job, requirement }) => {
       const { computation } = this.history.ratioOf(job);
       return this.costs.of(job, requirement, computation, indices, workAhead);
     });
+    for (const { job, at } of whole) this.costs.queued(job, at);
     const mean = (name: keyof CostTerms): number[] =>
       indices.map((_, i) => costs.reduce((sum, terms) => sum + (terms[name][i] as number), 0) / items.length);
     return {
@@ -166,15 +177,20 @@ export class Migration {
     here: number,
     to: number,
     explanation: DispatchExplanation,
-    queues: PassQueues,
+    queues: readonly SiteQueues[],
     passed: PassedJobs,
     plan: PlanBuilder,
   ): void {
     const there = this.bundles[to] as Map<number, Bundle>;
+    const [from, target] = [queues[here] as SiteQueues, queues[to] as SiteQueues];
     this.migrating.add(groupId);
     items.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
-    for (const bundled of items) {
-      const { job, standing } = bundled;
+    // Each has the priority that it will have when all are there.
+    const jobs = items.map(({ job }) => job);
+    const { standings } = target.standingsWith(jobs, jobs);
+    for (const [i, bundled] of items.entries()) {
+      const { job } = bundled;
+      const standing = standings[i] as Standing;
       if (plan.full) {
         plan.goesOn();
         return;
@@ -189,12 +205,14 @@ export class Migration {
         explanation,
       });
       passed.add(here, job);
-      queues.leaveMeta(here, job);
-      queues.enterMeta(to, job);
-      addTo(there, { ...bundled, recent: true });
+      from.leaveMeta(job);
+      target.enterMeta(job);
+      this.costs.unqueued(job, here);
+      this.costs.queued(job, to);
+      addTo(there, { ...bundled, standing, recent: true });
     }
     // They may go on at once, when they are there.
-    if ((queues.local[to] as number) < this.rules.queueLimit) plan.goesOn();
+    if (target.local < this.rules.queueLimit) plan.goesOn();
   }
 
   private siteId(index: number): number {
@@ -202,26 +220,25 @@ export class Migration {
   }
 }
 
-const NONE: readonly BundleMember[] = [];
-
 function explain(
-  { order, items }: Bundle,
-  { indices, ineligible, queueLength, jobsAhead }: Prospects,
+  { items }: Bundle,
+  { indices, ineligible, queueLength, jobsAhead, priority }: Prospects,
   costs: CostTerms,
   at: number,
   { arrival, service, value }: Congestion,
   siteId: (index: number) => number,
 ): DispatchExplanation {
   const sites = indices.map(siteId);
+  const there = priority[at] as number;
   return {
     sites,
-    terms: { queueLength, jobsAhead, ...costs },
+    terms: { queueLength, jobsAhead, ...costs, priority },
     candidates: [sites[at] as number],
     ineligible,
     compared: 3,
-    level: levelOf(order),
+    level: levelOf(there),
     priorityTerms: {
-      priority: order,
+      priority: there,
       groupJobs: items.length,
       arrivalRate: arrival,
       serviceRate: service,

@@ -12,8 +12,8 @@ export const schema = z
     weights: z
       .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
       .default({
-        computational: { network: 1, computation: 1, data: 1 },
-        dataIntensive: { network: 1, computation: 1, data: 1 },
+        computational: { network: 1, computation: 1, data: 0.25 },
+        dataIntensive: { network: 1, computation: 0.25, data: 1 },
         both: { network: 1, computation: 1, data: 1 },
       }),
     /** A job whose share of computation is at least so much is computational, at most so much data intensive. */

@@ -6,13 +6,12 @@
  * queued when the round began; what the round itself sends is counted by the room.
  */
 import { z } from 'zod';
-import { DataCatalog } from '../../data/catalog.js';
 import { JobHistory, type JobRatio } from '../../data/history.js';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { Job } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import type { Eligibility } from '../../resources/eligibility.js';
-import { fairness, forEachAtRoot, rootStandings } from '../../terms/order.js';
+import { fairness, forEachAtRoot, standingsAtRoot } from '../../terms/order.js';
 import { SitePowers } from '../../terms/power.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../../terms/site-rank.js';
 import { Transfers } from '../../terms/transfers.js';
@@ -45,7 +44,7 @@ export const jobRatio = dispatchKind({
   queueLimit: (rules) => rules.queueLimit,
   inBatches: true,
   learns: true,
-  standings: (grid, rules) => rootStandings(grid, rules.fairness),
+  standings: standingsAtRoot,
 });
 
 /** What the jobs of a class have in common, by eligible site. */
@@ -81,10 +80,7 @@ class JobRatioPass implements DispatchPass {
     this.batcher = new Batcher(sites.map(({ queue }) => Math.max(0, rules.queueLimit - queue.length)));
     this.powers = new SitePowers(sites);
     this.history = grid.index(JobHistory);
-    this.transfers = new Transfers(
-      grid.index(DataCatalog),
-      sites.map(({ site }) => site.id),
-    );
+    this.transfers = new Transfers(grid, look.now);
   }
 
   decide(plan: PlanBuilder): void {

@@ -21,7 +21,8 @@ import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyBusy } from '../../resources/eligibility.js';
 import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
 import { pickPools, placeNow } from '../../resources/placement.js';
-import { fairness, rootOrder, rootStandings } from '../../terms/order.js';
+import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
+import { powerOf } from '../../terms/power.js';
 import {
   type Choice,
   type DispatchLook,
@@ -52,7 +53,7 @@ export const queues = dispatchKind({
   begin: (look, rules) => new QueuesPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',
   queueLimit: (rules) => rules.queueLimit,
-  standings: (grid, rules) => rootStandings(grid, rules.fairness),
+  standings: standingsAtRoot,
 });
 
 const ORDERS: Record<QueuesPolicy['order'], QueueOrder> = {
@@ -75,6 +76,8 @@ interface SiteRoom {
   readonly entry: SiteEntry;
   readonly free: FreeResources;
   queued: number;
+  /** Σ CPUs·benchmark of its machines that take jobs: running jobs are weighed by it. */
+  readonly capacity: number;
   /** Counts, from 1, what the pass has taken there. */
   version: number;
   /** CPUs free on the machine with the most of them, at `freeAt`. */
@@ -107,6 +110,7 @@ class QueuesPass implements DispatchPass {
       entry,
       free: new FreeResources(entry.resources, this.copies),
       queued: entry.queue.length,
+      capacity: powerOf(entry.resources.machines.filter(({ machine }) => machine.available)),
       version: 1,
       mostFreeCpus: 0,
       freeAt: 0,
@@ -227,7 +231,7 @@ class QueuesPass implements DispatchPass {
       this.starts[index] = starts ? 1 : 0;
       if (!starts && site.queued >= this.rules.queueLimit) continue;
       const queued = starts ? -1 : site.queued;
-      const { running } = site.free;
+      const running = site.free.running / site.capacity;
       if (queued > bestQueued || (queued === bestQueued && running >= bestRunning)) continue;
       best = index;
       bestQueued = queued;
@@ -243,6 +247,7 @@ class QueuesPass implements DispatchPass {
     const waits: number[] = [];
     const queued: number[] = [];
     const running: number[] = [];
+    const load: number[] = [];
     let ineligible: Record<number, ReasonCode> = eligibility.ineligible;
     for (const index of eligibility.indices) {
       const site = this.sites[index] as SiteRoom;
@@ -256,6 +261,7 @@ class QueuesPass implements DispatchPass {
       waits.push(1 - (this.starts[index] as number));
       queued.push(site.queued);
       running.push(site.free.running);
+      load.push(site.free.running / site.capacity);
     }
     const site = chosen === -1 ? null : (this.sites[chosen] as SiteRoom).entry;
     const reason = this.starts[chosen] === 1 ? ReasonCode.STARTS_AT_ONCE : ReasonCode.SHORTEST_QUEUE;
@@ -265,7 +271,8 @@ class QueuesPass implements DispatchPass {
       reason: site === null ? ReasonCode.NO_SITE_HAS_ROOM : reason,
       explanation: {
         sites,
-        terms: { waits, queued, running },
+        terms: { waits, queued, load, running },
+        compared: 3,
         candidates: site === null ? [] : [site.site.id],
         ineligible,
         level: null,

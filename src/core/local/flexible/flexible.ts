@@ -46,15 +46,14 @@ const walks = (of: z.infer<typeof weights>): Record<LocalOrder, (pass: SitePass)
       now,
       weights: of,
       bestBenchmark: resources.bestBenchmark,
-      requests: grid.index(LicenseRequests).of(queue),
-      copiesOf: (kind) => resources.copiesOf(kind),
+      ratios: grid.index(LicenseRequests).ratiosOf(queue),
     }),
 });
 
 export const DEFAULT_FLEXIBLE = {
   kind: 'flexible',
   weights: {
-    aging: 0.01,
+    aging: 0.00001,
     licenses: 1,
     waitMinimization: 1,
     deadlineMin: 0.1,

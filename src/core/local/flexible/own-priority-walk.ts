@@ -15,7 +15,6 @@ import {
   type LocalWeights,
   licensesTerm,
   type QueueFacts,
-  requestRatio,
   waitMinimizationTerm,
 } from './priorities.js';
 
@@ -24,10 +23,8 @@ export interface OwnPriorityContext {
   now: number;
   weights: LocalWeights;
   bestBenchmark: number;
-  /** Jobs in the queue that ask for each kind. */
-  requests: ReadonlyMap<string, number>;
-  /** Copies of a kind that may be active at this site at once. */
-  copiesOf(kind: string): number;
+  /** The request ratio ρ of each kind that is asked for in the queue. */
+  ratios: ReadonlyMap<string, number>;
 }
 
 export class OwnPriorityWalk implements Walk {
@@ -36,16 +33,13 @@ export class OwnPriorityWalk implements Walk {
   private readonly heap: Heap;
   private readonly keys: Float64Array;
   private readonly facts: QueueFacts;
-  private readonly ratios = new Map<string, number>();
   private readonly nonCritical: number;
 
   constructor(
     private readonly queue: JobQueue,
     private readonly context: OwnPriorityContext,
   ) {
-    for (const [kind, requests] of context.requests)
-      this.ratios.set(kind, requestRatio(requests, context.copiesOf(kind)));
-    this.nonCritical = countNonCritical(this.ratios);
+    this.nonCritical = countNonCritical(context.ratios);
     const slots = queue.inOrder('ARRIVAL').window().slice();
     this.facts = {
       now: context.now,
@@ -116,7 +110,7 @@ export class OwnPriorityWalk implements Walk {
   }
 
   private licensesOf(signature: Signature): number {
-    return licensesTerm(signature.licenses, this.ratios, this.nonCritical, this.context.weights);
+    return licensesTerm(signature.licenses, this.context.ratios, this.nonCritical, this.context.weights);
   }
 }
 

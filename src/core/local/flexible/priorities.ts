@@ -16,7 +16,7 @@ export interface LocalWeights {
 /** What the priorities have in common: facts about the queue and the site. */
 export interface QueueFacts {
   now: number;
-  /** Power of the site's most powerful machine. */
+  /** Power of the most powerful of the site's machines that take jobs now. */
   bestBenchmark: number;
   /** The shortest estimate in the queue. */
   shortestEstimate: number;
@@ -37,9 +37,6 @@ export function deadlineTerm(
   const slope = (weights.deadlineMax - weights.deadlineMin) / (deadline - threshold);
   return slope * (end - threshold) + weights.deadlineMin;
 }
-
-/** Requests for a kind in the queue over the copies that may be active; a kind with no copies counts as one copy. */
-export const requestRatio = (requests: number, copies: number): number => requests / Math.max(1, copies);
 
 /**
  * The licenses term for a job that asks for `kinds`. `ratios` holds the request ratio of every kind asked for in the
