@@ -591,9 +591,10 @@ export function describeStore(
         expect([startOf(a!), startOf(b!)]).toEqual([T0, T0 + 50]);
         expect(startOf(c!)).toBeLessThanOrEqual(Date.now() / 1000 + 60);
         await send([ended(a!, 1, { at: far }), ended(b!, 1, { at: T0 - 5 }), ended(c!, 1, { at: 0 })]);
-        // An end before its start would be one that took no time, and so no point of the series.
+        // An end before its start is taken as one at its start.
         const points = await world.ratioPoints();
-        expect(points.map(({ jobId }) => jobId)).toEqual([a]);
+        expect(points.map(({ jobId }) => jobId)).toEqual([a, b, c]);
+        expect(points[1]?.turnaroundS).toBe(50);
         for (const { at } of points) expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 60);
         await nothingBroken();
       });

@@ -456,10 +456,12 @@ CREATE TABLE job_ratios (
   epoch integer NOT NULL,
   site_id integer NOT NULL,
   turnaround_s double precision NOT NULL CHECK (turnaround_s > 0),
-  io_s double precision NOT NULL CHECK (io_s >= 0 AND io_s <= turnaround_s),
+  -- Null: nobody measured it. Until a run was measured there is no ratio.
+  io_s double precision CHECK (io_s >= 0 AND io_s <= turnaround_s),
   site_power double precision NOT NULL CHECK (site_power > 0),
-  runs bigint NOT NULL CHECK (runs > 0),
-  computation double precision NOT NULL CHECK (computation BETWEEN 0 AND 1)
+  runs bigint NOT NULL,
+  computation double precision CHECK (computation BETWEEN 0 AND 1),
+  CONSTRAINT job_ratios_runs_check CHECK (runs >= 0 AND (runs > 0) = (computation IS NOT NULL))
 );
 CREATE INDEX job_ratios_application ON job_ratios (application, id);
 
