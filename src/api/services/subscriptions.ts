@@ -136,7 +136,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
             updates: [
               {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
-                complete: list !== null && list.first && list.last,
+                complete: list?.first === true && list.last,
                 part: list && partOf(list),
                 assignments: assignments.map(assignment),
               },
