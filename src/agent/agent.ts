@@ -70,6 +70,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
   assignments(site: $site) {
     cursor
     complete
+    part
     assignments {
       jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
       runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
@@ -88,6 +89,7 @@ interface Named {
 interface Batch {
   cursor: string;
   complete: boolean;
+  part: 'FIRST' | 'NEXT' | 'LAST' | null;
   assignments: (Assignment & { action: 'START' | 'CONTINUE' | 'STOP' })[];
 }
 
@@ -107,6 +109,8 @@ export class Agent {
   private readonly runner: Runner;
   private news: (() => void) | null = null;
   private done: Promise<unknown> | null = null;
+  /** What the list of live runs has named that is being received. */
+  private readonly listed = new Set<string>();
 
   constructor(private readonly options: AgentOptions) {
     this.client = new Client({ url: options.url, key: options.key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
@@ -172,13 +176,17 @@ export class Agent {
       else if (action === 'CONTINUE') runner.resume(assignment);
       else runner.cancel(assignment.jobId, assignment.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
     }
-    if (!batch.complete) return;
-    const live = new Set(batch.assignments.map(({ jobId, epoch }) => runKey(jobId, epoch)));
+    const { complete, part } = batch;
+    if (!complete && !part) return;
+    if (complete || part === 'FIRST') this.listed.clear();
+    for (const { jobId, epoch } of batch.assignments) this.listed.add(runKey(jobId, epoch));
+    if (!complete && part !== 'LAST') return;
     for (const { jobId, epoch } of runner.runs()) {
-      if (live.has(runKey(jobId, epoch))) continue;
+      if (this.listed.has(runKey(jobId, epoch))) continue;
       this.options.log.warn({ job: jobId, epoch }, 'the service has given up this run; stopping it');
       runner.forget(jobId, epoch);
     }
+    this.listed.clear();
   }
 
   // --- Reports

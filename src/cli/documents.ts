@@ -44,6 +44,8 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
+export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
+  nodes { id whyWaiting { code message } } } }`;
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
   whyWaiting { code message numbers startsAt wouldChange }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail

@@ -1,9 +1,10 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.js';
 import { isTerminal, type JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
-import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR } from './documents.js';
+import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR, NEVER_FITS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
 
 /** What a line about a job needs. */
@@ -94,12 +95,45 @@ export async function awaitEnds(
   const after = await latestCursor(client);
   await look();
   if (pending.size === 0) return ended;
+  const done = new AbortController();
+  void tellNeverFits(client, pending, AbortSignal.any([signal, done.signal])).catch(() => {});
   // More ids than a filter takes: all news that the key may see, and the others are passed over.
   const filter = ids.length <= MAX.filterIds ? { ids: [...pending] } : null;
-  for await (const update of jobUpdates(client, filter, { after, signal })) {
-    if (update.resyncRequired) await look();
-    else if (update.job && pending.has(update.job.id)) take(update.job, update);
-    if (pending.size === 0) break;
+  try {
+    for await (const update of jobUpdates(client, filter, { after, signal })) {
+      if (update.resyncRequired) await look();
+      else if (update.job && pending.has(update.job.id)) take(update.job, update);
+      if (pending.size === 0) break;
+    }
+  } finally {
+    done.abort();
   }
   return ended;
+}
+
+const NEVER_FITS_EVERY_MS = 60_000;
+const NEVER_FITS_LOOKS = 1_000;
+
+/**
+ * Tells once of each job that it will never end as the grid now is: of the first that wait, for as long as they are waited for. Only
+ * a remark: whoever waits may be about to add the machine.
+ */
+async function tellNeverFits(
+  client: Client,
+  pending: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  const told = new Set<string>();
+  while (!signal.aborted) {
+    const ids = [...pending].filter((id) => !told.has(id)).slice(0, NEVER_FITS_LOOKS);
+    const { jobs } = await client.request<{
+      jobs: { nodes: { id: string; whyWaiting: { code: string; message: string } | null }[] };
+    }>(NEVER_FITS, { ids }, signal);
+    for (const { id, whyWaiting } of jobs.nodes) {
+      if (!whyWaiting?.code.startsWith('NEVER_FITS')) continue;
+      told.add(id);
+      note(`${id} cannot start at any site as they are now: ${whyWaiting.message} (${whyWaiting.code})`);
+    }
+    await sleep(NEVER_FITS_EVERY_MS, undefined, { signal, ref: false });
+  }
 }

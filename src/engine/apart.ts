@@ -1,10 +1,46 @@
 /**
- * Plans that the store cannot carry out because of what one job says. A plan is one transaction: without this the numbers of one
- * job would keep everybody else's from starting, again and again. The ranges of what is accepted (store/bounds.ts) should not let such
- * a job in; this is for the one that nobody has thought of.
+ * Jobs that the schedulers' picture cannot hold, with which no plan can be made, or whose plan the store cannot carry out. A picture is one,
+ * and a plan is one transaction: without this the numbers of one job would keep everybody else's from starting, again and again. The
+ * ranges of what is accepted (store/bounds.ts) should not let such a job in; this is for the one that nobody has thought of.
  */
 import type { Applied } from '../store/store.js';
-import type { CycleTools } from './cycle.js';
+import { culprit } from './culprit.js';
+import type { Cycle, CycleTools } from './cycle.js';
+import type { GridMirror } from './ports.js';
+
+/** After a search that found no job: what is wrong is something else, and searching takes long. */
+const SEARCH_PAUSE_MS = 60_000;
+const searchedInVain = new WeakMap<GridMirror, number>();
+
+type Tools = Pick<CycleTools, 'store' | 'mirror' | 'metrics' | 'log'>;
+
+/** Brings the mirror up to date. Jobs that it cannot take in are set aside; they are not in its grid. */
+export async function syncApart(tools: Tools): Promise<void> {
+  const { mirror } = tools;
+  await mirror.sync();
+  for (const [jobId, error] of mirror.takeLeftOut()) await setAside(tools, jobId, error);
+}
+
+/**
+ * Plans. When that throws, again on a picture that has been loaded anew, and the cause is one of the waiting jobs, that job is set aside.
+ * Throws all the same: the next cycle plans without it.
+ *
+ * @param plan uses the mirror's grid, which is another one at each call
+ */
+export async function planApart<P>(cycle: Cycle, tools: Tools, plan: () => P): Promise<P> {
+  try {
+    return cycle.plan(plan);
+  } catch (error) {
+    const { mirror } = tools;
+    if (performance.now() < (searchedInVain.get(mirror) ?? 0)) throw error;
+    await mirror.reload();
+    const found = culprit(mirror.grid, plan);
+    if (found) await setAside(tools, found.jobId, found.error);
+    else searchedInVain.set(mirror, performance.now() + SEARCH_PAUSE_MS);
+    await mirror.reload();
+    throw error;
+  }
+}
 
 /** Data exceptions and violated constraints, by PostgreSQL's codes; and what has no form in which it could be sent. */
 function isOfData(error: unknown): boolean {

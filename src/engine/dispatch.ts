@@ -1,6 +1,6 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
 import { type Agenda, dispatchCycle, given, ROOT } from '../core/index.js';
-import { applyApart } from './apart.js';
+import { applyApart, planApart, syncApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import { takeBack } from './returns.js';
 
@@ -14,7 +14,7 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
   let refused = 0;
   for (let round = 0; round < limits.maxRounds; round++) {
     // 1. Take in what was committed until now, the moves of the last round among it.
-    await cycle.phase('sync', () => mirror.sync());
+    await cycle.phase('sync', () => syncApart(tools));
     const { grid, policy } = mirror;
 
     // 2. Jobs that sites hold in vain come back: then they are the root's like all others.
@@ -23,8 +23,8 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
 
     // 3. Plan, with what is now in the mirror.
     const now = tools.now();
-    const plan = cycle.plan(() =>
-      dispatchCycle(grid, {
+    const plan = await planApart(cycle, tools, () =>
+      dispatchCycle(mirror.grid, {
         now,
         policy: policy.document,
         policyVersion: policy.version,

@@ -13,6 +13,10 @@ export type Wake = (schedulers: readonly Scheduler[]) => Promise<void>;
 export interface GridMirror {
   /** Takes in what was committed before the call. */
   sync(): Promise<void>;
+  /** Loads everything again. */
+  reload(): Promise<void>;
+  /** Jobs that the grid cannot hold, and why: those not yet taken from here. */
+  takeLeftOut(): ReadonlyMap<number, unknown>;
   readonly grid: Grid;
   readonly policy: Policy;
 }

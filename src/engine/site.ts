@@ -15,7 +15,7 @@ import {
   siteCycle,
 } from '../core/index.js';
 import type { KeptPromises } from '../store/store.js';
-import { applyApart } from './apart.js';
+import { applyApart, planApart, syncApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
 import { takeBack } from './returns.js';
@@ -61,8 +61,8 @@ export async function runSite(
     const local = localPolicyOf(entry.site, policy.document);
     const known = kept?.promises ? promisesFrom(grid, siteId, local, kept.promises) : null;
     if (kept !== null) grid.keepMemory(siteId, known);
-    const plan = cycle.plan(() =>
-      siteCycle(grid, siteId, {
+    const plan = await planApart(cycle, tools, () =>
+      siteCycle(mirror.grid, siteId, {
         now,
         policy: policy.document,
         policyVersion: policy.version,
@@ -125,7 +125,7 @@ async function wakeOthers(
 /** Brings the mirror up to date; under a policy that promises, answers with what the site has promised by then. */
 async function takeIn(cycle: Cycle, tools: CycleTools, siteId: number): Promise<KeptPromises | null> {
   const { store, mirror } = tools;
-  const sync = () => cycle.phase('sync', () => mirror.sync());
+  const sync = () => cycle.phase('sync', () => syncApart(tools));
   await sync();
   if (!promises(mirror, siteId)) return null;
   const kept = await cycle.phase('promises', () => store.promises(siteId));

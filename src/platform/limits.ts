@@ -472,6 +472,11 @@ export const FIXED_LIMITS = {
   ),
   heartbeatMachines: fixed(10_000, 'Machines in one heartbeat.', 'Mutation.heartbeat.machines'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
+  // In JSON up to six times as many; so that several messages fit into what may wait for a slow agent.
+  assignmentBytes: fixed(
+    4 * MIB,
+    'Bytes of the jobs (as LIMIT_USER_JOB_BYTES counts them) after which a message to an agent has no further assignment.',
+  ),
   messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),
   socketBacklogBytes: fixed(
     64 * MIB,

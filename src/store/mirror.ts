@@ -56,6 +56,8 @@ export class Mirror {
   private state: Loaded | null = null;
   private running: Promise<void> | null = null;
   private following: Promise<void> | null = null;
+  private stale = false;
+  private leftOut = new Map<number, unknown>();
   private readonly batch: number;
   private readonly newAverages: number;
 
@@ -103,13 +105,26 @@ export class Mirror {
     return this.following;
   }
 
+  /** As `sync`, but everything is loaded again. */
+  reload(): Promise<void> {
+    this.stale = true;
+    return this.sync();
+  }
+
+  /** Jobs that the grid cannot hold, and why: those that were left out of it since the last call. */
+  takeLeftOut(): ReadonlyMap<number, unknown> {
+    const taken = this.leftOut;
+    if (taken.size > 0) this.leftOut = new Map();
+    return taken;
+  }
+
   private loaded(): Loaded {
     if (this.state === null) throw new Error('the mirror is empty; accepted is a use after sync()');
     return this.state;
   }
 
   private async round(): Promise<void> {
-    if (this.state === null || this.isOvergrown(this.state)) return this.load();
+    if (this.state === null || this.stale || this.isOvergrown(this.state)) return this.load();
     for (let more = true; more; ) {
       const changes = await this.store.changesSince(this.state.cursor, this.batch);
       if (changes === 'too-old') return this.load();
@@ -131,6 +146,7 @@ export class Mirror {
   }
 
   private async load(): Promise<void> {
+    this.stale = false;
     const image = await this.store.loadGrid(MAX_WINDOW);
     const { policy, cursor } = image;
     const state: Loaded = {
@@ -146,9 +162,13 @@ export class Mirror {
     };
     extend(state, image);
     for (const { job, state: jobState, siteId, run } of image.jobs) {
-      state.jobs.set(job.id, { job, run });
       const { priority, migratedAt, dispatchedAt } = job;
-      place(state.grid, job, { state: jobState, siteId, priority, migratedAt, dispatchedAt, run });
+      try {
+        place(state.grid, job, { state: jobState, siteId, priority, migratedAt, dispatchedAt, run });
+        state.jobs.set(job.id, { job, run });
+      } catch (error) {
+        this.leftOut.set(job.id, error);
+      }
     }
     const { grid } = state;
     const data = grid.index(DataCatalog);

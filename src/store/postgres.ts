@@ -21,6 +21,7 @@ import type {
   Cursor,
   JobSelection,
   KeptPromises,
+  ListPlace,
   PlanContext,
   Retention,
   RunReport,
@@ -64,8 +65,8 @@ export class PostgresStore implements Store {
     return snapshot.promises(this.database.pool, siteId);
   }
 
-  assignments(siteId: number, after: Cursor | null, limit: number) {
-    return agents.assignments(this.database.pool, siteId, after, limit);
+  assignments(siteId: number, after: Cursor | ListPlace | null, limit: number, bytesMax: number) {
+    return agents.assignments(this.database.pool, siteId, after, limit, bytesMax);
   }
 
   // In ----------------------------------------------------------------------------------------------------------------

@@ -216,14 +216,17 @@ export interface Assignment {
   simulatedIoS: number | null;
 }
 
+/** A place in the list of a site's live runs: behind this job. What is new since the cursor follows when the list has ended. */
+export interface ListPlace {
+  cursor: Cursor;
+  jobId: number;
+}
+
 export interface AssignmentBatch {
   /** Continue from here. */
-  cursor: Cursor;
-  /**
-   * True: this is the full list of the site's live runs, whatever the limit (the site's CPUs bound it); what the agent has
-   * beyond it is not its to run any more.
-   */
-  complete: boolean;
+  next: Cursor | ListPlace;
+  /** A part of the list of all live runs; null: what is new. Beyond the whole list nothing is the agent's to run. */
+  list: { first: boolean; last: boolean } | null;
   assignments: Assignment[];
 }
 
@@ -392,8 +395,16 @@ export interface Store {
   ): Promise<number[]>;
   /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
-  /** Live runs of a site after a cursor; without one, or with one that is too old, all of them (`complete`). */
-  assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch>;
+  /**
+   * Live runs of a site after a cursor; without one, or with one that is too old, a list of all of them. So many runs, and so many bytes
+   * as their jobs are counted (`bytesOf`), or one run.
+   */
+  assignments(
+    siteId: number,
+    after: Cursor | ListPlace | null,
+    limit: number,
+    bytesMax: number,
+  ): Promise<AssignmentBatch>;
   /**
    * The site's agent lives; machines named are seen, unnamed are not. Answers with those that were silent until now (a new
    * machine is, until its first heartbeat): if there are any, wake the root and the site.

@@ -111,6 +111,25 @@ it('an answer that got lost leads to the same reports again, and to no second ru
   expect(readFileSync(join(dir, 'runs'), 'utf8')).toBe('x\n');
 });
 
+it('takes the list of its runs in parts, and gives up only what is in none of them', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  const runner = await openRunner();
+  startAgent(service, runner, { graceMs: 50 });
+  const waiting = (job: string) =>
+    shell(job, `touch ${dir}/${job}; while [ ! -e ${dir}/go ]; do sleep 0.02; done`);
+  const jobs = ['job_1', 'job_2', 'job_3', 'job_4', 'job_5'];
+  service.assign(...jobs.map(waiting), shell('job_6', `touch ${dir}/job_6; sleep 1000`));
+  await until(() => [...jobs, 'job_6'].every((job) => existsSync(join(dir, job))), 'the runs');
+  service.runs.delete('job_6');
+  service.partSize = 2;
+  service.dropSubscriptions();
+  await until(() => runner.runs().length === jobs.length, 'the end of the run that was given up');
+  await (await import('node:fs/promises')).writeFile(join(dir, 'go'), '');
+  await until(() => service.ends().length === jobs.length, 'the ends');
+  expect(service.ends().map(({ cause }) => cause)).toEqual(jobs.map(() => 'EXITED_ZERO'));
+});
+
 it('one report that the service does not take holds up no other', async () => {
   const service = await startService();
   const refused = new Set<string>();

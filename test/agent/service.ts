@@ -68,6 +68,9 @@ export class TestService {
     for (const tell of this.listeners) tell(batchOf(runs, false));
   }
 
+  /** The list of live runs comes in messages of so many. */
+  partSize = Number.POSITIVE_INFINITY;
+
   stop(job: string): void {
     this.assign({ ...this.runs.get(job)!, action: 'STOP' });
   }
@@ -150,9 +153,20 @@ export class TestService {
     return results;
   }
 
+  private list(): object[] {
+    const runs = [...this.runs.values()];
+    if (runs.length <= this.partSize) return [batchOf(runs, true)];
+    const parts: object[] = [];
+    for (let i = 0; i < runs.length; i += this.partSize) {
+      const part = i === 0 ? 'FIRST' : i + this.partSize < runs.length ? 'NEXT' : 'LAST';
+      parts.push({ ...batchOf(runs.slice(i, i + this.partSize), false), part });
+    }
+    return parts;
+  }
+
   private async *assignments(): AsyncGenerator<object> {
     this.subscriptions++;
-    const queue: (object | null)[] = [batchOf([...this.runs.values()], true)];
+    const queue: (object | null)[] = this.list();
     let wake = (): void => {};
     const tell = (batch: object | null): void => {
       queue.push(batch);

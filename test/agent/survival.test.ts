@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { processesOfRun } from '../../src/agent/process/processes.js';
 import type { Assignment, RunReport } from '../../src/agent/runner.js';
 import {
   assignment,
@@ -151,6 +152,66 @@ it('a run that was recorded and never begun is lost, not repeated; a pid that we
   await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
   expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'LOST', stdout: { text: '' } });
   expect(ends(runner)).toHaveLength(1);
+});
+
+it('takes no process for one of a run whose lane is not known', () => {
+  // The system's own processes, and those from outside a container, are in group and session 0.
+  expect(processesOfRun(0, false, 'SWITCHYARD_RUN=of no run')).toEqual([]);
+});
+
+it('goes on with the state directory of an earlier release: outputs in slots, lines without checksums', async () => {
+  const stateDir = temporaryDirectory();
+  const slots = join(stateDir, 'slots');
+  const hold = (number: string, jobId: string): string => {
+    const slot = join(slots, number);
+    mkdirSync(join(slot, 'work'), { recursive: true });
+    const record = {
+      ...{ jobId, epoch: 1, startedAtMs: Date.now() - 5000, runTimeLimitS: null },
+      ...{ privateDirectory: true, cpuBeforeS: 1 },
+    };
+    writeFileSync(join(slot, 'run'), `# ${JSON.stringify(record)}\nrun='${jobId}.1'\n`);
+    writeFileSync(join(slot, 'out'), `${jobId} before\n`);
+    writeFileSync(join(slot, 'err'), '');
+    writeFileSync(
+      join(slot, 'lane'),
+      JSON.stringify({ pid: process.pid, identity: 'of an earlier process' }),
+    );
+    return slot;
+  };
+  // One ended while no agent was there, and one is lost.
+  writeFileSync(join(hold('1', 'job_2'), 'end'), '0m0.000s 0m0.000s\n0m2.000s 0m0.500s\njob_2.1 3\n');
+  writeFileSync(join(hold('2', 'job_3'), 'end'), '');
+  // One was reported, half acknowledged; and its slot is free.
+  const free = hold('3', 'job_1');
+  writeFileSync(join(free, 'run'), '#-{}\n');
+  const line = (report: object): string => `${JSON.stringify({ epoch: 1, atMs: 1, ...report })}\n`;
+  mkdirSync(join(stateDir, 'reports'));
+  writeFileSync(
+    join(stateDir, 'reports', '1.jsonl'),
+    line({ seq: 1, phase: 'STARTED', jobId: 'job_1' }) +
+      line({ seq: 2, phase: 'ENDED', jobId: 'job_1', cause: 'EXITED_ZERO', exitCode: 0 }) +
+      line({ seq: 3, phase: 'STARTED', jobId: 'job_2' }),
+  );
+  writeFileSync(join(stateDir, 'reports', 'acknowledged'), '1'.padStart(16));
+
+  const told: object[] = [];
+  const runner = await openRunner({ stateDir, warn: (fields) => told.push(fields) });
+  await until(() => ends(runner).length === 3, 'the ends');
+  expect(told).toEqual([]);
+  expect(runner.reports(10).map(({ seq }) => seq)).toEqual([2, 3, 4, 5, 6]);
+  expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO' });
+  expect(endOf(runner, 'job_2')).toMatchObject({
+    ...{ cause: 'EXITED_NONZERO', exitCode: 3, cpuS: 1.5 },
+    stdout: { text: 'job_2 before\n' },
+  });
+  expect(endOf(runner, 'job_3')).toMatchObject({ cause: 'LOST', stdout: { text: 'job_3 before\n' } });
+  // Known, so never started again; and new ones run in its place.
+  for (const id of ['job_1', 'job_2', 'job_3']) runner.start(script(id, 'echo again'));
+  expect(await complete(runner, script('job_4', 'echo new'))).toMatchObject({ stdout: { text: 'new\n' } });
+  expect(ends(runner)).toHaveLength(4);
+  runner.close();
+  const next = await openRunner({ stateDir });
+  expect(ends(next)).toHaveLength(4);
 });
 
 it('keeps reports until they are acknowledged, over restarts, and a torn last line does no harm', async () => {

@@ -38,9 +38,10 @@ const now = () => new Date().toISOString();
 interface Batch {
   cursor: string;
   complete: boolean;
+  part: string | null;
   assignments: ({ job: string; epoch: number; action: string } & Json)[];
 }
-const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete assignments {
+const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete part assignments {
   job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS
   arrayIndex application plannedS simulatedS simulatedIoS machines { machine name tasks } } } }`;
 function assignments(after?: string) {
@@ -292,4 +293,32 @@ test("an agent's key is for one site, and only an agent's is", async () => {
   expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'site' });
   expect(await make({ user: registerUser.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
   expect(await make({ user: registerUser.id, site })).toBeUndefined();
+});
+
+test('seventy assignments of 1.5 MiB each arrive in parts', async () => {
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    `mutation { registerMachine(input: { site: "${site}", name: "large", cpus: 70, memoryMb: 1000 }) { id } }`,
+  );
+  await api.must(`mutation { heartbeat(site: "${site}", machines: ["${registerMachine.id}"]) }`, {}, agent);
+  // The most that a job may say, of what JSON makes most of.
+  const half = '\u0001'.repeat(128 * 1024);
+  const job = { command: 'x', arguments: [half, half] };
+  const ids: string[] = [];
+  for (let i = 0; i < 7; i++) ids.push(...(await submit(Array.from({ length: 10 }, () => job))));
+  const behind = (await api.must<{ latestCursor: string }>('{ latestCursor }')).latestCursor;
+  await schedule(api.parts);
+  for (const after of [undefined, behind]) {
+    const told = assignments(after);
+    await expect.poll(() => told.all().length, { timeout: 60_000 }).toBe(70);
+    expect(told.all().map((run) => run.job)).toEqual(ids);
+    const parts = told.batches.map(({ part }) => part);
+    if (after) expect(parts.every((part) => part === null)).toBe(true);
+    else expect([parts[0], parts.at(-1)]).toEqual(['FIRST', 'LAST']);
+    for (const batch of told.batches) {
+      expect(batch.complete).toBe(false);
+      // 4 MiB of text and what is begun, six times as long in JSON.
+      expect(JSON.stringify(batch).length).toBeLessThan(32 * 2 ** 20);
+    }
+    told.stop();
+  }
 });

@@ -112,3 +112,51 @@ describe.each<[string, () => Promise<World>]>([
     expect(jobs.length).toBe(good.length);
   });
 });
+
+test('the CHECKs of the directory have the ranges of the limits', async () => {
+  const { rows } = await withTables.pool.query<{ column: string; type: string; expression: string }>(`
+SELECT c.conrelid::regclass || '.' || a.attname AS column, a.atttypid::regtype AS type, pg_get_expr(c.conbin, c.conrelid) AS expression
+  FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND c.conkey = ARRAY[a.attnum]
+ WHERE c.contype = 'c' AND c.conrelid::regclass::text IN
+       ('sites', 'machines', 'licenses', 'links', 'link_measurements', 'datasets', 'users')`);
+  const bound = (expression: string, operator: string): number | undefined => {
+    const found = new RegExp(`${operator} [('\\s]*(-?[0-9.e+-]+)`).exec(expression)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const ranges = rows.flatMap(({ column, type, expression }) => {
+    const min = bound(expression, '>=');
+    const max = bound(expression, '<=') ?? (type === 'integer' ? MAX.integer : Infinity);
+    return min === undefined ? [] : [[column, [min, max]]];
+  });
+  const link = {
+    bandwidth_mb_per_s: [MAX.leastBandwidthMbPerS, MAX.bandwidthMbPerS],
+    rtt_s: [0, MAX.rttS],
+    loss: [0, MAX.loss],
+  };
+  const expected = {
+    sites: {
+      latitude: [-MAX.latitude, MAX.latitude],
+      longitude: [-MAX.longitude, MAX.longitude],
+      max_running_jobs: [1, MAX.sharing],
+    },
+    machines: {
+      cpus: [1, MAX.machineCpus],
+      memory_mb: [0, MAX.integer],
+      benchmark: [MAX.leastBenchmark, MAX.benchmark],
+      max_tasks: [1, MAX.sharing],
+    },
+    licenses: { copies: [0, MAX.integer] },
+    links: link,
+    link_measurements: link,
+    datasets: { size_mb: [0, MAX.sizeMb] },
+    users: {
+      quota_share: [MAX.leastQuotaShare, MAX.quotaShare],
+      submission_limit: [0, MAX.integer],
+      submission_period_s: [1, MAX.quotaPeriodS],
+    },
+  };
+  const columns = Object.entries(expected).flatMap(([table, ranges]) =>
+    Object.entries(ranges).map(([column, range]) => [`${table}.${column}`, range]),
+  );
+  expect(Object.fromEntries(ranges)).toEqual(Object.fromEntries(columns));
+});

@@ -48,7 +48,7 @@ afterEach(async () => {
   const { store } = api.parts;
   await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
   for (const siteId of [near, far].map(numberOf)) {
-    const { assignments } = await store.assignments(siteId, null, 1_000);
+    const { assignments } = await store.assignments(siteId, null, 1_000, 2 ** 30);
     const at = Date.now() / 1000;
     const reports = assignments.map(({ jobId, epoch }) =>
       report(jobId, epoch, { phase: 'ENDED', at, signal: 'SIGTERM', cause: 'SIGNALLED' }),

@@ -46,11 +46,13 @@ async function run(runs: readonly Ran[], key = api.adminKey): Promise<string[]> 
     key,
   );
   await scheduled();
-  // As if they had been assigned long ago.
-  await api.db.pool.query(
-    `UPDATE runs SET assigned_at = assigned_at - interval '1 day' WHERE ended_at IS NULL`,
-  );
   const ended = Date.now();
+  for (const [i, { wallS = 100 }] of runs.entries()) {
+    await api.db.pool.query('UPDATE runs SET assigned_at = to_timestamp($1) WHERE job_id = $2', [
+      ended / 1000 - wallS,
+      Number(submitJobs.jobIds[i]?.split('_')[1]),
+    ]);
+  }
   const reports = runs.flatMap(({ wallS = 100, ioS = 25, exitCode = 0 }, i) => {
     const of = { job: submitJobs.jobIds[i], epoch: 1 };
     return [

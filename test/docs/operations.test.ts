@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { FIELD_COST, LIST_SIZE } from '../../src/api/work/cost.js';
 import { DEFAULT_POLICY, dispatchKinds, localKinds } from '../../src/core/index.js';
 import { VARIABLES } from '../../src/platform/config.js';
 import { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
@@ -20,6 +21,14 @@ describe('docs/operations.md', () => {
   it('has the limits that cannot be set', () => {
     const expected = Object.values(FIXED_LIMITS).map(({ max, meaning }) => [shownLimit(max), meaning]);
     expect(tableUnder(operations, 'Fixed limits')).toEqual(expected);
+  });
+
+  it.each([
+    ['Cost of fields', FIELD_COST],
+    ['Length of lists', LIST_SIZE],
+  ])('%s: the table of the code', (heading, costs) => {
+    const expected = Object.entries(costs).map(([field, cost]) => [field, String(cost)]);
+    expect(tableUnder(operations, heading)).toEqual(expected);
   });
 
   it('has every field of the default policy, with its value', () => {

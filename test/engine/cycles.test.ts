@@ -7,7 +7,9 @@ import {
   stranded,
   waiting as waitingSchedulers,
 } from '../../src/core/index.js';
+import type { Job } from '../../src/core/model.js';
 import { ROOT, type Scheduler } from '../../src/core/scheduler.js';
+import { culprit } from '../../src/engine/culprit.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import { runSite } from '../../src/engine/site.js';
@@ -331,6 +333,75 @@ describe('a site cycle', () => {
       expect((await bench.metrics.setAside.get()).values).toMatchObject([{ value: 1 }]);
     },
   );
+
+  test.each(['dispatchCycle', 'placeAtRoot', 'placeAtSite'])(
+    'sets the one job aside with which %s throws, and goes on with the others',
+    async (where) => {
+      const poisonous = 3;
+      const store = new MemoryStore();
+      const spoil = (job: Job): Job =>
+        new Proxy(job, {
+          get(target, field) {
+            if (new Error().stack?.includes(where)) throw new Error('no such number');
+            return Reflect.get(target, field);
+          },
+        });
+      const { loadGrid, changesSince } = store;
+      let told: Job | null = null;
+      store.loadGrid = async (...args) => {
+        const image = await loadGrid.apply(store, args);
+        const jobs = image.jobs.map((entry) =>
+          entry.job.id === poisonous ? { ...entry, job: spoil(entry.job) } : entry,
+        );
+        return { ...image, jobs };
+      };
+      store.changesSince = async (...args) => {
+        const changes = await changesSince.apply(store, args);
+        if (changes === 'too-old') return changes;
+        const jobs = changes.jobs.map((entry) => {
+          if (entry.id !== poisonous || !entry.position) return entry;
+          told = entry.job ?? (told as Job);
+          const { priority, migratedAt } = entry.position;
+          return { ...entry, job: spoil({ ...told, priority, migratedAt }) };
+        });
+        return { ...changes, jobs };
+      };
+      const bench = new Bench({}, {}, store);
+      const a = await bench.site('a', 10);
+      await bench.submit(5);
+      let failed = 0;
+      // As the engine does: a cycle that fails is followed by another one.
+      for (let i = 0; i < 4; i++) await bench.both(a).catch(() => failed++);
+      expect(bench.states()).toEqual({ ASSIGNED: 4, HELD: 1 });
+      expect(store.jobs.get(poisonous)).toMatchObject({
+        state: 'HELD',
+        message: expect.stringContaining('no such number'),
+      });
+      expect((await bench.metrics.setAside.get()).values).toMatchObject([{ value: 1 }]);
+      expect(failed).toBeLessThan(3);
+    },
+  );
+
+  test('finds the job of the queue that planning throws with, and blames none where it throws without any', async () => {
+    const bench = new Bench();
+    await bench.site('a', 10);
+    const jobs = await bench.submit(50);
+    await bench.dispatch();
+    await bench.submit(3);
+    for (const bad of [jobs[0]!, jobs[17]!, jobs[49]!]) {
+      const mirror = new Mirror(bench.store);
+      await mirror.sync();
+      const plan = () => {
+        if (mirror.grid.placeOf(bad) !== null) throw new Error('poison');
+      };
+      expect(culprit(mirror.grid, plan)).toMatchObject({ jobId: bad, error: { message: 'poison' } });
+    }
+    const always = () => {
+      throw new Error('something else');
+    };
+    expect(culprit(bench.grid(), always)).toBeNull();
+    expect(culprit(bench.grid(), () => {})).toBeNull();
+  });
 
   test('sets the job aside whose reservation cannot be stored', async () => {
     const bench: Bench = new Bench(

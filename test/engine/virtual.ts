@@ -12,7 +12,7 @@ import { runDispatch } from '../../src/engine/dispatch.js';
 import { runSite } from '../../src/engine/site.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
-import type { NewJob, RunReport, Store } from '../../src/store/store.js';
+import type { Cursor, NewJob, RunReport, Store } from '../../src/store/store.js';
 import { ended, report, T0 } from '../store/world.js';
 import { quietLog } from './support.js';
 
@@ -220,8 +220,8 @@ export class VirtualService {
 
   /** The site's agent: starts what it is assigned, and knows when it will end. */
   private async agent(siteId: number): Promise<void> {
-    const batch = await this.store.assignments(siteId, this.cursors.get(siteId) ?? null, 10_000);
-    this.cursors.set(siteId, batch.cursor);
+    const batch = await this.store.assignments(siteId, this.cursors.get(siteId) ?? null, 10_000, 2 ** 40);
+    this.cursors.set(siteId, batch.next as Cursor);
     const fresh = batch.assignments.filter(({ state }) => state === 'ASSIGNED');
     for (const { jobId, epoch, simulatedS } of fresh) {
       const ioWaitS = this.around.movingS?.(jobId, siteId) ?? 0;

@@ -9,7 +9,7 @@ import { type Change, type Directory, openDirectory } from '../../src/store/dire
 import { Mirror } from '../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
-import type { NewJob, RunReport } from '../../src/store/store.js';
+import type { Cursor, NewJob, RunReport } from '../../src/store/store.js';
 import { ended, newJob, report } from '../store/world.js';
 import { quietLog } from './support.js';
 
@@ -189,8 +189,8 @@ export class InlineAgent {
         await store.processSeen('test-api', 'api', nowMs / 1000);
         if (revived.length > 0) await this.wake([ROOT, siteId]);
       }
-      const batch = await store.assignments(siteId, cursor, 10_000);
-      cursor = batch.cursor;
+      const batch = await store.assignments(siteId, cursor, 10_000, 2 ** 40);
+      cursor = batch.next as Cursor;
       const reports: RunReport[] = [];
       const at = nowMs / 1000;
       for (const { jobId, epoch, state } of batch.assignments) {

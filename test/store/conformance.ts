@@ -6,6 +6,8 @@ import type { PromisesImage } from '../../src/core/index.js';
 import type { RunAverages } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type {
+  AssignmentBatch,
+  Cursor,
   JobSelection,
   NewJob,
   RunReport,
@@ -31,6 +33,7 @@ import {
 } from './world.js';
 
 const MAX_ATTEMPTS = 3;
+const MIB = 2 ** 20;
 
 const rules = (now: number, change: Partial<SweepRules> = {}): SweepRules => ({
   now,
@@ -139,7 +142,7 @@ export function describeStore(
           newJob({ command: '/a "b" \\c', arguments: args, environment: env, workingDirectory: '/x y' }),
         ]);
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 })], null, context());
-        const { assignments } = await store.assignments(site, null, 10);
+        const { assignments } = await store.assignments(site, null, 10, MIB);
         expect(assignments[0]).toMatchObject({
           command: '/a "b" \\c',
           arguments: args,
@@ -677,9 +680,9 @@ export function describeStore(
         const [a] = await assigned(world, user, site, machine, [
           newJob({ simulatedRunS: 50, simulatedIoS: 20, benchmark: 200, licenses: [] }),
         ]);
-        const all = await store.assignments(site, null, 1);
+        const all = await store.assignments(site, null, 10, MIB);
         expect(all).toMatchObject({
-          complete: true,
+          list: { first: true, last: true },
           assignments: [
             { jobId: a, epoch: 1, state: 'ASSIGNED', plannedS: 100, simulatedS: 100, simulatedIoS: 40 },
           ],
@@ -687,26 +690,26 @@ export function describeStore(
         expect(all.assignments[0]!.machines).toEqual([
           { machineId: machine, name: 'm1', tasks: 1, benchmark: 100 },
         ]);
-        const idle = await store.assignments(site, all.cursor, 10);
-        expect(idle).toEqual({ cursor: all.cursor, complete: false, assignments: [] });
+        const idle = await store.assignments(site, all.next, 10, MIB);
+        expect(idle).toEqual({ next: all.next, list: null, assignments: [] });
 
         const [b, c, d] = await assigned(world, user, site, second, [newJob(), newJob(), newJob()]);
         await assigned(world, user, other, elsewhere, [newJob()]);
         await store.reportRuns(site, [ended(c!, 1)], MAX_ATTEMPTS);
         await store.cancel(byIds([a!]), T0, 'CANCELLED_BY_USER');
-        const first = await store.assignments(site, all.cursor, 3);
+        const first = await store.assignments(site, all.next, 3, MIB);
         expect(first.assignments.map(({ jobId, state }) => [jobId, state])).toEqual([
           [b, 'ASSIGNED'],
           [d, 'ASSIGNED'],
         ]);
-        const rest = await store.assignments(site, first.cursor, 3);
+        const rest = await store.assignments(site, first.next, 3, MIB);
         expect(rest.assignments.map(({ jobId, state }) => [jobId, state])).toEqual([[a, 'CANCELLING']]);
-        expect((await store.assignments(site, rest.cursor, 3)).assignments).toEqual([]);
+        expect((await store.assignments(site, rest.next, 3, MIB)).assignments).toEqual([]);
       });
 
       it('gives the full list where the cursor is too old', async () => {
         const [a] = await assigned(world, user, site, machine, [newJob()]);
-        const { cursor } = await store.assignments(site, null, 10);
+        const { next } = await store.assignments(site, null, 10, MIB);
         await submit(world, user, [newJob()]);
         await store.prune({
           eventsBefore: Date.now() / 1000 + 60,
@@ -715,10 +718,51 @@ export function describeStore(
           auditsBefore: 0,
           limit: 1000,
         });
-        expect(await store.assignments(site, cursor, 10)).toMatchObject({
-          complete: true,
+        expect(await store.assignments(site, next, 10, MIB)).toMatchObject({
+          list: { first: true, last: true },
           assignments: [{ jobId: a }],
         });
+      });
+
+      it('gives what is too many or too long for one message in parts', async () => {
+        const long = { arguments: ['x'.repeat(1000)] };
+        const jobs = await assigned(world, user, site, machine, [newJob(long), newJob(long), newJob(long)]);
+        const read = async (from: Cursor | null, limit: number, bytesMax: number) => {
+          const batches: AssignmentBatch[] = [];
+          let at: AssignmentBatch['next'] | null = from;
+          for (;;) {
+            const batch = await store.assignments(site, at, limit, bytesMax);
+            batches.push(batch);
+            if (batch.next === at || (batch.list?.last ?? false)) break;
+            at = batch.next;
+          }
+          return batches;
+        };
+        const ids = ({ assignments }: AssignmentBatch) => assignments.map(({ jobId }) => jobId);
+        const first = { first: true, last: false };
+        const next = { first: false, last: false };
+        const last = { first: false, last: true };
+        for (const [limit, bytesMax] of [
+          [1, MIB],
+          [10, 1],
+        ] as const) {
+          const parts = await read(null, limit, bytesMax);
+          expect(parts.map(ids)).toEqual(jobs.map((id) => [id]));
+          expect(parts.map(({ list }) => list)).toEqual([first, next, last]);
+          const news = await read('0', limit, bytesMax);
+          expect(news.map(ids).filter((told) => told.length > 0)).toEqual(jobs.map((id) => [id]));
+        }
+        const two = await read(null, 10, 2000);
+        expect(two.map(ids)).toEqual([jobs.slice(0, 2), jobs.slice(2)]);
+
+        // What happens while the list is read is told behind it.
+        const begun = await store.assignments(site, null, 1, MIB);
+        await store.cancel(byIds([jobs[0]!]), T0, 'CANCELLED_BY_USER');
+        const end = await store.assignments(site, begun.next, 10, MIB);
+        expect([end.list, ids(end)]).toEqual([last, jobs.slice(1)]);
+        expect((await store.assignments(site, end.next, 10, MIB)).assignments).toMatchObject([
+          { jobId: jobs[0], state: 'CANCELLING' },
+        ]);
       });
     });
 

@@ -59,6 +59,7 @@ import {
   type GridImage,
   type JobSelection,
   type KeptPromises,
+  type ListPlace,
   type NewJob,
   type OutputPiece,
   type PlanContext,
@@ -658,14 +659,23 @@ export class MemoryStore implements Store {
     return { runs: sum(() => 1), computation: Math.max(0, Math.min(1, share)) };
   }
 
-  async assignments(siteId: number, after: Cursor | null, limit: number): Promise<AssignmentBatch> {
-    const complete = after === null || Number(after) < this.horizon;
-    if (complete) {
-      const live = [...this.jobs.values()].filter((job) => isLive(job.state) && job.siteId === siteId);
+  async assignments(
+    siteId: number,
+    after: Cursor | ListPlace | null,
+    limit: number,
+    bytesMax: number,
+  ): Promise<AssignmentBatch> {
+    const live = (job: MemoryJob) => isLive(job.state) && job.siteId === siteId;
+    if (typeof after !== 'string' || Number(after) < this.horizon) {
+      const place = typeof after === 'string' ? null : after;
+      const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
+      const part = this.fitting(left, bytesMax).slice(0, limit);
+      const last = part.length === left.length;
+      const cursor = place?.cursor ?? String(this.lastEvent);
       return {
-        cursor: String(this.lastEvent),
-        complete,
-        assignments: live.map((job) => this.assignment(job)),
+        next: last ? cursor : { cursor, jobId: part.at(-1)!.id },
+        list: { first: place === null, last },
+        assignments: part.map((job) => this.assignment(job)),
       };
     }
     const recent = this.events.filter((event) => event.id > Number(after));
@@ -675,19 +685,29 @@ export class MemoryStore implements Store {
           event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING'),
       )
       .slice(0, limit);
-    const end = news.length < limit ? recent.at(-1) : news.at(-1);
-    const ids = new Set<number>();
-    for (const { entityId } of news) {
-      ids.delete(entityId);
-      ids.add(entityId);
+    const places = new Map<number, number>();
+    for (const { id, entityId } of news) {
+      places.delete(entityId);
+      places.set(entityId, id);
     }
-    const jobs = [...ids].map((id) => this.jobs.get(id) as MemoryJob);
-    const live = jobs.filter((job) => isLive(job.state) && job.siteId === siteId);
+    const found = [...places.keys()].map((id) => this.jobs.get(id) as MemoryJob).filter(live);
+    const part = this.fitting(found, bytesMax);
+    const end = news.length < limit ? recent.at(-1)?.id : news.at(-1)?.id;
     return {
-      cursor: String(end?.id ?? after),
-      complete,
-      assignments: live.map((job) => this.assignment(job)),
+      next: String((part.length < found.length ? places.get(part.at(-1)!.id) : end) ?? after),
+      list: null,
+      assignments: part.map((job) => this.assignment(job)),
     };
+  }
+
+  /** As many of the runs as begin within so many bytes. */
+  private fitting(jobs: readonly MemoryJob[], bytesMax: number): MemoryJob[] {
+    let before = 0;
+    return jobs.filter((job) => {
+      const fits = before < bytesMax;
+      before += job.bytes + 128 * this.assignment(job).machines.length;
+      return fits;
+    });
   }
 
   async heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]> {

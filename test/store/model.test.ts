@@ -369,7 +369,7 @@ const operations = fc.oneof(
   operation(
     'assignments',
     siteId,
-    async ({ store }, _, site) => (await store.assignments(site, null, 100)).assignments,
+    async ({ store }, _, site) => (await store.assignments(site, null, 100, 2 ** 20)).assignments,
   ),
 );
 

@@ -62,7 +62,7 @@ function carriesMarker(pid: number, marker: string): boolean {
  * The processes of a run beside its lane: those in the lane's group or session, all their descendants, and (Linux) those
  * that inherited the run's environment, so that a process which made itself a session of its own is found too.
  *
- * @param lane pid of the run's lane
+ * @param lane pid of the run's lane; 0: it is not known
  * @param laneLives false: the lane is known to be dead. Then a process with its pid is somebody else's, and so are that
  *   one's group and session: a pid is not given out again while a group or session is named by it.
  * @param marker the environment entry that only this run has, `NAME=value`
@@ -72,7 +72,8 @@ export function processesOfRun(lane: number, laneLives: boolean, marker: string)
   const reused = !laneLives && table.some((row) => row.pid === lane);
   const members = new Set<number>();
   for (const row of table) {
-    const inGroup = !reused && (row.group === lane || row.session === lane);
+    // 0 is the group and session of the system's own processes, and of everything that came from outside a container.
+    const inGroup = lane > 0 && !reused && (row.group === lane || row.session === lane);
     if (inGroup || carriesMarker(row.pid, marker)) members.add(row.pid);
   }
   for (let before = -1; before !== members.size; ) {

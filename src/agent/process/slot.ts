@@ -74,8 +74,10 @@ export class Slot {
       throw error;
     }
     try {
-      // Its room is taken now: how a run ended can be written down also when the disk is full.
-      if (fstatSync(this.endFd).size < END_BYTES) writeWhole(this.endFd, ' '.repeat(END_BYTES));
+      // Its room is taken now: how a run ended can be written down also when the disk is full. Behind what a lane of an earlier
+      // release has written, or is about to.
+      if (fstatSync(this.endFd).size < END_BYTES)
+        writeWhole(this.endFd, ' '.repeat(END_BYTES / 2), END_BYTES / 2);
     } catch (error) {
       this.close();
       throw error;
@@ -215,10 +217,10 @@ export class Slot {
   }
 }
 
-/** From the beginning of the file. Throws when the disk takes only a part of it. */
-function writeWhole(fd: number, text: string): void {
+/** Throws when the disk takes only a part of it. */
+function writeWhole(fd: number, text: string, at = 0): void {
   const bytes = Buffer.from(text);
-  if (writeSync(fd, bytes, 0, bytes.length, 0) < bytes.length)
+  if (writeSync(fd, bytes, 0, bytes.length, at) < bytes.length)
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 }
 

@@ -2665,14 +2665,25 @@ export type AssignedMachine = {
   tasks: Scalars['Int']['output'];
 };
 
+/** A part of the list of all live runs of a site. Its parts follow one another, with nothing in between. */
+export type AssignmentsPart =
+  /** The list begins. */
+  | 'FIRST'
+  /** It goes on. */
+  | 'NEXT'
+  /** It ends: the agent stops and forgets any run that was in none of its parts. */
+  | 'LAST';
+
 /** Runs for an agent. */
 export type AssignmentBatch = {
   __typename?: 'AssignmentBatch';
-  /** Pass it as `after` to continue after this batch. */
+  /** Pass it as `after` to continue after this batch; after a part other than the last, everything is listed again. */
   cursor: Scalars['String']['output'];
   /** Whether these are all live runs of the site. If so, the agent stops and forgets any other run. */
   complete: Scalars['Boolean']['output'];
-  /** The runs; at most 2000, unless the batch is complete. */
+  /** Which part of all live runs of the site these are, if they are too many or too long for one message; else null. */
+  part?: Maybe<AssignmentsPart>;
+  /** The runs; at most 2000. */
   assignments: Array<Assignment>;
 };
 
@@ -2962,6 +2973,7 @@ export type ResolversTypes = {
   AssignmentAction: AssignmentAction;
   Assignment: ResolverTypeWrapper<Assignment>;
   AssignedMachine: ResolverTypeWrapper<AssignedMachine>;
+  AssignmentsPart: AssignmentsPart;
   AssignmentBatch: ResolverTypeWrapper<AssignmentBatch>;
   Subscription: ResolverTypeWrapper<Record<PropertyKey, never>>;
 };
@@ -3860,6 +3872,7 @@ export type AssignedMachineResolvers<ContextType = Context, ParentType extends R
 export type AssignmentBatchResolvers<ContextType = Context, ParentType extends ResolversParentTypes['AssignmentBatch'] = ResolversParentTypes['AssignmentBatch']> = {
   cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   complete?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  part?: Resolver<Maybe<ResolversTypes['AssignmentsPart']>, ParentType, ContextType>;
   assignments?: Resolver<Array<ResolversTypes['Assignment']>, ParentType, ContextType>;
 };
 

@@ -3,7 +3,7 @@ import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
-import type { Assignment as StoredAssignment } from '../../store/store.js';
+import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
@@ -11,6 +11,7 @@ import type {
   Assignment,
   AssignmentAction,
   AssignmentBatch,
+  AssignmentsPart,
   JobFilter,
 } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
@@ -118,15 +119,30 @@ export function createSubscriptionsService(parts: ServiceParts) {
     async assignments(viewer: Viewer, site: string, after: string | null) {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
-      let at = eventCursor('after', after);
+      let at: Cursor | ListPlace | null = eventCursor('after', after);
       return subscription<AssignmentBatch>(feed, limits.subscriberBuffer, {
         async read() {
-          const { cursor, complete, assignments } = await store.assignments(siteId, at, MAX.assignments);
-          // A window that was cut short ends before the latest event: the next one goes on from there.
-          const more = !complete && cursor !== at;
-          at = cursor;
-          const batch = { cursor, complete, assignments: assignments.map(assignment) };
-          return { updates: complete || assignments.length > 0 ? [batch] : [], more };
+          const { next, list, assignments } = await store.assignments(
+            siteId,
+            at,
+            MAX.assignments,
+            MAX.assignmentBytes,
+          );
+          // A window or a list that was cut short goes on; and behind a list, what happened while it was read.
+          const more = next !== at;
+          at = next;
+          if (list === null && assignments.length === 0) return { updates: [], more };
+          return {
+            updates: [
+              {
+                cursor: typeof next === 'string' ? next : BEFORE_ALL,
+                complete: list?.first === true && list.last,
+                part: list && partOf(list),
+                assignments: assignments.map(assignment),
+              },
+            ],
+            more,
+          };
         },
         concerns: (batch) => batch.events.some((event) => concernsAgent(event, siteId)),
       });
@@ -137,6 +153,14 @@ export function createSubscriptionsService(parts: ServiceParts) {
 /** Something that the site's agent has to be told. */
 const concernsAgent = (event: EventRow, siteId: number): boolean =>
   event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING');
+
+/** What a part of a list has for a cursor: who goes on from there begins anew. */
+const BEFORE_ALL = '0';
+
+function partOf({ first, last }: { first: boolean; last: boolean }): AssignmentsPart | null {
+  if (first) return last ? null : 'FIRST';
+  return last ? 'LAST' : 'NEXT';
+}
 
 const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   ASSIGNED: 'START',

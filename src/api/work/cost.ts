@@ -44,7 +44,7 @@ import { type ApiError, refusedRequest } from '../errors.js';
  * What fields cost beside the objects that they lead to: statements of their own, texts that may be large, or a scheduler's walk along a
  * whole queue.
  */
-const FIELD_COST: Readonly<Record<string, number>> = {
+export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.placement': 400,
   'Job.whyWaiting': 400,
   'Job.expectedStart': 400,
@@ -67,7 +67,7 @@ const FIELD_COST: Readonly<Record<string, number>> = {
 };
 
 /** How long lists without pages mostly are. Longer ones are counted when they come. */
-const LIST_SIZE: Readonly<Record<string, number>> = {
+export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Job.runs': 2,
   'Run.licenses': 2,
   'Machine.licenses': 5,

@@ -9,22 +9,39 @@ import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
-import { type Assignment, type AssignmentBatch, type Cursor, PRESENCE_GAP_S } from '../store.js';
+import {
+  type Assignment,
+  type AssignmentBatch,
+  type Cursor,
+  type ListPlace,
+  PRESENCE_GAP_S,
+} from '../store.js';
 
 /** Events that one request for assignments looks through. */
 const WINDOW = 10_000;
+/** What a machine of a run takes in a message. */
+const MACHINE_BYTES = 128;
 
 // Assignments ---------------------------------------------------------------------------------------------------------------
 
 export async function assignments(
   connection: Connection,
   siteId: number,
-  after: Cursor | null,
+  after: Cursor | ListPlace | null,
   limit: number,
+  bytesMax: number,
 ): Promise<AssignmentBatch> {
-  const news = after === null ? null : await newAssignments(connection, siteId, after, limit);
-  if (news !== null) return batch(news, false);
-  return batch(await allAssignments(connection, siteId), true);
+  if (typeof after === 'string') {
+    const news = await newAssignments(connection, siteId, after, limit, bytesMax);
+    if (news !== null) return { next: news[0], list: null, assignments: assignmentsOf(news) };
+  }
+  const place = typeof after === 'string' ? null : after;
+  const [listed, last] = await listAssignments(connection, siteId, place?.jobId ?? 0, limit, bytesMax);
+  const assignments = assignmentsOf(listed);
+  // What happens while the list is read is told after it: from where its first part was read.
+  const cursor = place?.cursor ?? listed[0];
+  const next = last ? cursor : { cursor, jobId: assignments.at(-1)!.jobId };
+  return { next, list: { first: place === null, last }, assignments };
 }
 
 /** What is read of a live run's job. */
@@ -52,13 +69,13 @@ const runsAndMachines = sql`
   (SELECT coalesce(json_agg(json_build_array(id, name, benchmark)), '[]') FROM machines
     WHERE id IN (SELECT unnest(machine_ids) FROM live))`;
 
-function batch([cursor, runs, machines]: Live, complete: boolean): AssignmentBatch {
+function assignmentsOf([, runs, machines]: Live): Assignment[] {
   const known = new Map(machines.map((machine) => [machine[0], machine]));
   const jobs = rowsOf(
     jobReading,
     runs.map(([job]) => job),
   );
-  return { cursor, complete, assignments: runs.map((run, i) => assignment(jobs[i] as ReadJob, run, known)) };
+  return runs.map((run, i) => assignment(jobs[i] as ReadJob, run, known));
 }
 
 function assignment(
@@ -84,28 +101,50 @@ function assignment(
   };
 }
 
-/** All live runs of a site, in the order of jobs. */
-function allAssignments(connection: Connection, siteId: number): Promise<Live> {
+/** Bytes of a run before it in the order of `place`; needs runs as r and jobs as j. */
+const bytesBefore = (place: string): Sql =>
+  raw(
+    `coalesce(sum(j.bytes + ${MACHINE_BYTES} * cardinality(r.machine_ids))
+       OVER (ORDER BY ${place} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)`,
+  );
+
+/** Live runs of a site behind a job, in the order of jobs; and whether these are the last. */
+function listAssignments(
+  connection: Connection,
+  siteId: number,
+  behind: number,
+  limit: number,
+  bytesMax: number,
+): Promise<[Live, last: boolean]> {
   return value(
     connection,
     sql`
-WITH live AS MATERIALIZED (
-  SELECT r.job_id AS place, r.machine_ids, ${liveRun} AS run
-    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} AND r.ended_at IS NULL
+WITH found AS MATERIALIZED (
+  SELECT r.job_id AS place, ${bytesBefore('r.job_id')} AS before
+    FROM runs r JOIN jobs j ON j.id = r.job_id
+   WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND r.job_id > ${behind} ORDER BY r.job_id LIMIT ${limit + 1}
+), part AS MATERIALIZED (
+  SELECT place FROM found WHERE before < ${bytesMax} ORDER BY place LIMIT ${limit}
+), live AS MATERIALIZED (
+  SELECT p.place, r.machine_ids, ${liveRun} AS run
+    FROM part p JOIN runs r ON r.job_id = p.place AND r.ended_at IS NULL JOIN jobs j ON j.id = p.place
 )
-SELECT json_build_array(${raw(latestCursor)}::text, ${runsAndMachines}) AS v`,
+SELECT json_build_array(json_build_array(${raw(latestCursor)}::text, ${runsAndMachines}),
+  (SELECT count(*) FROM found) = (SELECT count(*) FROM part)) AS v`,
   );
 }
 
 /**
  * What a site's agent has to know behind a cursor: runs assigned, runs to be stopped; as they are now, and only if they
- * are still live. The window is bounded twice: by events looked at, and by events of this site. null: retention has passed the cursor.
+ * are still live. The window is bounded by events looked at, by events of this site, and by the bytes of their runs. null: retention has
+ * passed the cursor.
  */
 function newAssignments(
   connection: Connection,
   siteId: number,
   after: Cursor,
   limit: number,
+  bytesMax: number,
 ): Promise<Live | null> {
   return value(
     connection,
@@ -114,14 +153,19 @@ WITH recent AS MATERIALIZED (
   SELECT id, entity_id, to_state, site_id FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
 ), news AS MATERIALIZED (
   SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT ${limit}
-), live AS MATERIALIZED (
-  SELECT n.place, r.machine_ids, ${liveRun} AS run
+), found AS MATERIALIZED (
+  SELECT n.place, r.job_id, r.epoch, ${bytesBefore('n.place')} AS before
     FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n
     JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
     JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId}
+), live AS MATERIALIZED (
+  SELECT f.place, r.machine_ids, ${liveRun} AS run
+    FROM found f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
+   WHERE f.before < ${bytesMax}
 )
 SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
-  coalesce(CASE WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
+  coalesce(CASE WHEN EXISTS (SELECT 1 FROM found WHERE before >= ${bytesMax}) THEN (SELECT max(place) FROM live)
+                WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
            ${after}::bigint)::text,
   ${runsAndMachines}) END AS v`,
   );
