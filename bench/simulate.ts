@@ -10,10 +10,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
+import { RandomStream } from '../src/core/index.js';
 import { packagePath } from '../src/platform/paths.js';
 import { THREAD_LIMITS } from '../src/simulator/compare.js';
 import { runSimulation } from '../src/simulator/engine.js';
-import { BatsimCsv } from '../src/simulator/files.js';
+import { BatsimCsv, writeSwf } from '../src/simulator/files.js';
 import { scaleLoad } from '../src/simulator/load.js';
 import { lublinJobs } from '../src/simulator/lublin.js';
 import { policyNamed } from '../src/simulator/policies.js';
@@ -53,19 +54,21 @@ async function simulateTrace(path: string, policy: string): Promise<number> {
   return jobs.length;
 }
 
-/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV beside it. */
+/** Jobs per CPU-second of simulating a trace that has been read, and of writing its results as Batsim's CSV beside it and then as SWF. */
 async function writingRates(path: string, folder: string): Promise<{ writing: number; simulating: number }> {
-  const { world, workload } = await load(path, null, CLEANING);
+  const { world, workload } = await load(path, null, { ...CLEANING, swf: 'kept' });
   const { jobs } = workload;
   const options = { policy: policyNamed('easy', 1), eventOrder: 'batch' } as const;
   const simulatingS = await cpuS(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
-  const csvPath = join(folder, 'jobs.csv');
+  const [csvPath, swfPath] = [join(folder, 'jobs.csv'), join(folder, 'schedule.swf')];
   // To empty a file that is there takes as long as to write it.
-  rmSync(csvPath, { force: true });
+  for (const file of [csvPath, swfPath]) rmSync(file, { force: true });
   const bothS = await cpuS(() => {
     const csv = new BatsimCsv(csvPath, 'bench', world);
-    runSimulation(world, jobs, options, [new ResultSink(jobs.length), csv]);
+    const results = new ResultSink(jobs.length);
+    runSimulation(world, jobs, options, [results, csv]);
     csv.close();
+    writeSwf(swfPath, { MaxJobs: jobs.length }, jobs, results);
   });
   return { writing: jobs.length / (bothS - simulatingS), simulating: jobs.length / simulatingS };
 }
@@ -160,7 +163,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
             name: 'simulate-writing',
             unit: 'jobs/s',
             aim: null,
-            what: 'writing the results of EASY over KTH-SP2 as CSV, per CPU-second; against simulating (above 1: writing costs less)',
+            what: 'writing the results of EASY over KTH-SP2 as CSV and as SWF, per CPU-second; against simulating (above 1: writing costs less)',
           },
           ROUNDS,
           () => rates.writing,
@@ -171,6 +174,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
         ),
       );
     }
+    if (only('simulate-easy-sjbf-deep')) results.push(await deepSjbf());
     if (only('simulate-conservative-deep')) results.push(await deep());
     if (only('simulate-million')) results.push(await million());
     return results;
@@ -200,6 +204,36 @@ async function deep(): Promise<Measured> {
     3,
     () => deepRate(16_000),
     () => deepRate(2000),
+  );
+}
+
+/**
+ * Thirty times as much work as the machine can do, most jobs of one processor and all with estimates up to twenty times too long:
+ * thousands of those that wait might start before the reservation at any time.
+ */
+function crowdedRate(policy: string): Promise<number> {
+  const drawn = new RandomStream(1, 'crowded');
+  const jobs = scaleLoad(lublinJobs(1, 25_000, 128), 128, 30).map((one) => {
+    const estimateS = Math.ceil(one.runS * (1 + 19 * drawn.next()));
+    const cpusPerTask = drawn.next() < 0.7 ? 1 : one.job.cpusPerTask;
+    return { ...one, limitS: estimateS, job: { ...one.job, estimateS, cpusPerTask } };
+  });
+  const world = countedWorld([{ id: 1, name: 'machine', processors: 128 }]);
+  const options = { policy: policyNamed(policy, 1), eventOrder: 'batch' } as const;
+  return rate(async () => runSimulation(world, jobs, options, []).ended);
+}
+
+function deepSjbf(): Promise<Measured> {
+  return sideBySide(
+    {
+      name: 'simulate-easy-sjbf-deep',
+      unit: 'jobs/s',
+      aim: null,
+      what: 'EASY-SJBF where thousands of jobs wait, per CPU-second; against EASY (aim of the ratio: above 0.5)',
+    },
+    3,
+    () => crowdedRate('easy-sjbf'),
+    () => crowdedRate('easy'),
   );
 }
 
@@ -243,6 +277,7 @@ const NAMES = [
   'simulate-easy',
   'simulate-conservative',
   'simulate-conservative-deep',
+  'simulate-easy-sjbf-deep',
   'simulate-writing',
   'simulate-million',
 ];

@@ -10,7 +10,14 @@ import { type RunOptions, simulateAll } from '../simulator/compare.js';
 import { eventOrders } from '../simulator/engine.js';
 import { type Generate, models } from '../simulator/generate.js';
 import { nameOf, piecesOf, STANDARD_INPUT } from '../simulator/input.js';
-import { dispatchNames, namesDispatch, policyNamed, policyNames } from '../simulator/policies.js';
+import {
+  acceptedNames,
+  dispatchNames,
+  namesDispatch,
+  policyNamed,
+  policyNames,
+} from '../simulator/policies.js';
+import { bundlePolicyModule, type PolicyModule, usePolicyModule } from '../simulator/policy-module.js';
 import { type Recorded, type SimulateOptions, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
 import { collectWhole, readJson } from './command.js';
@@ -21,6 +28,7 @@ import { draw, type PlotFlags, plotOptions, plotsOf } from './plots.js';
 import { type Progress, progress } from './progress.js';
 
 export interface WorkloadFlags extends PlotFlags {
+  policyModule?: string[];
   trace?: string[];
   generate?: string;
   jobs?: string;
@@ -98,6 +106,11 @@ export function workloadOptions(command: Command): Command {
       'for events at the same time: run one cycle after all (batch), or one after each: submissions first (per-event), or ends first (terminations-first)',
       'batch',
     )
+    .option(
+      '--policy-module <file>',
+      'TypeScript or JavaScript module with policies of your own, which --policy may then name; may be repeated; see docs/simulator.md',
+      collectWhole,
+    )
     .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'random seed, of generated jobs and of the policy', '1')
     .option(
@@ -116,10 +129,31 @@ export function workloadOptions(command: Command): Command {
   return plotOptions(command);
 }
 
+/** Policies of a user's. */
+export interface Modules {
+  bundles: PolicyModule[];
+  names: string[];
+}
+
 /** Simulations of one policy: for each trace and each seed. */
 export interface PolicyRuns {
   policy: string;
   runs: Recorded[];
+}
+
+/** Loads the policy modules; the names under which their policies run. */
+export async function policyModules({ policyModule = [] }: WorkloadFlags): Promise<Modules> {
+  const modules: Modules = { bundles: [], names: [] };
+  for (const path of policyModule) {
+    try {
+      const bundle = await bundlePolicyModule(path);
+      modules.names.push(...(await usePolicyModule(bundle)));
+      modules.bundles.push(bundle);
+    } catch (error) {
+      throw new CliError(`--policy-module ${(error as Error).message}`, ExitCode.USAGE);
+    }
+  }
+  return modules;
 }
 
 /**
@@ -129,6 +163,7 @@ export interface PolicyRuns {
 export async function simulated(
   flags: WorkloadFlags,
   policies: readonly string[],
+  { bundles }: Modules,
   groups: boolean,
 ): Promise<PolicyRuns[]> {
   const traces = workloads(flags);
@@ -169,7 +204,7 @@ export async function simulated(
       trace: options.trace === STANDARD_INPUT && spooled !== null ? spooled.path : options.trace,
       ...filesOf(flags, label),
     }));
-    const recorded = await simulateAll(runs, plots?.window ?? null, (ended, jobs) => {
+    const recorded = await simulateAll(runs, bundles, plots?.window ?? null, (ended, jobs) => {
       bar ??= progress('simulated', jobs * (runs.length === 1 ? 1 : policies.length));
       bar.update(ended);
     });
@@ -309,8 +344,7 @@ async function policyOf(name: string, seed: number): Promise<{ policy: Policy; o
     return { policy: policyNamed(name, seed), ofRoot: namesDispatch(name) };
   } catch {
     if (existsSync(name)) return { policy: await policyIn(name, seed), ofRoot: true };
-    const accepted = `${policyNames.join(', ')}, with one of ${dispatchNames.join(', ')} and a + before it, or a file`;
-    throw usage('--policy', name, accepted);
+    throw usage('--policy', name, `${acceptedNames()}; or a file`);
   }
 }
 

@@ -25,7 +25,13 @@ export {
 } from './dispatch/cycle.js';
 export type { DispatchKind } from './dispatch/policy.js';
 export type { QueuesPolicy } from './dispatch/queues/queues.js';
-export { dispatchKindOf, dispatchKinds, kindsInBatches } from './dispatch/registry.js';
+export {
+  addDispatchKind,
+  addedDispatchKinds,
+  dispatchKindOf,
+  dispatchKinds,
+  kindsInBatches,
+} from './dispatch/registry.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export {
   type ExplainContext,
@@ -47,8 +53,15 @@ export {
 } from './grid/grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export { SitePasses } from './local/pass.js';
-export type { FreeAtPromise, PromisesImage } from './local/policy.js';
-export { imageOf, keepsPromises, localKinds, promisesFrom } from './local/registry.js';
+export type { FreeAtPromise, LocalKind, PromisesImage, RulesSchema } from './local/policy.js';
+export {
+  addedLocalKinds,
+  addLocalKind,
+  imageOf,
+  keepsPromises,
+  localKinds,
+  promisesFrom,
+} from './local/registry.js';
 export * from './model.js';
 export * from './policy.js';
 export { draw, hash, RandomStream } from './random.js';

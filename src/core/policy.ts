@@ -6,13 +6,20 @@
  */
 import { z } from 'zod';
 import {
+  anyDispatchPolicySchema,
   DEFAULT_DISPATCH,
   type DispatchPolicy,
   dispatchKindOf,
   dispatchPolicySchema,
 } from './dispatch/registry.js';
 import type { LocalScheduler } from './local/policy.js';
-import { DEFAULT_LOCAL, type LocalPolicy, localKindOf, localPolicySchema } from './local/registry.js';
+import {
+  anyLocalPolicySchema,
+  DEFAULT_LOCAL,
+  type LocalPolicy,
+  localKindOf,
+  localPolicySchema,
+} from './local/registry.js';
 import type { Site } from './model.js';
 
 export { type DispatchPolicy, dispatchPolicySchema, type LocalPolicy, localPolicySchema };
@@ -105,12 +112,15 @@ export class PolicyError extends Error {
 
 /** Checks a policy document. Throws {@link PolicyError} naming each path, its value and what is accepted. */
 export function parsePolicy(document: unknown): Policy {
-  return parse(policySchema, document);
+  return parse(
+    policySchema.extend({ dispatch: anyDispatchPolicySchema(), local: anyLocalPolicySchema() }),
+    document,
+  );
 }
 
 /** Checks a local policy on its own, as a site may have. Throws {@link PolicyError}. */
 export function parseLocalPolicy(document: unknown): LocalPolicy {
-  return parse(localPolicySchema, document);
+  return parse(anyLocalPolicySchema(), document);
 }
 
 function parse<T>(schema: z.ZodType<T>, document: unknown): T {

@@ -88,7 +88,10 @@ export async function chartSvg(chart: Chart): Promise<string> {
 }
 
 /** The libraries that draw: nothing but pictures needs them, so they are loaded for these, and may be absent. */
-export async function drawingLibraries() {
+export async function drawingLibraries(): Promise<{
+  vega: typeof import('vega');
+  compile: typeof import('vega-lite').compile;
+}> {
   try {
     const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
     return { vega, compile };

@@ -1,6 +1,7 @@
 /** Simulations, each in a thread of its own. */
 import { availableParallelism } from 'node:os';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
+import type { PolicyModule } from './policy-module.js';
 import type { GanttWindow } from './record.js';
 import type { Recorded, SimulateOptions } from './simulate.js';
 
@@ -10,6 +11,7 @@ export type RunOptions = Omit<SimulateOptions, 'onProgress'>;
 /** What a thread is given; see `simulateAndRecord`. */
 export interface WorkerTask {
   options: RunOptions;
+  modules: readonly PolicyModule[];
   window: GanttWindow | null;
 }
 
@@ -27,11 +29,12 @@ export const THREAD_LIMITS: ResourceLimits = { maxYoungGenerationSizeMb: 384, ma
 
 /**
  * Runs them all, `threads` at a time. Results are in the order of the runs. The first that fails ends the others, and
- * its error is thrown. `window`: of the Gantt charts; null: nothing is kept for pictures. `onProgress` is told what has
+ * its error is thrown. `modules`: policies of users' that the runs may name. `window`: of the Gantt charts; null: nothing is kept for pictures. `onProgress` is told what has
  * ended of all jobs known so far.
  */
 export async function simulateAll(
   runs: readonly RunOptions[],
+  modules: readonly PolicyModule[],
   window: GanttWindow | null,
   onProgress: (ended: number, jobs: number) => void = () => {},
   threads = availableParallelism(),
@@ -44,7 +47,7 @@ export async function simulateAll(
     while (next < runs.length) {
       const index = next++;
       results[index] = await inThread(
-        { options: runs[index] as RunOptions, window },
+        { options: runs[index] as RunOptions, modules, window },
         workers,
         (ended, jobs) => {
           progress[index] = { ended, jobs };

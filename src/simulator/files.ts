@@ -14,6 +14,7 @@ const SHORT_CHARS = 64;
 const ZERO = 48;
 const MINUS = 45;
 const POINT = 46;
+const SPACE = 32;
 const MICRO = 1e6;
 /** From which on a whole number has a digit more. */
 const LIMITS = [10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
@@ -48,6 +49,16 @@ export class TextFile {
     if (whole !== value) return this.text(String(value));
     this.room(NUMBER_BYTES);
     this.digits(whole);
+    return this;
+  }
+
+  /** A number and a blank, in one step: lines of many numbers are written so. */
+  field(value: number): this {
+    const whole = value | 0;
+    if (whole !== value) return this.text(`${value} `);
+    this.room(NUMBER_BYTES);
+    this.digits(whole);
+    this.bytes[this.length++] = SPACE;
     return this;
   }
 
@@ -94,6 +105,10 @@ export class TextFile {
     if (rest < 0) {
       bytes[this.length++] = MINUS;
       rest = -rest;
+    }
+    if (rest < 10) {
+      bytes[this.length++] = ZERO + rest;
+      return;
     }
     let end = this.length + 1;
     for (let i = 0; i < LIMITS.length && rest >= (LIMITS[i] as number); i++) end++;
@@ -280,41 +295,19 @@ function writeJob(
     status = ran ? 1 - (results.killed[index] as number) : 5;
     if (ran) site = results.siteIds[index] as number;
   }
-  file.number(sourceId).text(' ').number(job.submittedAt).text(' ').number(wait).text(' ').number(run);
-  file
-    .text(' ')
-    .number(got)
-    .text(' ')
-    .number(recorded?.averageCpu ?? -1);
-  file
-    .text(' ')
-    .number(recorded?.usedMemoryKb ?? -1)
-    .text(' ')
-    .number(cpus)
-    .text(' ');
-  file
-    .number(limitS ?? job.estimateS)
-    .text(' ')
-    .number(recorded?.requestedMemoryKb ?? -1);
-  file
-    .text(' ')
-    .number(status)
-    .text(' ')
-    .number(job.userId)
-    .text(' ')
-    .number(recorded?.group ?? -1);
-  file
-    .text(' ')
-    .number(recorded?.executable ?? -1)
-    .text(' ')
-    .number(recorded?.queue ?? -1);
-  file
-    .text(' ')
-    .number(site)
-    .text(' ')
-    .number(recorded?.precedingJob ?? -1);
-  file
-    .text(' ')
-    .number(recorded?.thinkTime ?? -1)
-    .text('\n');
+  file.field(sourceId).field(job.submittedAt).field(wait).field(run).field(got);
+  // What was generated, or is not from a trace, says nothing more.
+  if (recorded === undefined) {
+    file
+      .text('-1 -1 ')
+      .field(cpus)
+      .field(limitS ?? job.estimateS);
+    file.text('-1 ').field(status).field(job.userId).text('-1 -1 -1 ').field(site).text('-1 -1\n');
+    return;
+  }
+  const { averageCpu, usedMemoryKb, requestedMemoryKb, group, executable, queue } = recorded;
+  file.field(averageCpu).field(usedMemoryKb).field(cpus);
+  file.field(limitS ?? job.estimateS).field(requestedMemoryKb);
+  file.field(status).field(job.userId).field(group).field(executable).field(queue).field(site);
+  file.field(recorded.precedingJob).number(recorded.thinkTime).text('\n');
 }

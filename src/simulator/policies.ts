@@ -1,11 +1,14 @@
 /** Names of policies on a command line, and the policy documents that they stand for. */
 import {
+  addedDispatchKinds,
+  addedLocalKinds,
   DEFAULT_POLICY,
   dispatchKinds,
   type LocalPolicy,
   type Policy,
   parsePolicy,
   type QueuesPolicy,
+  type RulesSchema,
 } from '../core/index.js';
 
 const named: Readonly<Record<string, LocalPolicy>> = {
@@ -50,21 +53,36 @@ export const dispatchNames: readonly string[] = [
 /** Whether the name is one of a dispatch policy too: then jobs are meant to enter at the root. */
 export const namesDispatch = (name: string): boolean => name.includes('+');
 
+/** The names that `policyNamed` takes, those of modules too. */
+export function acceptedNames(): string {
+  const [sites, roots] = [addedLocalKinds, addedDispatchKinds].map((kinds) =>
+    kinds.map(({ schema }) => schema.shape.kind.value),
+  ) as [string[], string[]];
+  return `${[...policyNames, ...sites].join(', ')}; before it, with a +, ${[...dispatchNames, ...roots].join(', ')}`;
+}
+
 /** The default policy document with the policies of that name. Throws naming what is accepted. */
 export function policyNamed(name: string, seed: number): Policy {
   const parts = name.split('+');
   const local = localNamed(parts.pop() as string);
   const dispatch = parts.length === 0 ? DEFAULT_POLICY.dispatch : dispatchNamed(parts.join('+'));
   if (local === null || dispatch === null) {
-    const accepted = `${policyNames.join(', ')}; before it, with a +, ${dispatchNames.join(', ')}`;
-    throw new Error(`policy: "${name}" is not accepted; accepted: ${accepted}`);
+    throw new Error(`policy: "${name}" is not accepted; accepted: ${acceptedNames()}`);
   }
   return { ...DEFAULT_POLICY, seed, dispatch, local };
 }
 
 function localNamed(name: string): LocalPolicy | null {
   const reservations = Number(/^hybrid-([1-9]\d{0,2})$/.exec(name)?.[1]);
-  return reservations ? { kind: 'hybrid', reservations } : (named[name] ?? null);
+  return reservations
+    ? { kind: 'hybrid', reservations }
+    : (named[name] ?? (addedOf(addedLocalKinds, name) as LocalPolicy | null));
+}
+
+/** The document of a module's kind with nothing to set, or with its defaults. */
+function addedOf(kinds: readonly { schema: RulesSchema }[], name: string): { kind: string } | null {
+  const kind = kinds.find(({ schema }) => schema.shape.kind.value === name);
+  return kind?.schema.safeParse({ kind: name }).data ?? null;
 }
 
 function dispatchNamed(name: string): Policy['dispatch'] | null {
@@ -73,6 +91,6 @@ function dispatchNamed(name: string): Policy['dispatch'] | null {
   const [, order, limit] = /^queues-([a-z-]+)-(\d{1,6})$/.exec(name) ?? [];
   const known = order === undefined ? undefined : orders[order];
   return known === undefined
-    ? null
+    ? (addedOf(addedDispatchKinds, name) as Policy['dispatch'] | null)
     : { kind: 'queues', order: known, queueLimit: Number(limit), ageBoundS: null };
 }

@@ -11,6 +11,7 @@ import { type EstimateError, EstimateErrors, Measured, predictorOf } from './pre
 import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './record.js';
 import { ResultSink, type Sink } from './sink.js';
 import {
+  awayIn,
   countedWorld,
   hasMemory,
   isCounted,
@@ -141,7 +142,10 @@ export async function simulateAndRecord(
   }
   const { tauS = 10 } = options;
   const warmUpJobs = warmUpOf(jobs, options.warmUp ?? null);
-  const statistics = new Statistics(jobs, results, { timeShared, tauS, warmUpJobs });
+  const statistics = new Statistics(jobs, results, {
+    ...{ timeShared, tauS, warmUpJobs },
+    away: awayIn(world),
+  });
   const simulated: Simulated = {
     trace: name,
     seed: typeof options.trace === 'string' ? policy.seed : options.trace.seed,
@@ -219,6 +223,7 @@ function groupsOf(
       .by(
         (index) => results.siteIds[index] as number,
         (site) => cpusOf.get(site) as number,
+        true,
       )
       .map(([site, figures]) => ({ site, name: names.get(site) as string, ...figures })),
     byUser: users

@@ -286,6 +286,30 @@ export function withOutages(world: World, outages: readonly Outage[]): World {
   return { ...world, changes: [...world.changes, ...changes] };
 }
 
+/** A machine with all that it ran is gone for a while. */
+export interface Away {
+  siteId: number;
+  cpus: number;
+  fromS: number;
+  toS: number;
+}
+
+/** When machines are gone. One whose runs may finish still computes, and is not. */
+export function awayIn({ changes }: World): Away[] {
+  const away: Away[] = [];
+  const since = new Map<number, number>();
+  for (const { at, machine, losesRuns } of [...changes].sort((a, b) => a.at - b.at)) {
+    if (machine === undefined) continue;
+    const { id, siteId, cpus, available } = machine;
+    const fromS = since.get(id);
+    if (!available && losesRuns) since.set(id, fromS ?? at);
+    if (!available || fromS === undefined) continue;
+    away.push({ siteId, cpus, fromS, toS: at });
+    since.delete(id);
+  }
+  return away;
+}
+
 function changesOf(machine: Machine, outages: readonly Outage[]): Change[] {
   const changes: Change[] = [];
   let backS = Number.NEGATIVE_INFINITY;

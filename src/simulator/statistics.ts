@@ -1,5 +1,7 @@
 /** The figures that workload studies report. */
+
 import type { MemorySink } from './sink.js';
+import type { Away } from './sites.js';
 import type { SimJob } from './workload.js';
 
 /** Of a measure over all jobs. Quantiles are interpolated between ranks, as is usual. */
@@ -14,7 +16,7 @@ export interface Distribution {
 export interface Figures {
   /** Jobs that ended. */
   jobs: number;
-  /** CPU-seconds used over CPU-seconds there were in the makespan. */
+  /** CPU-seconds used over CPU-seconds there were in the makespan, those of machines that were gone left out. */
   utilization: number;
   /** Seconds from submission to start. */
   wait: Distribution;
@@ -52,6 +54,8 @@ export interface SummaryOptions {
   tauS?: number;
   /** So many jobs, the first, do not count: what they use of the machines later does. 0 unless said. */
   warmUpJobs?: number;
+  /** When machines were gone; never unless said. */
+  away?: readonly Away[];
 }
 
 /** Sums up the times of jobs on machines. */
@@ -59,6 +63,7 @@ export class Statistics {
   private readonly timeShared: boolean;
   private readonly tauS: number;
   private readonly first: number;
+  private readonly away: readonly Away[];
   /** The time that counts. */
   private readonly fromS: number;
   private readonly toS: number;
@@ -67,10 +72,11 @@ export class Statistics {
   constructor(
     private readonly jobs: readonly SimJob[],
     private readonly times: MemorySink,
-    { timeShared = false, tauS = BOUND_S, warmUpJobs = 0 }: SummaryOptions = {},
+    { timeShared = false, tauS = BOUND_S, warmUpJobs = 0, away = [] }: SummaryOptions = {},
   ) {
     this.timeShared = timeShared;
     this.tauS = tauS;
+    this.away = away;
     this.first = Math.min(warmUpJobs, jobs.length);
     this.fromS = jobs[this.first]?.job.submittedAt ?? 0;
     let toS = this.fromS;
@@ -94,8 +100,15 @@ export class Statistics {
     };
   }
 
-  /** By what `keyOf` says of the jobs that count and ended; null: it is in no group. In ascending order of the keys. */
-  by(keyOf: (index: number) => number | null, cpusOf: (key: number) => number): [key: number, Figures][] {
+  /**
+   * By what `keyOf` says of the jobs that count and ended; null: it is in no group. In ascending order of the keys. `isSite`: keys are
+   * those of sites, and only their own machines can be gone.
+   */
+  by(
+    keyOf: (index: number) => number | null,
+    cpusOf: (key: number) => number,
+    isSite = false,
+  ): [key: number, Figures][] {
     const groups = new Map<number, number[]>();
     for (let i = this.first; i < this.jobs.length; i++) {
       const key = this.ended(i) ? keyOf(i) : null;
@@ -106,10 +119,10 @@ export class Statistics {
     }
     return [...groups]
       .sort(([a], [b]) => a - b)
-      .map(([key, indices]) => [key, this.figures(indices, cpusOf(key))]);
+      .map(([key, indices]) => [key, this.figures(indices, cpusOf(key), isSite ? key : null)]);
   }
 
-  private figures(indices: ArrayLike<number>, cpus: number): Figures {
+  private figures(indices: ArrayLike<number>, cpus: number, siteId: number | null = null): Figures {
     const { jobs, times, tauS } = this;
     const [wait, turnaround, slowdown, bounded, perProcessor] = Array.from(
       { length: 5 },
@@ -139,7 +152,7 @@ export class Statistics {
       turned += area * whole;
       count++;
     }
-    const capacity = cpus * (this.toS - this.fromS);
+    const capacity = this.capacity(cpus, siteId);
     return {
       jobs: count,
       utilization: capacity > 0 ? usedInTime / capacity : 0,
@@ -156,8 +169,19 @@ export class Statistics {
   private utilization(cpus: number): number {
     let used = 0;
     for (let i = 0; i < this.jobs.length; i++) if (this.ended(i)) used += this.usedS(i);
-    const capacity = cpus * (this.toS - this.fromS);
+    const capacity = this.capacity(cpus, null);
     return capacity > 0 ? used / capacity : 0;
+  }
+
+  /** CPU-seconds that there were in the time that counts; null: at all sites. */
+  private capacity(cpus: number, siteId: number | null): number {
+    let capacity = cpus * (this.toS - this.fromS);
+    for (const one of this.away) {
+      if (siteId !== null && one.siteId !== siteId) continue;
+      const within = Math.min(one.toS, this.toS) - Math.max(one.fromS, this.fromS);
+      capacity -= one.cpus * Math.max(0, within);
+    }
+    return capacity;
   }
 
   /** CPU-seconds that a job used in the time that counts. */

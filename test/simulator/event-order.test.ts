@@ -24,9 +24,9 @@ function startsOf(given: readonly Given[], eventOrder: EventOrder, policy: strin
 
 /**
  * EASY as CQSim goes through its events: ends before submissions, ends in the order of the starts, and after each event heads
- * start while they fit, then later jobs that do not delay the head. Nothing of ours is in it.
+ * start while they fit, then later jobs that do not delay the head, in order of arrival or the shortest first. Nothing of ours is in it.
  */
-function endsFirst(jobs: readonly Given[]): number[] {
+function endsFirst(jobs: readonly Given[], shortestFirst = false): number[] {
   const starts: number[] = new Array(jobs.length).fill(Number.NaN);
   const events = jobs.map(({ submittedAt }, job) => ({ at: submittedAt, submits: true, job }));
   const running: { job: number; until: number }[] = [];
@@ -64,7 +64,9 @@ function endsFirst(jobs: readonly Given[]): number[] {
       shadow = until;
     }
     let extra = free - width(head);
-    for (const later of waiting.slice(1)) {
+    const behind = waiting.slice(1);
+    if (shortestFirst) behind.sort((a, b) => jobs[a]!.estimateS - jobs[b]!.estimateS);
+    for (const later of behind) {
       if (width(later) > idle) continue;
       const inTime = now + jobs[later]!.estimateS <= shadow;
       if (!inTime && width(later) > extra) continue;
@@ -75,32 +77,84 @@ function endsFirst(jobs: readonly Given[]): number[] {
   return starts;
 }
 
-const anyWorkload = fc
-  .array(
-    fc.record({
-      submittedAt: fc.integer({ min: 0, max: 12 }),
-      runS: fc.integer({ min: 1, max: 6 }),
-      more: fc.integer({ min: 0, max: 3 }),
-      cpusPerTask: fc.integer({ min: 1, max: PROCESSORS }),
-    }),
-    { minLength: 1, maxLength: 25 },
-  )
-  .map((jobs) =>
-    jobs
-      .sort((a, b) => a.submittedAt - b.submittedAt)
-      .map(({ more, ...job }): Given => ({ ...job, estimateS: job.runS + more })),
-  );
+/**
+ * Conservative backfilling as pyss goes through its events: submissions before ends, and of each kind those first that were made
+ * first; the end of a run is made when it starts, a start when its time is set. Nothing of ours is in it.
+ */
+function conservativePerEvent(jobs: readonly Given[]): number[] {
+  type Event = { at: number; kind: 'start' | 'submit' | 'end'; job: number };
+  const order = ['start', 'submit', 'end'];
+  const events: Event[] = jobs.map(({ submittedAt }, job) => ({ at: submittedAt, kind: 'submit', job }));
+  const add = (event: Event): void => {
+    const isLater = ({ at, kind }: Event): boolean =>
+      at > event.at || (at === event.at && order.indexOf(kind) > order.indexOf(event.kind));
+    const place = events.findIndex(isLater);
+    events.splice(place < 0 ? events.length : place, 0, event);
+  };
+  const booked = new Map<number, { from: number; to: number }>();
+  const book = (job: number, now: number): void => {
+    const { cpusPerTask: width, estimateS } = jobs[job]!;
+    const others = [...booked].filter(([one]) => one !== job);
+    const fits = (from: number): boolean => {
+      for (let t = from; t < from + estimateS; t++) {
+        const used = others.filter(([, other]) => other.from <= t && t < other.to);
+        if (used.reduce((sum, [one]) => sum + jobs[one]!.cpusPerTask, width) > PROCESSORS) return false;
+      }
+      return true;
+    };
+    let from = now;
+    while (!fits(from)) from++;
+    if (booked.get(job)?.from === from) return;
+    booked.set(job, { from, to: from + estimateS });
+    add({ at: from, kind: 'start', job });
+  };
+  const started = new Set<number>();
+  while (events.length > 0) {
+    const { at: now, kind, job } = events.shift()!;
+    const { runS, estimateS } = jobs[job]!;
+    if (kind === 'submit') book(job, now);
+    else if (kind === 'start') {
+      if (booked.get(job)!.from !== now || started.has(job)) continue;
+      started.add(job);
+      add({ at: now + Math.min(runS, estimateS), kind: 'end', job });
+    } else {
+      booked.get(job)!.to = now;
+      for (const [one, { from }] of [...booked].sort(([a], [b]) => a - b)) if (from > now) book(one, now);
+    }
+  }
+  return jobs.map((_, job) => booked.get(job)!.from);
+}
 
-it('terminations first: EASY starts every job when a simulator of that order does', () => {
+const workloads = (mostTooLong: number) =>
+  fc
+    .array(
+      fc.record({
+        submittedAt: fc.integer({ min: 0, max: 12 }),
+        runS: fc.integer({ min: 1, max: 6 }),
+        more: fc.integer({ min: 0, max: mostTooLong }),
+        cpusPerTask: fc.integer({ min: 1, max: PROCESSORS }),
+      }),
+      { minLength: 1, maxLength: 25 },
+    )
+    .map((jobs) =>
+      jobs
+        .sort((a, b) => a.submittedAt - b.submittedAt)
+        .map(({ more, ...job }): Given => ({ ...job, estimateS: job.runS + more })),
+    );
+
+const anyWorkload = workloads(3);
+
+it('terminations first: EASY, in either order, starts every job when a simulator of that order does', () => {
   fc.assert(
     fc.property(anyWorkload, (given) => {
       expect(startsOf(given, 'terminations-first', 'easy')).toEqual(endsFirst(given));
+      expect(startsOf(given, 'terminations-first', 'easy-sjbf')).toEqual(endsFirst(given, true));
     }),
     { numRuns: 2000 },
   );
 });
 
-it('submissions first: conservative runs that end at one instant end in the order in which their starts got their times', () => {
+it('submissions first: conservative backfilling starts every job when a simulator of that order does', () => {
   // At 11 job 7 has long been due, and job 6 moves up to it behind: both end at 21 at the latest, and pyss ends job 7 first.
   const smallest = [
     [0, 10, 3, 10],
@@ -113,8 +167,13 @@ it('submissions first: conservative runs that end at one instant end in the orde
   ].map(
     ([submittedAt, runS, cpusPerTask, estimateS]) => ({ submittedAt, runS, cpusPerTask, estimateS }) as Given,
   );
-  const starts = startsOf(smallest, 'per-event', 'conservative');
-  expect([starts[5], starts[6]]).toEqual([21, 11]);
+  expect(conservativePerEvent(smallest).slice(5)).toEqual([21, 11]);
+  fc.assert(
+    fc.property(workloads(20), (given) => {
+      expect(startsOf(given, 'per-event', 'conservative')).toEqual(conservativePerEvent(given));
+    }),
+    { numRuns: 500, examples: [[smallest]] },
+  );
 });
 
 it('terminations first is neither of the other orders', () => {

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { ResultSink } from '../../src/simulator/sink.js';
-import { countedWorld, readOutages, readSites, withOutages } from '../../src/simulator/sites.js';
+import { awayIn, countedWorld, readOutages, readSites, withOutages } from '../../src/simulator/sites.js';
+import { summarize } from '../../src/simulator/statistics.js';
 import { simJobs } from './support/jobs.js';
 
 let folder: string;
@@ -141,6 +142,10 @@ describe('what files say of machines', () => {
     expect([...results.starts]).toEqual([30, 0, 50]);
     expect([...results.ends]).toEqual([50, 25, 55]);
     expect(results.lost).toBe(1);
+    // Machine 1 is gone from 10 on, beyond the last end; machine 2 may finish what it runs, and counts.
+    expect(awayIn(world)).toEqual([expect.objectContaining({ siteId: 1, cpus: 1, fromS: 10, toS: 60 })]);
+    const { utilization } = summarize(jobs, results, 2, { away: awayIn(world) });
+    expect(utilization).toBeCloseTo((20 + 25 + 5) / (2 * 55 - 45), 9);
   });
 
   it.each([

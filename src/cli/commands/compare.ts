@@ -3,7 +3,14 @@ import type { Command } from 'commander';
 import { intervalsOf } from '../../simulator/statistics.js';
 import { addCommand, collect, print, printJson, wantsJson } from '../command.js';
 import { duration, table } from '../format.js';
-import { POLICY_HELP, plusMinus, simulated, type WorkloadFlags, workloadOptions } from '../workloads.js';
+import {
+  POLICY_HELP,
+  plusMinus,
+  policyModules,
+  simulated,
+  type WorkloadFlags,
+  workloadOptions,
+} from '../workloads.js';
 
 export function addCompare(program: Command): void {
   const command = workloadOptions(
@@ -15,8 +22,9 @@ export function addCompare(program: Command): void {
   );
   command.action(async (flags: WorkloadFlags & { policy?: string[] }) => {
     const json = wantsJson(command);
-    const policies = flags.policy ?? ['fcfs', 'easy', 'conservative'];
-    const compared = (await simulated(flags, policies, json)).map(({ policy, runs }) => ({
+    const modules = await policyModules(flags);
+    const policies = flags.policy ?? ['fcfs', 'easy', 'conservative', ...modules.names];
+    const compared = (await simulated(flags, policies, modules, json)).map(({ policy, runs }) => ({
       policy,
       runs: runs.map((run) => run.simulated),
     }));

@@ -8,6 +8,7 @@ import {
   POLICY_HELP,
   type PolicyRuns,
   plusMinus,
+  policyModules,
   simulated,
   type WorkloadFlags,
   workloadOptions,
@@ -16,15 +17,17 @@ import {
 export function addSimulate(program: Command): void {
   const command = workloadOptions(
     addCommand(program, 'simulate', 'simulate a scheduling policy on a trace, without a service'),
-  ).option('--policy <name>', POLICY_HELP, 'easy');
+  ).option('--policy <name>', `${POLICY_HELP} (default: that of --policy-module, else easy)`);
   command.addHelpText(
     'after',
     '\nExamples: switchyard simulate --trace KTH-SP2.swf.gz --processors 100 --policy easy --out jobs.csv --summary kth.json\n' +
       '          switchyard simulate --generate lublin --processors 128 --load 0.8 --seeds 1-10 --warm-up 10%',
   );
-  command.action(async (flags: WorkloadFlags & { policy: string }) => {
+  command.action(async (flags: WorkloadFlags & { policy?: string }) => {
     const json = wantsJson(command);
-    const [{ runs }] = (await simulated(flags, [flags.policy], json)) as [PolicyRuns];
+    const modules = await policyModules(flags);
+    const policy = flags.policy ?? modules.names[0] ?? 'easy';
+    const [{ runs }] = (await simulated(flags, [policy], modules, json)) as [PolicyRuns];
     const results = runs.map((one) => one.simulated);
     const [only, ...others] = results as [Simulated, ...Simulated[]];
     if (json) return printJson(others.length === 0 ? only : { runs: results, means: intervalsOf(results) });

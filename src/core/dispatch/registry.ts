@@ -25,6 +25,27 @@ const byKind = new Map<string, DispatchKind>(
   dispatchKinds.map((kind) => [kind.schema.shape.kind.value, kind as DispatchKind]),
 );
 
+const added: DispatchKind[] = [];
+/** Kinds from outside of the product; see {@link addDispatchKind}. */
+export const addedDispatchKinds: readonly DispatchKind[] = added;
+
+/** Lets documents that are read from now on name a kind that the product does not have. Throws if there is one of its name. */
+export function addDispatchKind(kind: DispatchKind): void {
+  const name = kind.schema.shape.kind.value;
+  if (byKind.has(name)) throw new Error(`there is a dispatch policy "${name}" already`);
+  byKind.set(name, kind);
+  added.push(kind);
+}
+
+/** Of a document that may name kinds that were added. */
+export const anyDispatchPolicySchema = (): typeof dispatchPolicySchema =>
+  added.length === 0
+    ? dispatchPolicySchema
+    : (z.discriminatedUnion(
+        'kind',
+        [...byKind.values()].map(({ schema }) => schema) as never,
+      ) as unknown as typeof dispatchPolicySchema);
+
 /** What the document of a dispatch policy names. */
 export const dispatchKindOf = ({ kind }: DispatchPolicy): DispatchKind => byKind.get(kind) as DispatchKind;
 

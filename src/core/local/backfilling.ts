@@ -15,25 +15,50 @@ export type BackfillOrder = 'ARRIVAL' | 'SHORTEST' | 'LONGEST' | 'NARROWEST' | '
 
 export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = 'ARRIVAL'): void {
   const { memory } = pass.entry;
+  let blocked = -1;
   if (memory instanceof BackfillMemory && memory.holds(pass, walk.sorted)) {
     pass.resume(memory.reservation, memory.beside);
     walk.skip(memory.jobs);
   } else {
-    const blocked = startHeads(pass, walk);
+    blocked = startHeads(pass, walk);
     if (blocked === -1 || !pass.canReserve) return;
     pass.reserve(blocked);
   }
-  backfillBehind(pass, walk, order);
+  backfillBehind(pass, walk, order, blocked);
   if (!pass.full) pass.memory = BackfillMemory.by(pass, walk.sorted);
 }
 
-function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder): void {
+/** `blocked`: the job that the walk has come to; -1: it goes on where another pass has looked. */
+function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder, blocked: number): void {
   if (pass.full || pass.exhausted) return;
   if (walk.sorted === null) walk.keepOnly((slot) => pass.mightStart(slot));
-  const candidates = order === 'ARRIVAL' ? walk : sorted(pass, walk, backfillKeys[order]);
+  const candidates =
+    order === 'ARRIVAL'
+      ? walk
+      : order === 'SHORTEST' && walk.sorted !== null && blocked !== -1
+        ? shortestBehind(pass, walk.sorted, blocked)
+        : sorted(pass, walk, backfillKeys[order]);
   for (let slot = candidates.next(); slot !== -1; slot = candidates.next()) {
     if (pass.backfill(slot) && (pass.full || pass.exhausted)) return;
   }
+}
+
+/**
+ * The jobs behind one, the shortest first. The queue keeps that order: of thousands that might start the few that do are found
+ * without sorting all of them in every pass.
+ */
+function shortestBehind(pass: SitePass, order: SortedSlots, blocked: number): Pick<Walk, 'next'> {
+  const shortest = pass.entry.queue.inOrder('SHORTEST');
+  let position = 0;
+  return {
+    next() {
+      while (position < shortest.length) {
+        const slot = shortest.at(position++);
+        if (pass.mightStart(slot) && order.compare(slot, blocked) > 0) return slot;
+      }
+      return -1;
+    },
+  };
 }
 
 /** What is left of a walk of jobs that might start, by a key: room only shrinks, and so does what might. */

@@ -28,6 +28,27 @@ const byKind = new Map<string, LocalKind>(
   localKinds.map((kind) => [kind.schema.shape.kind.value, kind as LocalKind]),
 );
 
+const added: LocalKind[] = [];
+/** Kinds from outside of the product; see {@link addLocalKind}. */
+export const addedLocalKinds: readonly LocalKind[] = added;
+
+/** Lets documents that are read from now on name a kind that the product does not have. Throws if there is one of its name. */
+export function addLocalKind(kind: LocalKind): void {
+  const name = kind.schema.shape.kind.value;
+  if (byKind.has(name)) throw new Error(`there is a local policy "${name}" already`);
+  byKind.set(name, kind);
+  added.push(kind);
+}
+
+/** Of a document that may name kinds that were added. */
+export const anyLocalPolicySchema = (): typeof localPolicySchema =>
+  added.length === 0
+    ? localPolicySchema
+    : (z.discriminatedUnion(
+        'kind',
+        [...byKind.values()].map(({ schema }) => schema) as never,
+      ) as unknown as typeof localPolicySchema);
+
 /** What a local policy's document names. */
 export const localKindOf = ({ kind }: { readonly kind: string }): LocalKind => byKind.get(kind) as LocalKind;
 

@@ -161,7 +161,7 @@ export const dataChanges = (change: Changes) => ({
 
 // Datasets ------------------------------------------------------------------------------------------------------------------
 
-interface Imported {
+export interface Imported {
   created: number;
   updated: number;
   /** Aligned with what was given. */
