@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { type LinkProbe, measureLink } from './links.js';
 import {
@@ -39,7 +39,13 @@ export interface AgentOptions {
   graceMs?: number;
   /** Told when the service refuses the key: the agent has stopped, its runs go on. */
   onRefused?: (error: ServiceError) => void;
+  /** Another way to the service than over the network. */
+  client?: ServiceClient;
+  env?: Env;
 }
+
+/** What an agent needs of a client. */
+export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
@@ -102,14 +108,17 @@ type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
  * runs is short, and comparing it with what runs here heals whatever went wrong in between.
  */
 export class Agent {
-  private readonly client: Client;
+  private readonly client: ServiceClient;
+  private readonly env: Env;
   private readonly stopping = new AbortController();
   private readonly runner: Runner;
   private news: (() => void) | null = null;
   private done: Promise<unknown> | null = null;
 
   constructor(private readonly options: AgentOptions) {
-    this.client = new Client({ url: options.url, key: options.key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    const { url, key } = options;
+    this.client = options.client ?? new Client({ url, key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    this.env = options.env ?? REAL_ENV;
     this.runner = options.runner;
   }
 
@@ -239,7 +248,7 @@ export class Agent {
         if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
         await this.request(HEARTBEAT, { site, machines });
       });
-      await sleep(this.options.heartbeatMs ?? 5000, undefined, { signal, ref: false }).catch(() => {});
+      await pause(this.env, this.options.heartbeatMs ?? 5000, signal);
     }
   }
 
@@ -270,7 +279,7 @@ export class Agent {
         await this.untilDone('report links', () =>
           this.request(REPORT_LINKS, { site, measurements: measured }),
         );
-      await sleep(linkProbeMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause(this.env, linkProbeMs, signal);
     }
   }
 
@@ -282,7 +291,7 @@ export class Agent {
 
   /** Does something until it succeeds or the agent stops. A key that is refused ends the agent: no other attempt would help. */
   private untilDone<T>(what: string, action: (progress: () => void) => Promise<T>): Promise<T | undefined> {
-    return untilDone(action, this.stopping.signal, (error, _failures, waitMs) => {
+    const failed = (error: unknown, _failures: number, waitMs: number): void => {
       if (error instanceof ServiceError && error.exitCode === ExitCode.REFUSED) {
         this.stopping.abort();
         this.news?.();
@@ -293,7 +302,8 @@ export class Agent {
       const { message, code } = error as ServiceError;
       const fields = { error: message, code, waitMs: Math.round(waitMs) };
       this.options.log.warn(fields, `agent: cannot ${what}`);
-    });
+    };
+    return untilDone(action, this.stopping.signal, failed, this.env);
   }
 }
 
