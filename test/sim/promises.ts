@@ -34,6 +34,7 @@ export class Promises {
   private cursor = 0;
   /** Runs that an agent has said to have ended, and those of which it was told that this is stored. */
   private readonly saidEnds = new Set<string>();
+  private readonly starts = new WeakMap<object, Map<string, string>>();
   private readonly storedEnds = new Set<string>();
 
   constructor(private readonly store: MemoryStore) {}
@@ -66,10 +67,16 @@ export class Promises {
     }
   }
 
-  /** What an agent says. */
-  says(reports: readonly Report[]): void {
-    for (const { job, epoch, phase } of reports)
-      if (phase === 'ENDED') this.saidEnds.add(`${job.slice('job_'.length)}/${epoch}`);
+  /** What an agent says, from one start of it to the next. */
+  says(agent: object, reports: readonly Report[]): void {
+    const starts = this.starts.get(agent) ?? new Map<string, string>();
+    this.starts.set(agent, starts);
+    for (const { job, epoch, phase, at } of reports) {
+      const run = `${job.slice('job_'.length)}/${epoch}`;
+      if (phase === 'ENDED') this.saidEnds.add(run);
+      else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);
+      else starts.set(run, at);
+    }
   }
 
   /** What it was answered. */
@@ -118,10 +125,9 @@ export class Promises {
       )
         this.fail(`2: the times of run ${id}/${epoch} are not in order`);
     }
-    for (const runs of [store.runs.size]) {
-      const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
-      if (runs !== starts) this.fail(`7: ${runs} runs, ${starts} decisions to start`);
-    }
+    const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
+    if (store.runs.size !== starts) this.fail(`7: ${store.runs.size} runs, ${starts} decisions to start`);
+    this.ofQuotas();
     const dispatched = store.events.filter(
       ({ fromState, toState, kind, siteId }) =>
         fromState === 'QUEUED' &&
@@ -141,6 +147,19 @@ export class Promises {
       )
     )
       this.fail('6: a mirror that is loaded now holds jobs that have ended');
+  }
+
+  private ofQuotas(): void {
+    const jobs = [...this.store.jobs.values()];
+    for (const { id, quota } of this.store.users.values()) {
+      if (quota === null) continue;
+      const times = jobs.filter(({ userId }) => userId === id).map(({ submittedAt }) => submittedAt);
+      for (const at of times) {
+        const within = times.filter((other) => other <= at && other > at - quota.periodS).length;
+        if (within > quota.limit)
+          this.fail(`3: user ${id} has submitted ${within} jobs within ${quota.periodS} s`);
+      }
+    }
   }
 
   private ofJobs(): void {

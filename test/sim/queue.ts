@@ -54,7 +54,10 @@ export class SimulatedQueue {
     return {
       kind: 'own',
       openSender: () => ({
-        send: (schedulers) => reached(() => schedulers.forEach((scheduler) => this.ask(scheduler))),
+        send: (schedulers) =>
+          reached(() => {
+            for (const scheduler of schedulers) this.ask(scheduler);
+          }),
         repeatSweep: (everyMs) => reached(() => this.repeatSweep(everyMs)),
         depth: () => reached(() => ({ waiting: this.slots.size, active: 0, delayed: 0 })),
         close: async () => {},

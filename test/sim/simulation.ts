@@ -329,7 +329,7 @@ export class Simulation {
             async () => ({ heartbeat: await this.api.service.heartbeat(viewer, site, given.machines) }) as T,
           );
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
-        this.promises.says(given.reports as never);
+        this.promises.says(caller, given.reports as never);
         return served(async () => {
           const reportRuns = { results: await this.api.service.reportRuns(viewer, site, reports) };
           this.promises.reported(siteId, given.reports as never, reportRuns.results);
@@ -408,74 +408,85 @@ export class Simulation {
     };
     switch (kind) {
       case 'submit':
-        return this.submit(n);
+        this.submit(n);
+        break;
       case 'cancel':
       case 'hold':
       case 'release':
       case 'boost':
-        return act(kind);
+        act(kind);
+        break;
       case 'site': {
         store.setSiteState(1 + (n % SITES), (['DRAINING', 'DOWN', 'UP'] as const)[n % 3] as 'UP');
-        return wake([ROOT, ...store.sites.keys()]);
+        wake([ROOT, ...store.sites.keys()]);
+        break;
       }
       case 'machine': {
         store.setMachineState(
           1 + (n % store.machines.size),
           (['DOWN', 'DRAINING', 'UP'] as const)[n % 3] as 'UP',
         );
-        return wake([ROOT, ...store.sites.keys()]);
+        wake([ROOT, ...store.sites.keys()]);
+        break;
       }
       case 'policy': {
         const dispatch = DISPATCH_KINDS[n % DISPATCH_KINDS.length] as string;
         const local = LOCAL_KINDS[(n >> 3) % LOCAL_KINDS.length] as string;
         store.setPolicy({ version: ++this.policyVersion, document: policyOf(dispatch, local, n) });
-        return wake([ROOT, ...store.sites.keys()]);
+        wake([ROOT, ...store.sites.keys()]);
+        break;
       }
       case 'kill worker': {
         const i = n % WORKERS;
-        if (worker.process.dead) return;
-        return restart(worker.process, () => this.restartWorker(i));
+        if (!worker.process.dead) restart(worker.process, () => this.restartWorker(i));
+        break;
       }
       case 'kill agent': {
         const i = n % SITES;
-        if (agent.process.dead) return;
-        return restart(agent.process, () => this.startAgent(i));
+        if (!agent.process.dead) restart(agent.process, () => this.startAgent(i));
+        break;
       }
       case 'kill api':
-        if (this.api.process.dead) return;
-        return restart(this.api.process, () => this.startApi());
+        if (!this.api.process.dead) restart(this.api.process, () => this.startApi());
+        break;
       case 'pause worker':
-        return worker.process.pause(ms);
+        worker.process.pause(ms);
+        break;
       case 'pause agent':
-        return agent.process.pause(ms);
+        agent.process.pause(ms);
+        break;
       case 'pause api':
-        return this.api.process.pause(ms);
+        this.api.process.pause(ms);
+        break;
       case 'cut agent':
-        return agent.wire.cutFor(ms);
+        agent.wire.cutFor(ms);
+        break;
       case 'cut worker':
-        return worker.wire.cutFor(ms);
+        worker.wire.cutFor(ms);
+        break;
       case 'store away': {
         this.storeAway = true;
         this.time.after(ms, () => {
           this.storeAway = false;
         });
-        return;
+        break;
       }
       case 'queue away': {
         this.queue.down = true;
         this.time.after(ms, () => {
           this.queue.down = false;
         });
-        return;
+        break;
       }
       case 'empty queue':
-        return this.queue.empty();
+        this.queue.empty();
+        break;
       case 'agent clock':
         agent.process.skewMs += (n % 2 === 0 ? 1 : -1) * ms * 100;
-        return;
+        break;
       case 'database clock':
         this.databaseSkewMs += (n % 2 === 0 ? 1 : -1) * ms;
-        return;
+        break;
     }
   }
 

@@ -74,6 +74,8 @@ const before = (a: Due, b: Due): boolean => a.at < b.at || (a.at === b.at && a.o
 export class Process implements Env {
   dead = false;
   private pausedUntil = 0;
+  /** Timers that were due meanwhile. */
+  private readonly held: (() => void)[] = [];
   /** How far its clock is wrong, ms. */
   skewMs = 0;
 
@@ -87,22 +89,30 @@ export class Process implements Env {
   random = (): number => this.stream.next();
 
   after = (ms: number, run: () => void): (() => void) => {
-    let cancel = this.time.after(ms, () => {
+    const timer: { run: (() => void) | null } = { run };
+    const ring = (): void => {
       if (this.dead) return;
-      if (this.pausedUntil > this.time.now) cancel = this.after(this.pausedUntil - this.time.now, run);
-      else run();
-    });
-    return () => cancel();
+      if (this.paused) this.held.push(ring);
+      else timer.run?.();
+    };
+    this.time.after(ms, ring);
+    return () => {
+      timer.run = null;
+    };
   };
 
   soon = (run: () => void): void => void this.after(0, run);
 
   pause(ms: number): void {
     this.pausedUntil = Math.max(this.pausedUntil, this.time.now + ms);
+    this.time.after(ms, () => {
+      if (!this.paused) this.wakeUp();
+    });
   }
 
   wakeUp(): void {
     this.pausedUntil = 0;
+    for (const ring of this.held.splice(0)) this.time.after(0, ring);
   }
 
   get paused(): boolean {
