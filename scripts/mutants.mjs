@@ -24,8 +24,12 @@ for (const [i, { what }] of mutants.entries()) {
     SIM_SHRINK: 'no',
   };
   const args = [vitest, 'run', '--config', 'test/sim/mutant.config.mjs'];
-  const { status, error, stdout } = spawnSync(process.execPath, args, { cwd: root, env, timeout: LATE_MS });
-  const output = String(stdout);
+  const { status, error, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: root,
+    env,
+    timeout: LATE_MS,
+  });
+  const output = `${stdout}${stderr}`;
   const found =
     /Received:\s+"([^"]*)/.exec(output)?.[1] ?? /^(?:Caused by: |AssertionError: ).*$/m.exec(output)?.[0];
   // Only a test that failed has found something: a breakage that cannot be made is a mistake here.

@@ -52,6 +52,8 @@ export interface History {
   queue: QueueFaults;
   wires: WireFaults;
   deeds: readonly Deed[];
+  /** How long faults go on after the last deed. */
+  lastMs: number;
 }
 
 export const DISPATCH_KINDS = [
@@ -153,7 +155,7 @@ export class Simulation {
       this.time.after(LOOK_EVERY_MS, look);
     };
     look();
-    await this.until(this.time.now + at + 1);
+    await this.until(this.time.now + at + this.history.lastMs + 1);
     this.heal();
     const allEnded = (): boolean => {
       for (const job of this.store.jobs.values()) if (job.endedAt === null) return false;
