@@ -14,7 +14,7 @@ class ProcessesFirst extends BaseSequencer {
 
 /** Folders whose tests leave nothing behind in their process: the files share it, and load what they test once. */
 const PURE = [
-  ...['core', 'docs', 'experiments', 'platform', 'plots', 'simulator'].map(
+  ...['core', 'docs', 'experiments', 'platform', 'plots', 'sim', 'simulator'].map(
     (folder) => `test/${folder}/**/*.test.ts`,
   ),
   'web/test/**/*.test.ts',

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { type LinkProbe, measureLink } from './links.js';
 import {
@@ -39,7 +39,13 @@ export interface AgentOptions {
   graceMs?: number;
   /** Told when the service refuses the key: the agent has stopped, its runs go on. */
   onRefused?: (error: ServiceError) => void;
+  /** Another way to the service than over the network. */
+  client?: ServiceClient;
+  env?: Env;
 }
+
+/** What an agent needs of a client. */
+export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
@@ -104,7 +110,8 @@ type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
  * runs is short, and comparing it with what runs here heals whatever went wrong in between.
  */
 export class Agent {
-  private readonly client: Client;
+  private readonly client: ServiceClient;
+  private readonly env: Env;
   private readonly stopping = new AbortController();
   private readonly runner: Runner;
   private news: (() => void) | null = null;
@@ -113,7 +120,9 @@ export class Agent {
   private readonly listed = new Set<string>();
 
   constructor(private readonly options: AgentOptions) {
-    this.client = new Client({ url: options.url, key: options.key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    const { url, key } = options;
+    this.client = options.client ?? new Client({ url, key, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    this.env = options.env ?? REAL_ENV;
     this.runner = options.runner;
   }
 
@@ -247,7 +256,7 @@ export class Agent {
         if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
         await this.request(HEARTBEAT, { site, machines });
       });
-      await sleep(this.options.heartbeatMs ?? 5000, undefined, { signal, ref: false }).catch(() => {});
+      await pause(this.env, this.options.heartbeatMs ?? 5000, signal);
     }
   }
 
@@ -278,7 +287,7 @@ export class Agent {
         await this.untilDone('report links', () =>
           this.request(REPORT_LINKS, { site, measurements: measured }),
         );
-      await sleep(linkProbeMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause(this.env, linkProbeMs, signal);
     }
   }
 
@@ -290,7 +299,7 @@ export class Agent {
 
   /** Does something until it succeeds or the agent stops. A key that is refused ends the agent: no other attempt would help. */
   private untilDone<T>(what: string, action: (progress: () => void) => Promise<T>): Promise<T | undefined> {
-    return untilDone(action, this.stopping.signal, (error, _failures, waitMs) => {
+    const failed = (error: unknown, _failures: number, waitMs: number): void => {
       if (error instanceof ServiceError && error.exitCode === ExitCode.REFUSED) {
         this.stopping.abort();
         this.news?.();
@@ -301,7 +310,8 @@ export class Agent {
       const { message, code } = error as ServiceError;
       const fields = { error: message, code, waitMs: Math.round(waitMs) };
       this.options.log.warn(fields, `agent: cannot ${what}`);
-    });
+    };
+    return untilDone(action, this.stopping.signal, failed, this.env);
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Env, REAL_ENV } from '../platform/env.js';
 import { ENDED_BEFORE, KnownRuns } from './known.js';
 import {
   type Assignment,
@@ -11,6 +12,7 @@ import {
 export interface SimulatedRunnerOptions {
   /** Simulated seconds per second of the clock, above 0. */
   speed: number;
+  env?: Env;
 }
 
 interface SimulatedRun extends LiveRun {
@@ -20,9 +22,6 @@ interface SimulatedRun extends LiveRun {
   ioS: number | null;
   ended: boolean;
 }
-
-/** The time of day by a clock that goes on evenly, whoever sets that of the machine. */
-const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -44,7 +43,10 @@ export class SimulatedRunner implements Runner {
   private readonly speed: number;
   private readonly pending: RunReport[] = [];
   private lastSeq = 0;
-  private timer: NodeJS.Timeout | null = null;
+  private readonly env: Env;
+  /** When the even clock began, by the time of day. */
+  private readonly originMs: number;
+  private cancelTimer = (): void => {};
   private timerAtMs = Number.POSITIVE_INFINITY;
   private announced = false;
 
@@ -54,6 +56,8 @@ export class SimulatedRunner implements Runner {
       throw new RangeError(`speed: ${options.speed}; a number above 0 is accepted`);
     }
     this.speed = options.speed;
+    this.env = options.env ?? REAL_ENV;
+    this.originMs = this.env.nowMs() - this.env.upMs();
   }
 
   start(assignment: Assignment): void {
@@ -61,12 +65,18 @@ export class SimulatedRunner implements Runner {
     const standing = this.known.standing(jobId, epoch, this.live.has(runKey(jobId, epoch)));
     this.known.add(jobId, epoch);
     if (standing === 'acknowledged') {
-      this.reportEnd(jobId, epoch, nowMs(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
+      this.reportEnd(
+        jobId,
+        epoch,
+        this.nowMs(),
+        { cause: 'LOST', exitCode: null, signal: null },
+        ENDED_BEFORE,
+      );
     }
     if (standing !== 'new') return;
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
-    const startedAtMs = nowMs();
+    const startedAtMs = this.nowMs();
     const run: SimulatedRun = {
       jobId,
       epoch,
@@ -93,7 +103,7 @@ export class SimulatedRunner implements Runner {
     this.known.add(jobId, epoch);
     if (run) this.end(run);
     const signal = run ? 'SIGTERM' : null;
-    this.reportEnd(jobId, epoch, nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
+    this.reportEnd(jobId, epoch, this.nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
   }
 
   forget(jobId: string, epoch: number): void {
@@ -117,8 +127,7 @@ export class SimulatedRunner implements Runner {
   }
 
   close(): void {
-    if (this.timer) clearTimeout(this.timer);
-    this.timer = null;
+    this.cancelTimer();
     this.timerAtMs = Number.POSITIVE_INFINITY;
   }
 
@@ -127,19 +136,23 @@ export class SimulatedRunner implements Runner {
     this.live.delete(runKey(run.jobId, run.epoch));
   }
 
+  /** The time of day by a clock that goes on evenly, whoever sets that of the machine. */
+  private nowMs(): number {
+    return this.originMs + this.env.upMs();
+  }
+
   private schedule(): void {
     const next = this.ends.first();
     if (!next || next.endsAtMs >= this.timerAtMs) return;
-    if (this.timer) clearTimeout(this.timer);
+    this.cancelTimer();
     this.timerAtMs = next.endsAtMs;
-    const delayMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(next.endsAtMs - nowMs())));
-    this.timer = setTimeout(() => this.tick(), delayMs);
+    const delayMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(next.endsAtMs - this.nowMs())));
+    this.cancelTimer = this.env.after(delayMs, () => this.tick());
   }
 
   private tick(): void {
-    this.timer = null;
     this.timerAtMs = Number.POSITIVE_INFINITY;
-    const now = nowMs();
+    const now = this.nowMs();
     for (let run = this.ends.first(); run && run.endsAtMs <= now; run = this.ends.first()) {
       this.ends.pop();
       if (run.ended) continue;
@@ -194,7 +207,7 @@ export class SimulatedRunner implements Runner {
     this.pending.push(report);
     if (this.announced) return;
     this.announced = true;
-    setImmediate(() => {
+    this.env.soon(() => {
       this.announced = false;
       this.onReports?.();
     });

@@ -1,4 +1,5 @@
 /** How clients try again. */
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { ServiceError } from './errors.js';
 
 const FIRST_PAUSE_MS = 100;
@@ -9,10 +10,10 @@ const LAST_PAUSE_MS = 2_000;
  * How long to wait after so many failures, of which `error` is the last: longer each time, and never less than the service
  * asks for. Half of it is random, so that many clients do not come back at once.
  */
-export function pauseMs(failures: number, error: unknown): number {
+export function pauseMs(failures: number, error: unknown, env: Env = REAL_ENV): number {
   const growing = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, failures - 1));
   const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
-  return Math.max(growing * (0.5 + Math.random() / 2), asked);
+  return Math.max(growing * (0.5 + env.random() / 2), asked);
 }
 
 /**
@@ -26,6 +27,7 @@ export async function untilDone<T>(
   action: (progress: () => void) => Promise<T>,
   signal: AbortSignal,
   failed: (error: unknown, failures: number, waitMs: number) => void,
+  env: Env = REAL_ENV,
 ): Promise<T | undefined> {
   let failures = 0;
   while (!signal.aborted) {
@@ -35,24 +37,13 @@ export async function untilDone<T>(
       });
     } catch (error) {
       if (signal.aborted) return undefined;
-      const waitMs = pauseMs(++failures, error);
+      const waitMs = pauseMs(++failures, error, env);
       failed(error, failures, waitMs);
-      await sleep(waitMs, signal);
+      await pause(env, waitMs, signal);
     }
   }
   return undefined;
 }
 
 /** Waits, or less when `signal` is aborted. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', done);
-  });
-}
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> => pause(REAL_ENV, ms, signal);

@@ -4,9 +4,8 @@
  *
  * Life: made → started → stopped, each once.
  */
-import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Agenda, ROOT, type Scheduler, waiting } from '../core/index.js';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
@@ -19,7 +18,7 @@ import {
   SCHEDULER_LABEL,
   type Wake,
 } from './ports.js';
-import { type CycleTask, LEASE_MS, type QueueConnection } from './queue.js';
+import { type CycleQueue, type CycleTask, LEASE_MS } from './queue.js';
 import { runSite } from './site.js';
 import { Sweeper, type SweepSettings } from './sweep.js';
 import { openWaker, type Waker } from './waker.js';
@@ -62,18 +61,22 @@ export interface Engine {
 export function createEngine(parts: {
   store: Store;
   mirror: GridMirror;
-  queueConnection: QueueConnection;
+  queueConnection: CycleQueue;
   log: EngineLog;
   metrics: EngineMetrics;
   config?: Partial<EngineConfig>;
   /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
   now?: () => number;
+  env?: Env;
 }): Engine {
-  const { store, mirror, queueConnection, log, metrics, now = () => Date.now() / 1000 } = parts;
+  const { store, mirror, queueConnection, log, metrics, env = REAL_ENV } = parts;
+  const { now = () => env.nowMs() / 1000 } = parts;
   const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
-  const processId = randomBytes(4).toString('hex');
-  const waker = openWaker({ connection: queueConnection, log, metrics });
-  const alarms = new Alarms((siteId) => waker.wake([siteId]), now);
+  const processId = Math.floor(env.random() * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+  const waker = openWaker({ connection: queueConnection, log, metrics, env });
+  const alarms = new Alarms((siteId) => waker.wake([siteId]), now, env);
   const tools = cycleTools({
     store,
     mirror,
@@ -91,7 +94,7 @@ export function createEngine(parts: {
   let life: 'made' | 'started' | 'stopped' = 'made';
   const stopped = (): boolean => life === 'stopped';
   let worker: QueueWorker | null = null;
-  let presence: NodeJS.Timeout | null = null;
+  let cancelPresence = (): void => {};
   let present: Promise<void> | null = null;
   let takingOver: Promise<void> | null = null;
   const stopping = new AbortController();
@@ -148,10 +151,10 @@ export function createEngine(parts: {
    * process that starts does not wait for that: for as long as it may take, it looks by itself.
    */
   async function takeOver(): Promise<void> {
-    for (const until = performance.now() + LEASE_MS; !stopped(); ) {
+    for (const until = env.upMs() + LEASE_MS; !stopped(); ) {
       await workWithoutQueue();
-      if (performance.now() > until) return;
-      await sleep(TAKE_OVER_MS, undefined, { signal: stopping.signal }).catch(() => {});
+      if (env.upMs() > until) return;
+      await pause(env, TAKE_OVER_MS, stopping.signal);
     }
   }
 
@@ -168,14 +171,15 @@ export function createEngine(parts: {
         concurrency: config.concurrency,
         log,
         perform,
+        env,
       });
       const show = () => {
+        cancelPresence = env.after(config.presenceEveryMs, show);
         present ??= showPresence().finally(() => {
           present = null;
         });
       };
       show();
-      presence = setInterval(show, config.presenceEveryMs);
       takingOver = takeOver();
       // Whatever was waiting when the last process went.
       await waker.wake(waiting(mirror.grid));
@@ -185,7 +189,7 @@ export function createEngine(parts: {
     async stop() {
       if (stopped()) return;
       life = 'stopped';
-      if (presence !== null) clearInterval(presence);
+      cancelPresence();
       stopping.abort();
       await Promise.all([worker?.close(), present, takingOver]);
       alarms.close();

@@ -27,6 +27,15 @@ import { limitsOfConnection } from '../store/pool.js';
 /** Where the queue lives. */
 export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres'; url: string };
 
+/** A queue of wake-ups that is not BullMQ's: tests bring one that loses, doubles and delays them. */
+export interface OwnQueue {
+  kind: 'own';
+  openSender(onError: (error: Error) => void): Sender;
+  openReceiver(perform: (task: CycleTask, waitedMs: number) => Promise<void>): Receiver;
+}
+
+export type CycleQueue = QueueConnection | OwnQueue;
+
 /** What a worker is asked to do. */
 export type CycleTask = { kind: 'dispatch' } | { kind: 'site'; siteId: number } | { kind: 'sweep' };
 
@@ -102,7 +111,8 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-export function openSender(connection: QueueConnection, onError: (error: Error) => void): Sender {
+export function openSender(connection: CycleQueue, onError: (error: Error) => void): Sender {
+  if (connection.kind === 'own') return connection.openSender(onError);
   const { queue, disconnect } = openQueue(connection, 'cycles');
   queue.on('error', onError);
   return {
@@ -175,12 +185,14 @@ export interface Receiver {
 
 /** `perform` is told how long ago the task was asked for, ms. */
 export function openReceiver<N extends keyof Queues>(
-  connection: QueueConnection,
+  connection: CycleQueue,
   name: N,
   concurrency: number,
   perform: (task: Queues[N], waitedMs: number) => Promise<void>,
   onError: (error: Error) => void,
 ): Receiver {
+  if (connection.kind === 'own')
+    return connection.openReceiver((task, waitedMs) => perform(task as Queues[N], waitedMs));
   const inHand = new Set<Promise<void>>();
   const process = async (job: { data: Queues[N]; timestamp: number; delay: number }) => {
     const task = perform(job.data, Math.max(0, Date.now() - job.timestamp - job.delay));

@@ -6,8 +6,9 @@
  * is bounded by the number of sites) and the connection is opened anew before each further attempt.
  */
 import type { Scheduler } from '../core/index.js';
+import { type Env, REAL_ENV } from '../platform/env.js';
 import type { EngineLog, EngineMetrics, Wake } from './ports.js';
-import { openSender, type QueueConnection, type Sender } from './queue.js';
+import { type CycleQueue, openSender, type Sender } from './queue.js';
 
 /** Pause after a message: what is woken within it goes together. */
 const GAP_MS = 5;
@@ -32,13 +33,14 @@ export interface Waker {
 
 /** Opens the sending side. Does not wait for the queue to be reachable. */
 export function openWaker(options: {
-  connection: QueueConnection;
+  connection: CycleQueue;
   log: EngineLog;
   metrics: Pick<EngineMetrics, 'wakeFailures'>;
+  env?: Env;
 }): Waker {
-  const { connection, log, metrics } = options;
+  const { connection, log, metrics, env = REAL_ENV } = options;
   const noted = new Set<Scheduler>();
-  const timers = new Set<NodeJS.Timeout>();
+  const timers = new Set<() => void>();
   let sender: Sender = open();
   let sending: Promise<void> | null = null;
   let closing = false;
@@ -54,7 +56,7 @@ export function openWaker(options: {
   async function attempt<T>(work: (sender: Sender) => Promise<T>): Promise<T> {
     const used = sender;
     try {
-      return await inTime(work(used));
+      return await inTime(env, work(used));
     } catch (error) {
       if (sender === used && !closing) {
         sender = open();
@@ -69,9 +71,9 @@ export function openWaker(options: {
   /** Ends early when the waker closes. */
   function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
+      const cancel = env.after(ms, resolve);
       hurry = () => {
-        clearTimeout(timer);
+        cancel();
         resolve();
       };
     });
@@ -102,7 +104,7 @@ export function openWaker(options: {
     if (closing) return Promise.resolve();
     for (const scheduler of schedulers) noted.add(scheduler);
     // From the next turn on, so that everything woken in this one goes together.
-    sending ??= new Promise((resolve) => setImmediate(resolve)).then(send).finally(() => {
+    sending ??= new Promise<void>((resolve) => env.soon(resolve)).then(send).finally(() => {
       sending = null;
       if (noted.size > 0) void wake([]);
     });
@@ -113,11 +115,11 @@ export function openWaker(options: {
     wake,
     wakeLater(schedulers, delayMs) {
       if (closing) return;
-      const timer = setTimeout(() => {
-        timers.delete(timer);
+      const cancel = env.after(delayMs, () => {
+        timers.delete(cancel);
         void wake(schedulers);
-      }, delayMs);
-      timers.add(timer);
+      });
+      timers.add(cancel);
     },
     async flushed() {
       while (sending !== null) await sending;
@@ -126,10 +128,10 @@ export function openWaker(options: {
     depth: () => attempt((to) => to.depth()),
     async close() {
       closing = true;
-      for (const timer of timers) clearTimeout(timer);
+      for (const cancel of timers) cancel();
       hurry();
       await sending;
-      await inTime(sender.close()).catch((error) =>
+      await inTime(env, sender.close()).catch((error) =>
         log.warn({ err: error }, 'the queue of cycles did not close well'),
       );
     },
@@ -137,10 +139,10 @@ export function openWaker(options: {
 }
 
 /** The queue's promises may stay open for as long as it is away. */
-function inTime<T>(work: Promise<T>): Promise<T> {
+function inTime<T>(env: Env, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = () => reject(new Error(`the queue of cycles gave no answer within ${ANSWER_TIMEOUT_MS} ms`));
-    const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    const cancel = env.after(ANSWER_TIMEOUT_MS, late);
+    work.then(resolve, reject).finally(cancel);
   });
 }

@@ -1,7 +1,7 @@
 /** Keeps a receiver at the queue, and opens it anew when it ended by itself: the queue was not there when it began. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import type { EngineLog } from './ports.js';
-import { openReceiver, type QueueConnection, type Queues, type Receiver } from './queue.js';
+import { type CycleQueue, openReceiver, type Queues, type Receiver } from './queue.js';
 
 const RETRY_MS = 1_000;
 
@@ -12,14 +12,15 @@ export interface QueueWorker {
 
 /** Runs `perform` for tasks of the queue, up to `concurrency` at once, until closed. `perform` must not throw. */
 export function openQueueWorker<N extends keyof Queues>(options: {
-  connection: QueueConnection;
+  connection: CycleQueue;
   queue: N;
   concurrency: number;
   log: EngineLog;
   /** `waitedMs`: since the task was asked for. */
   perform: (task: Queues[N], waitedMs: number) => Promise<void>;
+  env?: Env;
 }): QueueWorker {
-  const { connection, queue, concurrency, log, perform } = options;
+  const { connection, queue, concurrency, log, perform, env = REAL_ENV } = options;
   const closing = new AbortController();
   const aborted = new Promise((resolve) => closing.signal.addEventListener('abort', resolve, { once: true }));
   let receiver = open();
@@ -39,7 +40,7 @@ export function openQueueWorker<N extends keyof Queues>(options: {
       await Promise.race([run, aborted]);
       if (closing.signal.aborted) return;
       await close(receiver);
-      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});
+      await pause(env, RETRY_MS, closing.signal);
       if (!closing.signal.aborted) receiver = open();
     }
   }

@@ -59,7 +59,7 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
 
 /**
  * The times of the reports of a batch as they are taken, epoch seconds: agents' clocks are their own. A run starts when it has been
- * assigned, ends when it has started, and neither later than now. A clock that is wrong is put right for all reports of a run alike, so that
+ * assigned, ends when it has started, and neither later than now; should the database's clock have been set back, their order counts. A clock that is wrong is put right for all reports of a run alike, so that
  * one that starts and ends in the same batch lasts as long as the agent says.
  */
 export function timesOfReports(reports: readonly RunReport[], now: number) {
@@ -69,7 +69,7 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
   /** `from`: when the run was assigned or, for its end, started; null: nobody knows. */
   return ({ jobId, at }: RunReport, from: number | null): number => {
     const told = at + (shift.get(jobId) ?? 0);
-    const taken = Math.min(Math.max(from ?? told, told), now);
+    const taken = Math.max(from ?? -Infinity, Math.min(told, now));
     if (taken > told) shift.set(jobId, taken - at);
     return taken;
   };

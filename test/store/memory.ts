@@ -159,7 +159,10 @@ export class MemoryStore implements Store {
   private lastPoint = 0;
   private lastEvent = 0;
 
-  constructor(private readonly options: { liveJobsMax?: number } = {}) {}
+  /** `now`: the database's clock, epoch seconds. */
+  constructor(private readonly options: { liveJobsMax?: number; now?: () => number } = {}) {}
+
+  private readonly now = (): number => this.options.now?.() ?? Date.now() / 1000;
 
   // Directory: what tests set up ----------------------------------------------------------------------------------------
 
@@ -569,7 +572,7 @@ export class MemoryStore implements Store {
     const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
-    const timeOf = timesOfReports(reports, Date.now() / 1000);
+    const timeOf = timesOfReports(reports, this.now());
     const results = reports.map((report): ReportResult => {
       const job = this.jobs.get(report.jobId);
       const run = this.runs.get(`${report.jobId}/${report.epoch}`);
@@ -639,7 +642,7 @@ export class MemoryStore implements Store {
     this.ratioPoints.push({
       id: ++this.lastPoint,
       application,
-      at: Math.min(run.endedAt as number, Date.now() / 1000),
+      at: Math.min(run.endedAt as number, this.now()),
       jobId: job.id,
       epoch: run.epoch,
       siteId: run.siteId,
@@ -912,7 +915,7 @@ export class MemoryStore implements Store {
       epoch: null,
       cause: null,
     };
-    const at = Date.now() / 1000;
+    const at = this.now();
     const event = { id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job };
     this.events.push(event);
     countTraffic(this.traffic, event);

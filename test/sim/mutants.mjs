@@ -1,0 +1,150 @@
+/**
+ * Deliberate breakages, each of which the simulation has to find: shown by `npm run test:mutants`. Those in the product break what is
+ * built; those in the model of the store break what the database keeps, so that each promise is known to be looked at.
+ */
+export const mutants = [
+  // The product
+  {
+    what: 'a report of an earlier attempt counts for the present one',
+    file: 'src/store/rules.ts',
+    find: "if (report.epoch !== job.epoch) return refused('stale-epoch');",
+    replace: '',
+  },
+  {
+    what: 'a lost run is not tried again',
+    file: 'src/store/rules.ts',
+    find: 'if (restarting.has(cause) && job.restartable',
+    replace: 'if (false && job.restartable',
+  },
+  {
+    what: 'a lost run is tried again for ever',
+    file: 'src/store/rules.ts',
+    find: 'job.restartable && job.epoch < maxAttempts',
+    replace: 'job.restartable',
+  },
+  {
+    what: 'a site runs more jobs than it may',
+    file: 'src/store/rules.ts',
+    find: 'if (free.runs !== null && free.runs < 1)',
+    replace: 'if (false)',
+    also: {
+      file: 'src/core/grid/grid.ts',
+      find: 'const maxRuns = site.maxRunningJobs ?? Infinity;',
+      replace: 'const maxRuns = Infinity;',
+    },
+  },
+  {
+    what: 'a run ends before it began when the clock is set back',
+    file: 'src/store/rules.ts',
+    find: 'Math.max(from ?? -Infinity, Math.min(told, now))',
+    replace: 'Math.min(Math.max(from ?? told, told), now)',
+  },
+  {
+    what: 'lost wake-ups are not made up for',
+    file: 'src/engine/sweep.ts',
+    find: 'await this.tools.wake(waiting(mirror.grid));',
+    replace: '',
+  },
+  {
+    what: 'nobody puts the sweep into an empty queue',
+    file: 'src/engine/engine.ts',
+    find: 'await waker.repeatSweep(config.sweepEveryMs);',
+    replace: '',
+  },
+  {
+    what: 'clients do not try again',
+    file: 'src/client/retry.ts',
+    find: 'failed(error, failures, waitMs);',
+    replace: 'failed(error, failures, waitMs); return undefined;',
+  },
+  {
+    what: 'a report without an answer is forgotten',
+    file: 'src/agent/agent.ts',
+    find: 'if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;',
+    replace: 'this.runner.acknowledge(reports.at(-1)!.seq); return;',
+  },
+  {
+    what: 'more reports are forgotten than were answered',
+    file: 'src/agent/agent.ts',
+    find: 'this.runner.acknowledge(reports.at(-1)!.seq);',
+    replace: 'this.runner.acknowledge(reports.at(-1)!.seq + 1);',
+  },
+  {
+    what: 'an agent does not stop what it is to stop',
+    file: 'src/agent/agent.ts',
+    find: 'else runner.cancel(assignment.jobId',
+    replace: 'else if (false) runner.cancel(assignment.jobId',
+  },
+  {
+    what: 'an agent does not know what it has started',
+    file: 'src/agent/known.ts',
+    find: 'return (this.epochs.get(jobId) ?? 0) >= epoch;',
+    replace: 'return false;',
+  },
+  {
+    what: 'chance comes from elsewhere',
+    file: 'src/engine/engine.ts',
+    find: 'Math.floor(env.random() * 2 ** 32)',
+    replace: 'Math.floor((env.random(), Math.random()) * 2 ** 32)',
+    also: {
+      file: 'src/client/retry.ts',
+      find: 'env.random() / 2',
+      replace: 'Math.random() / 2',
+    },
+  },
+  // What the store keeps
+  {
+    what: '1: a job that is taken back is lost',
+    file: 'test/store/memory.ts',
+    find: "this.change(job, 'takeBack', {});",
+    replace: 'this.jobs.delete(job.id);',
+  },
+  {
+    what: '2: a run goes on behind the end of its job',
+    file: 'test/store/memory.ts',
+    find: 'Object.assign(run, { endedAt: at, cause: report.cause });',
+    replace: '',
+  },
+  {
+    what: '3: CPUs are not given back',
+    file: 'test/store/memory.ts',
+    find: 'this.occupy(job, run, -1);',
+    replace: '',
+  },
+  {
+    what: '3: licenses are given out twice',
+    file: 'test/store/memory.ts',
+    find: 'copies: copies - inUse',
+    replace: 'copies',
+  },
+  {
+    what: '3: quotas are not looked at',
+    file: 'test/store/memory.ts',
+    find: 'if (used + jobs.length > limit)',
+    replace: 'if (false)',
+  },
+  {
+    what: '4: a transition without an event',
+    file: 'test/store/memory.ts',
+    find: "this.event(moved ? 'JOB_STATE'",
+    replace: "if (job.seq !== 3) this.event(moved ? 'JOB_STATE'",
+  },
+  {
+    what: '6: a machine that was silent stays so',
+    file: 'test/store/memory.ts',
+    find: 'machine.silent = false;',
+    replace: 'machine.silent = machine.id % 2 === 0;',
+  },
+  {
+    what: '7: a start without a decision',
+    file: 'test/store/memory.ts',
+    find: "this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });",
+    replace: '',
+  },
+  {
+    what: '8: a key is forgotten',
+    file: 'test/store/memory.ts',
+    find: 'if (idempotencyKey !== null && known !== undefined)',
+    replace: 'if (false && known !== undefined)',
+  },
+];

@@ -1,0 +1,260 @@
+/**
+ * What is promised (docs/ARCHITECTURE.md, "The truth"), asked of the model of the store from outside: from its tables, and from what users
+ * and agents were told. Every second of virtual time; the numbers are those of test/support/promises.ts.
+ */
+import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
+import { Mirror } from '../../src/store/mirror.js';
+import type { EventRow } from '../../src/store/rows.js';
+import type { Submission, SubmitResult } from '../../src/store/store.js';
+import type { MemoryStore } from '../store/memory.js';
+
+interface Report {
+  job: string;
+  epoch: number;
+  phase: 'STARTED' | 'ENDED';
+  at: string;
+  cause?: string;
+}
+
+/** Jobs and their last events as a subscriber has them. */
+interface Told {
+  seq: number;
+  state: JobState;
+  ends: number;
+}
+
+export class Promises {
+  /** The first promise that was found broken, and how. */
+  broken: string | null = null;
+  /** Submissions without an answer, by key. */
+  readonly unanswered = new Set<string>();
+  private readonly accepted = new Map<string, readonly number[]>();
+  private readonly owner = new Map<number, string>();
+  private readonly told = new Map<number, Told>();
+  private cursor = 0;
+  /** Runs that an agent has said to have ended, and those of which it was told that this is stored. */
+  private readonly saidEnds = new Set<string>();
+  private readonly starts = new WeakMap<object, Map<string, string>>();
+  private readonly storedEnds = new Set<string>();
+
+  constructor(private readonly store: MemoryStore) {}
+
+  fail(what: string): void {
+    this.broken ??= what;
+  }
+
+  asked(key: string): void {
+    this.unanswered.add(key);
+  }
+
+  submitted({ idempotencyKey, jobs }: Submission, result: SubmitResult): void {
+    const key = idempotencyKey as string;
+    this.unanswered.delete(key);
+    const before = this.accepted.get(key);
+    if (result.kind !== 'accepted') {
+      if (before !== undefined || result.kind !== 'quota') this.fail(`8: ${key}: ${result.kind}`);
+      return;
+    }
+    if (result.jobIds.length !== jobs.length) this.fail(`1: ${key}: not all of its jobs were accepted`);
+    if (before !== undefined) {
+      if (String(before) !== String(result.jobIds)) this.fail(`8: ${key}: ${before}, then ${result.jobIds}`);
+      return;
+    }
+    this.accepted.set(key, result.jobIds);
+    for (const id of result.jobIds) {
+      if (this.owner.has(id)) this.fail(`1: job ${id} is of ${this.owner.get(id)} and of ${key}`);
+      this.owner.set(id, key);
+    }
+  }
+
+  /** What an agent says, from one start of it to the next. */
+  says(agent: object, reports: readonly Report[]): void {
+    const starts = this.starts.get(agent) ?? new Map<string, string>();
+    this.starts.set(agent, starts);
+    for (const { job, epoch, phase, at } of reports) {
+      const run = `${job.slice('job_'.length)}/${epoch}`;
+      if (phase === 'ENDED') this.saidEnds.add(run);
+      else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);
+      else starts.set(run, at);
+    }
+  }
+
+  /** What it was answered. */
+  reported(siteId: number, reports: readonly Report[], results: readonly string[]): void {
+    for (const [i, { job, epoch, phase, cause }] of reports.entries()) {
+      const id = Number(job.slice('job_'.length));
+      const run = this.store.runs.get(`${id}/${epoch}`);
+      const key = `${id}/${epoch}`;
+      if (results[i] !== 'ACCEPTED') continue;
+      if (run === undefined || run.siteId !== siteId)
+        this.fail(`2: a report of run ${key} was taken from site ${siteId}`);
+      if (phase === 'STARTED') continue;
+      if (this.storedEnds.has(key)) this.fail(`1: the end of run ${key} was accepted twice`);
+      this.storedEnds.add(key);
+      if (run?.endedAt == null || run.cause !== cause)
+        this.fail(`2: the end of run ${key} was accepted and not stored`);
+    }
+  }
+
+  /** All that can be asked of this moment. */
+  look(): void {
+    if (this.broken !== null) return;
+    this.ofJobs();
+    this.ofResources();
+    this.ofEvents();
+  }
+
+  /** When all has ended. */
+  async atEnd(): Promise<void> {
+    const { store } = this;
+    for (const job of store.jobs.values()) {
+      const { id, state, cause, epoch } = job;
+      const run = store.runs.get(`${id}/${epoch}`);
+      if (!isTerminal(state)) this.fail(`liveness: job ${id} is ${state}`);
+      if (state === 'COMPLETED' && (cause !== 'EXITED_ZERO' || !this.saidEnds.has(`${id}/${epoch}`)))
+        this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
+      if (state === 'FAILED' && !['LOST', 'RUN_TIME_LIMIT'].includes(cause as string))
+        this.fail(`1: job ${id} FAILED by ${cause}, which happens to no run here`);
+      if (cause === 'RUN_TIME_LIMIT' && job.runTimeLimitS === null) this.fail(`1: job ${id} has no limit`);
+      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < 3)
+        this.fail(`1: job ${id} was given up after ${epoch} runs`);
+      if (
+        run &&
+        run.startedAt !== null &&
+        (run.startedAt < run.assignedAt || (run.endedAt as number) < run.startedAt)
+      )
+        this.fail(`2: the times of run ${id}/${epoch} are not in order`);
+    }
+    const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
+    if (store.runs.size !== starts) this.fail(`7: ${store.runs.size} runs, ${starts} decisions to start`);
+    this.ofQuotas();
+    const dispatched = store.events.filter(
+      ({ fromState, toState, kind, siteId }) =>
+        fromState === 'QUEUED' &&
+        (toState === 'DISPATCHED' || (kind === 'JOB_STATE' && toState === 'QUEUED' && siteId !== null)),
+    ).length;
+    const decided = store.decisions.filter(({ kind }) => kind === 'DISPATCH').length;
+    if (dispatched !== decided) this.fail(`7: ${dispatched} dispatches, ${decided} decisions`);
+    // A mirror that is loaded now has nothing left to schedule.
+    const mirror = new Mirror(store);
+    await mirror.sync();
+    const { root, sites } = mirror.grid;
+    if (
+      root.length +
+      sites.reduce(
+        (n, { queue, meta, resources }) => n + queue.length + meta.length + resources.runs.length,
+        0,
+      )
+    )
+      this.fail('6: a mirror that is loaded now holds jobs that have ended');
+  }
+
+  private ofQuotas(): void {
+    const jobs = [...this.store.jobs.values()];
+    for (const { id, quota } of this.store.users.values()) {
+      if (quota === null) continue;
+      const times = jobs.filter(({ userId }) => userId === id).map(({ submittedAt }) => submittedAt);
+      for (const at of times) {
+        const within = times.filter((other) => other <= at && other > at - quota.periodS).length;
+        if (within > quota.limit)
+          this.fail(`3: user ${id} has submitted ${within} jobs within ${quota.periodS} s`);
+      }
+    }
+  }
+
+  private ofJobs(): void {
+    const { store } = this;
+    for (const id of this.owner.keys())
+      if (!store.jobs.has(id)) this.fail(`1: job ${id} was accepted and is lost`);
+    const live = new Map<number, number[]>();
+    const epochs = new Map<number, number>();
+    for (const { jobId, epoch, endedAt, siteId } of store.runs.values()) {
+      epochs.set(jobId, (epochs.get(jobId) ?? 0) + 1);
+      if (endedAt !== null) continue;
+      live.set(jobId, [...(live.get(jobId) ?? []), epoch]);
+      if (store.jobs.get(jobId)?.siteId !== siteId)
+        this.fail(`2: run ${jobId}/${epoch} is at another site than its job`);
+    }
+    for (const { id, state, endedAt, cause, siteId, epoch } of store.jobs.values()) {
+      if (isTerminal(state) !== (endedAt !== null) || (endedAt !== null) !== (cause !== null))
+        this.fail(`1: job ${id} is ${state}, ended at ${endedAt} by ${cause}`);
+      if ((state === 'DISPATCHED' || isLive(state)) && siteId === null)
+        this.fail(`1: job ${id} is ${state} nowhere`);
+      const runs = live.get(id) ?? [];
+      if (String(runs) !== (isLive(state) ? String(epoch) : ''))
+        this.fail(`2: job ${id} is ${state} in epoch ${epoch}, its live runs are [${runs}]`);
+      if ((epochs.get(id) ?? 0) !== epoch)
+        this.fail(`2: job ${id} has had ${epochs.get(id)} runs in ${epoch} epochs`);
+    }
+  }
+
+  private ofResources(): void {
+    const { store } = this;
+    const cpus = new Map<number, number>();
+    const memory = new Map<number, number>();
+    const licenses = new Map<number, number>();
+    const bySite = new Map<number, number>();
+    const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
+    for (const { jobId, siteId, allocations, licenseIds, endedAt } of store.runs.values()) {
+      if (endedAt !== null) continue;
+      const job = store.jobs.get(jobId);
+      if (job === undefined) continue;
+      add(bySite, siteId, 1);
+      let tasks = 0;
+      for (const allocation of allocations) {
+        tasks += allocation.tasks;
+        add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
+        add(memory, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
+        if (store.machines.get(allocation.machineId)?.siteId !== siteId)
+          this.fail(`2: job ${jobId} runs on a machine of another site`);
+      }
+      if (tasks !== job.tasks) this.fail(`2: job ${jobId} has ${job.tasks} tasks and runs ${tasks}`);
+      for (const id of licenseIds) add(licenses, id, 1);
+      const kinds = licenseIds.map((id) => store.licenses.get(id)?.kind).sort();
+      if (String(kinds) !== String(job.licenses)) this.fail(`3: job ${jobId} holds licenses ${kinds}`);
+    }
+    for (const machine of store.machines.values()) {
+      const held = cpus.get(machine.id) ?? 0;
+      const heldMb = memory.get(machine.id) ?? 0;
+      if (machine.cpusUsed !== held || machine.memoryUsedMb !== heldMb)
+        this.fail(`3: machine ${machine.id} counts ${machine.cpusUsed} CPUs of ${held}`);
+      if (held > machine.cpus || heldMb > machine.memoryMb)
+        this.fail(`3: machine ${machine.id} is over-committed`);
+    }
+    for (const { id, copies, inUse } of store.licenses.values()) {
+      const held = licenses.get(id) ?? 0;
+      if (inUse !== held || held > copies)
+        this.fail(`3: license ${id}: ${held} held, ${inUse} counted, ${copies} there`);
+    }
+    for (const { id, maxRunningJobs } of store.sites.values())
+      if ((bySite.get(id) ?? 0) > (maxRunningJobs ?? Infinity)) this.fail(`3: site ${id} runs too many jobs`);
+  }
+
+  /** As a subscriber, who goes on behind the last event that it has seen. */
+  private ofEvents(): void {
+    const { events } = this.store;
+    const news: EventRow[] = [];
+    for (let i = events.length - 1; i >= 0 && (events[i] as EventRow).id > this.cursor; i--)
+      news.unshift(events[i] as EventRow);
+    for (const { id, seq, entityId, fromState, toState, kind } of news) {
+      if (id !== this.cursor + 1) this.fail(`4: event ${id} follows ${this.cursor}`);
+      this.cursor = id;
+      if (seq === null) continue;
+      const known = this.told.get(entityId);
+      if (seq !== (known?.seq ?? 0) + 1) this.fail(`4: job ${entityId}: event ${seq} follows ${known?.seq}`);
+      if ((known?.state ?? null) !== fromState)
+        this.fail(`4: job ${entityId}: from ${fromState}, was ${known?.state}`);
+      const state = toState as JobState;
+      if (kind === 'JOB_STATE' && known && !canTransition(fromState, state) && fromState !== state)
+        this.fail(`4: job ${entityId}: from ${fromState} to ${state}`);
+      const ends = (known?.ends ?? 0) + (kind === 'JOB_STATE' && isTerminal(state) ? 1 : 0);
+      if (ends > 1) this.fail(`1: job ${entityId} ends twice`);
+      this.told.set(entityId, { seq, state, ends });
+    }
+    for (const { id, seq, state } of this.store.jobs.values()) {
+      const known = this.told.get(id);
+      if (known?.seq !== seq || known.state !== state)
+        this.fail(`4: job ${id} is ${state}, its events say ${known?.state}`);
+    }
+  }
+}
