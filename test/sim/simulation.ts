@@ -360,25 +360,29 @@ export class Simulation {
   private async *assignments(siteId: number, wire: Wire, caller: Process): AsyncGenerator<unknown> {
     const actions = { ASSIGNED: 'START', RUNNING: 'CONTINUE', CANCELLING: 'STOP' } as const;
     const { process } = this.api;
-    let cursor: string | null = null;
+    let at: Parameters<Store['assignments']>[1] = null;
     for (;;) {
       if (wire.isCut || process.dead) {
         await new Promise<void>((resolve) => caller.after(20_000, resolve));
         throw new ServiceError('the connection was lost', 'NETWORK');
       }
-      const after: string | null = cursor;
+      const after: typeof at = at;
       const batch: Awaited<ReturnType<Store['assignments']>> = await wire.call(caller, async () => {
         if (this.storeAway) throw new ServiceError('the database is away', 'UNAVAILABLE');
-        return this.store.assignments(siteId, after, 3);
+        return this.store.assignments(siteId, after, 3, 2 ** 30);
       });
-      const { complete } = batch;
-      cursor = batch.cursor;
+      const { next, list } = batch;
+      at = next;
+      const cursor = typeof next === 'string' ? next : '0';
+      const complete = list?.first === true && list.last;
+      const part = list === null || complete ? null : list.first ? 'FIRST' : list.last ? 'LAST' : 'NEXT';
       const assignments = batch.assignments.map(({ jobId, state, ...run }) => ({
         ...structuredClone(run),
         jobId: globalId('job', jobId),
         action: actions[state],
       }));
-      if (complete || assignments.length > 0) yield { assignments: { cursor, complete, assignments } };
+      if (list !== null || assignments.length > 0)
+        yield { assignments: { cursor, complete, part, assignments } };
       // A window that was cut short goes on at once.
       const pauseMs = assignments.length < 3 ? this.random.integer(50, 1_500) : 1;
       await new Promise<void>((resolve) => caller.after(pauseMs, resolve));
