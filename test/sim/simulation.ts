@@ -26,7 +26,7 @@ import { quietLog } from '../engine/support.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0 } from '../store/world.js';
 import { CALM, storeOver, Wire, type WireFaults } from './network.js';
-import { Promises } from './promises.js';
+import { MAX_ATTEMPTS, Promises } from './promises.js';
 import { type QueueFaults, SimulatedQueue } from './queue.js';
 import { Process, Time } from './time.js';
 
@@ -572,6 +572,7 @@ function policyOf(dispatch: string, local: string, seed: number): Policy {
         : { kind: dispatch, ...extra[dispatch] },
     local: localPolicy,
     seed: seed >>> 0,
+    maxAttempts: MAX_ATTEMPTS,
     timers: {
       cycleS: 5,
       agentSilentS: 15,
