@@ -7,6 +7,8 @@ export interface OidcConfig {
   issuer: string;
   /** A token must be meant for one of these. */
   audience: readonly string[];
+  /** With which the portal asks it for tokens, and for what; null: the portal takes API keys only. */
+  client: { id: string; scope: string } | null;
   /** The claim that has the groups of a person. */
   groupsClaim: string;
   /** What a group may. Empty: every user has the role that an administrator gave them. */

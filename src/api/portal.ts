@@ -9,6 +9,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative, sep } from 'node:path';
 import type { Express, Request, RequestHandler, Response } from 'express';
 import { packagePath } from '../platform/paths.js';
+import type { OidcConfig } from './config.js';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -20,6 +21,12 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 /** In files and headers alike. */
 const NONCE = '__NONCE__';
+
+/** What a browser has to know before anybody is signed in. */
+interface SignInBy {
+  /** The provider that signs people in; null: there is none. */
+  oidc: { issuer: string; clientId: string; scope: string; audience: string } | null;
+}
 
 const policyOf = (more: Record<string, string>): string =>
   Object.entries({
@@ -57,18 +64,37 @@ const SUFFIX = { br: '.br', gzip: '.gz' } as const;
  * Answers browsers: at the GraphQL address with the explorer, elsewhere with the portal. Whatever asks for something else
  * than a page goes on to the next handler.
  *
+ * @param oidc at which people may sign in
  * @param folder where it was built; tests may say another
  */
-export function mountPortal(app: Express, graphqlPath: string, folder = packagePath('dist', 'web')): void {
+export function mountPortal(
+  app: Express,
+  graphqlPath: string,
+  oidc: OidcConfig | null,
+  folder = packagePath('dist', 'web'),
+): void {
   if (!existsSync(join(folder, 'index.html'))) {
     app.get('/', (_req, res) => {
       res.status(404).type('text/plain').send('The portal is not built: npm run build\n');
     });
     return;
   }
+  const signInBy: SignInBy = {
+    oidc: oidc?.client
+      ? {
+          issuer: oidc.issuer,
+          clientId: oidc.client.id,
+          scope: oidc.client.scope,
+          audience: oidc.audience[0] as string,
+        }
+      : null,
+  };
+  const asked: Record<string, string> = signInBy.oidc
+    ? { 'connect-src': `'self' ${new URL(signInBy.oidc.issuer).origin}` }
+    : {};
   const page = (name: string, more: Record<string, string> = {}): Page => ({
     html: readFileSync(join(folder, name), 'utf8'),
-    policy: policyOf(more),
+    policy: policyOf({ ...asked, ...more }),
   });
   const portal = page('index.html');
   // Its editor writes styles and brings its fonts in them.
@@ -81,6 +107,11 @@ export function mountPortal(app: Express, graphqlPath: string, folder = packageP
   app.get(graphqlPath, (req, res, next) => {
     if (wantsPage(req) && req.query.query === undefined) sendPage(res, explorer);
     else next();
+  });
+  app.get('/portal.json', (_req, res) => {
+    secure(res);
+    res.setHeader('cache-control', 'no-cache');
+    res.json(signInBy);
   });
   const serve: RequestHandler = (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();

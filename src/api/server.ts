@@ -255,7 +255,7 @@ export function createApi(parts: ApiParts): Api {
         createContext,
         toClient,
       };
-      if (config.portal) mountPortal(app, GRAPHQL_PATH);
+      if (config.portal) mountPortal(app, GRAPHQL_PATH, config.oidc);
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,

@@ -16,6 +16,7 @@ export function apiConfig(config: Config): ApiConfig {
       ? {
           issuer: oidcIssuer,
           audience: config.oidcAudience,
+          client: config.oidcClientId ? { id: config.oidcClientId, scope: config.oidcScope } : null,
           groupsClaim: config.oidcGroupsClaim,
           roles: new Map(
             oidcRoles.map((pair) => {

@@ -120,6 +120,20 @@ export const VARIABLES = {
     () => true,
     'Audiences, one of which a token must be meant for; required with an issuer.',
   ),
+  oidcClientId: optional(
+    'SWITCHYARD_OIDC_CLIENT_ID',
+    'a client id',
+    /^[\x21-\x7e]+$/,
+    false,
+    'Public client at the issuer with which people sign in to the portal; by default they need an API key.',
+  ),
+  oidcScope: text(
+    'SWITCHYARD_OIDC_SCOPE',
+    'openid profile',
+    'scopes, openid among them',
+    /^(\S+ )*openid( \S+)*$/,
+    'What the portal asks the issuer for; with `offline_access` it renews the token before it expires.',
+  ),
   oidcGroupsClaim: text(
     'SWITCHYARD_OIDC_GROUPS_CLAIM',
     'groups',
@@ -291,6 +305,10 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     rest.oidcAudience,
     'SWITCHYARD_OIDC_ISSUER, SWITCHYARD_OIDC_AUDIENCE: only one of the two is set; accepted: both or none',
   );
+  if (rest.oidcClientId !== null && rest.oidcIssuer === null)
+    problems.push(
+      `SWITCHYARD_OIDC_CLIENT_ID: ${JSON.stringify(rest.oidcClientId)} is not accepted; accepted: a client id beside SWITCHYARD_OIDC_ISSUER`,
+    );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const home = resolve(rest.home);
   return {

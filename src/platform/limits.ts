@@ -456,6 +456,7 @@ export const FIXED_LIMITS = {
   // Beyond, next to nothing arrives.
   loss: fixed(0.999, 'Packet loss of a link.', 'LinkInput.loss', 'LinkMeasurementInput.loss'),
   openSimulations: fixed(5, 'What-if simulations of one user that have not ended.', 'Mutation.simulate'),
+  traceChars: fixed(16 * MIB, 'Characters in the trace of a what-if simulation.', 'SimulateInput.trace'),
   simulatedJobs: fixed(100_000, 'Jobs in the time window of a what-if simulation.', 'SimulateInput.to'),
   historyDays: fixed(
     366,

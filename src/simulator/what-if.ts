@@ -5,13 +5,15 @@
  */
 import { Worker } from 'node:worker_threads';
 import { DataCatalog, type Policy, type UserClass } from '../core/index.js';
+import { MAX } from '../platform/limits.js';
 import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
 import { runSimulation, type World } from './engine.js';
 import type { Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
-import { inOrder, type SimJob } from './workload.js';
+import { parseTrace } from './trace.js';
+import { cleanTrace, inOrder, type SimJob } from './workload.js';
 
 /** Of some of the jobs under one policy; of a difference: candidate minus baseline. */
 export interface Figures {
@@ -38,8 +40,10 @@ export interface Comparison {
 }
 
 export interface WhatIfResult {
-  /** In the window. */
+  /** In the window, or in the trace without those left out. */
   jobs: number;
+  /** Jobs of a trace that could not be simulated: too wide for any site, or never run. */
+  leftOut: number;
   all: Comparison;
   userClasses: ({ userClass: UserClass } & Comparison)[];
   /** By where the jobs ran under each policy: not the same jobs on both sides. */
@@ -92,9 +96,11 @@ export function whatIf(
   task: SimulationTask,
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
-  const jobs = workloadOf(task);
+  const { jobs, leftOut } =
+    task.trace === null ? { jobs: workloadOf(task), leftOut: 0 } : workloadOfTrace(task.trace, task.machines);
   const { sites, machines, licenses, datasets, links, averages } = task;
-  const quotas = task.quotas.map(({ userId, share }) => [userId, share] as const);
+  // The users of a trace are others.
+  const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
   const world: World = { sites, machines, licenses, datasets, links, quotas, averages, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
@@ -116,6 +122,7 @@ export function whatIf(
   );
   return {
     jobs: jobs.length,
+    leftOut,
     all: compare(() => true, cpusOf()),
     userClasses: classes.map((userClass) => ({
       userClass,
@@ -161,6 +168,39 @@ export function workloadOf({
     }
   }
   return inOrder(jobs);
+}
+
+/**
+ * The jobs of a trace, submitted to the root. Nothing says how fast its machines were: they are taken to be as fast as these are in the
+ * mean, so that a job runs here about as long as it did there.
+ */
+function workloadOfTrace(
+  text: string,
+  machines: SimulationTask['machines'],
+): { jobs: SimJob[]; leftOut: number } {
+  const widths = new Map<number, number>();
+  let cpus = 0;
+  let power = 0;
+  for (const machine of machines) {
+    widths.set(machine.siteId, (widths.get(machine.siteId) ?? 0) + machine.cpus);
+    cpus += machine.cpus;
+    power += machine.cpus * machine.benchmark;
+  }
+  const widest = Math.max(0, ...widths.values());
+  const trace = parseTrace(text, 'trace');
+  if (trace.jobCount > MAX.simulatedJobs)
+    throw new Error(`more than ${MAX.simulatedJobs} jobs are in the trace`);
+  const { jobs } = cleanTrace(trace.jobs, {
+    processorsOf: () => widest,
+    estimate: 'requested',
+    missingEstimate: 'run',
+    overrun: 'kill',
+    atRoot: true,
+    taskPerProcessor: true,
+  });
+  if (jobs.length === 0) throw new Error('no job of the trace can run on these machines');
+  for (const { job } of jobs) job.benchmark = power / cpus;
+  return { jobs, leftOut: trace.jobCount - jobs.length };
 }
 
 /** By job: where it ran, and when; 0 and NaN for one that never did. */

@@ -15,6 +15,7 @@ import { json } from './read-rows.js';
 
 export type { Actor, Change } from './directory/changes.js';
 export type { NewDataset } from './directory/data.js';
+export type { NewSimulation } from './directory/policies.js';
 
 export type Directory = ReturnType<typeof openDirectory>;
 

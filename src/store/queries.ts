@@ -701,7 +701,7 @@ const reservationReading: Reading<ReservationRow> = {
 const all = <T extends object>(records: readonly T[]): Plain<T>[] => records.map(plain);
 const among = (ids: readonly number[]) => ({ id: { in: [...ids] } });
 const rangeOfGroup = { firstJobId: true, lastJobId: true } as const;
-const leaseOfSimulation = { worker: true, workerSeenAt: true, attempts: true } as const;
+const leaseOfSimulation = { trace: true, worker: true, workerSeenAt: true, attempts: true } as const;
 export const withSites = {
   include: { replicas: { select: { siteId: true }, orderBy: { siteId: 'asc' } } },
 } as const;

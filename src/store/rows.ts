@@ -34,7 +34,9 @@ export type PolicyRow = Plain<Prisma.PolicyModel>;
 export type AuditRow = Plain<Prisma.AuditModel>;
 export type GroupRow = Plain<Omit<Prisma.JobGroupModel, 'firstJobId' | 'lastJobId'>>;
 /** A what-if: jobs submitted within [from, to) under the policy of a version and under a candidate. */
-export type SimulationRow = Plain<Omit<Prisma.SimulationModel, 'worker' | 'workerSeenAt' | 'attempts'>>;
+export type SimulationRow = Plain<
+  Omit<Prisma.SimulationModel, 'trace' | 'worker' | 'workerSeenAt' | 'attempts'>
+>;
 export type SimulationState = SimulationRow['state'];
 
 export type DatasetRow = Plain<Prisma.DatasetModel> & Pick<Dataset, 'siteIds'>;

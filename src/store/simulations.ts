@@ -42,6 +42,8 @@ export interface SimulationTask extends SimulatedWorld {
    * the live cycles'.
    */
   pages: string[];
+  /** The jobs' trace, in place of pages; null: they are the window's. */
+  trace: string | null;
 }
 
 /** A job (see images.ts) and its last run that came to an end of its own; null: none did. */
@@ -58,9 +60,10 @@ export interface Claim extends SimulatedWorld {
   id: number;
   baseline: Policy;
   candidate: Policy;
-  /** Epoch seconds. */
-  from: number;
-  to: number;
+  /** Of a window, epoch seconds; null: the jobs are the trace's. */
+  from: number | null;
+  to: number | null;
+  trace: string | null;
 }
 
 const PAGE = 5_000;
@@ -84,7 +87,7 @@ export class Simulations {
       this.database.pool,
       sql`
 WITH hopeless AS (
-  UPDATE simulations SET state = 'FAILED', ended_at = clock_timestamp(), message = 'its workers died ' || attempts || ' times'
+  UPDATE simulations SET state = 'FAILED', ended_at = clock_timestamp(), message = 'its workers died ' || attempts || ' times', trace = NULL
    WHERE ${this.abandoned()} AND attempts >= ${this.attemptsMax}
 )
 SELECT id, attempts FROM simulations
@@ -97,8 +100,9 @@ SELECT id, attempts FROM simulations
     const claimed = await row<{
       baseline: unknown;
       candidate: unknown;
-      from: number;
-      to: number;
+      from: number | null;
+      to: number | null;
+      trace: string | null;
       directory: DirectoryArray;
       data: DataArray;
     }>(
@@ -107,23 +111,32 @@ SELECT id, attempts FROM simulations
 WITH mine AS (
   UPDATE simulations SET state = 'RUNNING', worker = ${worker}, worker_seen_at = clock_timestamp(), attempts = attempts + 1, progress = 0
    WHERE id = ${id} AND attempts < ${this.attemptsMax} AND (state = 'QUEUED' OR ${this.abandoned()})
-  RETURNING policy_version, candidate, from_at, to_at
+  RETURNING policy_version, candidate, from_at, to_at, trace
 )
-SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to,
+SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to, m.trace,
        ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data
   FROM mine m JOIN policies p ON p.version = m.policy_version`,
     );
     if (claimed === null) return null;
-    const { baseline, candidate, from, to } = claimed;
+    const { baseline, candidate, from, to, trace } = claimed;
     const [, sites, machines, licenses] = claimed.directory;
     const [datasets, links, quotas, averages] = claimed.data;
     const world = { sites, machines, licenses, datasets, links, quotas, averages };
-    return { id, baseline: parsePolicy(baseline), candidate: parsePolicy(candidate), from, to, ...world };
+    return {
+      id,
+      baseline: parsePolicy(baseline),
+      candidate: parsePolicy(candidate),
+      from,
+      to,
+      trace,
+      ...world,
+    };
   }
 
   /** Reads the window. Throws when there are more jobs in it than may be simulated. */
   async task({ id: _, from, to, ...rest }: Claim): Promise<SimulationTask> {
     const pages: string[] = [];
+    if (from === null || to === null) return { ...rest, pages };
     let count = 0;
     let after = 0;
     for (;;) {
@@ -155,7 +168,7 @@ UPDATE simulations SET worker_seen_at = clock_timestamp(), progress = greatest(p
     await run(
       this.database.pool,
       sql`
-UPDATE simulations SET state = 'DONE', result = ${JSON.stringify(result)}::jsonb, progress = 1, ended_at = clock_timestamp()
+UPDATE simulations SET state = 'DONE', result = ${JSON.stringify(result)}::jsonb, progress = 1, ended_at = clock_timestamp(), trace = NULL
  WHERE ${mine(id, worker)}`,
     );
   }
@@ -164,7 +177,7 @@ UPDATE simulations SET state = 'DONE', result = ${JSON.stringify(result)}::jsonb
   async failed(id: number, worker: string, message: string): Promise<void> {
     await run(
       this.database.pool,
-      sql`UPDATE simulations SET state = 'FAILED', message = ${message}, ended_at = clock_timestamp() WHERE ${mine(id, worker)}`,
+      sql`UPDATE simulations SET state = 'FAILED', message = ${message}, ended_at = clock_timestamp(), trace = NULL WHERE ${mine(id, worker)}`,
     );
   }
 

@@ -19,6 +19,7 @@ afterAll(() => issuer.stop());
 const config = (more: Partial<OidcConfig> = {}): OidcConfig => ({
   issuer: issuer.url,
   audience: [AUDIENCE],
+  client: null,
   groupsClaim: 'groups',
   roles: new Map([
     ['staff', 'USER'],

@@ -35,7 +35,9 @@ const workers: SimulationWorker[] = [];
 afterEach(async () => {
   for (const worker of workers.splice(0)) await worker.stop();
   const { pool } = api.db;
-  await pool.query(`UPDATE simulations SET state = 'CANCELLED', ended_at = now() WHERE ended_at IS NULL`);
+  await pool.query(
+    `UPDATE simulations SET state = 'CANCELLED', ended_at = now(), trace = NULL WHERE ended_at IS NULL`,
+  );
 });
 
 /** In this thread: the tests run from sources, and a thread needs what is built. The command's test has the thread. */
@@ -314,4 +316,52 @@ describe('workers', () => {
         message: 'its workers died 3 times',
       });
   });
+});
+
+const TRACE = [
+  '; UnixStartTime: 0',
+  '1 0 0 100 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1',
+  '2 5 0 50 1 -1 -1 1 200 -1 1 1 1 -1 1 -1 -1 -1',
+  '3 6 0 50 9999 -1 -1 9999 200 -1 1 1 1 -1 1 -1 -1 -1',
+].join('\n');
+
+test('the jobs of a trace are simulated in place of recorded ones, and its text is forgotten with the end', async () => {
+  startWorker(here);
+  const { id } = await simulate({ from: undefined, to: undefined, trace: TRACE });
+  const ended = async () =>
+    (
+      await api.must<{ simulation: Simulation & { from: string | null } }>(
+        `query ($id: ID!) { simulation(id: $id) { ${FIELDS} from to } }`,
+        { id },
+      )
+    ).simulation;
+  await expect.poll(async () => (await ended()).state, { timeout: 20_000 }).toBe('DONE');
+  expect(await ended()).toMatchObject({ from: null, to: null, result: { jobs: 2, leftOut: 1 } });
+  const { rows } = await api.db.pool.query('SELECT trace FROM simulations WHERE trace IS NOT NULL');
+  expect(rows).toEqual([]);
+  const bad = await simulate({ from: undefined, to: undefined, trace: 'no trace at all' });
+  await expect
+    .poll(
+      async () =>
+        (
+          await api.must<{ simulation: Simulation }>(
+            `query ($id: ID!) { simulation(id: $id) { ${FIELDS} } }`,
+            { id: bad.id },
+          )
+        ).simulation.message,
+      { timeout: 20_000 },
+    )
+    .toMatch(/trace/);
+});
+
+test('a trace is given alone, and a window whole', async () => {
+  const refused = async (input: object, message: RegExp) => {
+    const { errors } = await api.ask(SIMULATE, { input: { ...WINDOW, ...input } });
+    expect(errors?.[0]).toMatchObject({ extensions: { code: 'BAD_USER_INPUT' } });
+    expect(errors?.[0]?.message).toMatch(message);
+  };
+  await refused({ trace: TRACE }, /^trace: /);
+  await refused({ from: undefined, to: undefined, trace: '' }, /^trace: .*1 to 16777216 characters/);
+  await refused({ to: undefined }, /^to: /);
+  await refused({ from: null }, /^from: /);
 });

@@ -99,8 +99,13 @@ export interface Service {
 }
 
 /** A `serve` in this home, on a free port unless told otherwise. */
-export async function serve(home: string, args: string[] = [], port = '0'): Promise<Service> {
-  const process = launch(['serve', ...args], { SWITCHYARD_HOME: home, PORT: port });
+export async function serve(
+  home: string,
+  args: string[] = [],
+  port = '0',
+  env: Environment = {},
+): Promise<Service> {
+  const process = launch(['serve', ...args], { SWITCHYARD_HOME: home, PORT: port, ...env });
   const [, url] = await process.printed(/runs at (\S+)\n[\s\S]*restart keeps everything/);
   return service(url!, { SWITCHYARD_HOME: home }, process);
 }

@@ -168,7 +168,7 @@ describe('a what-if', () => {
       recorded(plainJob({ id, submittedAt: 0, estimateS: 10, application: 'app' }));
     const pages = [JSON.stringify([1, 2].map((id) => [past(id), [20, 10, 1]]))];
     const policy = queues({ order: 'FF' });
-    const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages });
+    const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages, trace: null });
     expect(all.baseline).toMatchObject({ ended: 2, utilization: 1, slowdownMean: 2, waitMeanS: 0 });
   });
 });

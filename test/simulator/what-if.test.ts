@@ -29,6 +29,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   quotas: [],
   averages: [],
   pages: jobs.map((job) => JSON.stringify([job])),
+  trace: null,
   ...change,
 });
 const there = {
@@ -36,6 +37,23 @@ const there = {
   datasets: [{ id: 1, sizeMb: 200, siteIds: [2] }],
   links: [{ fromSiteId: 2, toSiteId: 1, bandwidthMbPerS: 20, rttS: 0, loss: 0 }],
 };
+
+describe('a trace', () => {
+  it('is simulated on the machines there are, as fast as it ran; what cannot run on them is left out', () => {
+    const line = (id: number, submit: number, run: number, width: number) =>
+      `${id} ${submit} 0 ${run} ${width} -1 -1 ${width} ${2 * run} -1 1 1 1 -1 1 -1 -1 -1`;
+    const text = ['; SWF', line(1, 0, 100, 2), line(2, 0, 50, 1), line(3, 0, 10, 3), line(4, 0, 0, 1)].join(
+      '\n',
+    );
+    const { jobs, leftOut, all } = whatIf(
+      task([], { trace: text, machines: [1, 2].map((id) => machine({ id, cpus: 1, benchmark: 70 })) }),
+    );
+    expect({ jobs, leftOut }).toEqual({ jobs: 2, leftOut: 2 });
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: 50, neverStarted: 0 });
+    expect(() => whatIf(task([], { trace: 'not a trace' }))).toThrow('trace');
+    expect(() => whatIf(task([], { trace: line(1, 0, 10, 9) }))).toThrow('no job of the trace can run');
+  });
+});
 
 describe('a recorded run', () => {
   const waits = (change: Partial<SimulationTask>, ...runs: RecordedJob[1][]) =>

@@ -23,14 +23,15 @@ export interface Grid {
   submit(...jobs: object[]): Promise<string[]>;
 }
 
-export function withGrid(): Grid {
+/** @param environment of the service */
+export function withGrid(environment: () => Promise<Record<string, string>> = async () => ({})): Grid {
   const home = mkdtempSync(join(tmpdir(), 'switchyard-web-'));
   let service: Service;
   let client: Client;
   let site: SimulatedSite;
   let adminKey = '';
   beforeAll(async () => {
-    service = await serve(home);
+    service = await serve(home, [], '0', await environment());
     adminKey = readFileSync(join(home, 'admin.key'), 'utf8').trim();
     client = new Client({ url: service.url, key: adminKey });
     site = await openSimulatedSite(

@@ -8,10 +8,12 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { router } from './routes';
 import { signInByLink } from './shell/sign-in-link';
+import { returnFromProvider } from './shell/sign-in-provider';
 import { SignedIn } from './shell/signed-in';
 
 // The link that `npm start` prints: its key leaves the address before anything is shown.
 await signInByLink();
+await returnFromProvider();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

@@ -480,9 +480,11 @@ CREATE TABLE simulations (
   -- The policy that was in force when it was asked for: what the candidate is compared with.
   policy_version integer NOT NULL REFERENCES policies (version),
   candidate jsonb NOT NULL,
-  -- Submission of the jobs: from (included) to (not included).
-  from_at timestamptz(3) NOT NULL,
-  to_at timestamptz(3) NOT NULL,
+  -- Submission of the jobs: from (included) to (not included). NULL: the jobs are a trace's.
+  from_at timestamptz(3),
+  to_at timestamptz(3),
+  -- Its text, until the simulation has ended.
+  trace text,
   reason text,
   created_at timestamptz(3) NOT NULL,
   ended_at timestamptz(3),
@@ -492,7 +494,8 @@ CREATE TABLE simulations (
   attempts integer NOT NULL DEFAULT 0,
   result jsonb,
   message text,
-  CONSTRAINT simulations_window CHECK (from_at < to_at),
+  CONSTRAINT simulations_window CHECK ((from_at IS NULL) = (to_at IS NULL) AND from_at < to_at),
+  CONSTRAINT simulations_trace CHECK (CASE WHEN from_at IS NULL AND ended_at IS NULL THEN trace IS NOT NULL ELSE trace IS NULL END),
   CONSTRAINT simulations_end CHECK ((state IN ('DONE', 'FAILED', 'CANCELLED')) = (ended_at IS NOT NULL)),
   CONSTRAINT simulations_done_has_result CHECK ((state = 'DONE') = (result IS NOT NULL)),
   CONSTRAINT simulations_running_has_worker CHECK (state <> 'RUNNING' OR (worker IS NOT NULL AND worker_seen_at IS NOT NULL))

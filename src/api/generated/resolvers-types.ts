@@ -981,7 +981,7 @@ export type SimulationState =
   | 'CANCELLED';
 
 /**
- * A what-if simulation: the jobs submitted in a time window, simulated on today's machines under the policy that was in force when it was
+ * A what-if simulation: the jobs submitted in a time window, or those of a trace, simulated on today's machines under the policy that was in force when it was
  * requested, and under a candidate policy. Both use the same workload.
  */
 export type Simulation = Node & {
@@ -1002,14 +1002,14 @@ export type Simulation = Node & {
   policyVersion: Scalars['Int']['output'];
   /** The candidate policy, in the form of `Policy.document`. */
   candidate: Scalars['JSON']['output'];
-  /** Start of the time window: jobs submitted at this time or later. */
-  from: Scalars['DateTime']['output'];
-  /** End of the time window: jobs submitted before this time. */
-  to: Scalars['DateTime']['output'];
+  /** Start of the time window: jobs submitted at this time or later; null: the jobs are those of a trace. */
+  from?: Maybe<Scalars['DateTime']['output']>;
+  /** End of the time window: jobs submitted before this time; null: the jobs are those of a trace. */
+  to?: Maybe<Scalars['DateTime']['output']>;
   /** Reason given for the request. */
   reason?: Maybe<Scalars['String']['output']>;
   /**
-   * The result, when DONE: `jobs` (number of jobs), `all`, `userClasses` (each with `userClass`) and `sites` (each with `siteId`, the number
+   * The result, when DONE: `jobs` (number of jobs), `leftOut` (jobs of a trace that could not be simulated), `all`, `userClasses` (each with `userClass`) and `sites` (each with `siteId`, the number
    * in the site's global id, and `name`; jobs are counted at the site where they ran). Each has `baseline`, `candidate` and `difference` (candidate − baseline) of
    * `ended`, `neverStarted`, `waitMeanS`, `waitP95S`, `slowdownMean`, `slowdownP95` (bounded, τ = 10 s), `deadlineMisses` and `utilization`.
    */
@@ -2142,10 +2142,15 @@ export type UpdatePolicyInput = {
 export type SimulateInput = {
   /** The candidate policy, in the form of `Policy.document`. */
   candidate: Scalars['JSON']['input'];
-  /** Start of the time window: jobs submitted at this time or later. */
-  from: Scalars['DateTime']['input'];
-  /** End of the time window: jobs submitted before this time. The window may have at most 100 000 jobs. */
-  to: Scalars['DateTime']['input'];
+  /** Start of the time window: jobs submitted at this time or later. Required unless there is a `trace`. */
+  from?: InputMaybe<Scalars['DateTime']['input']>;
+  /** End of the time window: jobs submitted before this time. The window may have at most 100 000 jobs. Required unless there is a `trace`. */
+  to?: InputMaybe<Scalars['DateTime']['input']>;
+  /**
+   * In place of a time window, the text of a trace in the Standard or the Grid Workload Format, at most 16 777 216 characters and 100 000 jobs.
+   * Each processor of a job is a task with one CPU; run times are those on machines of the grid's mean power. Jobs that are wider than the largest site, or did not run, are left out.
+   */
+  trace?: InputMaybe<Scalars['String']['input']>;
   /** Reason for the audit log, from 1 to 1000 characters. */
   reason?: InputMaybe<Scalars['String']['input']>;
 };
@@ -3480,8 +3485,8 @@ export type SimulationResolvers<ContextType = Context, ParentType extends Resolv
   user?: Resolver<ResolversTypes['User'], ParentType, ContextType>;
   policyVersion?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   candidate?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;
-  from?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
-  to?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  from?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  to?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   reason?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   result?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
   message?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;

@@ -1,8 +1,9 @@
 /** What-ifs: a policy tried on a window of the service's own jobs. A worker computes them; here they are asked for and read. */
 import { MAX } from '../../platform/limits.js';
+import type { NewSimulation } from '../../store/directory.js';
 import type { SimulationRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { reason } from '../check.js';
+import { reason, textFault } from '../check.js';
 import {
   type Connection,
   connection,
@@ -19,6 +20,35 @@ import { actor, done, type ServiceParts } from './parts.js';
 import { checked } from './policy.js';
 
 export function createSimulationsService({ directory, queries, limits, now }: ServiceParts) {
+  /** Where the jobs come from, as far as it can be said at once; the worker counts again, and reads the trace. */
+  async function jobsOf({
+    from: first,
+    to: end,
+    trace,
+  }: SimulateInput): Promise<Pick<NewSimulation, 'window' | 'trace'>> {
+    if (trace !== null && trace !== undefined) {
+      if (first || end) throw badInput('trace', '(a text)', 'a trace, or `from` and `to`, not both');
+      const wrong = textFault(trace, MAX.traceChars, 1);
+      if (wrong) throw badInput('trace', `(${trace.length} characters)`, wrong);
+      return { window: null, trace };
+    }
+    if (!first) throw badInput('from', first, 'a time, unless there is a `trace`');
+    if (!end) throw badInput('to', end, 'a time, unless there is a `trace`');
+    const from = first.getTime() / 1000;
+    const to = end.getTime() / 1000;
+    if (!(from < to)) throw badInput('to', end, `a time after \`from\``);
+    const jobs = await queries.jobCount({ submittedFrom: from, submittedBefore: to }, MAX.simulatedJobs + 1);
+    if (jobs === 0) throw badInput('from', first, 'a time window with submitted jobs');
+    if (jobs > MAX.simulatedJobs) {
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `from, to: more than ${MAX.simulatedJobs} jobs were submitted in this time window; accepted: a shorter one`,
+        { field: 'to' },
+      );
+    }
+    return { window: { from, to }, trace: null };
+  }
+
   return guarded({
     async simulation(_viewer: Viewer, id: string): Promise<SimulationRow | null> {
       return (await queries.simulationsByIds([localId('simulation', id, 'id')]))[0] ?? null;
@@ -38,22 +68,8 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
 
     async simulate(viewer: Viewer, input: SimulateInput, requestId: string): Promise<SimulationRow> {
       const candidate = checked(input.candidate);
-      const from = input.from.getTime() / 1000;
-      const to = input.to.getTime() / 1000;
-      if (!(from < to)) throw badInput('to', input.to, `a time after \`from\``);
       const why = input.reason === null || input.reason === undefined ? null : reason(input.reason);
-      // Said at once; the worker counts again.
-      const window = { submittedFrom: from, submittedBefore: to };
-      const jobs = await queries.jobCount(window, MAX.simulatedJobs + 1);
-      if (jobs === 0) throw badInput('from', input.from, 'a time window with submitted jobs');
-      if (jobs > MAX.simulatedJobs) {
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `from, to: more than ${MAX.simulatedJobs} jobs were submitted in this time window; accepted: a shorter one`,
-          { field: 'to' },
-        );
-      }
-      const asked = { userId: viewer.userId, candidate, from, to, reason: why, now: now() };
+      const asked = { userId: viewer.userId, candidate, reason: why, now: now(), ...(await jobsOf(input)) };
       return done(await directory.addSimulation(asked, MAX.openSimulations, actor(viewer, requestId)));
     },
 

@@ -18,15 +18,16 @@ export interface NewSimulation {
   userId: number;
   /** Checked already (core/policy.ts, parsePolicy). */
   candidate: PolicyDocument;
-  /** Of the jobs' submission, epoch seconds: from (included) to (not included). */
-  from: number;
-  to: number;
+  /** Of the jobs' submission, epoch seconds: from (included) to (not included); null with a trace. */
+  window: { from: number; to: number } | null;
+  /** Text in a workload format; null with a window. */
+  trace: string | null;
   reason: string | null;
   now: number;
 }
 
 const latest = { orderBy: { version: 'desc' } } as const;
-const withoutLease = { omit: { worker: true, workerSeenAt: true, attempts: true } } as const;
+const withoutLease = { omit: { trace: true, worker: true, workerSeenAt: true, attempts: true } } as const;
 
 export const policyChanges = (change: Changes) => ({
   /** Puts a policy in force as the version after `expectedVersion`, which must be the one in force. */
@@ -50,7 +51,7 @@ export const policyChanges = (change: Changes) => ({
   },
 
   /** Asks for a what-if against the policy in force. Refused when `openMax` of the user's have not ended. */
-  addSimulation({ candidate, from, to, now, ...given }: NewSimulation, openMax: number, actor: Actor) {
+  addSimulation({ candidate, window, now, ...given }: NewSimulation, openMax: number, actor: Actor) {
     return change(
       { ...actor, reason: given.reason },
       'simulate',
@@ -64,10 +65,13 @@ export const policyChanges = (change: Changes) => ({
           ...latest,
           select: { version: true },
         });
-        const times = { from: instant(from), to: instant(to), createdAt: instant(now) };
+        const times = {
+          ...(window && { from: instant(window.from), to: instant(window.to) }),
+          createdAt: instant(now),
+        };
         const data = { ...given, ...times, policyVersion, candidate: json(candidate) };
         const made = plain(await tx.simulation.create({ data, ...withoutLease }));
-        await note(`simulation_${made.id}`, null, { candidate, from, to });
+        await note(`simulation_${made.id}`, null, { candidate, ...(window ?? { trace: true }) });
         return made;
       },
     );
@@ -79,7 +83,7 @@ export const policyChanges = (change: Changes) => ({
       await tx.$queryRaw(sql`SELECT 1 FROM simulations WHERE id = ${id} FOR NO KEY UPDATE`);
       const { state, endedAt } = found('simulation', id, await tx.simulation.findUnique({ where: { id } }));
       if (endedAt !== null) throw conflict(`simulation ${id} has ended already: it is ${state}`);
-      const data = { state: 'CANCELLED', endedAt: instant(now) } as const;
+      const data = { state: 'CANCELLED', endedAt: instant(now), trace: null } as const;
       const after = plain(await tx.simulation.update({ where: { id }, data, ...withoutLease }));
       await note(`simulation_${id}`, { state }, { state: after.state });
       return after;

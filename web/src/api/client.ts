@@ -14,17 +14,17 @@ import { KEY_REFUSED, session } from './session';
 /** Objects are known by their global ids, everything else belongs to what it is in. */
 const keys = new Proxy({}, { get: () => (data: { id?: string }) => data.id ?? null });
 
-export function createGraphqlClient(key: string): Client {
+export function createGraphqlClient(key = (): string | null => session.get().key): Client {
   return new Client({
     url: '/graphql',
     preferGetMethod: false,
     requestPolicy: 'cache-and-network',
-    fetchOptions: {
+    fetchOptions: () => ({
       headers: {
-        authorization: `Bearer ${key}`,
+        authorization: `Bearer ${key()}`,
         accept: 'application/graphql-response+json, application/json',
       },
-    },
+    }),
     exchanges: [
       mapExchange({
         onError(error) {

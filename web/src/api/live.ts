@@ -72,7 +72,15 @@ function connect(): Client {
   });
 }
 
+let followed = session.get().number;
 session.subscribe(() => {
+  const { key, number } = session.get();
+  if (key !== null && number === followed) {
+    // Its key was renewed: the service would end the connection when the old one expires.
+    client?.terminate();
+    return;
+  }
+  followed = number;
   void client?.dispose();
   client = null;
   connection.set('idle');

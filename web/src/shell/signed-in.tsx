@@ -12,9 +12,10 @@ import { SignIn } from './sign-in';
 import { ViewerContext } from './viewer';
 
 export function SignedIn({ children }: { children: ReactNode }) {
-  const { key } = useStore(session);
-  const client = useMemo(() => (key === null ? null : createGraphqlClient(key)), [key]);
-  if (client === null) return <SignIn />;
+  const { key, number } = useStore(session);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each session has a cache of its own
+  const client = useMemo(() => createGraphqlClient(), [number]);
+  if (key === null) return <SignIn />;
   return (
     <Provider value={client}>
       <WithViewer>{children}</WithViewer>

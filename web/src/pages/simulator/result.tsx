@@ -20,6 +20,7 @@ interface Comparison {
 }
 export interface WhatIf {
   jobs: number;
+  leftOut: number;
   all: Comparison;
   userClasses: (Comparison & { userClass: string })[];
   sites: (Comparison & { siteId: number; name: string })[];

@@ -13,12 +13,13 @@ export type SimulationState =
 
 export type SimulateInput = {
   candidate: unknown;
-  from: string;
-  to: string;
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+  trace?: string | null | undefined;
   reason?: string | null | undefined;
 };
 
-export type SimulationPartsFragment = { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } };
+export type SimulationPartsFragment = { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } };
 
 export type SimulationsQueryVariables = Exact<{
   first: number;
@@ -26,14 +27,14 @@ export type SimulationsQueryVariables = Exact<{
 }>;
 
 
-export type SimulationsQuery = { simulations: { nodes: Array<{ id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type SimulationsQuery = { simulations: { nodes: Array<{ id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type SimulationPageQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type SimulationPageQuery = { simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null };
+export type SimulationPageQuery = { simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null };
 
 export type SimulationBaselineQueryVariables = Exact<{
   version: number;
@@ -55,14 +56,14 @@ export type SimulateMutationVariables = Exact<{
 }>;
 
 
-export type SimulateMutation = { simulate: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
+export type SimulateMutation = { simulate: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
 
 export type CancelSimulationMutationVariables = Exact<{
   id: string;
 }>;
 
 
-export type CancelSimulationMutation = { cancelSimulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
+export type CancelSimulationMutation = { cancelSimulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } };
 
 export type SimulationNewsSubscriptionVariables = Exact<{
   simulation?: string | null | undefined;
@@ -70,7 +71,7 @@ export type SimulationNewsSubscriptionVariables = Exact<{
 }>;
 
 
-export type SimulationNewsSubscription = { simulationUpdated: { cursor: string, resyncRequired: boolean, event: { id: string } | null, simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string, to: string, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null } };
+export type SimulationNewsSubscription = { simulationUpdated: { cursor: string, resyncRequired: boolean, event: { id: string } | null, simulation: { id: string, state: SimulationState, progress: number, createdAt: string, endedAt: string | null, policyVersion: number, candidate: unknown, from: string | null, to: string | null, reason: string | null, result: unknown, message: string | null, user: { id: string, name: string } } | null } };
 
 
 export const SimulationsDocument =

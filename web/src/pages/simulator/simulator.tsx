@@ -1,8 +1,9 @@
 /** What-ifs: policies tried on recorded jobs before they are put in force. */
 import './simulator.css';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { FlaskConical, Plus } from 'lucide-react';
+import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
@@ -180,7 +181,12 @@ export function Simulator() {
 function Compared({ simulations }: { simulations: readonly One[] }) {
   const first = (simulations[0]!.result as WhatIf).all.baseline;
   const same =
-    new Set(simulations.map(({ from, to, policyVersion }) => `${from} ${to} ${policyVersion}`)).size === 1;
+    new Set(
+      simulations.map(
+        ({ from, to, policyVersion, result }) =>
+          `${from} ${to} ${policyVersion} ${from === null ? (result as WhatIf).jobs : ''}`,
+      ),
+    ).size === 1;
   return (
     <Card
       title="Compared"
@@ -299,9 +305,15 @@ export function SimulationPage() {
               <Card title="What was tried">
                 <Facts
                   facts={[
-                    ['Jobs submitted from', <At key="f" at={one.from} />],
-                    ['to', <At key="t" at={one.to} />],
+                    one.from === null && ['Jobs of', 'an uploaded trace'],
+                    one.from !== null && ['Jobs submitted from', <At key="f" at={one.from} />],
+                    one.to !== null && ['to', <At key="t" at={one.to} />],
                     one.result !== null && ['Jobs', count((one.result as WhatIf).jobs)],
+                    one.result !== null &&
+                      (one.result as WhatIf).leftOut > 0 && [
+                        'Left out: too wide for any site, or never run',
+                        count((one.result as WhatIf).leftOut),
+                      ],
                     ['Compared with', `policy ${one.policyVersion}`],
                     ['Asked by', one.user.name],
                     ['Asked', <Ago key="a" at={one.createdAt} />],
@@ -377,6 +389,25 @@ export function useWindow(): {
   };
 }
 
+const TRACE_CHARS_MAX = 16 * 1024 ** 2;
+
+/** The text of a trace, unpacked. Throws when it is more than the service takes. */
+async function textOf(file: File): Promise<string> {
+  const pieces = (
+    file.name.endsWith('.gz') ? file.stream().pipeThrough(new DecompressionStream('gzip')) : file.stream()
+  ).pipeThrough(new TextDecoderStream());
+  let text = '';
+  const reader = pieces.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    text += next.value;
+    if (text.length > TRACE_CHARS_MAX) {
+      await reader.cancel();
+      throw new Error(`${file.name} has more than 16 million characters: give a part of it.`);
+    }
+  }
+  return text;
+}
+
 /** One or more candidates: kinds put in the place of those in force, or a whole document. */
 function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const { data } = useData(PolicyInForceDocument, {});
@@ -386,6 +417,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const [local, setLocal] = useState('');
   const [own, setOwn] = useState('');
   const [reason, setReason] = useState('');
+  const [trace, setTrace] = useState<{ name: string; text: string } | null>(null);
   const [error, setError] = useState<string | null>(null);
   const inForce = data?.policy?.document as Document | undefined;
   const localDocument = LOCAL.find(({ value }) => value === local)?.document;
@@ -411,10 +443,15 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
     setError(null);
     try {
       for (const { name, document } of candidates) {
-        const why = [reason.trim(), candidates.length > 1 || reason.trim() === '' ? name : '']
+        const why = [
+          reason.trim() || trace?.name,
+          candidates.length > 1 || (reason.trim() === '' && !trace) ? name : '',
+        ]
           .filter(Boolean)
           .join(': ');
-        await simulate.run({ input: { candidate: document, ...window, reason: why } });
+        await simulate.run({
+          input: { candidate: document, ...(trace ? { trace: trace.text } : window), reason: why },
+        });
       }
       toast(`${plural(candidates.length, 'policy', 'policies')} to be tried.`);
       onAsked();
@@ -435,7 +472,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
       footer={
         <Button
           variant="primary"
-          isDisabled={candidates.length === 0 || problem !== null || simulate.busy || jobs === 0}
+          isDisabled={candidates.length === 0 || problem !== null || simulate.busy || (!trace && jobs === 0)}
           onPress={() => void go()}
         >
           {candidates.length === 0
@@ -445,7 +482,32 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
       }
     >
       {error && <Problem error={error} />}
-      {picker}
+      {!trace && picker}
+      <div className="row wrap">
+        <FileTrigger
+          acceptedFileTypes={['.swf', '.gwf', '.txt', '.gz']}
+          onSelect={(files) => {
+            const file = files?.[0];
+            if (file)
+              textOf(file).then(
+                (text) => setTrace({ name: file.name, text }),
+                (reason: unknown) => setError((reason as Error).message),
+              );
+          }}
+        >
+          <Button icon={<Upload size={14} />}>{trace ? 'Another trace…' : 'Or the jobs of a trace…'}</Button>
+        </FileTrigger>
+        {trace ? (
+          <>
+            <span className="strong">{trace.name}</span>
+            <Button variant="quiet" className="small" onPress={() => setTrace(null)}>
+              Recorded jobs instead
+            </Button>
+          </>
+        ) : (
+          <span className="faint small">Standard or Grid Workload Format, gzipped or not</span>
+        )}
+      </div>
       <fieldset className="plain-set">
         <legend>How the root chooses sites</legend>
         <div className="row wrap" style={{ gap: '8px 20px' }}>

@@ -1,0 +1,221 @@
+/** What the pages show of what happens, while it happens. */
+import { writeFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { Client } from '../../src/client/index.js';
+import { until } from '../cli/service.js';
+import { describeWithChromium, live, type Visits } from './browser.js';
+import { SIMULATED, withGrid } from './service.js';
+
+describeWithChromium('the portal shows', (visits: Visits) => {
+  const grid = withGrid();
+  const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
+  const cancel = (ids: readonly string[]) =>
+    grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  /** A job that takes a whole machine of the simulated site, and does not end. */
+  const long = { command: 'long', cpusPerTask: 8, estimateS: 600, ...SIMULATED };
+  const seen = {
+    command: 'seen',
+    application: 'seen',
+    estimateS: 2,
+    simulatedRunS: 2,
+    simulatedIoS: 0.5,
+    ...SIMULATED,
+  };
+
+  beforeAll(async () => {
+    await grid.submit(seen, seen);
+    await until(
+      () => grid.ask<{ jobCount: number }>('{ jobCount(filter: { states: [COMPLETED] }) }'),
+      ({ jobCount }) => jobCount === 2,
+    );
+  });
+
+  test('how many run, wait and fail on the overview, as it changes', async () => {
+    const { page } = await go('/');
+    await live(page);
+    const shows = (label: string, value: string) =>
+      expect
+        .poll(
+          () =>
+            page
+              .locator('.figure', { has: page.getByText(label, { exact: true }) })
+              .locator('.figure-value')
+              .textContent(),
+          { timeout: 20_000 },
+        )
+        .toBe(value);
+    await shows('Running', '0');
+    await shows('Failed in the last hour', '0');
+    const jobs = await grid.submit(...Array.from({ length: 6 }, () => long));
+    await shows('Running', '4');
+    await shows('Waiting', '2');
+    await page.getByRole('img', { name: 'of all CPUs in use' }).waitFor();
+    await grid.submit({ command: 'sh', arguments: ['-c', 'exit 3'], os: process.platform });
+    await shows('Failed in the last hour', '1');
+    await cancel(jobs);
+    await shows('Running', '0');
+    await shows('Waiting', '0');
+  });
+
+  /** How many pixels of the schedule have the color of this token. */
+  const painted = (page: Page, token: string) =>
+    page.evaluate(`(() => {
+      const probe = document.createElement('i');
+      probe.style.color = 'var(${token})';
+      document.body.append(probe);
+      const one = document.createElement('canvas').getContext('2d');
+      one.fillStyle = getComputedStyle(probe).color;
+      one.fillRect(0, 0, 1, 1);
+      const wanted = one.getImageData(0, 0, 1, 1).data.join();
+      probe.remove();
+      const canvas = document.querySelector('.gantt-frame canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) if (data.slice(i, i + 4).join() === wanted) n++;
+      return n;
+    })()`) as Promise<number>;
+
+  test('a bar in the schedule of a site where a run is', async () => {
+    const { page } = await go(`/sites/${grid.north}`);
+    await page.getByRole('img', { name: /Schedule of 4 machines/ }).waitFor();
+    await live(page);
+    await expect.poll(() => painted(page, '--running')).toBe(0);
+    const jobs = await grid.submit(long);
+    await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBeGreaterThan(50);
+    await cancel(jobs);
+    await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBe(0);
+  });
+
+  test('who holds how many jobs in the tree, and what flows', async () => {
+    const { page } = await go('/tree');
+    await live(page);
+    const leaf = page.locator('.tree-leaves .tree-node', {
+      has: page.getByRole('link', { name: 'north' }),
+    });
+    const runs = (n: string) =>
+      expect
+        .poll(
+          () =>
+            leaf
+              .locator('dl > div', { has: page.getByText('Running', { exact: true }) })
+              .locator('dd')
+              .textContent(),
+          { timeout: 20_000 },
+        )
+        .toBe(n);
+    await runs('0');
+    const jobs = await grid.submit(...Array.from({ length: 5 }, () => long));
+    await runs('4');
+    await leaf.getByRole('img', { name: '32 of 32 CPUs in use' }).waitFor();
+    await leaf.getByRole('note', { name: /^[1-9]\d* jobs sent there in the last minute/ }).waitFor();
+    await cancel(jobs);
+    await runs('0');
+  });
+
+  test('a quota as it is used, and whose jobs come first', async () => {
+    const { id, key } = await grid.user('quota-user', 'USER');
+    await grid.ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+      input: { user: id, submissionLimit: 9, submissionPeriodS: 3600, reason: 'a quota' },
+    });
+    const { policy } = await grid.ask<{ policy: { version: number; document: Record<string, unknown> } }>(
+      '{ policy { version document } }',
+    );
+    await grid.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { id } }', {
+      input: {
+        expectedVersion: policy.version,
+        reason: 'users by their quotas',
+        document: { ...policy.document, dispatch: { kind: 'diana' } },
+      },
+    });
+    const { page } = await go('/users');
+    await page.getByText('Nobody waits in a meta-queue').waitFor();
+    const { submitJobs } = await new Client({ url: grid.service.url, key }).request<{
+      submitJobs: { jobIds: string[] };
+    }>('mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds } }', {
+      jobs: Array.from({ length: 7 }, () => long),
+    });
+    await page
+      .getByRole('region', { name: 'Standings' })
+      .getByRole('row', { name: /quota-user/ })
+      .getByRole('img', { name: /^Priority/ })
+      .waitFor();
+    await page.getByRole('img', { name: /^7 of 9 jobs within/ }).waitFor();
+    await cancel(submitJobs.jobIds);
+  });
+
+  test('a job ratio that grows with each run', async () => {
+    const { page } = await go('/ratios?application=seen');
+    await page.getByRole('img', { name: /Share of computation of seen/ }).waitFor();
+    await live(page);
+    const rows = page.getByRole('region', { name: 'Runs' }).locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(2);
+    const picture = () =>
+      page.evaluate(`document.querySelector('.chart canvas').toDataURL()`) as Promise<string>;
+    const before = await picture();
+    const [job] = await grid.submit({ ...seen, simulatedIoS: 1.5 });
+    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(3);
+    expect(await rows.first().textContent()).toContain(job!.replace(/\D+/, ''));
+    expect(await picture()).not.toBe(before);
+    const { jobRatio } = await grid.ask<{ jobRatio: { computation: number } }>(
+      '{ jobRatio(application: "seen") { computation } }',
+    );
+    expect(await page.locator('.figure-value').first().textContent()).toMatch(
+      new RegExp(`^${Math.round(jobRatio.computation * 100)}\\s?%$`),
+    );
+  });
+
+  test('what other policies would have done, side by side', async () => {
+    const { page } = await go('/simulator');
+    await page.getByRole('button', { name: 'Try policies' }).click();
+    const dialog = page.getByRole('dialog');
+    for (const n of [0, 1])
+      await dialog.getByRole('group', { name: 'How the root chooses sites' }).locator('label').nth(n).click();
+    await dialog.getByRole('button', { name: 'Try 2 policies' }).click();
+    await page.getByText('2 policies to be tried.').waitFor();
+    const done = page.getByRole('region', { name: 'What-ifs' }).getByRole('row', { name: /Done/ });
+    await done.nth(1).waitFor();
+    for (const n of [0, 1]) await done.nth(n).locator('label').click();
+    await page.getByRole('heading', { name: 'Compared' }).waitFor();
+    await page.getByText('The same jobs under each policy').waitFor();
+    await done.first().getByRole('link').click();
+    await page.getByRole('heading', { name: 'What came out' }).waitFor();
+  });
+
+  test('what would become of the jobs of an uploaded trace', async () => {
+    const { page } = await go('/simulator');
+    await page.getByRole('button', { name: 'Try policies' }).click();
+    const dialog = page.getByRole('dialog');
+    const line = (id: number, width: number) =>
+      `${id} ${id} 0 50 ${width} -1 -1 ${width} 100 -1 1 1 1 -1 1 -1 -1 -1`;
+    await dialog.locator('input[type=file]').setInputFiles({
+      name: 'small.swf',
+      mimeType: 'text/plain',
+      buffer: Buffer.from([line(1, 1), line(2, 32), line(3, 1_000)].join('\n')),
+    });
+    await dialog.getByText('small.swf').waitFor();
+    await dialog.getByRole('group', { name: 'How the root chooses sites' }).locator('label').first().click();
+    await dialog.getByRole('button', { name: 'Try 1 policy' }).click();
+    await page.getByRole('link', { name: /small\.swf/ }).click();
+    await page.getByRole('heading', { name: 'What came out' }).waitFor();
+    await page.getByText('an uploaded trace').waitFor();
+    await page.getByText('Left out: too wide for any site, or never run').waitFor();
+  });
+
+  test('the output of a job while it runs', async () => {
+    const [job] = await grid.submit({
+      command: 'sh',
+      arguments: ['-c', 'echo first; while [ ! -e go ]; do sleep 0.2; done; echo second'],
+      workingDirectory: grid.home,
+      os: process.platform,
+    });
+    const { page } = await go(`/jobs/${job}`);
+    const output = page.getByLabel('Output, stdout');
+    await output.getByText('first').waitFor();
+    await page.getByRole('heading', { level: 1, name: /Running$/ }).waitFor();
+    expect(await output.textContent()).not.toContain('second');
+    writeFileSync(`${grid.home}/go`, '');
+    await output.getByText('second').waitFor();
+    await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
+  });
+});
