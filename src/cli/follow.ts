@@ -80,7 +80,9 @@ export async function awaitEnds(
   const ended = new Map<string, JobLine>();
   const take = (job: JobLine, update: JobUpdate | null): void => {
     onUpdate(job, update);
-    if (isTerminal(job.state) && pending.delete(job.id)) ended.set(job.id, job);
+    // The job of an update may be ahead of its event: the news of its end is still to come.
+    const state = update === null ? job.state : update.event?.toState;
+    if (state && isTerminal(state) && pending.delete(job.id)) ended.set(job.id, job);
   };
   const look = async (): Promise<void> => {
     const asked = [...pending];

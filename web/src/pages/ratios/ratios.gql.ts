@@ -21,9 +21,9 @@ export type RatioQueryVariables = Exact<{
 }>;
 
 
-export type RatioQuery = { jobRatio: { application: string, computation: number, dataIntensive: number, source: JobRatioSource, runs: number, cursor: string, averages: { turnaroundS: number, executionS: number, ioS: number } | null, history: { nodes: Array<{ cursor: string, at: string, turnaroundS: number, ioS: number, runs: number, computation: number, dataIntensive: number, job: { id: string } | null, site: { id: string, name: string } }>, pageInfo: { hasPreviousPage: boolean } } } };
+export type RatioQuery = { jobRatio: { application: string, computation: number, dataIntensive: number, source: JobRatioSource, runs: number, cursor: string, averages: { turnaroundS: number, executionS: number, ioS: number } | null, history: { nodes: Array<{ cursor: string, at: string, turnaroundS: number, ioS: number | null, runs: number, computation: number | null, dataIntensive: number | null, job: { id: string } | null, site: { id: string, name: string } }>, pageInfo: { hasPreviousPage: boolean } } } };
 
-export type PointFragment = { cursor: string, at: string, turnaroundS: number, ioS: number, runs: number, computation: number, dataIntensive: number, job: { id: string } | null, site: { id: string, name: string } };
+export type PointFragment = { cursor: string, at: string, turnaroundS: number, ioS: number | null, runs: number, computation: number | null, dataIntensive: number | null, job: { id: string } | null, site: { id: string, name: string } };
 
 export type RatioNewsSubscriptionVariables = Exact<{
   application?: string | null | undefined;
@@ -31,7 +31,7 @@ export type RatioNewsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RatioNewsSubscription = { jobRatioUpdated: { cursor: string, resyncRequired: boolean, point: { cursor: string, at: string, turnaroundS: number, ioS: number, runs: number, computation: number, dataIntensive: number, job: { id: string } | null, site: { id: string, name: string } } | null } };
+export type RatioNewsSubscription = { jobRatioUpdated: { cursor: string, resyncRequired: boolean, point: { cursor: string, at: string, turnaroundS: number, ioS: number | null, runs: number, computation: number | null, dataIntensive: number | null, job: { id: string } | null, site: { id: string, name: string } } | null } };
 
 
 export const RecentApplicationsDocument =

@@ -180,7 +180,7 @@ function One({ application }: { application: string }) {
                 color: '--series-6',
                 kind: 'points',
                 values: points.map(({ turnaroundS, ioS }) =>
-                  turnaroundS > 0 ? Math.max(0, 1 - ioS / turnaroundS) : null,
+                  ioS === null || turnaroundS <= 0 ? null : Math.max(0, 1 - ioS / turnaroundS),
                 ),
               },
             ]}
@@ -215,8 +215,18 @@ function One({ application }: { application: string }) {
               right: true,
               cell: ({ turnaroundS }) => duration(turnaroundS),
             },
-            { key: 'io', header: 'Input and output', right: true, cell: ({ ioS }) => duration(ioS) },
-            { key: 'ratio', header: 'Ratio then', right: true, cell: (point) => figure(point.computation) },
+            {
+              key: 'io',
+              header: 'Input and output',
+              right: true,
+              cell: ({ ioS }) => (ioS === null ? '–' : duration(ioS)),
+            },
+            {
+              key: 'ratio',
+              header: 'Ratio then',
+              right: true,
+              cell: (point) => (point.computation === null ? '–' : figure(point.computation)),
+            },
           ]}
         />
       </Card>
