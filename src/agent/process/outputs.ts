@@ -105,12 +105,16 @@ export class OutputPool {
     else outputs.close();
   }
 
-  /** Looks whether resting files can be given out again. */
-  scan(nowMs: number): void {
+  /**
+   * Looks whether resting files can be given out again.
+   *
+   * @param lanes this agent's, which have closed the files of a run before they say that it is over
+   */
+  scan(nowMs: number, lanes: () => readonly number[]): void {
     if (this.resting.length === 0 || nowMs - this.scannedAtMs < SCAN_EVERY_MS) return;
     if (nowMs - this.scannedAtMs > KNOWN_FOR_MS) this.known.clear();
     this.scannedAtMs = nowMs;
-    const held = process.platform === 'linux' ? this.held() : new Map<string, number>();
+    const held = process.platform === 'linux' ? this.held(lanes()) : new Map<string, number>();
     this.resting = this.resting.filter((outputs) => {
       const pid = held.get(outputs.dir);
       if (pid !== undefined) {
@@ -133,9 +137,9 @@ export class OutputPool {
   }
 
   /** By directory: a process that has one of its resting files open. */
-  private held(): Map<string, number> {
+  private held(lanes: readonly number[]): Map<string, number> {
     const present = new Set(readdirSync('/proc').filter((name) => /^\d+$/.test(name)));
-    present.delete(String(process.pid));
+    for (const pid of [process.pid, ...lanes]) present.delete(String(pid));
     for (const pid of this.known.keys()) if (!present.has(pid)) this.known.delete(pid);
     const resting = new Set(this.resting.map(({ dir }) => dir));
     const held = new Map<string, number>();

@@ -486,7 +486,7 @@ export class ProcessRunner implements Runner {
   private poll(): void {
     const now = upMs();
     this.flush();
-    this.outputs.scan(now);
+    this.outputs.scan(now, () => this.ownLanes());
     const sample = this.ioWait && now >= this.nextIoWaitMs;
     if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
     for (const run of [...this.live.values()]) {
@@ -505,6 +505,10 @@ export class ProcessRunner implements Runner {
     }
     for (const slot of this.idle) if (now - slot.idleSinceMs > LANE_IDLE_MS) slot.releaseLane();
     this.launchWaiting();
+  }
+
+  private ownLanes(): number[] {
+    return [...this.idle, ...this.bySlot.keys()].flatMap((slot) => slot.ownLanePid ?? []);
   }
 
   private sampleIoWait(run: LiveProcessRun): void {
