@@ -361,9 +361,10 @@ describe('jobs that the root holds back', () => {
     expect(jobs[0]?.decisions.nodes[1]).toMatchObject({
       kind: 'START',
       candidates: [],
+      jobTerms: { aging: expect.any(Number), licenses: expect.any(Number) },
       queued: 1,
-      order: 'PRIORITY',
-      orderValue: 0,
+      order: 'OWN_PRIORITY',
+      orderValue: expect.any(Number),
       respected: null,
     });
     // Sent where there was room, though the other ranked higher.

@@ -345,14 +345,14 @@ describe('a group', () => {
     );
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
-    const whole = follow<{ state: string; states: { state: string; jobs: number }[]; progress: number }>(
+    const whole = follow<{ state: string; counts: { state: string; jobs: number }[]; progress: number }>(
       api.subscriber(),
-      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state states { state jobs } progress } }',
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state counts { state jobs } progress } }',
       { id },
     );
     await expect
       .poll(() => whole.got)
-      .toEqual([{ state: 'OPEN', states: [{ state: 'QUEUED', jobs: 4 }], progress: 0 }]);
+      .toEqual([{ state: 'OPEN', counts: [{ state: 'QUEUED', jobs: 4 }], progress: 0 }]);
     const { latestCursor: after } = await api.must<{ latestCursor: string }>('{ latestCursor }');
     const news = follow<{ job: { id: string; group: { id: string } }; event: { toState: string } }>(
       api.subscriber(),
@@ -430,7 +430,7 @@ describe('a group', () => {
     // The latest says everything, however many changes there were before it, and nothing is said twice.
     const last = {
       state: 'DONE',
-      states: [
+      counts: [
         { state: 'COMPLETED', jobs: 2 },
         { state: 'FAILED', jobs: 1 },
         { state: 'CANCELLED', jobs: 1 },
