@@ -1,5 +1,5 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
+import type { JobRatio, PeerStatus, TransferStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
@@ -63,6 +63,8 @@ export interface PeerModel extends PeerStatus {
 }
 
 export type UserStandingModel = UserStanding;
+
+export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 

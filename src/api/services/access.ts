@@ -35,6 +35,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   links: people,
   jobRatio: people,
   peers: people,
+  transfers: people,
   userStandings: people,
   loadHistory: people,
   licenseHistory: people,
