@@ -2,6 +2,7 @@
 import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
 import type { UsageRow } from '../store/history.js';
+import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type * as rows from '../store/rows.js';
 import type { Connection } from './connections.js';
 import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
@@ -52,6 +53,9 @@ export interface PeerModel extends PeerStatus {
   /** Epoch seconds. */
   lastHeardAt: number | null;
 }
+
+export type FederationPeerModel = PeerRow;
+export type ForeignJobModel = ForeignJobRow;
 
 export type UserStandingModel = UserStanding;
 
