@@ -1,8 +1,8 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
 import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
-import type { UsageRow } from '../store/history.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
+import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { Connection } from './connections.js';
 import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';

@@ -67,7 +67,12 @@ export const jobActions = {
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
   dispatch: { by: ['SCHEDULER', 'PEER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   takeBack: { by: ['SCHEDULER', 'PEER'], clears: atRoot },
-  start: { by: ['SCHEDULER', 'PEER'], sets: ['epoch'], clears: ['startedAt', 'exitCode', 'message'], run: 'BEGINS' },
+  start: {
+    by: ['SCHEDULER', 'PEER'],
+    sets: ['epoch'],
+    clears: ['startedAt', 'exitCode', 'message'],
+    run: 'BEGINS',
+  },
   /** What a copy of a peer's job is to run comes with the grant of its claim. */
   grant: {
     by: ['PEER'],
@@ -80,7 +85,12 @@ export const jobActions = {
     sets: ['cause', 'endedAt', 'exitCode', 'message', 'deadlineMissed'],
     run: 'ENDS',
   },
-  requeue: { by: ['AGENT', 'SERVICE', 'PEER'], sets: ['message'], clears: [...atRoot, 'startedAt'], run: 'ENDS' },
+  requeue: {
+    by: ['AGENT', 'SERVICE', 'PEER'],
+    sets: ['message'],
+    clears: [...atRoot, 'startedAt'],
+    run: 'ENDS',
+  },
   hold: { by: ['PERSON'], sets: ['siteId'] },
   setAside: { by: ['SERVICE'], sets: ['siteId', 'message'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },

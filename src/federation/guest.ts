@@ -4,7 +4,15 @@
  * message says all that its receiver needs.
  */
 import { Client, ServiceError } from '../client/index.js';
-import type { Copies, GrantedJob, Lender, NewCopy, OfferedJob, OfferState, Told } from '../store/federation.js';
+import type {
+  Copies,
+  GrantedJob,
+  Lender,
+  NewCopy,
+  OfferedJob,
+  OfferState,
+  Told,
+} from '../store/federation.js';
 import { CLAIM, EXCHANGE, REPORT, RETURN } from './documents.js';
 
 /** The protocol's version that we speak (PROTOCOL.md). */
@@ -110,20 +118,35 @@ class Guest {
       const refused = await copies.accept(this.siteId, open.map(newCopy), now());
       this.touch([null]);
       await this.giveBack(refused, false);
-      this.touch(await copies.boost(this.siteId, open.map(({ offer, boost }) => ({ offer: wholeNumber(offer), boost }))));
+      this.touch(
+        await copies.boost(
+          this.siteId,
+          open.map(({ offer, boost }) => ({ offer: wholeNumber(offer), boost })),
+        ),
+      );
     }
     const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop);
     if (over.length > 0)
-      this.touch(await copies.withdraw(this.siteId, over.map(({ offer }) => wholeNumber(offer)), now()));
+      this.touch(
+        await copies.withdraw(
+          this.siteId,
+          over.map(({ offer }) => wholeNumber(offer)),
+          now(),
+        ),
+      );
   }
 
   private async claim(): Promise<void> {
     const { copies, now } = this.parts;
     const offers = await copies.toClaim(this.siteId);
     if (offers.length === 0) return;
-    const { claimJobs } = await this.ask<{ claimJobs: { results: Claimed[] } }>(CLAIM, { offers: offers.map(String) });
+    const { claimJobs } = await this.ask<{ claimJobs: { results: Claimed[] } }>(CLAIM, {
+      offers: offers.map(String),
+    });
     const of = (outcome: Claimed['outcome']) =>
-      offers.flatMap((offer, i) => (claimJobs.results[i]?.outcome === outcome ? [{ offer, ...claimJobs.results[i] }] : []));
+      offers.flatMap((offer, i) =>
+        claimJobs.results[i]?.outcome === outcome ? [{ offer, ...claimJobs.results[i] }] : [],
+      );
     const granted: (GrantedJob & { offer: number })[] = of('GRANTED');
     if (granted.length > 0) await copies.granted(this.siteId, granted);
     const refused = of('REFUSED').map(({ offer }) => offer);
@@ -144,8 +167,10 @@ class Guest {
       reports: reports.map(({ report }) => report),
     });
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
-    const known = (level: 1 | 2) => due.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
-    if (reportRuns.results.length !== reports.length) throw new ServiceError('reportRuns answered for other reports', 'BAD_ANSWER');
+    const known = (level: 1 | 2) =>
+      due.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
+    if (reportRuns.results.length !== reports.length)
+      throw new ServiceError('reportRuns answered for other reports', 'BAD_ANSWER');
     for (const level of [1, 2] as const) await copies.told(this.siteId, known(level), level);
     this.busy = true;
   }
@@ -166,13 +191,21 @@ class Guest {
 function newCopy({ offer, job, boost, request }: Offer): NewCopy {
   if (request === null) throw new ServiceError(`offer ${offer} came without a request`, 'BAD_ANSWER');
   const deadline = request.deadline === null ? null : Date.parse(request.deadline) / 1000;
-  return { offer: wholeNumber(offer), jobId: wholeNumber(job.slice('job_'.length)), boost, request: { ...request, deadline } };
+  return {
+    offer: wholeNumber(offer),
+    jobId: wholeNumber(job.slice('job_'.length)),
+    boost,
+    request: { ...request, deadline },
+  };
 }
 
 function wholeNumber(text: string): number {
   const number = Number(text);
   if (Number.isSafeInteger(number) && number >= 0) return number;
-  throw new ServiceError(`the peer answered ${JSON.stringify(text)} where a whole number is due`, 'BAD_ANSWER');
+  throw new ServiceError(
+    `the peer answered ${JSON.stringify(text)} where a whole number is due`,
+    'BAD_ANSWER',
+  );
 }
 
 /** Its start, unless the owner knows, and its end. */

@@ -4,7 +4,15 @@ import * as offers from './federation/offers.js';
 import type { Database } from './pool.js';
 
 export type { Lender, NewCopy, Told } from './federation/copies.js';
-export type { Asked, ClaimResult, GrantedJob, MachineKind, OfferedJob, OfferNews, OfferState } from './federation/offers.js';
+export type {
+  Asked,
+  ClaimResult,
+  GrantedJob,
+  MachineKind,
+  OfferedJob,
+  OfferNews,
+  OfferState,
+} from './federation/offers.js';
 export { OFFERS_PAGE } from './federation/offers.js';
 
 type Rest<F> = F extends (database: never, ...rest: infer R) => infer A ? (...rest: R) => A : never;

@@ -3,14 +3,13 @@
  * each two a link of the test's, which can be cut, and which may repeat what it carries.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, request, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { RandomStream } from '../../src/core/index.js';
 import { Client } from '../../src/client/index.js';
+import type { RandomStream } from '../../src/core/index.js';
 import { Supervised } from '../crash/installation.js';
 import { freePort, portOf } from '../support/ports.js';
 
@@ -68,14 +67,15 @@ export class Link {
     const send = (answer: boolean): void => {
       const options = { host: '127.0.0.1', port, path: '/graphql', method: 'POST', headers: { ...headers } };
       const onward = request(options, (incoming) => {
-        if (!answer || !this.open) return void incoming.resume().on('end', () => !answer || outgoing.destroy());
+        if (!answer || !this.open)
+          return void incoming.resume().on('end', () => !answer || outgoing.destroy());
         outgoing.writeHead(incoming.statusCode ?? 502, incoming.headers);
         incoming.pipe(outgoing);
       });
       onward.on('error', () => answer && outgoing.destroy());
       onward.end(body);
     };
-    if (random.next() >= this.trouble) return send(true);
+    if (random.next() >= this.trouble) return void send(true);
     const kind = random.next();
     if (kind < 0.4) {
       // At once, and again when all is long over.
@@ -97,8 +97,8 @@ export class Link {
 
 interface Event {
   kind: string;
-  from: string | null;
-  to: string | null;
+  fromState: string | null;
+  toState: string | null;
   epoch: number | null;
 }
 
@@ -138,7 +138,10 @@ export class Service {
     const home = mkdtempSync(join(tmpdir(), `switchyard-${name}-`));
     const service = new Service(name, home, await freePort(), databaseUrl, ledger);
     await service.until(async () => {
-      (service.client.options as { key: string | null }).key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+      (service.client.options as { key: string | null }).key = readFileSync(
+        join(home, 'admin.key'),
+        'utf8',
+      ).trim();
       await service.client.request('{ viewer { id } }');
       return true;
     });
@@ -196,23 +199,29 @@ export class Service {
   ): Promise<string[]> {
     const jobs = numbers.map((number) => ({
       command: 'sh',
-      arguments: ['-c', `echo ${number} >> "$LEDGER"; echo "out of ${number}"; sleep ${sleepS}; exit $((${number} % 7 == 6))`],
+      arguments: [
+        '-c',
+        `echo ${number} >> "$LEDGER"; echo "out of ${number}"; sleep ${sleepS}; exit $((${number} % 7 == 6))`,
+      ],
       environment: [{ name: 'LEDGER', value: this.ledger }],
       ...(os && { os }),
       estimateS: 1,
       ...more,
     }));
     const input = { jobs, idempotencyKey: `numbers ${numbers.join()}`, allowUnfit: true };
-    const { submitJobs } = await this.ask<{ submitJobs: { jobIds: string[]; errors: { message: string }[] } }>(
-      'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }',
-      { input },
-    );
+    const { submitJobs } = await this.ask<{
+      submitJobs: { jobIds: string[]; errors: { message: string }[] };
+    }>('mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }', {
+      input,
+    });
     if (submitJobs.errors.length > 0) throw new Error(submitJobs.errors[0]?.message);
     return submitJobs.jobIds;
   }
 
   /** State and cause of each job that is its own, by id. */
-  async jobs(): Promise<Map<string, { state: string; cause: string | null; site: string | null; epoch: number }>> {
+  async jobs(): Promise<
+    Map<string, { state: string; cause: string | null; site: string | null; epoch: number }>
+  > {
     const { rows } = await this.pool.query(
       `SELECT j.id, j.state, j.cause, j.epoch, s.name AS site FROM jobs j LEFT JOIN sites s ON s.id = j.site_id
         WHERE NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = j.id)`,
@@ -256,10 +265,11 @@ export class Subscriber {
   readonly heard: { cursor: string; job: string; event: Event }[] = [];
   private readonly stopping = new AbortController();
   private readonly done: Promise<void>;
+  private failure: unknown = null;
 
   constructor(service: Service) {
     const document = `subscription ($after: String) { jobUpdated(after: $after) {
-      cursor resyncRequired event { kind from to epoch } job { id } } }`;
+      cursor resyncRequired event { kind fromState toState epoch } job { id } } }`;
     this.done = (async () => {
       const updates = service.client.updates<{
         cursor: string;
@@ -272,12 +282,15 @@ export class Subscriber {
         this.heard.push({ cursor, job: job.id, event });
       }
     })();
-    this.done.catch(() => {});
+    this.done.catch((error) => {
+      this.failure = error;
+    });
   }
 
   /** What was heard of the job, as states. */
   of(job: string): (string | null)[] {
-    return this.heard.filter((one) => one.job === job).map(({ event }) => event.to);
+    if (this.failure !== null) throw this.failure;
+    return this.heard.filter((one) => one.job === job).map(({ event }) => event.toState);
   }
 
   async stop(): Promise<void> {
@@ -287,7 +300,8 @@ export class Subscriber {
 }
 
 /** The numbers that jobs wrote down, in the order in which they ran. */
-export const ran = (ledger: string): number[] => readFileSync(ledger, 'utf8').split('\n').filter(Boolean).map(Number);
+export const ran = (ledger: string): number[] =>
+  readFileSync(ledger, 'utf8').split('\n').filter(Boolean).map(Number);
 
 export function newLedger(): string {
   const ledger = join(mkdtempSync(join(tmpdir(), 'switchyard-ledger-')), 'ledger');

@@ -102,7 +102,11 @@ function numberOf(field: string, value: string): number {
 }
 
 function settingsOf(input: FederationPeerInput): PeerSettings {
-  const bounded = (field: 'neededAfterS' | 'hops' | 'lostAfterS' | 'foreignMax' | 'foreignBoost', min: number, max: number) => {
+  const bounded = (
+    field: 'neededAfterS' | 'hops' | 'lostAfterS' | 'foreignMax' | 'foreignBoost',
+    min: number,
+    max: number,
+  ) => {
     const value = notNull(field, input[field]);
     return value === undefined ? {} : { [field]: within(field, value, min, max) };
   };
@@ -134,14 +138,21 @@ function addressOf(url: string): string {
 function kindOf(kind: MachineKindInput): MachineKind {
   const { os, architecture, maxTasks, licenses, ...numbers } = kind;
   for (const [field, value] of Object.entries(numbers))
-    within(`kinds.${field}`, value, field === 'memoryMb' || field === 'site' ? 0 : 1, field === 'memoryMb' ? MAX.integer : 1_000_000);
+    within(
+      `kinds.${field}`,
+      value,
+      field === 'memoryMb' || field === 'site' ? 0 : 1,
+      field === 'memoryMb' ? MAX.integer : 1_000_000,
+    );
   if (maxTasks !== null && maxTasks !== undefined) within('kinds.maxTasks', maxTasks, 1, 1_000_000);
   return {
     ...numbers,
     os: text('kinds.os', os, MAX.nameChars),
     architecture: text('kinds.architecture', architecture, MAX.nameChars),
     maxTasks: maxTasks ?? null,
-    licenses: atMost('kinds.licenses', licenses, MAX.kindLicenses).map((one) => text('kinds.licenses', one, MAX.nameChars)),
+    licenses: atMost('kinds.licenses', licenses, MAX.kindLicenses).map((one) =>
+      text('kinds.licenses', one, MAX.nameChars),
+    ),
   };
 }
 

@@ -121,7 +121,11 @@ export function createPeopleService(parts: ServiceParts) {
         const siteId = input.site ? localId('site', input.site, 'site') : null;
         const ofSite = owner.role === 'AGENT' || owner.role === 'PEER';
         if (ofSite && siteId === null)
-          throw badInput('site', null, `a site, because the user is ${owner.role === 'PEER' ? 'a PEER' : 'an AGENT'}`);
+          throw badInput(
+            'site',
+            null,
+            `a site, because the user is ${owner.role === 'PEER' ? 'a PEER' : 'an AGENT'}`,
+          );
         if (!ofSite && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is neither an AGENT nor a PEER');
         if (viewer.onBehalfBy !== null)

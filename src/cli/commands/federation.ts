@@ -39,7 +39,9 @@ const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'NEVER'] as const;
 export function addFederation(program: Command): void {
   const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');
   list.action(async () => {
-    const { federationPeers } = await connect().request<{ federationPeers: Peer[] }>(documents.FEDERATION_PEERS);
+    const { federationPeers } = await connect().request<{ federationPeers: Peer[] }>(
+      documents.FEDERATION_PEERS,
+    );
     show(list, federationPeers, peerTable);
   });
 
@@ -53,14 +55,26 @@ export function addFederation(program: Command): void {
   add.action((name: string, options: Settings) => federate(add, { name }, options));
 
   for (const [name, description, document, field] of [
-    ['isolate', 'exchange nothing new with it; what runs ends (ADMIN)', documents.ISOLATE_PEER, 'isolatePeer'],
+    [
+      'isolate',
+      'exchange nothing new with it; what runs ends (ADMIN)',
+      documents.ISOLATE_PEER,
+      'isolatePeer',
+    ],
     ['rejoin', 'end its isolation (ADMIN)', documents.REJOIN_PEER, 'rejoinPeer'],
-    ['remove', 'take it out of service once it is isolated and nothing is left (ADMIN)', documents.REMOVE_PEER, 'removePeer'],
+    [
+      'remove',
+      'take it out of service once it is isolated and nothing is left (ADMIN)',
+      documents.REMOVE_PEER,
+      'removePeer',
+    ],
   ] as const) {
     const command = addCommand(list, `${name} <peer>`, description);
     command.action(async (peer: string) => {
       const client = connect();
-      const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(documents.FEDERATION_PEERS);
+      const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(
+        documents.FEDERATION_PEERS,
+      );
       const one = federationPeers.find((candidate) => candidate.name === peer);
       if (one === undefined)
         throw new CliError(
@@ -73,8 +87,15 @@ export function addFederation(program: Command): void {
   }
 
   const register = withSettings(
-    addCommand(program, 'federate <url>', 'run jobs of the service at this address here, with the key that it gave (ADMIN)')
-      .requiredOption('--key-file <file>', 'file with the key of the role PEER that it gave; - for standard input')
+    addCommand(
+      program,
+      'federate <url>',
+      'run jobs of the service at this address here, with the key that it gave (ADMIN)',
+    )
+      .requiredOption(
+        '--key-file <file>',
+        'file with the key of the role PEER that it gave; - for standard input',
+      )
       .option('--name <name>', 'its name here (default: the host of the address)'),
   );
   register.action((url: string, options: Settings & { keyFile: string; name?: string }) => {
@@ -85,7 +106,10 @@ export function addFederation(program: Command): void {
 
 const withSettings = (command: Command): Command =>
   command
-    .option('--forward <when>', `when it is offered jobs of ours: ${FORWARDING.join(', ')} (default: WHEN_NEEDED)`)
+    .option(
+      '--forward <when>',
+      `when it is offered jobs of ours: ${FORWARDING.join(', ')} (default: WHEN_NEEDED)`,
+    )
     .option('--needed-after <duration>', 'WHEN_NEEDED: from which predicted wait on (default: 10m)')
     .option('--hops <count>', 'services that a job of ours may pass, ours included (default: 4)')
     .option('--lost-after <duration>', 'its silence after which what it runs for us is lost (default: 1h)')
@@ -137,7 +161,17 @@ function keyFrom(file: string): string {
 
 const peerTable = (peers: readonly Peer[]): string =>
   table(
-    ['NAME', 'STATE', 'FORWARD', 'OFFERED', 'RUNS OURS', 'ITS JOBS HERE', 'HEARD (UTC)', 'REACHED (UTC)', 'ADDRESS'],
+    [
+      'NAME',
+      'STATE',
+      'FORWARD',
+      'OFFERED',
+      'RUNS OURS',
+      'ITS JOBS HERE',
+      'HEARD (UTC)',
+      'REACHED (UTC)',
+      'ADDRESS',
+    ],
     peers.map((peer) => [
       peer.name,
       peer.isolated ? 'isolated' : peer.failure !== null ? 'unreachable' : 'joined',

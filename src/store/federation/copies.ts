@@ -6,11 +6,11 @@
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
 import { outOfBounds } from '../bounds.js';
-import { BOOST_MAX } from '../constants.js';
 import { list, table } from '../columns.js';
+import { BOOST_MAX } from '../constants.js';
 import { commitWith, commitWithCopy, type Database, transaction } from '../pool.js';
-import * as control from '../postgres/control.js';
 import { changeJobs } from '../postgres/change-jobs.js';
+import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
 import { labels, type Sql, sql } from '../sql.js';
@@ -100,14 +100,22 @@ export const reached = (database: Db, siteId: number, failure: string | null): P
 
 /** We know its news up to here. */
 export const advance = (database: Db, siteId: number, cursor: number): Promise<number> =>
-  run(database.pool, sql`UPDATE peers SET cursor = greatest(cursor, ${cursor}::bigint) WHERE site_id = ${siteId}`);
+  run(
+    database.pool,
+    sql`UPDATE peers SET cursor = greatest(cursor, ${cursor}::bigint) WHERE site_id = ${siteId}`,
+  );
 
 /**
  * Takes jobs of a peer in as jobs of the user that the peer's are mapped to. An offer that is known is left alone, whatever became of it. Answers
  * with those that are not taken: beyond the cap, with numbers that
  * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
  */
-export function accept(database: Db, siteId: number, copies: readonly NewCopy[], now: number): Promise<number[]> {
+export function accept(
+  database: Db,
+  siteId: number,
+  copies: readonly NewCopy[],
+  now: number,
+): Promise<number[]> {
   return transaction(database, async (tx) => {
     // One at a time for each peer: so the cap holds.
     const peer = await row<{ userId: number; boost: number; room: number }>(
@@ -122,9 +130,15 @@ SELECT user_id AS "userId", foreign_boost AS boost,
       sql`
 SELECT json_build_array(
   (SELECT coalesce(json_agg(offer), '[]') FROM foreign_jobs
-    WHERE site_id = ${siteId} AND offer = ANY (${list('bigint', copies.map(({ offer }) => offer))})),
+    WHERE site_id = ${siteId} AND offer = ANY (${list(
+      'bigint',
+      copies.map(({ offer }) => offer),
+    )})),
   (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs
-    WHERE told < 2 AND request = ANY (${list('text', copies.map(({ request }) => request.request))}))) AS v`,
+    WHERE told < 2 AND request = ANY (${list(
+      'text',
+      copies.map(({ request }) => request.request),
+    )}))) AS v`,
     );
     const known = new Set(offers);
     const open = new Set(requests);
@@ -181,7 +195,8 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   boost: boostOf(boost, more),
 });
 
-const boostOf = (boost: number, more: number): number => Math.max(-BOOST_MAX, Math.min(BOOST_MAX, boost + more));
+const boostOf = (boost: number, more: number): number =>
+  Math.max(-BOOST_MAX, Math.min(BOOST_MAX, boost + more));
 
 /** The owner has boosted them. */
 export async function boost(
@@ -189,7 +204,10 @@ export async function boost(
   siteId: number,
   boosts: readonly { offer: number; boost: number }[],
 ): Promise<(number | null)[]> {
-  const items = table('t', boosts, { offer: ['bigint', (one) => one.offer], boost: ['integer', (one) => one.boost] });
+  const items = table('t', boosts, {
+    offer: ['bigint', (one) => one.offer],
+    boost: ['integer', (one) => one.boost],
+  });
   const found = await rows<{ id: number; boost: number; more: number; is: number }>(
     database.pool,
     sql`
@@ -220,7 +238,8 @@ export async function withdraw(
   offers: readonly number[] | 'UNGRANTED',
   now: number,
 ): Promise<(number | null)[]> {
-  const which = offers === 'UNGRANTED' ? sql`f.epoch IS NULL` : sql`f.offer = ANY (${list('bigint', offers)})`;
+  const which =
+    offers === 'UNGRANTED' ? sql`f.epoch IS NULL` : sql`f.offer = ANY (${list('bigint', offers)})`;
   const ids = await value<number[]>(
     database.pool,
     sql`
@@ -268,7 +287,9 @@ SELECT id, state FROM jobs WHERE id IN (
   SELECT job_id FROM foreign_jobs f JOIN ${items} USING (offer) WHERE f.site_id = ${siteId} AND f.epoch IS NULL)
  ORDER BY id FOR NO KEY UPDATE`,
     );
-    const live = found.filter(({ state }) => state === 'ASSIGNED' || state === 'CANCELLING').map(({ id }) => id);
+    const live = found
+      .filter(({ state }) => state === 'ASSIGNED' || state === 'CANCELLING')
+      .map(({ id }) => id);
     const all = found.map(({ id }) => id);
     if (all.length === 0) return;
     const told = sql`(SELECT f.job_id AS id, g.* FROM ${items} JOIN foreign_jobs f USING (offer)
@@ -359,11 +380,14 @@ SELECT coalesce(json_agg(offer), '[]') AS v FROM (
 }
 
 /** The owner knows: 1 that it has started, 2 that it is over. */
-export const told = (database: Db, siteId: number, offers: readonly number[], level: 1 | 2): Promise<number> =>
+export const told = (
+  database: Db,
+  siteId: number,
+  offers: readonly number[],
+  level: 1 | 2,
+): Promise<number> =>
   run(
     database.pool,
     sql`
 UPDATE foreign_jobs SET told = greatest(told, ${level}::smallint) WHERE site_id = ${siteId} AND offer = ANY (${list('bigint', offers)})`,
   );
-
-

@@ -7,11 +7,11 @@ import { isLive, type JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { readField } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { raw, type Sql, sql } from '../sql.js';
-import { copy, row, rows, run, value } from '../statement.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
+import { raw, type Sql, sql } from '../sql.js';
+import { copy, row, rows, run, value } from '../statement.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -130,7 +130,8 @@ export async function exchange(
     database.pool,
     sql`DELETE FROM offers WHERE site_id = ${siteId} AND withdrawn AND version <= ${asked.after}::bigint AND again_at <= to_timestamp(${now}::float8)`,
   );
-  if (!peer.isolated && peer.forward !== 'NEVER' && asked.room > 0) await offer(database, siteId, peer, asked, now);
+  if (!peer.isolated && peer.forward !== 'NEVER' && asked.room > 0)
+    await offer(database, siteId, peer, asked, now);
   return news(database, siteId, asked.after);
 }
 
@@ -270,7 +271,12 @@ interface ClaimedJob {
  * Decides who runs the jobs of these offers: aligned with them. A claim that was granted is granted again with the same epoch, so an answer
  * that was lost does no harm; of a job that is not the peer's any more, or never was, it is refused.
  */
-export function claim(database: Db, siteId: number, offers: readonly number[], now: number): Promise<ClaimResult[]> {
+export function claim(
+  database: Db,
+  siteId: number,
+  offers: readonly number[],
+  now: number,
+): Promise<ClaimResult[]> {
   return transaction(database, async (tx) => {
     const jobs = await lockOffered(tx, siteId, offers);
     const taken = new Map<number, ClaimedJob>();
@@ -285,7 +291,10 @@ export function claim(database: Db, siteId: number, offers: readonly number[], n
       } else if (job.granted !== job.epoch || !isLive(job.state)) return { kind: 'REFUSED' };
       if (pending) return { kind: 'PENDING' };
       const epoch = job.granted ?? job.epoch + 1;
-      return { kind: 'GRANTED', job: { epoch, command, arguments: job.arguments, environment, workingDirectory } };
+      return {
+        kind: 'GRANTED',
+        job: { epoch, command, arguments: job.arguments, environment, workingDirectory },
+      };
     });
     if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
     return results;
@@ -320,7 +329,12 @@ SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.si
 }
 
 /** To the peer's site and started there, from wherever they wait. */
-async function grant(tx: Transaction, siteId: number, jobs: readonly ClaimedJob[], now: number): Promise<void> {
+async function grant(
+  tx: Transaction,
+  siteId: number,
+  jobs: readonly ClaimedJob[],
+  now: number,
+): Promise<void> {
   const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
   await insertDecisions(
     tx,
@@ -354,10 +368,16 @@ async function grant(tx: Transaction, siteId: number, jobs: readonly ClaimedJob[
     epoch: ['integer', ({ epoch }) => epoch + 1],
   });
   const back = jobs.filter(({ state }) => state === 'DISPATCHED');
-  const dispatched = { siteId: sql`${siteId}::integer`, priority: sql`NULL`, dispatchedAt: sql`to_timestamp(${now}::float8)` };
+  const dispatched = {
+    siteId: sql`${siteId}::integer`,
+    priority: sql`NULL`,
+    dispatchedAt: sql`to_timestamp(${now}::float8)`,
+  };
   await commitWith(tx, [
     lockEvents,
-    ...(back.length > 0 ? [changeJobs('takeBack', table('t', back, { id: ['bigint', ({ id }) => id] }), {})] : []),
+    ...(back.length > 0
+      ? [changeJobs('takeBack', table('t', back, { id: ['bigint', ({ id }) => id] }), {})]
+      : []),
     changeJobs('dispatch', items, dispatched),
     // Between the two: the trigger takes an offer whose job is not at its epoch for one that is over.
     sql`UPDATE offers o SET epoch = t.epoch, version = nextval('offers_number') FROM ${items} WHERE o.offer = t.offer`,
@@ -379,11 +399,16 @@ export async function giveBack(
   // Behind the jobs' locks, as claims are: one that comes later finds the offer withdrawn.
   const live = await transaction(database, async (tx) => {
     const jobs = await lockOffered(tx, siteId, offers);
-    const over = [...jobs.values()].filter(({ granted, epoch, state }) => granted !== epoch || !isLive(state));
+    const over = [...jobs.values()].filter(
+      ({ granted, epoch, state }) => granted !== epoch || !isLive(state),
+    );
     await commitWith(tx, [
       lockEvents,
       sql`
-UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list('bigint', over.map(({ offer }) => offer))}), version = nextval('offers_number'),
+UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
+        'bigint',
+        over.map(({ offer }) => offer),
+      )}), version = nextval('offers_number'),
     again_at = to_timestamp(${now}::float8 + ${REST_S})
  WHERE offer = ANY (${list('bigint', offers)}) AND site_id = ${siteId}`,
     ]);
