@@ -23,8 +23,7 @@ beforeAll(async () => {
   subscriber = new Subscriber(a);
 }, 120_000);
 afterAll(async () => {
-  await subscriber?.stop();
-  await Promise.all([a?.close(), b?.close()]);
+  await Promise.allSettled([subscriber?.stop(), a?.close(), b?.close()]);
   toA?.close();
   toB?.close();
 });

@@ -293,6 +293,12 @@ export class Subscriber {
     return this.heard.filter((one) => one.job === job).map(({ event }) => event.toState);
   }
 
+  /** Of all that was heard, in its order. */
+  cursors(): string[] {
+    if (this.failure !== null) throw this.failure;
+    return this.heard.map(({ cursor }) => cursor);
+  }
+
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.done;

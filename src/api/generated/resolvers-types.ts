@@ -1155,7 +1155,7 @@ export type ForeignJob = {
 export type FederationPeerInput = {
   /** Its name here: 1 to 63 letters, digits, `.`, `_` or `-`. */
   name: Scalars['String']['input'];
-  /** Address of its GraphQL endpoint, http or https. */
+  /** Address of its GraphQL endpoint, http or https, at most 2000 characters. */
   url?: InputMaybe<Scalars['String']['input']>;
   /** The key that it has given us. It is never shown. */
   key?: InputMaybe<Scalars['String']['input']>;
