@@ -32,6 +32,8 @@ const models = [
   'RunAverages',
   'JobRatioPoint',
   'Peer',
+  'FederationPeer',
+  'ForeignJob',
   'UserStanding',
   'Job',
   'JobConnection',
