@@ -162,9 +162,22 @@ describeWithChromium('the portal', (visits: Visits) => {
         .getByRole('link', { name: id?.replace('job_', ''), exact: true })
         .waitFor();
     await shown(ids.at(-1));
+    let busy = 0;
+    // A busy service is asked again.
+    await page.route('**/graphql', (route) =>
+      route.request().postData()?.includes('JobsStep') && busy++ === 0
+        ? route.fulfill({
+            status: 503,
+            json: {
+              errors: [{ message: 'busy', extensions: { code: 'UNAVAILABLE', retryAfterS: 0.1 } }],
+            },
+          })
+        : route.fallback(),
+    );
     await page.getByRole('grid').focus();
     await page.keyboard.press('End');
     await shown(ids[0]);
+    expect(busy).toBeGreaterThan(1);
     await page.keyboard.press('PageUp');
     await shown(ids[25]);
     // Somewhere in between, as with the scroll bar: nothing before it has been loaded.
@@ -334,6 +347,40 @@ describeWithChromium('the portal', (visits: Visits) => {
     await page.getByRole('button', { name: 'Back into service' }).click();
     await title(page, /^north Up$/).waitFor();
     await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  });
+
+  test('a service of the federation is listed with what it may take, isolated, and rejoins', async () => {
+    const { federate } = await grid.ask<{ federate: { peer: { site: { id: string } } } }>(
+      'mutation ($input: FederationPeerInput!) { federate(input: $input) { peer { site { id } } } }',
+      { input: { name: 'east', forward: 'ALWAYS', foreignMax: 7 } },
+    );
+    const peer = federate.peer.site.id;
+    const isolated = async () =>
+      (
+        await grid.ask<{ federationPeers: { isolated: boolean }[] }>('{ federationPeers { isolated } }')
+      ).federationPeers.map((one) => one.isolated);
+    const { page } = await go('/tree');
+    const row = page.getByRole('region', { name: 'Federation' }).getByRole('row', { name: /east/ });
+    for (const text of ['No address', 'never', 'always', '0 of 7'])
+      await row.getByRole('cell', { name: text, exact: true }).waitFor();
+    await row.getByRole('button', { name: 'Isolate…' }).click();
+    await page.getByRole('dialog').getByText('Nothing new is exchanged from now on.').waitFor();
+    expect(await isolated()).toEqual([false]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Isolate', exact: true }).click();
+    await row.getByRole('cell', { name: 'Isolated', exact: true }).waitFor();
+    expect(await isolated()).toEqual([true]);
+
+    const operator = await grid.user('watch', 'OPERATOR');
+    const watching = await go('/tree', { key: operator.key });
+    const seen = watching.page.getByRole('region', { name: 'Federation' });
+    await seen.getByRole('cell', { name: 'Isolated', exact: true }).waitFor();
+    expect(await seen.getByRole('button').count()).toBe(0);
+
+    await row.getByRole('button', { name: 'Rejoin' }).click();
+    await row.getByRole('cell', { name: 'No address', exact: true }).waitFor();
+    expect(await isolated()).toEqual([false]);
+    await grid.ask('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', { peer });
+    await grid.ask('mutation ($peer: ID!) { removePeer(peer: $peer) { isolated } }', { peer });
   });
 
   test('a weight is changed after its effect was computed, with a reason, and reverted', async () => {

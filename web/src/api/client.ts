@@ -63,31 +63,47 @@ export function messageOf(error: CombinedError): string {
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 
-/** A query past the cache: long lists and what is looked at once. Throws what is wrong as a sentence. */
+/** A service that is busy says when to ask again. A query is asked so often, without a word. */
+const ASKS_MAX = 5;
+const RETRY_AFTER_MAX_S = 10;
+
+/** An operation past the cache: long lists and what is looked at once. Throws what is wrong as a sentence. */
 export async function ask<D, V extends AnyVariables>(
   query: TypedDocumentNode<D, V>,
   variables: V,
   signal?: AbortSignal,
 ): Promise<D> {
-  const response = await fetch('/graphql', {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/graphql-response+json, application/json',
-      authorization: `Bearer ${session.get().key}`,
-    },
-    body: JSON.stringify({ query, variables }),
-    signal: signal ?? null,
-  }).catch((error: unknown) => {
-    if (signal?.aborted) throw error;
-    throw new Error('The service does not answer.');
-  });
-  const { data, errors } = (await response.json().catch(() => ({}))) as {
-    data?: D;
-    errors?: { message: string; extensions?: { code?: string } }[];
-  };
-  if (errors?.[0]?.extensions?.code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
-  if (errors?.[0]) throw new Error(sentence(errors[0].message));
-  if (!data) throw new Error(`The service answered with status ${response.status}.`);
-  return data;
+  const asksMax = String(query).startsWith('query') ? ASKS_MAX : 1;
+  for (let asked = 1; ; asked++) {
+    const response = await fetch('/graphql', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/graphql-response+json, application/json',
+        authorization: `Bearer ${session.get().key}`,
+      },
+      body: JSON.stringify({ query, variables }),
+      signal: signal ?? null,
+    }).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      throw new Error('The service does not answer.');
+    });
+    const { data, errors } = (await response.json().catch(() => ({}))) as {
+      data?: D;
+      errors?: { message: string; extensions?: { code?: string; retryAfterS?: number } }[];
+    };
+    const [error] = errors ?? [];
+    const { code, retryAfterS } = error?.extensions ?? {};
+    if (retryAfterS !== undefined && asked < asksMax) {
+      await sleep(Math.min(retryAfterS, RETRY_AFTER_MAX_S) * 1000);
+      signal?.throwIfAborted();
+      continue;
+    }
+    if (code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
+    if (error) throw new Error(sentence(error.message));
+    if (!data) throw new Error(`The service answered with status ${response.status}.`);
+    return data;
+  }
 }
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
