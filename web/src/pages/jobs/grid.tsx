@@ -37,6 +37,7 @@ export const JobGrid = memo(function JobGrid({
   /** Whether the reader is at the top of the list. */
   onTop(is: boolean): void;
 }) {
+  useSyncExternalStore(list.subscribe, list.getArrivals);
   const frame = useRef<HTMLDivElement>(null);
   const narrow = useNarrow();
   const navigate = useNavigate();

@@ -51,6 +51,8 @@ export class JobList implements Follower<Update> {
   /** Cursor before the page; of page 0 there is none. */
   private anchors = new Map<number, string | null>([[0, null]]);
   private rows = new Map<string, Row>();
+  /** How often pages have come. */
+  private arrivals = 0;
   private wanted = new Set<number>();
   private loading = new Set<number>();
   private readonly listeners = new Set<() => void>();
@@ -123,6 +125,7 @@ export class JobList implements Follower<Update> {
     const ids = jobs.nodes.map((row) => this.keep(row));
     this.version++;
     this.pages = new Map([[0, ids]]);
+    this.arrivals++;
     this.anchors = new Map([[0, null]]);
     if (jobs.pageInfo.endCursor) this.anchors.set(1, jobs.pageInfo.endCursor);
     this.loading.clear();
@@ -184,6 +187,7 @@ export class JobList implements Follower<Update> {
         page,
         jobs.nodes.map((row) => this.keep(row)),
       );
+      this.arrivals++;
       if (jobs.pageInfo.endCursor) this.anchors.set(page + 1, jobs.pageInfo.endCursor);
       const known = page * PAGE + jobs.nodes.length;
       const more = this.counted() === null ? PAGE : 1;
@@ -277,6 +281,8 @@ export class JobList implements Follower<Update> {
     return () => this.listeners.delete(listener);
   };
   getState = (): ListState => this.state;
+  /** Changes when `idAt` does. */
+  getArrivals = (): number => this.arrivals;
 
   idAt(index: number): string | undefined {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
