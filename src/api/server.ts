@@ -120,7 +120,7 @@ export function createApi(parts: ApiParts): Api {
     ...parts,
     limits,
     shares,
-    fits: createFit(queries),
+    fits: createFit(queries, now),
     oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),

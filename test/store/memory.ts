@@ -405,6 +405,10 @@ export class MemoryStore implements Store {
     return { kind: 'accepted', jobIds, groupId, repeated: false };
   }
 
+  knowsKey(userId: number, key: string): boolean {
+    return this.submissions.some((one) => one.userId === userId && one.key === key);
+  }
+
   async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
     const accepted: Move[] = [];
     const refused: Applied['refused'] = [];
@@ -625,7 +629,7 @@ export class MemoryStore implements Store {
     const endedAt = run.endedAt as number;
     const turnaroundS = Math.max(
       endedAt - (run.startedAt ?? endedAt),
-      Math.min(endedAt, Date.now() / 1000) - run.assignedAt,
+      Math.min(endedAt, this.now()) - run.assignedAt,
     );
     const observed = observedRun(ms(turnaroundS), report, sitePower);
     if (observed === null) return;

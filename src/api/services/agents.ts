@@ -10,11 +10,12 @@ import type { ReportResult, RunReportInput } from '../generated/resolvers-types.
 import { localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
+import { remembered } from './remembered.js';
 
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
 
 /** A new policy acts from the next cycle; here it may take so long. */
-const POLICY_MS = 1_000;
+const POLICY_S = 1;
 
 const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run', ReportResult>> = {
   accepted: 'ACCEPTED',
@@ -25,7 +26,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 
 export function createAgentsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
-  const maxAttempts = remembered(POLICY_MS, async () => {
+  const maxAttempts = remembered(POLICY_S, now, async () => {
     const policy = await queries.policy();
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
   });
@@ -54,22 +55,6 @@ export function createAgentsService(parts: ServiceParts) {
       return outcome.results.map((result) => RESULTS[result]);
     },
   });
-}
-
-/** Asks at most once in a while; calls that come together share the answer. */
-function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | null = null;
-  let until = 0;
-  return () => {
-    if (answer === null || Date.now() >= until) {
-      until = Date.now() + forMs;
-      answer = ask();
-      answer.catch(() => {
-        answer = null;
-      });
-    }
-    return answer;
-  };
 }
 
 function runReport(input: RunReportInput, index: number): RunReport {
