@@ -9,6 +9,7 @@ import type { ServiceParts } from '../../src/api/services/parts.js';
 import { ServiceError } from '../../src/client/index.js';
 import type { RandomStream } from '../../src/core/index.js';
 import { openWaker, type Waker } from '../../src/engine/waker.js';
+import { pause } from '../../src/platform/env.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import type { Metrics } from '../../src/platform/metrics.js';
 import type { Store } from '../../src/store/store.js';
@@ -158,8 +159,14 @@ async function* assignments(
   let at: Parameters<Store['assignments']>[1] = null;
   for (;;) {
     if (wire.isCut || process.dead) {
-      await new Promise<void>((resolve) => caller.after(20_000, resolve));
+      await pause(caller, 20_000);
       throw new ServiceError('the connection was lost', 'NETWORK');
+    }
+    // Nothing has happened: nobody is asked.
+    const nothingNew = typeof at === 'string' && Number(at) >= (store.events.at(-1)?.id ?? 0);
+    if (nothingNew) {
+      await pause(caller, random.integer(50, 1_500));
+      continue;
     }
     const after: typeof at = at;
     const batch: Awaited<ReturnType<Store['assignments']>> = await wire.call(caller, async () => {
@@ -179,8 +186,7 @@ async function* assignments(
     if (list !== null || told.length > 0)
       yield { assignments: { cursor, complete, ...(parts && { part }), assignments: told } };
     // A window that was cut short goes on at once.
-    const pauseMs = told.length < ASSIGNMENTS ? random.integer(50, 1_500) : 1;
-    await new Promise<void>((resolve) => caller.after(pauseMs, resolve));
+    await pause(caller, told.length < ASSIGNMENTS ? random.integer(50, 1_500) : 1);
   }
 }
 

@@ -182,13 +182,18 @@ export class Simulation {
       for (const job of this.store.jobs.values()) if (job.endedAt === null) return false;
       return this.promises.unanswered.size === 0;
     };
-    const ended = await this.until(this.time.now + END_WITHIN_MS, allEnded);
+    const limit = this.time.now + END_WITHIN_MS;
+    let ended = false;
+    // A request that was on its way may still come meanwhile.
+    do {
+      ended = await this.until(limit, allEnded);
+      await this.until(this.time.now + AFTERWARDS_MS);
+    } while (ended && !allEnded());
     if (this.promises.broken === null && !ended) {
       const left = [...this.store.jobs.values()].filter((job) => job.endedAt === null);
       const shown = left.slice(0, 3).map(({ id, state, siteId, epoch }) => ({ id, state, siteId, epoch }));
       return `liveness: ${left.length} jobs have not ended: ${JSON.stringify(shown)}`;
     }
-    await this.until(this.time.now + AFTERWARDS_MS);
     this.promises.look();
     await this.promises.atEnd();
     for (const [i, { runner, host }] of this.agents.entries()) {
