@@ -101,8 +101,8 @@ export const mutants = [
   {
     what: 'a spoiled line keeps the agent from starting',
     file: 'src/agent/process/journal.ts',
-    find: 'if (text !== line && line.slice(0, 9) !== `${checksum(text)} `) return null;',
-    replace: "if (line.slice(0, 9) !== `${checksum(text)} `) throw new Error('spoiled');",
+    find: 'return null;\n  try {',
+    replace: "throw new Error('spoiled');\n  try {",
   },
   {
     what: 'a torn line stays in the journal',
