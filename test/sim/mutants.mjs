@@ -153,6 +153,12 @@ export const mutants = [
   },
   // What the store keeps
   {
+    what: '2: an agent is not told of runs that were given up',
+    file: 'test/store/memory.ts',
+    find: 'recent.some((event) => isGivenUp(event, siteId))',
+    replace: 'false',
+  },
+  {
     what: '1: a job that is taken back is lost',
     file: 'test/store/memory.ts',
     find: "this.change(job, 'takeBack', {});",

@@ -26,6 +26,9 @@ export const histories: fc.Arbitrary<History> = fc.record({
   lastMs: fc.constantFrom(0, 60_000),
 });
 
+/** What shrinks further takes too long, ms. */
+const SHRINK_MS = 120_000;
+
 /** What of the promises a history breaks; null: nothing. */
 export const broken = (history: History): Promise<string | null> => new Simulation(history).run();
 
@@ -43,7 +46,11 @@ export async function play({
     const what = await broken(history);
     if (what !== null) throw new Error(what);
   });
-  await fc.assert(whole, { seed, numRuns: seeds, endOnFailure: !shrink });
+  const { failed, counterexamplePath } = await fc.check(whole, { seed, numRuns: seeds, endOnFailure: true });
+  if (!failed) return;
+  const again = { seed, path: counterexamplePath ?? '', numRuns: 1 };
+  if (!shrink) await fc.assert(whole, { ...again, endOnFailure: true });
+  await fc.assert(whole, { ...again, interruptAfterTimeLimit: SHRINK_MS, markInterruptAsFailure: true });
 }
 
 /** Plays some histories twice. Throws when that makes a difference. */

@@ -22,9 +22,6 @@ interface Told {
   ends: number;
 }
 
-/** Runs that a job may have: few, so that some need them all. */
-export const MAX_ATTEMPTS = 2;
-
 export class Promises {
   /** The first promise that was found broken, and how. */
   broken: string | null = null;
@@ -39,7 +36,11 @@ export class Promises {
   private readonly starts = new WeakMap<object, Map<string, string>>();
   private readonly storedEnds = new Set<string>();
 
-  constructor(private readonly store: MemoryStore) {}
+  constructor(
+    private readonly store: MemoryStore,
+    /** Runs that a job may have. */
+    private readonly maxAttempts: number,
+  ) {}
 
   fail(what: string): void {
     this.broken ??= what;
@@ -122,9 +123,9 @@ export class Promises {
         this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
       if (state === 'FAILED' && !['LOST', 'RUN_TIME_LIMIT'].includes(cause as string))
         this.fail(`1: job ${id} FAILED by ${cause}, which happens to no run here`);
-      if (epoch > MAX_ATTEMPTS) this.fail(`9: job ${id} has had ${epoch} runs`);
+      if (epoch > this.maxAttempts) this.fail(`9: job ${id} has had ${epoch} runs`);
       if (cause === 'RUN_TIME_LIMIT' && job.runTimeLimitS === null) this.fail(`1: job ${id} has no limit`);
-      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < MAX_ATTEMPTS)
+      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < this.maxAttempts)
         this.fail(`1: job ${id} was given up after ${epoch} runs`);
       if (
         run &&

@@ -24,7 +24,7 @@ import { Api, type ApiWorld, DATASETS } from './api.js';
 import type { SimulatedDisk } from './disk.js';
 import { DurableRunner, Host } from './host.js';
 import { CALM, DatabaseAway, storeOver, Wire, type WireFaults } from './network.js';
-import { MAX_ATTEMPTS, Promises } from './promises.js';
+import { Promises } from './promises.js';
 import { type QueueFaults, SimulatedQueue } from './queue.js';
 import { Process, Time } from './time.js';
 import { USERS, Users } from './users.js';
@@ -131,7 +131,7 @@ export class Simulation {
     this.apiWire = this.wireToStore('api-store', wires);
     this.userWire = this.wireToApi('users', { ...wires, repeated: 0 });
     this.repeatingWire = this.wireToApi('users-repeated', wires);
-    this.promises = new Promises(this.store);
+    this.promises = new Promises(this.store, maxAttempts(seed));
     const { time, store, promises, databaseNow, random, metrics } = this;
     const databaseIsAway = (): boolean => this.storeAway;
     this.around = { time, store, promises, queue: this.queue, metrics, random, databaseNow, databaseIsAway };
@@ -142,13 +142,16 @@ export class Simulation {
       call: (caller, work) => Api.call(current, this.userWire, caller, work),
       callRepeated: (caller, work) => Api.call(current, this.repeatingWire, caller, work),
     });
-    this.store.setPolicy({ version: 1, document: policyOf(history.dispatch, history.local, seed) });
+    this.store.setPolicy({
+      version: 1,
+      document: policyOf(history.dispatch, history.local, seed, maxAttempts(seed)),
+    });
     for (let i = 0; i < USERS; i++)
-      this.store.addUser(i === 0 ? 'REGULAR' : 'GOLD', i === 0 ? null : { limit: 6, periodS: 60 });
+      this.store.addUser(i === 0 ? 'REGULAR' : 'GOLD', i === 0 ? null : { limit: 4, periodS: 60 });
     // One of the whole grid: sites see each other's reservations then.
     const grid = this.store.addLicense('grid', 1, null);
     for (let i = 0; i < SITES; i++) {
-      const siteId = this.store.addSite(`site-${i}`, null, i === 1 ? 3 : null);
+      const siteId = this.store.addSite(`site-${i}`, null, i === 1 ? 2 : null);
       const licenseIds = [this.store.addLicense('cad', 1, siteId), grid];
       const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds };
       if (i === 2) this.store.addMachine({ ...machine, name: 'm2-1', benchmark: 100, cpus: 2, maxTasks: 3 });
@@ -378,7 +381,10 @@ export class Simulation {
       case 'policy': {
         const dispatch = DISPATCH_KINDS[n % DISPATCH_KINDS.length] as string;
         const local = LOCAL_KINDS[(n >> 3) % LOCAL_KINDS.length] as string;
-        store.setPolicy({ version: ++this.policyVersion, document: policyOf(dispatch, local, n) });
+        store.setPolicy({
+          version: ++this.policyVersion,
+          document: policyOf(dispatch, local, n, maxAttempts(this.history.seed)),
+        });
         wakeAll();
         break;
       }
@@ -489,7 +495,10 @@ export class Simulation {
 
 const METRICS = createMetrics();
 
-function policyOf(dispatch: string, local: string, seed: number): Policy {
+/** Few, so that some jobs need them all. */
+const maxAttempts = (seed: number): number => 1 + (seed % 2);
+
+function policyOf(dispatch: string, local: string, seed: number, maxAttempts: number): Policy {
   const extra: Record<string, object> = {
     queues: { order: 'FF', queueLimit: 2 },
     conservative: { depth: 5 },
@@ -503,7 +512,7 @@ function policyOf(dispatch: string, local: string, seed: number): Policy {
         : { kind: dispatch, ...extra[dispatch] },
     local: localPolicy,
     seed: seed >>> 0,
-    maxAttempts: MAX_ATTEMPTS,
+    maxAttempts,
     timers: {
       cycleS: 5,
       agentSilentS: 10,

@@ -42,6 +42,7 @@ import {
   dataOf,
   type FreeResources,
   holderOf,
+  isGivenUp,
   judgeReport,
   observedRun,
   quotaFreesAt,
@@ -673,7 +674,12 @@ export class MemoryStore implements Store {
     bytesMax: number,
   ): Promise<AssignmentBatch> {
     const live = (job: MemoryJob) => isLive(job.state) && job.siteId === siteId;
-    if (typeof after !== 'string' || Number(after) < this.horizon) {
+    const recent = this.events.filter((event) => event.id > Number(after));
+    if (
+      typeof after !== 'string' ||
+      Number(after) < this.horizon ||
+      recent.some((event) => isGivenUp(event, siteId))
+    ) {
       const place = typeof after === 'string' ? null : after;
       const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
       const part = this.fitting(left, bytesMax).slice(0, limit);
@@ -685,7 +691,6 @@ export class MemoryStore implements Store {
         assignments: part.map((job) => this.assignment(job)),
       };
     }
-    const recent = this.events.filter((event) => event.id > Number(after));
     const news = recent
       .filter(
         (event) =>
