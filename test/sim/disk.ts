@@ -15,7 +15,8 @@ interface File {
 
 /** The system writes back what is older than this, ms. */
 const WRITTEN_BACK_MS = 5_000;
-const BLOCK = 4_096;
+/** Bytes: few, so that a line seldom fits into what is left of a file's last one. */
+const BLOCK = 256;
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code });
 
@@ -26,7 +27,7 @@ export class SimulatedDisk {
   private readonly open = new Map<number, { file: File; append: boolean; at: number }>();
   private nextFd = 3;
 
-  /** @param blocks how large it is, in blocks of 4 KiB */
+  /** @param blocks how large it is, in blocks */
   constructor(
     private readonly time: Time,
     private readonly random: RandomStream,

@@ -72,6 +72,11 @@ export class Host {
     return this.lanes.get(key) ?? null;
   }
 
+  /** An agent knows nothing of a run. */
+  lost(key: string): void {
+    if (this.lanes.has(key)) this.fail(`1: run ${key} is called lost, and its machine knows of it`);
+  }
+
   cutPower(): void {
     for (const { cancel } of this.lanes.values()) cancel();
     this.lanes = new Map();
@@ -140,7 +145,10 @@ export class DurableRunner implements Runner {
   }
 
   resume(assignment: Assignment): void {
-    if (this.isNew(assignment)) this.reportEnd(assignment.jobId, assignment.epoch, { cause: 'LOST' });
+    if (!this.isNew(assignment)) return;
+    const { jobId, epoch } = assignment;
+    this.host.lost(runKey(jobId, epoch));
+    this.reportEnd(jobId, epoch, { cause: 'LOST' });
   }
 
   cancel(jobId: string, epoch: number): void {

@@ -131,7 +131,7 @@ export const mutants = [
   {
     what: "one user changes another's jobs",
     file: 'src/api/services/access.ts',
-    find: 'handlesAll(viewer) ? null : viewer.userId;',
+    find: '(handlesAll(viewer) ? null : viewer.userId);',
     replace: 'null;',
   },
   {

@@ -30,10 +30,11 @@ import { Process, Time } from './time.js';
 import { USERS, Users } from './users.js';
 
 export const DEEDS = [
-  ...['submit', 'submit', 'submit', 'cancel', 'hold', 'release', 'boost'],
+  ...['submit', 'submit', 'submit', 'cancel', 'cancel', 'hold', 'release', 'boost'],
   ...['site', 'machine', 'policy', 'dataset', 'link'],
-  ...['kill worker', 'pause worker', 'kill agent', 'pause agent', 'kill api', 'pause api'],
+  ...['kill worker', 'pause worker', 'kill agent', 'kill agent', 'pause agent', 'kill api', 'pause api'],
   ...[
+    'full disk',
     'full disk',
     'power cut',
     'cut agent',
