@@ -25,11 +25,8 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 };
 
 export function createAgentsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
-  const maxAttempts = remembered(POLICY_S, now, async () => {
-    const policy = await queries.policy();
-    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
-  });
+  const { store, limits, now } = parts;
+  const maxAttempts = maxAttemptsOf(parts);
   return guarded({
     async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
       const siteId = localId('site', site, 'site');
@@ -56,6 +53,16 @@ export function createAgentsService(parts: ServiceParts) {
     },
   });
 }
+
+/** How often a job may run, by the policy in force. */
+export const maxAttemptsOf = ({
+  queries,
+  now,
+}: Pick<ServiceParts, 'queries' | 'now'>): (() => Promise<number>) =>
+  remembered(POLICY_S, now, async () => {
+    const policy = await queries.policy();
+    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
+  });
 
 function runReport(input: RunReportInput, index: number): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
