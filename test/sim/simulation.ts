@@ -30,7 +30,19 @@ import { Process, Time } from './time.js';
 import { USERS, Users } from './users.js';
 
 export const DEEDS = [
-  ...['submit', 'submit', 'submit', 'cancel', 'cancel', 'hold', 'release', 'boost'],
+  ...[
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'cancel',
+    'cancel',
+    'hold',
+    'release',
+    'boost',
+  ],
   ...['site', 'machine', 'policy', 'dataset', 'link'],
   ...['kill worker', 'pause worker', 'kill agent', 'kill agent', 'pause agent', 'kill api', 'pause api'],
   ...[
