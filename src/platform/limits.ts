@@ -165,6 +165,13 @@ export const LIMIT_VARIABLES = {
     64 * 1_024 * MIB,
     'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
   ),
+  userOutputBytes: settable(
+    'LIMIT_USER_OUTPUT_BYTES',
+    4 * 1_024 * MIB,
+    1_024,
+    1_024 * 1_024 * MIB,
+    'Bytes kept of what the jobs of one user wrote. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
+  ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',

@@ -468,6 +468,8 @@ export type UserLimitName =
   | 'LIVE_JOBS'
   /** Bytes that the jobs take that have not ended: their texts, and some for each job and input. */
   | 'LIVE_JOB_BYTES'
+  /** Bytes kept of what the jobs wrote, until they are removed. Beyond it the first 1 000 characters of a stream are kept, and a note. */
+  | 'OUTPUT_BYTES'
   /** API keys that are accepted. */
   | 'API_KEYS'
   /** What-if simulations that have not ended. */
