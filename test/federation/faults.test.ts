@@ -28,7 +28,7 @@ const links: Link[] = [];
 beforeAll(async () => {
   const urls = [databases.url, (await databases.another()).url, (await databases.another()).url];
   services = await Promise.all(
-    ['a', 'b', 'c'].map((name, i) => Service.open(name, urls[i] as string, ledger)),
+    ['a', 'b', 'c'].map((name, i) => Service.start(name, urls[i] as string, ledger)),
   );
   const [a, b, c] = services as [Service, Service, Service];
   for (const [one, other] of [
@@ -85,9 +85,14 @@ test(`every job runs once, whatever is killed or cut off (seed ${seed})`, {
   await submitting;
 
   const story = () => `seed ${seed}; ${faults.join(', ')}\n${services.map(({ log }) => log).join('\n')}`;
-  for (const [i, service] of services.entries()) {
-    await service.ended(own[i] as string[], SETTLE_MS);
-    await service.until(async () => (await service.copies()) === 0, SETTLE_MS);
+  try {
+    for (const [i, service] of services.entries()) {
+      await service.ended(own[i] as string[], SETTLE_MS);
+      await service.until(async () => (await service.copies()) === 0, SETTLE_MS);
+    }
+  } catch (error) {
+    const open = await Promise.all(services.map((service) => service.open()));
+    throw new Error(`${open.join('\n')}\n${story()}`, { cause: error });
   }
   // Each of them once, in whichever tree.
   expect(
