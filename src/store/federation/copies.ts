@@ -83,7 +83,7 @@ WITH own AS (
    WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
    GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks
 ), behind AS (
-  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(machines) AS machines, min(hops) + 1 AS hops, licenses
+  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(k.machines) AS machines, min(k.hops) + 1 AS hops, licenses
     FROM peers p JOIN sites s ON s.id = p.site_id,
          jsonb_to_recordset(p.kinds) AS k (os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer,
                                            machines integer, hops integer, licenses text[])
