@@ -137,6 +137,8 @@ export class Service {
   static async start(name: string, databaseUrl: string, ledger: string): Promise<Service> {
     const home = mkdtempSync(join(tmpdir(), `switchyard-${name}-`));
     const service = new Service(name, home, await freePort(), databaseUrl, ledger);
+    // The databases are copies of one.
+    await service.pool.query('UPDATE service SET id = gen_random_uuid()::text');
     await service.until(async () => {
       (service.client.options as { key: string | null }).key = readFileSync(
         join(home, 'admin.key'),
