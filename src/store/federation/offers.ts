@@ -339,14 +339,15 @@ async function grant(
   now: number,
 ): Promise<void> {
   const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
-  await insertDecisions(
-    tx,
-    'DISPATCH',
-    { policyVersion, now, cycle: 'claim' },
-    jobs.map(({ id, siteId: from }) => {
-      return { jobId: id, fromSiteId: from, siteId, reason: 'CLAIMED_BY_PEER', explanation: {} };
-    }),
-  );
+  const back = jobs.filter(({ state }) => state === 'DISPATCHED');
+  const context = { policyVersion, now, cycle: 'claim' };
+  const decisions = (of: readonly ClaimedJob[], to: number | null) =>
+    of.map(({ id, siteId: from }) => {
+      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation: {} };
+    });
+  if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', context, decisions(back, null));
+  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId));
+  await insertDecisions(tx, 'START', context, decisions(jobs, siteId));
   await copy(
     tx,
     'runs',
@@ -370,7 +371,6 @@ async function grant(
     offer: ['bigint', ({ offer }) => offer],
     epoch: ['integer', ({ epoch }) => epoch + 1],
   });
-  const back = jobs.filter(({ state }) => state === 'DISPATCHED');
   const dispatched = {
     siteId: sql`${siteId}::integer`,
     priority: sql`NULL`,
