@@ -491,7 +491,7 @@ export const FIXED_LIMITS = {
     'FederationPeerInput.foreignMax',
     'ExchangeInput.room',
   ),
-  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops'),
+  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops', 'MachineKindInput.hops'),
   machineKinds: fixed(500, 'Kinds of machines that a peer tells of.', 'ExchangeInput.kinds'),
   kindLicenses: fixed(100, 'Kinds of licenses beside a kind of machines.', 'MachineKindInput.licenses'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),
