@@ -199,7 +199,7 @@ BEGIN
   WITH run AS MATERIALIZED (
     SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
-           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s,
+           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s, r.io_wait_method AS io_method,
            '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
                || CASE WHEN j.licenses = '{}' THEN ''
                        ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place)
@@ -230,8 +230,8 @@ BEGIN
       FROM run r LEFT JOIN known k USING (application)
     WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
   )
-  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
-    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
+  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, io_method, site_power, runs, computation)
+    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, io_method, slowest, runs,
            CASE WHEN runs = 0 THEN NULL WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
       FROM summed ORDER BY id;
   RETURN NULL;

@@ -24,6 +24,7 @@ import type {
   ListPlace,
   PlanContext,
   Retention,
+  RunOutput,
   RunReport,
   Store,
   Submission,
@@ -95,6 +96,10 @@ export class PostgresStore implements Store {
 
   returnJobs(siteId: number, jobIds: readonly number[], reason: string, context: PlanContext) {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
+  }
+
+  reportOutput(siteId: number, pieces: readonly RunOutput[], keepBytes: number) {
+    return reports.reportOutput(this.database, siteId, pieces, keepBytes);
   }
 
   reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number) {

@@ -28,6 +28,7 @@ import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
+import type { RunRow } from './rows.js';
 
 export type Cursor = string;
 
@@ -243,15 +244,32 @@ export interface RunReport {
   message: string | null;
   cpuS: number | null;
   ioWaitS: number | null;
-  stdout: OutputPiece | null;
-  stderr: OutputPiece | null;
+  /** What else was measured, and how. */
+  usage?: Partial<RunUsage>;
+  outputs?: readonly OutputPiece[];
 }
 
+export type Method = NonNullable<RunRow['cpuMethod']>;
+/** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
+export type RunUsage = Pick<
+  RunRow,
+  'cpuMethod' | 'peakMemoryMb' | 'peakMemoryMethod' | 'readMb' | 'writtenMb' | 'bytesMethod' | 'ioWaitMethod'
+>;
+
+/** A part of what a run wrote to a stream. */
 export interface OutputPiece {
-  body: string;
-  /** Bytes the process wrote in all. */
+  stream: 'STDOUT' | 'STDERR';
+  /** Bytes written before. */
+  start: number;
+  body: Buffer;
+  /** Bytes written up to now. */
   bytes: number;
-  truncated: boolean;
+}
+
+/** A piece of a run that goes on. */
+export interface RunOutput extends OutputPiece {
+  jobId: number;
+  epoch: number;
 }
 
 export interface ReportOutcome {
@@ -395,6 +413,11 @@ export interface Store {
   ): Promise<number[]>;
   /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
+  /**
+   * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Of a stream that is longer than `keepBytes`
+   * the first half of so many bytes is kept, and about the last half. Aligned with the pieces; `stale-epoch`: the run is over.
+   */
+  reportOutput(siteId: number, pieces: readonly RunOutput[], keepBytes: number): Promise<ReportResult[]>;
   /**
    * Live runs of a site after a cursor; without one, or with one that is too old, a list of all of them. So many runs, and so many bytes
    * as their jobs are counted (`bytesOf`), or one run.

@@ -35,7 +35,7 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
-import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
+import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
   bytesOf,
@@ -69,6 +69,7 @@ import {
   type ReportOutcome,
   type ReportResult,
   type Retention,
+  type RunOutput,
   type RunReport,
   type SelectionOutcome,
   type StartOutcome,
@@ -128,7 +129,8 @@ export class MemoryStore implements Store {
   readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
   readonly jobs = new Map<number, MemoryJob>();
   readonly runs = new Map<string, MemoryRun>();
-  readonly outputs = new Map<string, OutputRow>();
+  /** By run: pieces of what it wrote. */
+  readonly outputs = new Map<string, OutputPiece[]>();
   readonly events: EventRow[] = [];
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
@@ -590,8 +592,7 @@ export class MemoryStore implements Store {
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      this.keepOutput(report, 'STDOUT', report.stdout);
-      this.keepOutput(report, 'STDERR', report.stderr);
+      this.keepOutput(report, report.outputs ?? []);
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
@@ -647,6 +648,7 @@ export class MemoryStore implements Store {
       epoch: run.epoch,
       siteId: run.siteId,
       ...observed,
+      ioMethod: report.usage?.ioWaitMethod ?? null,
       ...ratio,
     });
   }
@@ -879,7 +881,7 @@ export class MemoryStore implements Store {
       this.jobs.delete(id);
       for (let e = 1; e <= epoch; e++) {
         this.runs.delete(`${id}/${e}`);
-        for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
+        this.outputs.delete(`${id}/${e}`);
       }
     }
     const kept = this.ratioPoints.slice(0, limit).findIndex((point) => point.at >= jobsEndedBefore);
@@ -1000,9 +1002,22 @@ export class MemoryStore implements Store {
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
 
-  private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
-    const { jobId, epoch } = report;
-    if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
+  async reportOutput(siteId: number, pieces: readonly RunOutput[]): Promise<ReportResult[]> {
+    return pieces.map((piece) => {
+      const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
+      if (run?.siteId !== siteId) return 'unknown-run';
+      if (run.endedAt !== null) return 'stale-epoch';
+      this.keepOutput(piece, [piece]);
+      return 'accepted';
+    });
+  }
+
+  private keepOutput(
+    { jobId, epoch }: Pick<RunOutput, 'jobId' | 'epoch'>,
+    pieces: readonly OutputPiece[],
+  ): void {
+    const key = `${jobId}/${epoch}`;
+    if (pieces.length > 0) this.outputs.set(key, [...(this.outputs.get(key) ?? []), ...pieces]);
   }
 
   private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
@@ -1119,8 +1134,6 @@ function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
     message: null,
     cpuS: null,
     ioWaitS: null,
-    stdout: null,
-    stderr: null,
   };
   return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
 }

@@ -87,10 +87,12 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   heartbeat: agents,
   reportLinks: agents,
   reportRuns: agents,
+  reportOutput: agents,
   // Subscriptions
   jobUpdated: people,
   siteUpdated: everybody,
   jobGroupUpdated: people,
+  jobOutput: people,
   jobRatioUpdated: people,
   simulationUpdated: operators,
   assignments: agents,

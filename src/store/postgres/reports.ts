@@ -5,7 +5,7 @@ import { commitWith, type Database, type Transaction, transaction } from '../poo
 import { type JobEnd, judgeReport, type ReportedJob, timesOfReports } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
-import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
+import type { ReportOutcome, ReportResult, RunOutput, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 
 /** `siteId` null: the service itself reports, for any site. */
@@ -23,7 +23,7 @@ export async function reportRuns(
     const touched = new Set<number | null>();
     /** By job: what changes of its live run. */
     const runs = new Map<number, RunChange>();
-    const outputs: Output[] = [];
+    const outputs: RunOutput[] = [];
     const started: RunReport[] = [];
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
@@ -48,8 +48,8 @@ export async function reportRuns(
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
         started.push(report);
       }
-      if (report.stdout) outputs.push({ report, stream: 'STDOUT', piece: report.stdout });
-      if (report.stderr) outputs.push({ report, stream: 'STDERR', piece: report.stderr });
+      for (const piece of report.outputs ?? [])
+        outputs.push({ jobId: report.jobId, epoch: report.epoch, ...piece });
       const { end } = judgment;
       if (end === null) continue;
       change.ended = report;
@@ -65,7 +65,7 @@ export async function reportRuns(
     }
 
     if (runs.size > 0) await updateRuns(tx, [...runs]);
-    if (outputs.length > 0) await upsertOutputs(tx, outputs);
+    if (outputs.length > 0) await insertOutputs(tx, outputs);
     const changes = [
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
@@ -85,12 +85,6 @@ interface RunChange {
   startedAt: number | null;
   /** null: it has not. */
   ended: RunReport | null;
-}
-
-interface Output {
-  report: RunReport;
-  stream: 'STDOUT' | 'STDERR';
-  piece: OutputPiece;
 }
 
 interface EndedJob {
@@ -163,31 +157,100 @@ function updateRuns(
     message: ['text', ([, { ended }]) => ended?.message ?? null],
     cpu_s: ['float8', ([, { ended }]) => ended?.cpuS ?? null],
     io_wait_s: ['float8', ([, { ended }]) => ended?.ioWaitS ?? null],
+    cpu_method: ['measurement_method', ([, { ended }]) => ended?.usage?.cpuMethod ?? null],
+    peak_memory_mb: ['float8', ([, { ended }]) => ended?.usage?.peakMemoryMb ?? null],
+    peak_memory_method: ['measurement_method', ([, { ended }]) => ended?.usage?.peakMemoryMethod ?? null],
+    read_mb: ['float8', ([, { ended }]) => ended?.usage?.readMb ?? null],
+    written_mb: ['float8', ([, { ended }]) => ended?.usage?.writtenMb ?? null],
+    bytes_method: ['measurement_method', ([, { ended }]) => ended?.usage?.bytesMethod ?? null],
+    io_wait_method: ['measurement_method', ([, { ended }]) => ended?.usage?.ioWaitMethod ?? null],
   });
   return run(
     tx,
     sql`
 UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at), ended_at = to_timestamp(t.ended_at),
-    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s
+    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
+    cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
+    written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method
   FROM ${items} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
 }
 
-function upsertOutputs(tx: Transaction, outputs: readonly Output[]): Promise<number> {
-  const items = table('t', outputs, {
-    job_id: ['bigint', ({ report }) => report.jobId],
-    epoch: ['integer', ({ report }) => report.epoch],
+const pieceTable = (pieces: readonly RunOutput[]): Sql =>
+  table('t', pieces, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
     stream: ['output_stream', ({ stream }) => stream],
-    body: ['text', ({ piece }) => piece.body],
-    bytes: ['bigint', ({ piece }) => piece.bytes],
-    truncated: ['boolean', ({ piece }) => piece.truncated],
+    start: ['bigint', ({ start }) => start],
+    body: ['text', ({ body }) => body.toString('base64')],
+    bytes: ['bigint', ({ bytes }) => bytes],
   });
+
+/** A piece that is there already, in part perhaps, is the same up to its length. */
+function insertOutputs(tx: Transaction, pieces: readonly RunOutput[]): Promise<number> {
   return run(
     tx,
     sql`
-INSERT INTO outputs (job_id, epoch, stream, body, bytes, truncated)
-  SELECT job_id, epoch, stream, body, bytes, truncated FROM ${items}
-  ON CONFLICT (job_id, epoch, stream) DO UPDATE SET body = excluded.body, bytes = excluded.bytes, truncated = excluded.truncated`,
+INSERT INTO outputs AS o (job_id, epoch, stream, start, body, bytes)
+  SELECT job_id, epoch, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
+  ON CONFLICT (job_id, epoch, stream, start) DO UPDATE SET body = excluded.body, bytes = greatest(o.bytes, excluded.bytes)
+    WHERE length(excluded.body) >= length(o.body)`,
+  );
+}
+
+/** Small pieces are put together up to this size: a job that writes a line a second makes no row for each. */
+const ROW_BYTES = 16_384;
+
+/** Keeps what runs write while they go on. */
+export async function reportOutput(
+  database: Pick<Database, 'pool'>,
+  siteId: number,
+  pieces: readonly RunOutput[],
+  keepBytes: number,
+): Promise<ReportResult[]> {
+  if (pieces.length === 0) return [];
+  return transaction(database, async (tx) => {
+    const asked = table('t', pieces, {
+      job_id: ['bigint', ({ jobId }) => jobId],
+      epoch: ['integer', ({ epoch }) => epoch],
+    });
+    const runs = await rows<{ place: number; live: boolean }>(
+      tx,
+      sql`
+SELECT place::integer, r.ended_at IS NULL AS live FROM ${asked} JOIN runs r USING (job_id, epoch) WHERE r.site_id = ${siteId}`,
+    );
+    const live = new Map(runs.map((run) => [run.place - 1, run.live]));
+    const kept = pieces.filter((_, i) => live.get(i));
+    if (kept.length > 0) {
+      const appended = await rows<{ place: number }>(
+        tx,
+        sql`
+UPDATE outputs o SET body = o.body || decode(t.body, 'base64'), bytes = greatest(o.bytes, t.bytes)
+  FROM ${pieceTable(kept)} WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+   AND o.start + length(o.body) = t.start AND length(o.body) + length(t.body) * 3 / 4 <= ${ROW_BYTES}
+  RETURNING t.place::integer`,
+      );
+      const places = new Set(appended.map(({ place }) => place - 1));
+      const others = kept.filter((_, i) => !places.has(i));
+      if (others.length > 0) await insertOutputs(tx, others);
+      const long = kept.filter(({ bytes }) => bytes > keepBytes);
+      if (long.length > 0) await cutOutputs(tx, long, keepBytes);
+    }
+    return pieces.map(
+      (_, i): ReportResult => (live.get(i) ? 'accepted' : live.has(i) ? 'stale-epoch' : 'unknown-run'),
+    );
+  });
+}
+
+/** Gives up what lies behind the head and before the tail. */
+function cutOutputs(tx: Transaction, pieces: readonly RunOutput[], keepBytes: number): Promise<number> {
+  const half = Math.floor(keepBytes / 2);
+  return run(
+    tx,
+    sql`
+DELETE FROM outputs o USING ${pieceTable(pieces.map((piece) => ({ ...piece, body: Buffer.alloc(0) })))}
+ WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+   AND o.start >= ${half} AND o.start + length(o.body) <= t.bytes - ${half}`,
   );
 }
 
