@@ -19,14 +19,7 @@ export function temporaryDirectory(): string {
 export async function openRunner(options: Partial<ProcessRunnerOptions> = {}): Promise<ProcessRunner> {
   const stateDir = options.stateDir ?? temporaryDirectory();
   const runner = await ProcessRunner.open({ ...options, stateDir });
-  // What an agent would send, and the service keep.
-  const taking = setInterval(() => {
-    const pieces = runner.freshOutput();
-    kept.set(runner, [...(kept.get(runner) ?? []), ...pieces]);
-    runner.delivered(pieces);
-  }, 50);
   onTestFinished(async () => {
-    clearInterval(taking);
     for (const run of runner.runs()) runner.cancel(run.jobId, run.epoch, 0);
     await until(() => runner.runs().length === 0, 'the runs to end');
     runner.close();
@@ -95,7 +88,11 @@ function writtenTo(stream: OutputPiece['stream'], pieces: readonly OutputPiece[]
   return { text: Buffer.concat(bodies).toString(), bytes: own.at(-1)!.bytes, truncated: left > 0 };
 }
 
+/** The ends so far. Takes output that goes before them, as an agent would send it and the service keep it. */
 export function ends(runner: Runner): End[] {
+  const pieces = runner.freshOutput();
+  kept.set(runner, [...(kept.get(runner) ?? []), ...pieces]);
+  runner.delivered(pieces);
   return runner.reports(1_000_000).flatMap((report) => {
     if (report.phase !== 'ENDED') return [];
     const before = (kept.get(runner) ?? []).filter(

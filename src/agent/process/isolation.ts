@@ -52,7 +52,7 @@ export interface Place {
   uid: number | null;
   /** The directory in which it begins. */
   directory: string;
-  /** Directories that are the run's alone. */
+  /** Directories that are the run's alone: for its files, and for temporary ones. */
   work: string;
   tmp: string;
 }
@@ -72,8 +72,11 @@ const SYSTEM = [
   '/nix',
   '/gnu',
 ];
-export const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_004_095 };
-export const DEFAULT_PROCESSES = 4096;
+const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_004_095 };
+const DEFAULT_PROCESSES = 4096;
+
+/** What a job in a sandbox sees whatever the operator says. */
+const SEEN = [...SYSTEM, '/tmp', '/var/tmp', '/dev/shm'];
 
 export class Isolation {
   /** What the operator is to know at the start, in one line. */
@@ -185,14 +188,26 @@ export class Isolation {
    */
   words(place: Place): string[] {
     const account = place.uid === null ? [] : dropTo(place.uid);
-    if (this.mode !== 'sandbox') return account;
-    const own = [place.work, place.tmp];
-    const inShown = (path: string): boolean => this.shown.some((one) => isBelow(path, one.path));
-    if (!own.includes(place.directory) && !inShown(place.directory)) {
+    const { directory, work } = place;
+    const shown = this.shown.find((one) => isBelow(directory, one.path));
+    if (
+      directory !== work &&
+      this.mode === 'sandbox' &&
+      !shown &&
+      !SEEN.some((path) => isBelow(directory, path)) &&
+      directory !== '/'
+    ) {
+      const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
       throw new LaunchError(
-        `${place.directory}: jobs at this site see only their own directory and ${this.shown.map(({ path }) => path).join(', ') || 'nothing else'}`,
+        `${directory}: jobs at this site see only the system's directories, their own, and ${names} (AGENT_DIRECTORIES)`,
       );
     }
+    // Who is put into a directory would be past the doors that are closed to them.
+    if (directory !== work && place.uid !== null && !canEnter(directory, shown ? dirname(shown.path) : null))
+      throw new LaunchError(
+        `${directory}: jobs have accounts of their own at this site, which may not enter it`,
+      );
+    if (this.mode !== 'sandbox') return account;
     return [
       BWRAP,
       '--die-with-parent',
@@ -265,6 +280,8 @@ function missing(
   const root = process.getuid?.() === 0;
   if (mode === 'user' && !root) return 'the agent is not root';
   if (root) {
+    if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
+      return `AGENT_UIDS: ${uids.first} to ${uids.last} is no range of ids from ${LEAST_UID}`;
     if (!existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
     if (!areMapped(uids)) return `the ids ${uids.first} to ${uids.last} do not exist in this container`;
     const problem = fails([...dropTo(uids.first), '/bin/sh', '-c', 'exit 0']);
@@ -345,6 +362,9 @@ function limitOfProcesses(): string | null {
   return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
 }
 
+/** Below are the accounts of the system. */
+const LEAST_UID = 1000;
+
 /** By uid of those asked for: processes that it has. */
 export function processesOfUids(uids: ReadonlySet<number>): Map<number, number[]> {
   const found = new Map<number, number[]>();
@@ -365,6 +385,7 @@ export function processesOfUids(uids: ReadonlySet<number>): Map<number, number[]
 
 /** Ends all processes of an account at one stroke: nothing forks away under it. */
 export function killAccount(uid: number): void {
+  if (!(uid >= LEAST_UID)) throw new RangeError(`account ${uid} is one of the system's`);
   const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', 'kill -9 -1'];
   spawnSync(command!, args, { stdio: 'ignore', env: {}, cwd: '/', timeout: 10_000 });
 }

@@ -724,7 +724,11 @@ export class ProcessRunner implements Runner {
     const lives = run.slot.laneLives();
     run.group?.kill();
     if (rounds > 2 && run.uid !== null) killAccount(run.uid);
+    // Stopped at one stroke, so that nothing forks away under what is killed one by one.
+    const frozen = lives && run.group === null;
+    if (frozen) signal(-run.slot.lanePid, 'SIGSTOP');
     this.killEach(run, lives);
+    if (frozen) signal(run.slot.lanePid, 'SIGCONT');
     if (rounds > MAX_KILL_ROUNDS && lives) signal(-run.slot.lanePid, 'SIGKILL');
   }
 
