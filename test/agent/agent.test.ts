@@ -134,7 +134,9 @@ it('one report that the service does not take holds up no other', async () => {
   const service = await startService();
   const refused = new Set<string>();
   service.onReports = (reports) => {
-    const bad = reports.find(({ job, phase, outputs }) => phase === 'ENDED' && job === 'job_7' && outputs?.length);
+    const bad = reports.find(
+      ({ job, phase, outputs }) => phase === 'ENDED' && job === 'job_7' && outputs?.length,
+    );
     if (!bad) return;
     refused.add(bad.job);
     throw new GraphQLError('no such text, please', { extensions: { code: 'BAD_USER_INPUT' } });
@@ -200,11 +202,19 @@ it('what a run writes is sent while it goes on, and before its end when it is mu
   startAgent(service, await openRunner({ outputLimitBytes: 1 << 20 }));
   service.assign(shell('job_1', `echo first; until [ -e ${dir}/go ]; do sleep 0.05; done; seq 1 40000`));
   await until(() => service.outputs.length > 0, 'the first line');
-  expect(service.outputs[0]).toMatchObject({ job: 'job_1', stream: 'STDOUT', start: 0, text: 'first\n', bytes: 6 });
+  expect(service.outputs[0]).toMatchObject({
+    job: 'job_1',
+    stream: 'STDOUT',
+    start: 0,
+    text: 'first\n',
+    bytes: 6,
+  });
   expect(service.ends()).toEqual([]);
   writeFileSync(join(dir, 'go'), '');
   await until(() => service.ends().length === 1, 'the end');
-  const pieces = [...service.outputs, ...(service.ends()[0]!.outputs ?? [])].filter(({ stream }) => stream === 'STDOUT');
+  const pieces = [...service.outputs, ...(service.ends()[0]!.outputs ?? [])].filter(
+    ({ stream }) => stream === 'STDOUT',
+  );
   const lines = Array.from({ length: 40_000 }, (_, i) => `${i + 1}\n`).join('');
   expect(pieces.map(({ text }) => text).join('')).toBe(`first\n${lines}`);
 });

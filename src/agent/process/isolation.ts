@@ -288,9 +288,10 @@ function missing(
     if (problem !== null) return `cannot change the account: ${problem}`;
   }
   if (mode === 'user') {
-    return canEnter(stateDir, null)
+    // The directory itself is opened, for passing through, by whoever runs jobs in it.
+    return canEnter(dirname(stateDir), null)
       ? null
-      : `other accounts may not enter ${stateDir} or a directory above it`;
+      : `other accounts may not enter a directory above ${stateDir}`;
   }
   if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
   const problem = fails([
