@@ -4,7 +4,13 @@ import type { Allocation, JobInput } from '../core/model.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { Connection } from './connections.js';
-import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
+import type {
+  Candidate,
+  ErrorCode,
+  JobFilter,
+  SimulationComparison,
+  UserClass,
+} from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
@@ -18,6 +24,9 @@ export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;
 export type SimulationModel = rows.SimulationRow;
+/** Parts of what a what-if has shown, as its worker wrote them. */
+export type SimulationOfClassModel = SimulationComparison & { userClass: UserClass };
+export type SimulationOfSiteModel = SimulationComparison & { siteId: number; name: string };
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
@@ -63,6 +72,11 @@ export interface ReservationModel {
   allocations: readonly Allocation[];
 }
 
+export interface RespectedReservationModel {
+  jobId: number;
+  at: number;
+}
+
 /** A user whose quota is asked for: what was used is counted only then. */
 export interface SubmissionQuotaModel {
   userId: number;
@@ -70,11 +84,22 @@ export interface SubmissionQuotaModel {
   periodS: number;
 }
 
+/** By name. */
+export type Numbers = Readonly<Record<string, number>>;
+
+export interface WhyWaitingModel {
+  code: string;
+  message: string;
+  numbers: Numbers;
+  startsAt: Date | null;
+  wouldChange: readonly string[];
+}
+
 export interface CandidateModel extends Pick<Candidate, 'eligible'> {
   siteId: number;
   reason: string | null;
   rank: number | null;
-  terms: Readonly<Record<string, number>>;
+  terms: Numbers;
 }
 
 export interface PlacementModel {
@@ -84,7 +109,7 @@ export interface PlacementModel {
   siteId: number | null;
   startsAt: number | null;
   allocations: readonly Allocation[];
-  jobTerms: Readonly<Record<string, number>>;
+  jobTerms: Numbers;
   reason: string;
   message: string;
 }

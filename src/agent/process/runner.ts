@@ -395,17 +395,24 @@ export class ProcessRunner implements Runner {
       });
       const limits = limitsOf(assignment);
       group = this.isolation.cgroups?.make(key, { ...limits, processes: this.isolation.processes }) ?? null;
-      const run: LiveProcessRun = {
-        ...{ jobId, epoch, runTimeLimitS, startedAtMs: Date.now(), startedUpMs: upMs() },
-        ...{
-          cpuBeforeS: slot.childrenCpuS,
-          outputsDir: outputs.dir,
-          uid,
-          cgroup: group?.dir ?? null,
-          ...limits,
-        },
+      // Written out: objects put together of others cost a run more than they save here.
+      const record: RunRecord = {
+        jobId,
+        epoch,
+        startedAtMs: Date.now(),
+        startedUpMs: upMs(),
+        runTimeLimitS,
         privateDirectory: assignment.workingDirectory === null,
-        ...this.newState(slot, outputs, group, upMs(), true),
+        cpuBeforeS: slot.childrenCpuS,
+        outputsDir: outputs.dir,
+        uid,
+        cgroup: group?.dir ?? null,
+        memoryMb: limits.memoryMb,
+        cpus: limits.cpus,
+      };
+      const run: LiveProcessRun = {
+        ...record,
+        ...this.newState(slot, outputs, group, record.startedUpMs, true),
         bytesBefore: bytesOf(slot.lanePid),
       };
       const environment = {
@@ -414,7 +421,7 @@ export class ProcessRunner implements Runner {
         ...this.runEnvironment(assignment),
       };
       slot.record(
-        runScript(recordOf(run), key, slot.dir, outputs.dir, program, {
+        runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
           ...assignment,
           environment,
           directory: this.isolation.mode === 'sandbox' ? slot.workDirectory : directory,
@@ -540,7 +547,8 @@ export class ProcessRunner implements Runner {
     let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
     let message: string | null = null;
     let exitCode: number | null = end.code;
-    const problem = end.code === 0 ? null : launchProblem(run);
+    const problem =
+      end.code === 0 ? null : launchProblem(run, this.isolation.mode === 'none' ? [] : LAUNCHERS);
     if (problem !== null) {
       cause = 'LAUNCH_FAILED';
       exitCode = null;
@@ -735,7 +743,7 @@ export class ProcessRunner implements Runner {
   private poll(): void {
     const now = upMs();
     this.flush();
-    this.outputs.scan(now);
+    this.outputs.scan(now, () => this.ownLanes());
     this.clearRemains();
     this.measure(now);
     for (const run of [...this.live.values()]) {
@@ -817,6 +825,10 @@ export class ProcessRunner implements Runner {
       // Never busy with that for more than a twentieth of the time.
       this.nextDiskMs = upMs() + Math.max(DISK_LOOK_MS, 20 * (upMs() - now));
     });
+  }
+
+  private ownLanes(): number[] {
+    return [...this.idle, ...this.bySlot.keys()].flatMap((slot) => slot.ownLanePid ?? []);
   }
 
   /** A run whose lane belongs to an earlier agent. */
@@ -941,24 +953,18 @@ function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
 /**
  * The shell's own words on standard error, where it could not start the program: that has changed since it was found, say,
  * or its interpreter is missing. null: the program was started.
+ *
+ * @param launchers what others that launch programs begin their words with
  */
-function launchProblem({ slot, outputs }: LiveProcessRun): string | null {
+function launchProblem({ slot, outputs }: LiveProcessRun, launchers: readonly string[]): string | null {
   const said = outputs.err.beginning(4096);
-  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...LAUNCHERS];
+  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
 }
 
 /** What programs that launch others say is said with their name. */
 const LAUNCHERS = ['bwrap: ', 'setpriv: '];
-
-function recordOf(run: RunRecord): string {
-  const { jobId, epoch, startedAtMs, startedUpMs, runTimeLimitS, privateDirectory, cpuBeforeS } = run;
-  const { outputsDir, uid, cgroup, memoryMb, cpus } = run;
-  const times = { startedAtMs, startedUpMs, runTimeLimitS, cpuBeforeS };
-  const place = { privateDirectory, outputsDir, uid, cgroup };
-  return JSON.stringify({ jobId, epoch, ...times, ...place, memoryMb, cpus });
-}
 
 function parseRecord(line: string | null, slotDir: string): RunRecord | null {
   if (line === null) return null;

@@ -3,7 +3,9 @@
  * compile, is refused when it is asked for, and fails a test. Whose objects are meant (a USER's own jobs, an AGENT's own
  * site) is each service's matter; the helpers for it are here.
  */
+import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
+import type { Context } from '../context.js';
 import { ApiError } from '../errors.js';
 import type { Mutation, Query, Subscription, UserRole } from '../generated/resolvers-types.js';
 
@@ -149,4 +151,13 @@ export const maySeeUser = (viewer: Viewer, userId: number): boolean =>
 export function ownSite(viewer: Viewer, siteId: number): void {
   if (viewer.siteId === siteId) return;
   throw new ApiError('FORBIDDEN', 'this key is for another site');
+}
+
+/** A job that something names; null: the key may not see it, or it has been removed. */
+export async function visibleJob(
+  id: number,
+  { loaders, viewer }: Pick<Context, 'loaders' | 'viewer'>,
+): Promise<JobRow | null> {
+  const job = await loaders.findJob(id);
+  return job && maySeeJob(viewer, job) ? job : null;
 }

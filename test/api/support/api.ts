@@ -30,6 +30,14 @@ export interface GraphqlAnswer<T> {
 
 export type Json = Record<string, unknown>;
 
+/** An answer with its lists of names and values as objects, which are easier to compare. */
+export const named = <T>(answer: T): T =>
+  JSON.parse(JSON.stringify(answer), (_, value) =>
+    Array.isArray(value) && value.length > 0 && value.every((one) => one?.name && 'value' in one)
+      ? Object.fromEntries(value.map((one) => [one.name, one.value]))
+      : value,
+  );
+
 export interface TestApi {
   readonly db: TestDatabase;
   readonly url: string;
