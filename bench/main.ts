@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
 import { gridTreeBench } from './gridTree.js';
 import { historyBench } from './history.js';
+import { isolationBench } from './isolation.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -34,6 +35,7 @@ const benches: Bench[] = [
   queuedBench,
   simulateBench,
   historyBench,
+  isolationBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

@@ -9,7 +9,7 @@ import { choice, flag, list, optional, type Table, text, type Values, whole } fr
 
 const MIB = 1024 * 1024;
 /** Beyond what systems and container engines give out by themselves. */
-const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_004_095 };
+const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 
 /** An address, or a network in CIDR notation. */
 function isNetwork(written: string): boolean {
@@ -254,7 +254,7 @@ export const VARIABLES = {
     `${DEFAULT_UIDS.first}-${DEFAULT_UIDS.last}`,
     'two numbers such as 60000-60999',
     /^\d{3,10}-\d{3,10}$/,
-    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them.',
+    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
   ),
   agentDirectories: list(
     'AGENT_DIRECTORIES',

@@ -21,6 +21,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { Cgroups } from './cgroup.js';
 import { LaunchError } from './script.js';
 
@@ -72,11 +73,11 @@ const SYSTEM = [
   '/nix',
   '/gnu',
 ];
-const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_004_095 };
+const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 const DEFAULT_PROCESSES = 4096;
 
-/** What a job in a sandbox sees whatever the operator says. */
-const SEEN = [...SYSTEM, '/tmp', '/var/tmp', '/dev/shm'];
+/** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
+const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
 
 export class Isolation {
   /** What the operator is to know at the start, in one line. */
@@ -112,11 +113,11 @@ export class Isolation {
 
   /**
    * @param stateDir where runs take place; it must be there
-   * @param name tells this agent's control groups from others'
+   * @param name tells this agent's control groups and accounts from others'
    * @throws Error when the mode asked for is not to be had here
    */
   static open(options: IsolationOptions, stateDir: string, name: string): Isolation {
-    const uids = options.uids ?? DEFAULT_UIDS;
+    const uids = shareOf(options.uids ?? DEFAULT_UIDS, name);
     const lacking: string[] = [];
     const modes: IsolationMode[] =
       options.mode === 'strongest' ? ['sandbox', 'user', 'none'] : [options.mode];
@@ -194,8 +195,8 @@ export class Isolation {
       directory !== work &&
       this.mode === 'sandbox' &&
       !shown &&
-      !SEEN.some((path) => isBelow(directory, path)) &&
-      directory !== '/'
+      !SYSTEM.some((path) => isBelow(directory, path)) &&
+      !SEEN.includes(directory)
     ) {
       const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
       throw new LaunchError(
@@ -250,6 +251,19 @@ export class Isolation {
       return (statSync(path).mode & 0o004) !== 0 && canEnter(dirname(path), null);
     });
   }
+}
+
+/** Ids that one agent takes of a range: where it is large, agents on one host do not meet. */
+const SHARE = 4096;
+
+function shareOf(
+  { first, last }: { first: number; last: number },
+  name: string,
+): { first: number; last: number } {
+  const shares = Math.floor((last - first + 1) / SHARE);
+  if (shares < 2) return { first, last };
+  const own = first + SHARE * (crc32(name) % shares);
+  return { first: own, last: own + SHARE - 1 };
 }
 
 const ownsAccounts = (mode: IsolationMode): boolean => mode !== 'none' && process.getuid?.() === 0;
