@@ -31,6 +31,8 @@ const models = [
   'RunAverages',
   'JobRatioPoint',
   'Peer',
+  'FederationPeer',
+  'ForeignJob',
   'UserStanding',
   'Job',
   'JobConnection',
