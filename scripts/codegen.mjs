@@ -27,6 +27,7 @@ const models = [
   'Link',
   'LinkMeasurement',
   'InputData',
+  'Transfer',
   'JobRatio',
   'RunAverages',
   'JobRatioPoint',

@@ -1,5 +1,5 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
+import type { JobRatio, PeerStatus, TransferStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
@@ -67,6 +67,8 @@ export type FederationPeerModel = PeerRow;
 export type ForeignJobModel = ForeignJobRow;
 
 export type UserStandingModel = UserStanding;
+
+export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 
