@@ -143,7 +143,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
   }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
     stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
     runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuS ioWaitS plannedS }
-    decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms } job { id } } }
+    decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms { name value } } job { id } } }
     events { nodes { sequence fromState toState } } } }`);
   expect(job).toMatchObject({
     ...{ state: 'COMPLETED', exitCode: 0, cause: 'EXITED_ZERO', epoch: 1, none: null },
