@@ -72,6 +72,15 @@ export class Cgroups {
     return new Cgroup(dir);
   }
 
+  /** Removes the place, unless runs are left in it. */
+  close(): void {
+    try {
+      rmdirSync(this.dir);
+    } catch {
+      // Some go on.
+    }
+  }
+
   /** Removes groups of runs that are not among these: an earlier agent left them. */
   clean(inUse: ReadonlySet<string>): void {
     for (const name of subgroups(this.dir)) {

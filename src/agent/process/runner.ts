@@ -338,6 +338,7 @@ export class ProcessRunner implements Runner {
       run.outputs.close();
     }
     this.outputs.close();
+    this.isolation.cgroups?.close();
     this.journal.close();
     this.lock.release();
   }
