@@ -11,6 +11,7 @@ import { cyclesBench } from './cycles.js';
 import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
 import { historyBench } from './history.js';
+import { isolationBench } from './isolation.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -36,6 +37,7 @@ const benches: Bench[] = [
   queuedBench,
   simulateBench,
   historyBench,
+  isolationBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

@@ -205,12 +205,23 @@ CREATE FUNCTION triggers.outputs_updated() RETURNS trigger LANGUAGE plpgsql AS $
 BEGIN
   INSERT INTO user_outputs AS u (user_id, bytes)
     SELECT j.user_id, sum(octet_length(n.body) - octet_length(o.body))
-      FROM new_rows n JOIN old_rows o USING (job_id, epoch, stream) JOIN jobs j ON j.id = n.job_id GROUP BY j.user_id ORDER BY j.user_id
+      FROM new_rows n JOIN old_rows o USING (job_id, epoch, stream, start) JOIN jobs j ON j.id = n.job_id GROUP BY j.user_id ORDER BY j.user_id
     ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   RETURN NULL;
 END $$;
 CREATE TRIGGER outputs_updated AFTER UPDATE ON outputs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_updated();
+
+-- The middle of a long stream. Those of deleted jobs are counted above: here they have no user any more.
+CREATE FUNCTION triggers.outputs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO user_outputs AS u (user_id, bytes)
+    SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id GROUP BY j.user_id ORDER BY j.user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_deleted();
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
@@ -229,7 +240,7 @@ BEGIN
   WITH run AS MATERIALIZED (
     SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
-           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s,
+           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s, r.io_wait_method AS io_method,
            '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
                || CASE WHEN j.licenses = '{}' THEN ''
                        ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place)
@@ -260,8 +271,8 @@ BEGIN
       FROM run r LEFT JOIN known k USING (application)
     WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
   )
-  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
-    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
+  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, io_method, site_power, runs, computation)
+    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, io_method, slowest, runs,
            CASE WHEN runs = 0 THEN NULL WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
       FROM summed ORDER BY id;
   RETURN NULL;

@@ -1,6 +1,8 @@
 /** Look-ups by id, batched within a turn of the event loop: a page of thousands of jobs asks for its sites once. */
+
 import DataLoader from 'dataloader';
 import type { JobState } from '../core/states.js';
+import { MAX } from '../platform/limits.js';
 import type { Queries } from '../store/queries.js';
 import type {
   ApiKeyRow,
@@ -155,7 +157,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   });
   // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
   const outputs = loader<OutputKey, OutputRow | null, string>(
-    (keys) => Promise.all(keys.map(({ jobId, epoch, stream }) => queries.output(jobId, epoch, stream))),
+    (keys) =>
+      Promise.all(
+        keys.map(({ jobId, epoch, stream }) => queries.outputEnds(jobId, epoch, stream, MAX.outputTextBytes)),
+      ),
     { cacheKeyFn: ({ jobId, epoch, stream }) => `${jobId}/${epoch}/${stream}`, maxBatchSize: 10 },
   );
 

@@ -42,10 +42,13 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
-    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
+    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
+    readMb writtenMb bytesMethod ioWaitS ioWaitMethod }
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
-  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text(maxBytes: 1048576) bytes truncated } } }`;
+export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $after: String) {
+  jobOutput(job: $id, stream: $stream, epoch: $epoch, after: $after) { cursor epoch start base64 length last } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;
@@ -111,7 +114,7 @@ export const REMOVE_LINK = `mutation RemoveLink($from: ID!, $to: ID!) { removeLi
 
 // Job ratio
 const POINT_FIELDS =
-  'cursor application at job { id } site { id name } turnaroundS ioS runs computation dataIntensive';
+  'cursor application at job { id } site { id name } turnaroundS ioS ioMethod runs computation dataIntensive';
 export const RATIO = `query Ratio($application: String!, $last: Int!) { jobRatio(application: $application) {
   application computation dataIntensive source runs cursor averages { turnaroundS executionS ioS }
   history(last: $last) { nodes { ${POINT_FIELDS} } } } }`;

@@ -200,22 +200,11 @@ function wholeNumber(text: string): number {
 }
 
 /** Its start, unless the owner knows, and its end. */
-function reportsOf({ jobId, epoch, told, over, startedAt, at, stdout, stderr, ...end }: Told): object[] {
+function reportsOf({ offer: _, jobId, epoch, told, over, startedAt, at, ...end }: Told): object[] {
   const of = { job: `job_${jobId}`, epoch };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
-  const output = (piece: Told['stdout']) =>
-    piece && { text: piece.body, bytes: piece.bytes, truncated: piece.truncated };
-  const { exitCode, signal, cause, message, cpuS, ioWaitS } = end;
   return [
     ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED', at: time(startedAt) }] : []),
-    ...(over
-      ? [
-          {
-            ...{ ...of, phase: 'ENDED', at: time(at), exitCode, signal, cause, message, cpuS, ioWaitS },
-            stdout: output(stdout),
-            stderr: output(stderr),
-          },
-        ]
-      : []),
+    ...(over ? [{ ...of, phase: 'ENDED', at: time(at), ...end }] : []),
   ];
 }

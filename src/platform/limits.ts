@@ -83,6 +83,14 @@ export const LIMIT_VARIABLES = {
     10_000,
     'Run reports of an agent in one request.',
     'Mutation.reportRuns.reports',
+    'Mutation.reportOutput.outputs',
+  ),
+  outputBytesMax: settable(
+    'LIMIT_OUTPUT_BYTES',
+    10 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Bytes kept of each output stream of a run: the first half of so many, and about the last half.',
   ),
   machinesMax: settable(
     'LIMIT_MACHINES',
@@ -357,6 +365,15 @@ export const FIXED_LIMITS = {
     'RunReportInput.cpuS',
     'RunReportInput.ioWaitS',
   ),
+  reportedMb: fixed(
+    1e12,
+    'Memory and data that an agent reports, MB.',
+    'RunReportInput.peakMemoryMb',
+    'RunReportInput.readMb',
+    'RunReportInput.writtenMb',
+  ),
+  reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
+  outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(
     1e12,
     'Size of data, MB.',

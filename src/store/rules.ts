@@ -21,17 +21,14 @@ export interface ReportedJob {
   started: boolean;
 }
 
-/** Characters kept of a stream when its user's share of outputs is used up. */
-const SHORT_CHARS = 1_000;
+/** Bytes kept of the beginning of a stream when its user's share of outputs is used up. */
+const SHORT_BYTES = 1_000;
 
-/** What is kept of an output when there are `left` bytes of its user's share: all of it, or its beginning and a note. */
-export function keptOutput(piece: OutputPiece, left: number): OutputPiece {
-  if (piece.body.length <= SHORT_CHARS || Buffer.byteLength(piece.body) <= left) return piece;
-  // Without half a character at its end.
-  const beginning = piece.body.slice(0, SHORT_CHARS).replace(/[\uD800-\uDBFF]$/, '');
-  const note =
-    '[the rest is left out: the outputs of this user take as many bytes as are kept (viewer.limits)]';
-  return { ...piece, body: `${beginning}\n${note}\n`, truncated: true };
+/** What is kept of a piece when there are `left` bytes of its user's share: all of it; else the beginning of the stream and its length. */
+export function keptPiece<P extends OutputPiece>(piece: P, left: number): P {
+  const { start, body } = piece;
+  if (start + body.length <= SHORT_BYTES || body.length <= left) return piece;
+  return { ...piece, start: 0, body: body.subarray(0, start === 0 ? SHORT_BYTES : 0) };
 }
 
 /** Where an ended run leaves its job. */

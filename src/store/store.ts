@@ -28,6 +28,7 @@ import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
+import type { RunRow } from './rows.js';
 
 export type Cursor = string;
 
@@ -243,15 +244,40 @@ export interface RunReport {
   message: string | null;
   cpuS: number | null;
   ioWaitS: number | null;
-  stdout: OutputPiece | null;
-  stderr: OutputPiece | null;
+  /** What else was measured, and how. */
+  usage?: Partial<RunUsage>;
+  outputs?: readonly OutputPiece[];
 }
 
+export type Method = NonNullable<RunRow['cpuMethod']>;
+/** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
+export type RunUsage = Pick<
+  RunRow,
+  'cpuMethod' | 'peakMemoryMb' | 'peakMemoryMethod' | 'readMb' | 'writtenMb' | 'bytesMethod' | 'ioWaitMethod'
+>;
+
+/** A part of what a run wrote to a stream. */
 export interface OutputPiece {
-  body: string;
-  /** Bytes the process wrote in all. */
+  stream: 'STDOUT' | 'STDERR';
+  /** Bytes written before. */
+  start: number;
+  body: Buffer;
+  /** Bytes written up to now. */
   bytes: number;
-  truncated: boolean;
+}
+
+/** A piece of a run that goes on. */
+export interface RunOutput extends OutputPiece {
+  jobId: number;
+  epoch: number;
+}
+
+/** How much is kept of what runs write. */
+export interface OutputBounds {
+  /** Of a stream that is longer the first half of so many bytes is kept, and about the last half. */
+  keepBytes: number;
+  /** Of all jobs of a user; beyond, the first bytes of each stream. Two transactions at a time may both use what is left: once, and no more. */
+  userBytes: number;
 }
 
 export interface ReportOutcome {
@@ -394,15 +420,20 @@ export interface Store {
     context: PlanContext,
   ): Promise<number[]>;
   /**
+   * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Aligned with the pieces; `stale-epoch`:
+   * the run is over.
+   */
+  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds): Promise<ReportResult[]>;
+  /**
    * ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction.
    *
-   * @param outputBytes how much is kept of what the jobs of one user wrote; what comes beyond is shortened. By default without a bound
+   * @param userBytes see {@link OutputBounds}; by default without a bound
    */
   reportRuns(
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
-    outputBytes?: number,
+    userBytes?: number,
   ): Promise<ReportOutcome>;
   /**
    * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of

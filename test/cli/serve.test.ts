@@ -39,7 +39,9 @@ describe('a fresh service', () => {
   });
 
   it('says nothing but what to do next', () => {
-    expect(service.process.output.stderr).toBe('');
+    // But that jobs can read keys, where nothing stands between.
+    const lines = service.process.output.stderr.split('\n').filter((line) => !line.includes('SECURITY.md'));
+    expect(lines.join('\n')).toBe('');
     expect(service.process.output.stdout).toContain("submit -- sh -c 'echo hello'");
   });
 

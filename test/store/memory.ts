@@ -35,7 +35,7 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
-import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
+import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
   bytesOf,
@@ -44,7 +44,7 @@ import {
   holderOf,
   isGivenUp,
   judgeReport,
-  keptOutput,
+  keptPiece,
   observedRun,
   quotaFreesAt,
   schedulersJob,
@@ -63,6 +63,7 @@ import {
   type KeptPromises,
   type ListPlace,
   type NewJob,
+  type OutputBounds,
   type OutputPiece,
   type PlanContext,
   type Policy,
@@ -71,6 +72,7 @@ import {
   type ReportOutcome,
   type ReportResult,
   type Retention,
+  type RunOutput,
   type RunReport,
   type SelectionOutcome,
   type StartOutcome,
@@ -130,7 +132,8 @@ export class MemoryStore implements Store {
   readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
   readonly jobs = new Map<number, MemoryJob>();
   readonly runs = new Map<string, MemoryRun>();
-  readonly outputs = new Map<string, OutputRow>();
+  /** By run: pieces of what it wrote. */
+  readonly outputs = new Map<string, OutputPiece[]>();
   readonly events: EventRow[] = [];
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
@@ -575,7 +578,7 @@ export class MemoryStore implements Store {
     siteId: number | null,
     reports: readonly RunReport[],
     maxAttempts: number,
-    outputBytes = Number.POSITIVE_INFINITY,
+    userBytes = Number.POSITIVE_INFINITY,
   ): ReportOutcome {
     const touched = new Set<number | null>();
     const starts: (() => void)[] = [];
@@ -602,8 +605,7 @@ export class MemoryStore implements Store {
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      this.keepOutput(job, report, 'STDOUT', report.stdout, outputBytes);
-      this.keepOutput(job, report, 'STDERR', report.stderr, outputBytes);
+      this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
@@ -659,6 +661,7 @@ export class MemoryStore implements Store {
       epoch: run.epoch,
       siteId: run.siteId,
       ...observed,
+      ioMethod: report.usage?.ioWaitMethod ?? null,
       ...ratio,
     });
   }
@@ -895,7 +898,7 @@ export class MemoryStore implements Store {
       this.jobs.delete(id);
       for (let e = 1; e <= epoch; e++) {
         this.runs.delete(`${id}/${e}`);
-        for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
+        this.outputs.delete(`${id}/${e}`);
       }
     }
     const kept = this.ratioPoints.slice(0, limit).findIndex((point) => point.at >= jobsEndedBefore);
@@ -1016,19 +1019,34 @@ export class MemoryStore implements Store {
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
 
+  async reportOutput(
+    siteId: number,
+    pieces: readonly RunOutput[],
+    { userBytes }: OutputBounds,
+  ): Promise<ReportResult[]> {
+    return pieces.map((piece) => {
+      const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
+      if (run?.siteId !== siteId) return 'unknown-run';
+      if (run.endedAt !== null) return 'stale-epoch';
+      this.keepOutput((this.jobs.get(piece.jobId) as MemoryJob).userId, piece, [piece], userBytes);
+      return 'accepted';
+    });
+  }
+
   private keepOutput(
-    { userId }: MemoryJob,
-    { jobId, epoch }: RunReport,
-    stream: 'STDOUT' | 'STDERR',
-    piece: OutputPiece | null,
-    share: number,
+    userId: number,
+    { jobId, epoch }: Pick<RunOutput, 'jobId' | 'epoch'>,
+    pieces: readonly OutputPiece[],
+    userBytes: number,
   ): void {
-    if (piece === null) return;
-    let used = 0;
-    for (const output of this.outputs.values())
-      if (this.jobs.get(output.jobId)?.userId === userId) used += Buffer.byteLength(output.body);
-    const kept = keptOutput(piece, share - used);
-    this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...kept });
+    const key = `${jobId}/${epoch}`;
+    for (const piece of pieces) {
+      let used = 0;
+      for (const [of, kept] of this.outputs)
+        if (this.jobs.get(Number.parseInt(of, 10))?.userId === userId)
+          for (const { body } of kept) used += body.length;
+      this.outputs.set(key, [...(this.outputs.get(key) ?? []), keptPiece(piece, userBytes - used)]);
+    }
   }
 
   private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
@@ -1145,8 +1163,6 @@ function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
     message: null,
     cpuS: null,
     ioWaitS: null,
-    stdout: null,
-    stderr: null,
   };
   return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
 }

@@ -87,8 +87,6 @@ export function report(jobId: number, epoch: number, change: Partial<RunReport> 
     message: null,
     cpuS: null,
     ioWaitS: null,
-    stdout: null,
-    stderr: null,
   };
   return { jobId, epoch, phase: 'STARTED', at: T0 + 10, ...empty, ...change };
 }

@@ -13,8 +13,9 @@ CREATE TYPE machine_state AS ENUM ('UP', 'DRAINING', 'DOWN');
 CREATE TYPE job_state AS ENUM (
   'QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING', 'COMPLETED', 'FAILED', 'CANCELLED');
 CREATE TYPE end_cause AS ENUM (
-  'EXITED_ZERO', 'EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'LAUNCH_FAILED', 'LOST', 'REFUSED',
-  'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN');
+  'EXITED_ZERO', 'EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'CPU_LIMIT', 'DISK_LIMIT',
+  'PROCESS_LIMIT', 'LAUNCH_FAILED', 'LOST', 'REFUSED', 'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN');
+CREATE TYPE measurement_method AS ENUM ('CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SIMULATED');
 CREATE TYPE event_kind AS ENUM (
   'JOB_STATE', 'JOB_CHANGED', 'SITE', 'MACHINE', 'LICENSE', 'USER', 'POLICY', 'SIMULATION',
   -- About a dataset (entity_id; site_id is null), or about the link from site entity_id to site site_id.
@@ -315,7 +316,14 @@ CREATE TABLE runs (
   cause end_cause,
   message text,
   cpu_s double precision,
+  cpu_method measurement_method,
+  peak_memory_mb double precision,
+  peak_memory_method measurement_method,
+  read_mb double precision,
+  written_mb double precision,
+  bytes_method measurement_method,
   io_wait_s double precision,
+  io_wait_method measurement_method,
   PRIMARY KEY (job_id, epoch),
   CONSTRAINT runs_end_has_cause CHECK ((ended_at IS NULL) = (cause IS NULL))
 -- As for jobs: the start of every run of a page finds room in it.
@@ -325,14 +333,16 @@ CREATE UNIQUE INDEX runs_live ON runs (job_id) WHERE ended_at IS NULL;
 CREATE INDEX runs_times ON runs USING brin (assigned_at, ended_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX runs_live_by_site ON runs (site_id, job_id) WHERE ended_at IS NULL;
 
+-- What runs wrote, in pieces: `start` is how much had been written before, `bytes` how much altogether when the piece came. Pieces may
+-- overlap, if they came twice; between the first ones and the last ones some may be missing.
 CREATE TABLE outputs (
   job_id bigint NOT NULL,
   epoch integer NOT NULL,
   stream output_stream NOT NULL,
-  body text NOT NULL,
-  bytes bigint NOT NULL,
-  truncated boolean NOT NULL,
-  PRIMARY KEY (job_id, epoch, stream),
+  start bigint NOT NULL CHECK (start >= 0),
+  body bytea NOT NULL,
+  bytes bigint NOT NULL CHECK (bytes >= start),
+  PRIMARY KEY (job_id, epoch, stream, start),
   FOREIGN KEY (job_id, epoch) REFERENCES runs (job_id, epoch) ON DELETE CASCADE
 );
 
@@ -469,6 +479,7 @@ CREATE TABLE job_ratios (
   turnaround_s double precision NOT NULL CHECK (turnaround_s > 0),
   -- Null: nobody measured it. Until a run was measured there is no ratio.
   io_s double precision CHECK (io_s >= 0 AND io_s <= turnaround_s),
+  io_method measurement_method,
   site_power double precision NOT NULL CHECK (site_power > 0),
   runs bigint NOT NULL,
   computation double precision CHECK (computation BETWEEN 0 AND 1),

@@ -386,6 +386,8 @@ export type JobRatioPoint = {
   turnaroundS: Scalars['Float']['output'];
   /** Measured time that it waited for input and output (JIOT), seconds; null: its agent could not measure it, and the run is in no average. */
   ioS?: Maybe<Scalars['Float']['output']>;
+  /** How that was measured; null: not measured, or its agent did not say. */
+  ioMethod?: Maybe<MeasurementMethod>;
   /** Number of measured runs in the history, including this one. */
   runs: Scalars['Int']['output'];
   /** Share of computation (CJR) after this run, from 0 to 1; null: no run has been measured yet. */
@@ -540,6 +542,12 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   /** It used more memory than it asked for. */
   | 'MEMORY_LIMIT'
+  /** It used more CPU time than the CPUs that it asked for give. */
+  | 'CPU_LIMIT'
+  /** It took more room on disk than the site accepts. */
+  | 'DISK_LIMIT'
+  /** It had more processes than the site accepts. */
+  | 'PROCESS_LIMIT'
   /** The command could not be started. */
   | 'LAUNCH_FAILED'
   /** Its machine or agent stopped responding, or lost track of it. */
@@ -666,7 +674,7 @@ export type Job = Node & {
   decisions: DecisionConnection;
   /** Its history, oldest first. */
   events: EventConnection;
-  /** Output of its latest run, or of run `epoch`; null: none yet. */
+  /** Output of its latest run, or of run `epoch`, also while it runs; null: none yet. `GET /jobs/ID/output` has it as bytes. */
   output?: Maybe<Output>;
   /** Why it is not running yet; null: it is running or has ended. */
   whyWaiting?: Maybe<WhyWaiting>;
@@ -774,9 +782,36 @@ export type Run = {
   message?: Maybe<Scalars['String']['output']>;
   /** CPU time of all its processes, seconds; null: not measured. */
   cpuS?: Maybe<Scalars['Float']['output']>;
-  /** Time that its processes waited for input and output, seconds; null: not measured. */
+  /** How its CPU time was measured; null: not measured. */
+  cpuMethod?: Maybe<MeasurementMethod>;
+  /** The most memory that its processes had together, MB; null: not measured. */
+  peakMemoryMb?: Maybe<Scalars['Float']['output']>;
+  /** How its memory was measured; null: not measured. */
+  peakMemoryMethod?: Maybe<MeasurementMethod>;
+  /** What its processes read, MB; null: not measured. */
+  readMb?: Maybe<Scalars['Float']['output']>;
+  /** What its processes wrote, MB; null: not measured. */
+  writtenMb?: Maybe<Scalars['Float']['output']>;
+  /** How what it read and wrote was measured: by CGROUP only from and to devices, by PROC also from caches and pipes; null: not measured. */
+  bytesMethod?: Maybe<MeasurementMethod>;
+  /** Time that its processes waited for input and output, seconds. Idle time is none; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
+  /** How the time of waiting for input and output was measured; null: not measured. */
+  ioWaitMethod?: Maybe<MeasurementMethod>;
 };
+
+/** How an agent measured something of a run. */
+export type MeasurementMethod =
+  /** Counted by the control group of the run: CPU time, memory, bytes of devices, time stalled on devices (pressure). Waiting for pipes and sockets is sampled. */
+  | 'CGROUP'
+  /** Time waited for devices as the kernel accounts for it for each process that was seen (delay accounting). Waiting for pipes and sockets is sampled. */
+  | 'DELAY_ACCOUNTING'
+  /** From what the kernel tells of all processes that were waited for. */
+  | 'PROC'
+  /** From samples of the processes while they ran, about ten a second. */
+  | 'SAMPLES'
+  /** Not measured: as the submission of a simulated job said. */
+  | 'SIMULATED';
 
 /** Standard output or standard error. */
 export type OutputStream =
@@ -788,12 +823,20 @@ export type OutputStream =
 /** Output of a run. */
 export type Output = {
   __typename?: 'Output';
-  /** The part of the output that was kept. */
+  /** The run. */
+  epoch: Scalars['Int']['output'];
+  /** The output, as far as it was kept. What is longer than `maxBytes` has a note in its middle of how much is left out. */
   text: Scalars['String']['output'];
-  /** Bytes written in total. */
+  /** Bytes written up to now. */
   bytes: Scalars['Float']['output'];
   /** Whether part of the output was dropped. */
   truncated: Scalars['Boolean']['output'];
+};
+
+
+/** Output of a run. */
+export type OutputTextArgs = {
+  maxBytes: Scalars['Int']['input'];
 };
 
 /** A number that a policy or an explanation works with. */
@@ -2610,20 +2653,75 @@ export type RunReportInput = {
   cpuS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that its processes waited for input and output, seconds, up to 10^12. */
   ioWaitS?: InputMaybe<Scalars['Float']['input']>;
-  /** Its standard output. */
-  stdout?: InputMaybe<OutputInput>;
-  /** Its standard error. */
-  stderr?: InputMaybe<OutputInput>;
+  /** How the CPU time was measured. */
+  cpuMethod?: InputMaybe<MeasurementMethod>;
+  /** The most memory that its processes had together, MB, up to 10^12. */
+  peakMemoryMb?: InputMaybe<Scalars['Float']['input']>;
+  /** How the memory was measured. */
+  peakMemoryMethod?: InputMaybe<MeasurementMethod>;
+  /** What its processes read, MB, up to 10^12. */
+  readMb?: InputMaybe<Scalars['Float']['input']>;
+  /** What its processes wrote, MB, up to 10^12. */
+  writtenMb?: InputMaybe<Scalars['Float']['input']>;
+  /** How what it read and wrote was measured. */
+  bytesMethod?: InputMaybe<MeasurementMethod>;
+  /** How the time of waiting for input and output was measured. */
+  ioWaitMethod?: InputMaybe<MeasurementMethod>;
+  /** Pieces of its output that were not reported before (ENDED); at most 16. */
+  outputs?: InputMaybe<Array<OutputPieceInput>>;
 };
 
-/** Output of a run, as much of it as was kept. */
-export type OutputInput = {
-  /** The text. */
-  text: Scalars['String']['input'];
-  /** Bytes written in total. */
+/** A piece of the output of a run. Give either `text` or `base64`. */
+export type OutputPieceInput = {
+  /** The stream. */
+  stream: OutputStream;
+  /** How many bytes had been written to the stream before. */
+  start: Scalars['Float']['input'];
+  /** The bytes, where they are UTF-8. */
+  text?: InputMaybe<Scalars['String']['input']>;
+  /** The bytes in base64. */
+  base64?: InputMaybe<Scalars['String']['input']>;
+  /** Bytes written to the stream up to now. */
   bytes: Scalars['Float']['input'];
-  /** Whether part of the output was dropped. */
-  truncated: Scalars['Boolean']['input'];
+};
+
+/** A piece of the output of a run that goes on. Give either `text` or `base64`. */
+export type RunOutputInput = {
+  /** The job. */
+  job: Scalars['ID']['input'];
+  /** Number of the run. */
+  epoch: Scalars['Int']['input'];
+  /** The stream. */
+  stream: OutputStream;
+  /** How many bytes had been written to the stream before. */
+  start: Scalars['Float']['input'];
+  /** The bytes, where they are UTF-8. */
+  text?: InputMaybe<Scalars['String']['input']>;
+  /** The bytes in base64. */
+  base64?: InputMaybe<Scalars['String']['input']>;
+  /** Bytes written to the stream up to now. */
+  bytes: Scalars['Float']['input'];
+};
+
+/** A part of what a run writes. */
+export type OutputPart = {
+  __typename?: 'OutputPart';
+  /** Pass it as `after` to continue after this part. */
+  cursor: Scalars['String']['output'];
+  /** The run. */
+  epoch: Scalars['Int']['output'];
+  /** How many bytes were written to the stream before. */
+  start: Scalars['Float']['output'];
+  /** The bytes as text; what is no UTF-8 is replaced. A character is never cut. */
+  text: Scalars['String']['output'];
+  /** The bytes in base64. */
+  base64: Scalars['String']['output'];
+  /** How many bytes this part has. */
+  length: Scalars['Int']['output'];
+  /** Bytes written up to now. */
+  bytes: Scalars['Float']['output'];
+  /** Whether the run has ended and this is the last part. */
+  last: Scalars['Boolean']['output'];
 };
 
 /** What a report is about. */
@@ -2643,6 +2741,13 @@ export type ReportResult =
   | 'STALE_EPOCH'
   /** There is no such run at this site: stop and forget it. */
   | 'UNKNOWN_RUN';
+
+/** What became of pieces of output. */
+export type ReportOutputPayload = {
+  __typename?: 'ReportOutputPayload';
+  /** One result per piece, in the same order. STALE_EPOCH: the run is over. */
+  results: Array<ReportResult>;
+};
 
 /** The result of a batch of reports. */
 export type ReportRunsPayload = {
@@ -2757,6 +2862,8 @@ export type Mutation = {
   reportLinks: Array<Maybe<LinkMeasurement>>;
   /** Report that runs started or ended (AGENT, PEER). */
   reportRuns: ReportRunsPayload;
+  /** Hand over what runs write while they go on (AGENT). */
+  reportOutput: ReportOutputPayload;
 };
 
 
@@ -3051,6 +3158,13 @@ export type MutationReportRunsArgs = {
   reports: Array<RunReportInput>;
 };
 
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationReportOutputArgs = {
+  site: Scalars['ID']['input'];
+  outputs: Array<RunOutputInput>;
+};
+
 /** An update about a job. */
 export type JobUpdate = {
   __typename?: 'JobUpdate';
@@ -3197,6 +3311,8 @@ export type Subscription = {
   jobGroupUpdated: JobGroup;
   /** The job ratio after each run that ends, after `after` or from now on. */
   jobRatioUpdated: JobRatioUpdate;
+  /** What a run writes, from its beginning or from `after` on, as it comes; ends when the run has ended and everything was sent. What was not kept is passed over. */
+  jobOutput: OutputPart;
   /** For the agent of a site: first all live runs (or those changed after `after`), then changes as they happen (AGENT). */
   assignments: AssignmentBatch;
 };
@@ -3232,6 +3348,15 @@ export type SubscriptionJobGroupUpdatedArgs = {
 /** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type SubscriptionJobRatioUpdatedArgs = {
   application?: InputMaybe<Scalars['String']['input']>;
+  after?: InputMaybe<Scalars['String']['input']>;
+};
+
+
+/** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
+export type SubscriptionJobOutputArgs = {
+  job: Scalars['ID']['input'];
+  stream: OutputStream;
+  epoch?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
 
@@ -3375,6 +3500,7 @@ export type ResolversTypes = {
   JobStateCount: ResolverTypeWrapper<JobStateCount>;
   JobGroup: ResolverTypeWrapper<JobGroupModel>;
   Run: ResolverTypeWrapper<RunModel>;
+  MeasurementMethod: MeasurementMethod;
   OutputStream: OutputStream;
   Output: ResolverTypeWrapper<OutputModel>;
   Term: ResolverTypeWrapper<Term>;
@@ -3483,9 +3609,12 @@ export type ResolversTypes = {
   UpdatePolicyInput: UpdatePolicyInput;
   SimulateInput: SimulateInput;
   RunReportInput: RunReportInput;
-  OutputInput: OutputInput;
+  OutputPieceInput: OutputPieceInput;
+  RunOutputInput: RunOutputInput;
+  OutputPart: ResolverTypeWrapper<OutputPart>;
   RunPhase: RunPhase;
   ReportResult: ReportResult;
+  ReportOutputPayload: ResolverTypeWrapper<ReportOutputPayload>;
   ReportRunsPayload: ResolverTypeWrapper<ReportRunsPayload>;
   Mutation: ResolverTypeWrapper<Record<PropertyKey, never>>;
   JobUpdate: ResolverTypeWrapper<JobUpdateModel>;
@@ -3631,7 +3760,10 @@ export type ResolversParentTypes = {
   UpdatePolicyInput: UpdatePolicyInput;
   SimulateInput: SimulateInput;
   RunReportInput: RunReportInput;
-  OutputInput: OutputInput;
+  OutputPieceInput: OutputPieceInput;
+  RunOutputInput: RunOutputInput;
+  OutputPart: OutputPart;
+  ReportOutputPayload: ReportOutputPayload;
   ReportRunsPayload: ReportRunsPayload;
   Mutation: Record<PropertyKey, never>;
   JobUpdate: JobUpdateModel;
@@ -3792,6 +3924,7 @@ export type JobRatioPointResolvers<ContextType = Context, ParentType extends Res
   site?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
   turnaroundS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   ioS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  ioMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
   runs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   computation?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   dataIntensive?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
@@ -3928,11 +4061,19 @@ export type RunResolvers<ContextType = Context, ParentType extends ResolversPare
   cause?: Resolver<Maybe<ResolversTypes['EndCause']>, ParentType, ContextType>;
   message?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   cpuS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  cpuMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
+  peakMemoryMb?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  peakMemoryMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
+  readMb?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  writtenMb?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  bytesMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
   ioWaitS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  ioWaitMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
 };
 
 export type OutputResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Output'] = ResolversParentTypes['Output']> = {
-  text?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  text?: Resolver<ResolversTypes['String'], ParentType, ContextType, RequireFields<OutputTextArgs, 'maxBytes'>>;
   bytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   truncated?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
 };
@@ -4482,6 +4623,21 @@ export type CreateApiKeyPayloadResolvers<ContextType = Context, ParentType exten
   secret?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
+export type OutputPartResolvers<ContextType = Context, ParentType extends ResolversParentTypes['OutputPart'] = ResolversParentTypes['OutputPart']> = {
+  cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  start?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  text?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  base64?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  length?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  bytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  last?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+};
+
+export type ReportOutputPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReportOutputPayload'] = ResolversParentTypes['ReportOutputPayload']> = {
+  results?: Resolver<Array<ResolversTypes['ReportResult']>, ParentType, ContextType>;
+};
+
 export type ReportRunsPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReportRunsPayload'] = ResolversParentTypes['ReportRunsPayload']> = {
   results?: Resolver<Array<ResolversTypes['ReportResult']>, ParentType, ContextType>;
 };
@@ -4534,6 +4690,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   returnJobs?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType, RequireFields<MutationReturnJobsArgs, 'offers'>>;
   reportLinks?: Resolver<Array<Maybe<ResolversTypes['LinkMeasurement']>>, ParentType, ContextType, RequireFields<MutationReportLinksArgs, 'site' | 'measurements'>>;
   reportRuns?: Resolver<ResolversTypes['ReportRunsPayload'], ParentType, ContextType, RequireFields<MutationReportRunsArgs, 'site' | 'reports'>>;
+  reportOutput?: Resolver<ResolversTypes['ReportOutputPayload'], ParentType, ContextType, RequireFields<MutationReportOutputArgs, 'site' | 'outputs'>>;
 };
 
 export type JobUpdateResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobUpdate'] = ResolversParentTypes['JobUpdate']> = {
@@ -4603,6 +4760,7 @@ export type SubscriptionResolvers<ContextType = Context, ParentType extends Reso
   simulationUpdated?: SubscriptionResolver<ResolversTypes['SimulationUpdate'], "simulationUpdated", ParentType, ContextType, Partial<SubscriptionSimulationUpdatedArgs>>;
   jobGroupUpdated?: SubscriptionResolver<ResolversTypes['JobGroup'], "jobGroupUpdated", ParentType, ContextType, RequireFields<SubscriptionJobGroupUpdatedArgs, 'jobGroup'>>;
   jobRatioUpdated?: SubscriptionResolver<ResolversTypes['JobRatioUpdate'], "jobRatioUpdated", ParentType, ContextType, Partial<SubscriptionJobRatioUpdatedArgs>>;
+  jobOutput?: SubscriptionResolver<ResolversTypes['OutputPart'], "jobOutput", ParentType, ContextType, RequireFields<SubscriptionJobOutputArgs, 'job' | 'stream'>>;
   assignments?: SubscriptionResolver<ResolversTypes['AssignmentBatch'], "assignments", ParentType, ContextType, RequireFields<SubscriptionAssignmentsArgs, 'site'>>;
 };
 
@@ -4702,6 +4860,8 @@ export type Resolvers<ContextType = Context> = {
   ImportDatasetsError?: ImportDatasetsErrorResolvers<ContextType>;
   ImportDatasetsPayload?: ImportDatasetsPayloadResolvers<ContextType>;
   CreateApiKeyPayload?: CreateApiKeyPayloadResolvers<ContextType>;
+  OutputPart?: OutputPartResolvers<ContextType>;
+  ReportOutputPayload?: ReportOutputPayloadResolvers<ContextType>;
   ReportRunsPayload?: ReportRunsPayloadResolvers<ContextType>;
   Mutation?: MutationResolvers<ContextType>;
   JobUpdate?: JobUpdateResolvers<ContextType>;

@@ -28,6 +28,7 @@ import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
+import { outputText } from '../services/output.js';
 
 export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
@@ -61,7 +62,8 @@ export const Run: RunResolvers = {
 };
 
 export const Output: OutputResolvers = {
-  text: (output) => output.body,
+  text: (output, { maxBytes }) => outputText(output, maxBytes),
+  truncated: ({ bytes, kept }) => kept < bytes,
 };
 
 export const Allocation: AllocationResolvers = {

@@ -4,6 +4,7 @@ import { UNBOUNDED } from '../admission/budget.js';
 import type { Context } from '../context.js';
 import type {
   MutationResolvers,
+  OutputPart,
   QueryResolvers,
   ResolversTypes,
   SubscriptionResolvers,
@@ -150,6 +151,9 @@ export const Mutation: Required<MutationResolvers> = {
   reportRuns: async (_, { site, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, reports),
   }),
+  reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
+    results: await services.agents.reportOutput(viewer, site, outputs),
+  }),
 };
 
 /** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */
@@ -178,6 +182,13 @@ export const Subscription: Required<SubscriptionResolvers> = {
   jobGroupUpdated: {
     subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
     resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
+  },
+  jobOutput: {
+    subscribe: (_, args, { services, viewer }) => services.output.jobOutput(viewer, args),
+    resolve(part: OutputPart, _: unknown, context: Context) {
+      context.budget = context.budget.another();
+      return part;
+    },
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

@@ -9,6 +9,7 @@ import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
+import { createOutputService } from './output.js';
 import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
@@ -29,6 +30,7 @@ export function createServices(parts: ServiceParts) {
     history: createHistoryService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
+    output: createOutputService(parts),
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
     ratios: createRatiosService(parts),

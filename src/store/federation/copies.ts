@@ -13,9 +13,9 @@ import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
-import { labels, type Sql, sql } from '../sql.js';
+import { labels, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { NewJob, RunReport } from '../store.js';
+import type { NewJob, RunReport, RunUsage } from '../store.js';
 import type { GrantedJob, MachineKind, OfferedJob } from './offers.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -360,7 +360,7 @@ SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_
 }
 
 /** What an owner has to hear: of a copy that was granted. */
-export interface Told extends Omit<RunReport, 'jobId' | 'phase'> {
+export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'usage'>, RunUsage {
   offer: number;
   /** The owner's number of it. */
   jobId: number;
@@ -368,19 +368,22 @@ export interface Told extends Omit<RunReport, 'jobId' | 'phase'> {
   /** It has ended; `cause` says how. */
   over: boolean;
   told: number;
+  /** Of what it wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
+  outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
 }
+
+/** Of each stream, from its beginning and from its end: a report has no more than 16. */
+const PIECES = 4;
 
 /** Starts and ends that the peer does not know yet, oldest jobs first; so many bytes of outputs, or one job. */
 export async function toReport(database: Db, siteId: number, bytesMax: number): Promise<Told[]> {
-  const output = (stream: 'STDOUT' | 'STDERR'): Sql => sql`(
-    SELECT json_build_object('body', body, 'bytes', bytes, 'truncated', truncated) FROM outputs o
-     WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch AND o.stream = ${stream}::output_stream)`;
   return rows(
     database.pool,
     sql`
 WITH due AS MATERIALIZED (
   SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
-         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s
+         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s,
+         r.cpu_method, r.peak_memory_mb, r.peak_memory_method, r.read_mb, r.written_mb, r.bytes_method, r.io_wait_method
     FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
    WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NOT NULL AND (j.ended_at IS NOT NULL OR f.told = 0 AND r.started_at IS NOT NULL)
    ORDER BY j.id LIMIT ${REPORTS_PAGE}
@@ -397,8 +400,15 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
        -- Who ends a peer's job here does not decide about it: its owner does.
        CASE WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
        coalesce(p.message, p.job_message) AS message, p.cpu_s AS "cpuS", p.io_wait_s AS "ioWaitS",
-       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDOUT')} END AS stdout,
-       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDERR')} END AS stderr
+       p.cpu_method AS "cpuMethod", p.peak_memory_mb AS "peakMemoryMb", p.peak_memory_method AS "peakMemoryMethod",
+       p.read_mb AS "readMb", p.written_mb AS "writtenMb", p.bytes_method AS "bytesMethod", p.io_wait_method AS "ioWaitMethod",
+       CASE WHEN p.over_at IS NOT NULL THEN (
+         SELECT json_agg(json_build_object('stream', stream, 'start', start, 'base64', translate(encode(body, 'base64'), E'\\n', ''),
+                                           'bytes', bytes) ORDER BY stream, start)
+           FROM (SELECT o.*, row_number() OVER (PARTITION BY stream ORDER BY start) AS first,
+                        row_number() OVER (PARTITION BY stream ORDER BY start DESC) AS last
+                   FROM outputs o WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch) o
+          WHERE first <= ${PIECES} OR last <= ${PIECES}) END AS outputs
   FROM part p ORDER BY p.job_id`,
   );
 }
