@@ -17,6 +17,7 @@ export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKind
 export { MAX_WINDOW, Margins, marginOf } from './data/margins.js';
 export { Shares } from './data/shares.js';
 export { Traffic } from './data/traffic.js';
+export { SchedulerTree } from './data/tree.js';
 export {
   applyMove,
   type DispatchContext,

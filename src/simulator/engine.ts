@@ -514,7 +514,8 @@ class Simulation {
     this.takeBack(this.agenda.newReturnsFrom(grid, entry, Infinity));
     this.startJobs(site);
     if (queueLimit !== null || grid.sharesLicenses) {
-      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit }));
+      const { policy } = this.options;
+      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit, policy }));
     }
   }
 

@@ -29,7 +29,7 @@ export interface Started {
 export interface MetaMove {
   jobId: number;
   from: number | null;
-  to: number;
+  to: number | null;
   at: number;
 }
 

@@ -64,6 +64,8 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   queueLimit?(rules: z.infer<S>): number;
   /** Jobs may wait in meta-queues: its cycles serve them. */
   readonly servesMeta?: true;
+  /** Sites ask for work: one with free CPUs is the business of the root, whoever has the jobs that wait. */
+  readonly sitesAsk?: true;
   /** What one cycle sends to a site is a batch, which its jobs name. */
   readonly inBatches?: true;
   /** It looks at what runs have shown (`JobHistory`). */
