@@ -24,7 +24,7 @@ export {
   type DispatchPlan,
   dispatchCycle,
 } from './dispatch/cycle.js';
-export type { DispatchKind } from './dispatch/policy.js';
+export type { ChannelView, DispatchKind, SchedulerView, TreeView } from './dispatch/policy.js';
 export type { QueuesPolicy } from './dispatch/queues/queues.js';
 export {
   addDispatchKind,

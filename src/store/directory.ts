@@ -8,6 +8,7 @@ import { dataChanges } from './directory/data.js';
 import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
 import { policyChanges } from './directory/policies.js';
+import { schedulerChanges } from './directory/schedulers.js';
 import { siteChanges } from './directory/sites.js';
 import { userChanges } from './directory/users.js';
 import type { Database } from './pool.js';
@@ -33,6 +34,7 @@ export function openDirectory(database: Pick<Database, 'prisma'>) {
     },
 
     ...siteChanges(change),
+    ...schedulerChanges(change),
     ...machineChanges(change),
     ...userChanges(change, database),
     ...keyChanges(change, database),

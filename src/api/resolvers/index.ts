@@ -17,6 +17,7 @@ import * as ratios from './ratios.js';
 import { Mutation, Query, Subscription } from './root.js';
 import * as shares from './shares.js';
 import * as simulations from './simulations.js';
+import * as tree from './tree.js';
 
 export const resolvers: Resolvers = {
   ...data,
@@ -29,6 +30,7 @@ export const resolvers: Resolvers = {
   ...ratios,
   ...shares,
   ...simulations,
+  ...tree,
   Query,
   Mutation: startingAfresh(Mutation),
   Subscription,

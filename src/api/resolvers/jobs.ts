@@ -32,6 +32,8 @@ export const Job: JobResolvers = {
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
+  scheduler: (job, _, { loaders }) => (job.schedulerId === null ? null : loaders.scheduler(job.schedulerId)),
+  path: (job, _, { services }) => services.tree.pathOf(job.id),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
   environment: (job, _, { viewer }) => (maySeeJob(viewer, job) ? job.environment : null),
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),

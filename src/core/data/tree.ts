@@ -1,11 +1,8 @@
 /** The schedulers between the root and the sites (grid-tree.md), as administrators have arranged them. */
-import type { Grid } from '../grid/grid.js';
 import type { TreeScheduler } from '../model.js';
 
 export class SchedulerTree {
   private readonly byId = new Map<number, TreeScheduler>();
-
-  constructor(_grid: Grid) {}
 
   /** All there are. */
   set(schedulers: readonly TreeScheduler[]): void {

@@ -21,6 +21,7 @@ export type EventKind =
   | 'SITE'
   | 'MACHINE'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'

@@ -19,6 +19,7 @@ import {
 } from '../policy.js';
 import { LiveTree, type TreeJob } from './live-tree.js';
 import { type Rules, schema } from './rules.js';
+import { viewOf } from './view.js';
 
 export const gridTree = dispatchKind({
   schema,
@@ -33,6 +34,7 @@ export const gridTree = dispatchKind({
   queueLimit: (rules) => rules.queueLimit,
   servesMeta: true,
   sitesAsk: true,
+  tree: viewOf,
 });
 
 class GridTreePass implements DispatchPass {

@@ -181,6 +181,11 @@ export class LiveTree {
     return (this.entries.get(job.id) as Entry).group;
   }
 
+  /** Of what its machines must have. */
+  classOf({ requirement }: TreeJob): string {
+    return this.kinds.classOf(requirement).key;
+  }
+
   /** Who is behind an address. */
   placeAt(address: Address): Place {
     return this.places.get(address) as Place;

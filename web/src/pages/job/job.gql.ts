@@ -40,6 +40,7 @@ export type EventKind =
   | 'SITE'
   | 'MACHINE'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'

@@ -39,6 +39,7 @@ export type EventKind =
   | 'SITE'
   | 'MACHINE'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'

@@ -45,6 +45,7 @@ export type EventKind =
   | 'SITE'
   | 'MACHINE'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
