@@ -5,13 +5,14 @@ const JOB_FIELDS = `
   tasks cpusPerTask memoryMbPerTask licenses os architecture
   estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
+  preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;
 const JOB_LINE =
   'id state name application command arguments cause exitCode submittedAt startedAt endedAt site { id name }';
 const SITE_FIELDS = `
   id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
-  reservation { job { id } at machines { machine { id name } tasks } }`;
+  scheduler { id name } reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
   id name state silent cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
   site { id name } licenses { id kind }`;
@@ -48,6 +49,7 @@ export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $
   nodes { id whyWaiting { code message } } } }`;
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
   whyWaiting { code message numbers startsAt wouldChange }
+  scheduler { name } path { at scheduler { name } site { name } reason message }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail
     candidates { site { id name } eligible reason rank terms } } ${PAGE} } } }`;
 export const CANCEL = `mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
@@ -85,6 +87,23 @@ export const REGISTER_LICENSE = `mutation RegisterLicense($input: RegisterLicens
 export const UPDATE_LICENSE = `mutation UpdateLicense($input: UpdateLicenseInput!) {
   updateLicense(input: $input) { ${LICENSE_FIELDS} } }`;
 export const REMOVE_LICENSE = `mutation RemoveLicense($license: ID!) { removeLicense(license: $license) { ${LICENSE_FIELDS} } }`;
+
+// Tree
+const STANDING_FIELDS = `holds waiting channels { power } children { id }
+  sites { id name state metaQueuedJobs queuedJobs runningJobs }`;
+const SCHEDULER_FIELDS = 'id name parent { id name }';
+const CHANNEL_FIELDS = `port power classes { os architecture licenses tasks cpusPerTask memoryMbPerTask jobs }
+  branches { scheduler { id name } site { id name } port power jobs }`;
+export const TREE = `query Tree { tree { ${STANDING_FIELDS} } schedulers { ${SCHEDULER_FIELDS} ${STANDING_FIELDS} } }`;
+export const SCHEDULERS = `query Schedulers { schedulers { ${SCHEDULER_FIELDS} } }`;
+export const TREE_CHANNELS = `query TreeChannels($id: ID!, $root: Boolean!) {
+  tree @include(if: $root) { channels { ${CHANNEL_FIELDS} } } scheduler(id: $id) @skip(if: $root) { channels { ${CHANNEL_FIELDS} } } }`;
+export const CREATE_SCHEDULER = `mutation CreateScheduler($input: CreateSchedulerInput!) {
+  createScheduler(input: $input) { ${SCHEDULER_FIELDS} } }`;
+export const UPDATE_SCHEDULER = `mutation UpdateScheduler($input: UpdateSchedulerInput!) {
+  updateScheduler(input: $input) { ${SCHEDULER_FIELDS} } }`;
+export const REMOVE_SCHEDULER = `mutation RemoveScheduler($scheduler: ID!) {
+  removeScheduler(scheduler: $scheduler) { ${SCHEDULER_FIELDS} } }`;
 
 // Data
 const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
