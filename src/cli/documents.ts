@@ -5,7 +5,6 @@ const JOB_FIELDS = `
   tasks cpusPerTask memoryMbPerTask licenses os architecture
   estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
-  preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;
 const JOB_LINE =
@@ -39,6 +38,7 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
   jobs(filter: $filter, orderBy: $orderBy, first: $first, after: $after) { nodes { ${JOB_LINE} } ${PAGE} } }`;
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
+  preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
   whyWaiting { code message numbers startsAt wouldChange } } }`;

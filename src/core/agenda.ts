@@ -177,10 +177,12 @@ export class Agenda {
   afterSite(grid: Grid, look: SiteLook): Scheduler[] {
     const found: Scheduler[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
     const { entry, queueLimit, started, policy } = look;
-    if (queueLimit !== null && (started > 0 || entry.queue.length < Math.max(1, queueLimit))) {
-      const asks = dispatchKindOf(policy.dispatch).sitesAsk === true;
-      if (grid.root.length + entry.meta.length > 0 || (asks && rootHasJobs(grid))) found.push(ROOT);
-    }
+    if (queueLimit === null) return found;
+    const hasRoom = started > 0 || entry.queue.length < Math.max(1, queueLimit);
+    const wakes = dispatchKindOf(policy.dispatch).sitesAsk
+      ? rootHasJobs(grid)
+      : hasRoom && grid.root.length + entry.meta.length > 0;
+    if (wakes) found.push(ROOT);
     return found;
   }
 

@@ -8,6 +8,7 @@ import {
   DataCatalog,
   type Dataset,
   type Job,
+  type JobPreference,
   type Link,
   type LocalPolicy,
   type Policy,
@@ -35,6 +36,17 @@ const SITES: SiteShape[] = [
 ];
 const SITE_IDS = [1, 2, 3];
 const SHARES = [1, 4, 0.5];
+/** The first two are below the second of two schedulers, the third is under the root. */
+const TREE = [
+  { id: 1, name: 'upper', parentId: null },
+  { id: 2, name: 'lower', parentId: 1 },
+];
+const POSITIONS = [
+  { latitude: 60, longitude: 0 },
+  { latitude: 60, longitude: 20 },
+  { latitude: 40, longitude: 0 },
+];
+const PREFERENCES: JobPreference[] = [{ siteId: 3 }, { cpusPerTask: 3 }, { siteId: 1, cpusPerTask: 3 }];
 /** Amounts are multiples of this, and bandwidths parts of it: times are whole seconds, and nothing is rounded where it is stored. */
 const UNIT_MB = 40;
 const DATASETS: Omit<Dataset, 'id'>[] = [
@@ -69,6 +81,8 @@ const policies: [string, Policy][] = [
   ['job-ratio, long queues', policyOf({ kind: 'job-ratio', queueLimit: 100 }, { kind: 'fcfs' })],
   ['DIANA', policyOf({ kind: 'diana', queueLimit: 3, ...BY_KIND }, flexible)],
   ['DIANA, congested', policyOf({ kind: 'diana', queueLimit: 1, ...MIGRATING }, { kind: 'fcfs' })],
+  ['a tree', policyOf({ kind: 'grid-tree', queueLimit: 0 }, { kind: 'easy' })],
+  ['a tree of rated machines', policyOf({ kind: 'grid-tree', power: 'BENCHMARK' }, flexible)],
 ];
 
 /** Jobs submitted together. */
@@ -80,6 +94,7 @@ interface Submitted {
 
 function workload(seed: number, groups: number): Submitted[] {
   const random = new RandomStream(seed, 'live and simulated data');
+  const likes = new RandomStream(seed, 'preferences');
   const some = (most: number): number => UNIT_MB * random.integer(0, most);
   let at = T0;
   return Array.from({ length: groups }, () => {
@@ -96,6 +111,7 @@ function workload(seed: number, groups: number): Submitted[] {
         originSiteId,
         sandboxMb: some(2),
         outputMb: some(3),
+        preferences: PREFERENCES.filter(() => likes.next() < 0.3),
         inputs: [
           ...(random.next() < 0.6 ? [{ datasetId: random.integer(1, DATASETS.length) }] : []),
           ...(random.next() < 0.3 ? [{ sizeMb: some(10), siteId: random.integer(1, 3) }] : []),
@@ -132,13 +148,13 @@ async function simulated(
   policy: Policy,
   outages: readonly Outage[],
 ): Promise<Decided> {
-  const { sites, machines, licenses, datasets, links, quotas } = await store.loadGrid(1);
+  const { sites, machines, licenses, datasets, links, quotas, schedulers } = await store.loadGrid(1);
   const submitted = list.flatMap(({ jobs }) => jobs);
   const decided: Decided = { starts: [], moves: [], metaMoves: [] };
   const sink: Sink = {
     moved({ jobId, from, to, queue }, at) {
       if (queue === 'LOCAL') decided.moves.push([jobId, to]);
-      else decided.metaMoves.push({ jobId, from, to, at });
+      else decided.metaMoves.push({ jobId, from, to, at, queue });
     },
     started(_job, _index, { jobId, siteId, start, allocations, licenseIds }) {
       const taken = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
@@ -154,6 +170,7 @@ async function simulated(
       datasets,
       links,
       quotas: shares,
+      schedulers,
       changes: changesOf(outages, { sites, machines }),
     },
     described.map((job, i) => ({
@@ -218,8 +235,10 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
     store.setQuotaShare(userId, share);
     return userId;
   });
+  for (const { name, parentId } of TREE) store.addScheduler(name, parentId);
   for (const { name, machines } of SITES) {
     const siteId = store.addSite(name);
+    store.moveSite(siteId, siteId === 3 ? null : 2, POSITIONS[siteId - 1]);
     const ids = machines.map(({ cpus, benchmark = 100 }, i) =>
       store.addMachine({
         siteId,
@@ -263,16 +282,19 @@ describe('a live run and a simulated run decide alike on data', () => {
   test.each(policies)('%s', async (name, policy) => {
     let migrations = 0;
     let elsewhere = 0;
+    const steps = new Set<string>();
     for (const seed of [1, 2, 3, 4, 5, 6]) {
       const { store, userIds } = await memoryStore(policy);
       const { metaMoves, starts } = await decidesAlike(store, userIds, policy, seed, 40);
       migrations += metaMoves.filter(({ from }) => from !== null).length;
       elsewhere += starts.filter(({ siteId }) => siteId !== 1).length;
       if (policy.dispatch.kind === 'diana') checkHoldOff(metaMoves, policy.dispatch);
-      else expect(metaMoves).toEqual([]);
+      if (policy.dispatch.kind === 'job-ratio') expect(metaMoves).toEqual([]);
+      for (const { queue } of metaMoves) steps.add(queue);
     }
     expect(elsewhere).toBeGreaterThan(0);
     if (name === 'DIANA, congested') expect(migrations).toBeGreaterThan(0);
+    if (policy.dispatch.kind === 'grid-tree') expect(steps).toEqual(new Set(['META', 'SCHEDULER']));
   });
 
   test.each(policies)('%s, when sites and machines leave UP and come back', async (_, policy) => {
