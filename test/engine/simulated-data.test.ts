@@ -55,7 +55,9 @@ const REMOVED_AT = T0 + 500;
 function lowerRemoved({ schedulers, sites }: GridImage, changes: readonly Change[]): Change[] {
   const hung = (site: Site): Site => ({ ...site, schedulerId: site.schedulerId === 2 ? 1 : null });
   const before = changes.filter(({ at }) => at < REMOVED_AT);
-  const after = changes.slice(before.length).map((one) => (one.site ? { ...one, site: hung(one.site) } : one));
+  const after = changes
+    .slice(before.length)
+    .map((one) => (one.site ? { ...one, site: hung(one.site) } : one));
   const then = sites.map((site) => before.findLast((one) => one.site?.id === site.id)?.site ?? site);
   return [
     ...before,

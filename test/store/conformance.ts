@@ -17,6 +17,7 @@ import type {
 } from '../../src/store/store.js';
 import {
   assigned,
+  byIds,
   context,
   dispatched,
   ended,
@@ -46,8 +47,6 @@ const rules = (now: number, change: Partial<SweepRules> = {}): SweepRules => ({
   limit: 1000,
   ...change,
 });
-
-const byIds = (ids: number[], ownedBy: number | null = null): JobSelection => ({ ids, ownedBy, limit: 100 });
 
 export function describeStore(
   name: string,

@@ -123,6 +123,10 @@ type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly s
 /** To the millisecond, as Postgres keeps times. */
 const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
+/** A move to where the job is already is none. */
+const isElsewhere = ({ queue, from, to }: Move, schedulerId: number | null): boolean =>
+  queue === 'LOCAL' || (queue === 'META' ? from !== to : from !== null || schedulerId !== to);
+
 export class MemoryStore implements Store {
   readonly users = new Map<number, MemoryUser>();
   readonly sites = new Map<number, Site & { removed: boolean }>();
@@ -443,7 +447,7 @@ export class MemoryStore implements Store {
     for (const move of moves) {
       const job = this.jobs.get(move.jobId);
       const where = job?.state === 'QUEUED' && job.siteId === move.from;
-      const moves = move.queue !== 'META' || move.from !== move.to;
+      const moves = isElsewhere(move, job?.schedulerId ?? null);
       const twice = accepted.some((other) => other.jobId === move.jobId);
       if (!where || !moves || twice || !this.takes(move)) {
         refused.push({ jobId: move.jobId, why: 'it does not fit the truth' });

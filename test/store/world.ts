@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
-import type { NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
+import type { JobSelection, NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
 import type { TestDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
 import { MemoryStore } from './memory.js';
@@ -138,6 +138,12 @@ export const metaMove = (jobId: number, to: number, from: number | null = null) 
 /** To a scheduler above the sites; null: to the root. */
 export const treeMove = (jobId: number, to: number | null, from: number | null = null, treeMoves?: number) =>
   ({ ...move(jobId, 0, from), to, queue: 'SCHEDULER', ...(treeMoves && { treeMoves }) }) as const;
+
+export const byIds = (ids: number[], ownedBy: number | null = null): JobSelection => ({
+  ids,
+  ownedBy,
+  limit: 100,
+});
 
 /** Submits jobs and puts them into the meta-queue of a site. */
 export async function metaQueued(

@@ -66,6 +66,8 @@ function lockMoves(
   const items = table('m', moves, {
     id: ['bigint', (move) => move.jobId],
     from_site: ['integer', (move) => move.from],
+    in_tree: ['boolean', (move) => move.queue === 'SCHEDULER'],
+    scheduler: ['integer', (move) => move.to],
   });
   return value(
     tx,
@@ -75,14 +77,15 @@ WITH site AS MATERIALIZED (
 ), scheduler AS MATERIALIZED (
   SELECT id FROM schedulers WHERE id = ANY (${list('integer', [...schedulers])}) AND removed_at IS NULL ORDER BY id FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) ORDER BY id FOR NO KEY UPDATE
+  SELECT id, state, site_id, scheduler_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(id), '[]') FROM site),
   (SELECT coalesce(json_agg(id), '[]') FROM scheduler),
   (SELECT coalesce(json_agg(json_build_array(m.place - 1, job.state, job.site_id)), '[]')
      FROM ${items} LEFT JOIN job USING (id)
-    WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site)) AS v`,
+    WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site
+       OR m.in_tree AND job.site_id IS NULL AND job.scheduler_id IS NOT DISTINCT FROM m.scheduler)) AS v`,
   );
 }
 
