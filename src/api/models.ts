@@ -1,10 +1,17 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
 import type { ChannelView, JobRatio, PeerStatus, TreeStep, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
+import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { Connection } from './connections.js';
-import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
+import type {
+  Candidate,
+  ErrorCode,
+  JobFilter,
+  SimulationComparison,
+  UserClass,
+} from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
@@ -23,6 +30,9 @@ export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;
 export type SimulationModel = rows.SimulationRow;
+/** Parts of what a what-if has shown, as its worker wrote them. */
+export type SimulationOfClassModel = SimulationComparison & { userClass: UserClass };
+export type SimulationOfSiteModel = SimulationComparison & { siteId: number; name: string };
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
@@ -64,6 +74,9 @@ export interface PeerModel extends PeerStatus {
   lastHeardAt: number | null;
 }
 
+export type FederationPeerModel = PeerRow;
+export type ForeignJobModel = ForeignJobRow;
+
 export type UserStandingModel = UserStanding;
 
 export type AllocationModel = Allocation;
@@ -74,6 +87,11 @@ export interface ReservationModel {
   allocations: readonly Allocation[];
 }
 
+export interface RespectedReservationModel {
+  jobId: number;
+  at: number;
+}
+
 /** A user whose quota is asked for: what was used is counted only then. */
 export interface SubmissionQuotaModel {
   userId: number;
@@ -81,11 +99,22 @@ export interface SubmissionQuotaModel {
   periodS: number;
 }
 
+/** By name. */
+export type Numbers = Readonly<Record<string, number>>;
+
+export interface WhyWaitingModel {
+  code: string;
+  message: string;
+  numbers: Numbers;
+  startsAt: Date | null;
+  wouldChange: readonly string[];
+}
+
 export interface CandidateModel extends Pick<Candidate, 'eligible'> {
   siteId: number;
   reason: string | null;
   rank: number | null;
-  terms: Readonly<Record<string, number>>;
+  terms: Numbers;
 }
 
 export interface PlacementModel {
@@ -95,7 +124,7 @@ export interface PlacementModel {
   siteId: number | null;
   startsAt: number | null;
   allocations: readonly Allocation[];
-  jobTerms: Readonly<Record<string, number>>;
+  jobTerms: Numbers;
   reason: string;
   message: string;
 }

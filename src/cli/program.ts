@@ -26,8 +26,12 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['tree'], add: async () => (await import('./commands/tree.js')).addTree },
   { commands: ['data', 'links'], add: async () => (await import('./commands/data.js')).addData },
   {
-    commands: ['ratio', 'peers', 'standings'],
+    commands: ['ratio', 'congestion', 'standings'],
     add: async () => (await import('./commands/ratio.js')).addRatio,
+  },
+  {
+    commands: ['peers', 'federate'],
+    add: async () => (await import('./commands/federation.js')).addFederation,
   },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {

@@ -8,6 +8,7 @@ import { useStore } from '../../api/store';
 import type { Search } from '../../routes';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
+import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Check, Dialog, TabBar, TextInput } from '../../ui/controls';
 import { figure, megabytes, percent } from '../../ui/format';
@@ -140,20 +141,7 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
                   minor: true,
                   cell: ({ createdAt }) => <At at={createdAt} />,
                 },
-                ...(operator
-                  ? [
-                      {
-                        key: 'edit',
-                        header: <span className="hidden-visually">Change</span>,
-                        right: true,
-                        cell: (dataset: DatasetPartsFragment) => (
-                          <Button className="small" variant="quiet" onPress={() => setEditing(dataset)}>
-                            Change
-                          </Button>
-                        ),
-                      },
-                    ]
-                  : []),
+                ...(operator ? [changeColumn<DatasetPartsFragment>(setEditing)] : []),
               ]}
             />
             {page.pageInfo.hasNextPage && (
