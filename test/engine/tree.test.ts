@@ -76,7 +76,7 @@ describe('a live grid tree', () => {
     (
       await rows(
         world,
-        `SELECT step ->> 'reason' AS reason FROM decisions, jsonb_array_elements(detail -> 'path') step WHERE job_id = $1 ORDER BY id`,
+        `SELECT step ->> 'reason' AS reason FROM decisions, jsonb_array_elements(detail::jsonb -> 'path') step WHERE job_id = $1 ORDER BY id`,
         jobId,
       )
     ).map(({ reason }) => reason);
@@ -152,8 +152,10 @@ describe('a live grid tree', () => {
     await submit(world, engine, ALL);
     await running(world, 1);
     expect(await runs(world, 'a')).toHaveLength(1);
-    await submit(world, engine, MOST, MOST);
-    await running(world, 3);
+    for (const count of [2, 3]) {
+      await submit(world, engine, MOST);
+      await running(world, count);
+    }
     const waiting = await submit(world, engine, ...Array.from({ length: 9 }, () => MOST));
     const west = schedulerId('west');
     const sites = ['a', 'b', 'c'];
