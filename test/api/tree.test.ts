@@ -188,12 +188,9 @@ describe('jobs in a tree', () => {
     for (const job of at('a')) {
       const path = job.path as Json[];
       expect(path.at(-1)).toMatchObject({ site: { name: 'a' }, reason: 'CLAIMED', at: expect.any(String) });
-      expect(path.map((step) => (step.scheduler as Json | null)?.name ?? null)).toEqual([
-        'west',
-        'far-west',
-        null,
-        null,
-      ]);
+      // They may have been b's before butterfly took them to what they like.
+      const through = path.map((step) => (step.scheduler as Json | null)?.name ?? null);
+      expect([through[0], ...through.slice(-3)]).toEqual(['west', 'far-west', null, null]);
     }
     expect(schedulers.find(({ name }) => name === 'west')).toEqual({
       name: 'west',
