@@ -33,6 +33,7 @@ const models = [
   'InputData',
   'JobPreference',
   'PathStep',
+  'Transfer',
   'JobRatio',
   'RunAverages',
   'JobRatioPoint',

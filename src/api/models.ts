@@ -1,5 +1,12 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { ChannelView, JobRatio, PeerStatus, TreeStep, UserStanding } from '../core/index.js';
+import type {
+  ChannelView,
+  JobRatio,
+  PeerStatus,
+  TransferStatus,
+  TreeStep,
+  UserStanding,
+} from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
@@ -78,6 +85,8 @@ export type FederationPeerModel = PeerRow;
 export type ForeignJobModel = ForeignJobRow;
 
 export type UserStandingModel = UserStanding;
+
+export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 

@@ -295,7 +295,8 @@ CREATE INDEX jobs_ended_badly ON jobs (id) WHERE ended_at IS NOT NULL AND cause 
 CREATE INDEX jobs_user ON jobs (user_id, id);
 CREATE INDEX jobs_application ON jobs (application, id);
 CREATE INDEX jobs_group ON jobs (group_name, id) WHERE group_name IS NOT NULL;
-CREATE INDEX jobs_ended ON jobs (ended_at, id) WHERE ended_at IS NOT NULL;
+-- With the submission, so that load over time need not read the jobs themselves.
+CREATE INDEX jobs_ended ON jobs (ended_at, id) INCLUDE (submitted_at) WHERE ended_at IS NOT NULL;
 -- Jobs lie in the order of their submission: ranges of it need no more than this.
 CREATE INDEX jobs_submitted ON jobs USING brin (submitted_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX jobs_by_deadline ON jobs (deadline, id) WHERE deadline IS NOT NULL;
@@ -341,6 +342,8 @@ CREATE TABLE runs (
 -- As for jobs: the start of every run of a page finds room in it.
 ) WITH (fillfactor = 45);
 CREATE UNIQUE INDEX runs_live ON runs (job_id) WHERE ended_at IS NULL;
+-- Runs lie in the order of their assignment, and mostly end in it: what is asked of a time needs no more than this.
+CREATE INDEX runs_times ON runs USING brin (assigned_at, ended_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX runs_live_by_site ON runs (site_id, job_id) WHERE ended_at IS NULL;
 
 CREATE TABLE outputs (

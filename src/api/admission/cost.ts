@@ -70,6 +70,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.licenseHistory': 200,
   'Query.usage': 200,
   'Query.peers': 50,
+  'Query.transfers': 50,
   'Query.userStandings': 50,
   'Query.jobRatio': 10,
   'JobRatio.history': 20,

@@ -33,6 +33,7 @@ export const Query: Required<QueryResolvers> = {
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
+  transfers: (_, which, { services, viewer, budget }) => services.shares.transfers(viewer, which, budget),
   federationPeers: (_, _arguments, { services, viewer }) => services.federation.federationPeers(viewer),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),

@@ -39,6 +39,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   links: people,
   jobRatio: people,
   peers: people,
+  transfers: people,
   federationPeers: operators,
   userStandings: people,
   loadHistory: people,
