@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
+import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
 import { historyBench } from './history.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
@@ -27,6 +28,7 @@ const { values: options } = parseArgs({
 });
 const benches: Bench[] = [
   serviceBench,
+  federationBench,
   cyclesBench,
   policiesBench,
   gridTreeBench,

@@ -113,27 +113,18 @@ class Guest {
 
   private async takeIn(offers: readonly Offer[]): Promise<void> {
     const { copies, now } = this.parts;
-    const open = offers.filter(({ state }) => state === 'OFFERED');
-    if (open.length > 0) {
-      const refused = await copies.accept(this.siteId, open.map(newCopy), now());
-      this.touch([null]);
-      await this.giveBack(refused, false);
-      this.touch(
-        await copies.boost(
-          this.siteId,
-          open.map(({ offer, boost }) => ({ offer: wholeNumber(offer), boost })),
-        ),
-      );
-    }
-    const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop);
-    if (over.length > 0)
-      this.touch(
-        await copies.withdraw(
-          this.siteId,
-          over.map(({ offer }) => wholeNumber(offer)),
-          now(),
-        ),
-      );
+    const over = offers
+      .filter(({ state, stop }) => state === 'WITHDRAWN' || stop)
+      .map(({ offer }) => wholeNumber(offer));
+    const open = offers.filter(({ state }) => state === 'OFFERED').map(newCopy);
+    if (over.length > 0) this.touch(await copies.withdraw(this.siteId, over, now()));
+    if (open.length === 0) return;
+    this.touch(await copies.supersede(this.siteId, open, now()));
+    this.touch(await copies.endUngranted(this.siteId, now()));
+    const refused = await copies.accept(this.siteId, open, now());
+    this.touch([null]);
+    await this.giveBack(refused, false);
+    this.touch(await copies.boost(this.siteId, open));
   }
 
   private async claim(): Promise<void> {

@@ -165,6 +165,13 @@ export const LIMIT_VARIABLES = {
     64 * 1_024 * MIB,
     'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
   ),
+  userOutputBytes: settable(
+    'LIMIT_USER_OUTPUT_BYTES',
+    4 * 1_024 * MIB,
+    1_024,
+    1_024 * 1_024 * MIB,
+    'Bytes kept of what the jobs of one user wrote. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
+  ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
@@ -492,7 +499,7 @@ export const FIXED_LIMITS = {
     'FederationPeerInput.foreignMax',
     'ExchangeInput.room',
   ),
-  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops'),
+  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops', 'MachineKindInput.hops'),
   machineKinds: fixed(500, 'Kinds of machines that a peer tells of.', 'ExchangeInput.kinds'),
   kindLicenses: fixed(100, 'Kinds of licenses beside a kind of machines.', 'MachineKindInput.licenses'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),

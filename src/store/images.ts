@@ -24,7 +24,7 @@ import { type JobField, jobColumn, jobFields, readField, scheduledFields } from 
 import { type DescribedJob, schedulersJob } from './rules.js';
 import type { GridImage, TrafficCount } from './store.js';
 
-const epoch = (column: string): string => `extract(epoch FROM ${column})::float8`;
+const epoch = (column: string): string => `date_part('epoch', ${column})`;
 
 // Jobs ------------------------------------------------------------------------------------------------------------------
 

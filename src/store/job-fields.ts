@@ -148,7 +148,7 @@ export const jobColumn = Object.fromEntries(
 export function readField(field: JobField, of = 'j.'): string {
   const { type, sparse } = jobFields[field];
   const name = `${of}${jobColumn[field]}`;
-  if (type === 'timestamptz') return `extract(epoch FROM ${name})::float8`;
+  if (type === 'timestamptz') return `date_part('epoch', ${name})`;
   return sparse ? `coalesce(${name}, '[]')` : name;
 }
 

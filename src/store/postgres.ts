@@ -97,8 +97,8 @@ export class PostgresStore implements Store {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
   }
 
-  reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number) {
-    return reports.reportRuns(this.database, siteId, batch, maxAttempts);
+  reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number, outputBytes?: number) {
+    return reports.reportRuns(this.database, siteId, batch, maxAttempts, outputBytes);
   }
 
   heartbeat(siteId: number, machineIds: readonly number[], now: number) {

@@ -194,24 +194,25 @@ SELECT d.job_id AS "jobId", d.cycle AS batch FROM (
     );
   }
 
-  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
   /** What a user has of what is limited. */
   async sharesOf(
     userId: number,
     now: number,
-  ): Promise<{ jobs: number; bytes: number; keys: number; simulations: number }> {
+  ): Promise<{ jobs: number; bytes: number; outputBytes: number; keys: number; simulations: number }> {
     return value(
       this.pool,
       sql`
 SELECT json_build_object(
   'jobs', coalesce((SELECT jobs FROM user_jobs WHERE user_id = ${userId}), 0),
   'bytes', coalesce((SELECT bytes FROM user_jobs WHERE user_id = ${userId}), 0),
+  'outputBytes', coalesce((SELECT bytes FROM user_outputs WHERE user_id = ${userId}), 0),
   'keys', (SELECT count(*) FROM api_keys
             WHERE user_id = ${userId} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > to_timestamp(${now}::float8))),
   'simulations', (SELECT count(*) FROM simulations WHERE user_id = ${userId} AND ended_at IS NULL)) AS v`,
     );
   }
 
+  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
   async idempotencyKeyKnown(userId: number, key: string): Promise<boolean> {
     const where = { userId_idempotencyKey: { userId, idempotencyKey: key } };
     return (await this.prisma.submission.findUnique({ where, select: { id: true } })) !== null;

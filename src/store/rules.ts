@@ -6,7 +6,7 @@ import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { EventRow } from './rows.js';
-import type { ReportResult, RunReport, Share } from './store.js';
+import type { OutputPiece, ReportResult, RunReport, Share } from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
 
@@ -19,6 +19,19 @@ export interface ReportedJob {
   stopCause: EndCause | null;
   /** Its latest run has been reported as started. */
   started: boolean;
+}
+
+/** Characters kept of a stream when its user's share of outputs is used up. */
+const SHORT_CHARS = 1_000;
+
+/** What is kept of an output when there are `left` bytes of its user's share: all of it, or its beginning and a note. */
+export function keptOutput(piece: OutputPiece, left: number): OutputPiece {
+  if (piece.body.length <= SHORT_CHARS || Buffer.byteLength(piece.body) <= left) return piece;
+  // Without half a character at its end.
+  const beginning = piece.body.slice(0, SHORT_CHARS).replace(/[\uD800-\uDBFF]$/, '');
+  const note =
+    '[the rest is left out: the outputs of this user take as many bytes as are kept (viewer.limits)]';
+  return { ...piece, body: `${beginning}\n${note}\n`, truncated: true };
 }
 
 /** Where an ended run leaves its job. */

@@ -399,8 +399,17 @@ export interface Store {
     reason: string,
     context: PlanContext,
   ): Promise<number[]>;
-  /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
-  reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
+  /**
+   * ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction.
+   *
+   * @param outputBytes how much is kept of what the jobs of one user wrote; what comes beyond is shortened. By default without a bound
+   */
+  reportRuns(
+    siteId: number,
+    reports: readonly RunReport[],
+    maxAttempts: number,
+    outputBytes?: number,
+  ): Promise<ReportOutcome>;
   /**
    * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of
    * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run.

@@ -156,6 +156,18 @@ describe('a fresh service', () => {
     expect(missing.code).not.toBe(0);
   });
 
+  it('--wait tells which jobs can never start, and goes on waiting', async () => {
+    const env = { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home };
+    const waiting = launch(['submit', '--wait', '--allow-unfit', '--os', 'plan9', '--', 'true'], env);
+    const [id] = await waiting.printed(/job_\d+/);
+    await expect
+      .poll(() => waiting.output.stderr, { timeout: 20_000 })
+      .toMatch(new RegExp(`${id} cannot start at any site as they are now: .+ \\(NEVER_FITS\\w*\\)`));
+    expect(await service.json('cancel', id!)).toBeDefined();
+    await expect.poll(() => waiting.output.stderr, { timeout: 20_000 }).toContain('CANCELLED');
+    await waiting.end();
+  });
+
   it('arrays, files and standard input', async () => {
     const array = await service.json<Job[]>(
       'submit',

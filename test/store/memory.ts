@@ -46,6 +46,7 @@ import {
   holderOf,
   isGivenUp,
   judgeReport,
+  keptOutput,
   observedRun,
   quotaFreesAt,
   schedulersJob,
@@ -610,11 +611,17 @@ export class MemoryStore implements Store {
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
+    outputBytes?: number,
   ): Promise<ReportOutcome> {
-    return this.report(siteId, reports, maxAttempts);
+    return this.report(siteId, reports, maxAttempts, outputBytes);
   }
 
-  private report(siteId: number | null, reports: readonly RunReport[], maxAttempts: number): ReportOutcome {
+  private report(
+    siteId: number | null,
+    reports: readonly RunReport[],
+    maxAttempts: number,
+    outputBytes = Number.POSITIVE_INFINITY,
+  ): ReportOutcome {
     const touched = new Set<number | null>();
     const starts: (() => void)[] = [];
     const ends: (() => void)[] = [];
@@ -640,8 +647,8 @@ export class MemoryStore implements Store {
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      this.keepOutput(report, 'STDOUT', report.stdout);
-      this.keepOutput(report, 'STDERR', report.stderr);
+      this.keepOutput(job, report, 'STDOUT', report.stdout, outputBytes);
+      this.keepOutput(job, report, 'STDERR', report.stderr, outputBytes);
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
@@ -1057,9 +1064,19 @@ export class MemoryStore implements Store {
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
 
-  private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
-    const { jobId, epoch } = report;
-    if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
+  private keepOutput(
+    { userId }: MemoryJob,
+    { jobId, epoch }: RunReport,
+    stream: 'STDOUT' | 'STDERR',
+    piece: OutputPiece | null,
+    share: number,
+  ): void {
+    if (piece === null) return;
+    let used = 0;
+    for (const output of this.outputs.values())
+      if (this.jobs.get(output.jobId)?.userId === userId) used += Buffer.byteLength(output.body);
+    const kept = keptOutput(piece, share - used);
+    this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...kept });
   }
 
   private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> {

@@ -285,9 +285,9 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, schedulers, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, margins, runs, outputs,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, user_outputs, margins, runs, outputs,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
-       run_averages, job_ratios, peers, offers, foreign_jobs RESTART IDENTITY`,
+       run_averages, job_ratios RESTART IDENTITY CASCADE`,
   );
   await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
   await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [

@@ -98,7 +98,7 @@ const promises: Record<string, string> = {
   '7: every run that ended well and took time is in the history, once': `
     SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
       LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch
-     WHERE (SELECT id FROM job_ratios_horizon) = 0
+     WHERE (SELECT id FROM job_ratios_horizon) = 0 AND r.machine_ids <> '{}'
      GROUP BY 1, 2, r.assigned_at, r.started_at, r.ended_at
     HAVING count(p.id) <> CASE WHEN greatest(r.ended_at - r.started_at, least(r.ended_at, now()) - r.assigned_at) > interval '0' THEN 1 ELSE 0 END
     UNION ALL

@@ -563,6 +563,8 @@ export type UserLimitName =
   | 'LIVE_JOBS'
   /** Bytes that the jobs take that have not ended: their texts, and some for each job and input. */
   | 'LIVE_JOB_BYTES'
+  /** Bytes kept of what the jobs wrote, until they are removed. Beyond it the first 1 000 characters of a stream are kept, and a note. */
+  | 'OUTPUT_BYTES'
   /** API keys that are accepted. */
   | 'API_KEYS'
   /** What-if simulations that have not ended. */
@@ -1378,6 +1380,8 @@ export type MachineKind = {
   maxTasks?: Maybe<Scalars['Int']['output']>;
   /** How many there are. */
   machines: Scalars['Int']['output'];
+  /** Services on the way to them: 1, the peer's own; 2, those of a peer of its; and so on. */
+  hops: Scalars['Int']['output'];
   /** Kinds of licenses there. */
   licenses: Array<Scalars['String']['output']>;
 };
@@ -1398,6 +1402,8 @@ export type MachineKindInput = {
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
   /** How many there are, from 1 to 1 000 000. */
   machines: Scalars['Int']['input'];
+  /** Services on the way to them: 1, its own, to 64. */
+  hops: Scalars['Int']['input'];
   /** Kinds of licenses there, at most 100. */
   licenses: Array<Scalars['String']['input']>;
 };
@@ -4432,6 +4438,7 @@ export type MachineKindResolvers<ContextType = Context, ParentType extends Resol
   memoryMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   maxTasks?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   machines?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  hops?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 

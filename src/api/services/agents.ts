@@ -47,7 +47,12 @@ export function createAgentsService(parts: ServiceParts) {
       ownSite(viewer, siteId);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
-      const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts());
+      const outcome = await store.reportRuns(
+        siteId,
+        reports.map(runReport),
+        await maxAttempts(),
+        limits.userOutputBytes,
+      );
       if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       return outcome.results.map((result) => RESULTS[result]);
     },

@@ -26,6 +26,8 @@ const COMMAND = '(known to its owner)';
 const REPORTS_PAGE = 500;
 /** Kinds of machines that are told to a peer. */
 const KINDS_MAX = 500;
+/** Machines so many services away are told of no farther: those that are gone come to an end in a circle of peers. */
+const HOPS_TOLD = 8;
 
 /** A peer that we have a key of. */
 export interface Lender {
@@ -64,7 +66,7 @@ RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.isolated, p.cursor`,
 export const leave = (database: Db, worker: string): Promise<number> =>
   run(database.pool, sql`UPDATE peers SET worker = NULL, worker_seen_at = NULL WHERE worker = ${worker}`);
 
-/** Who we are, how many more of the peer's jobs we take, and what they could run on. */
+/** Who we are, how many more of the peer's jobs we take, and what they could run on: here, or at peers of ours who have asked us. */
 export function ourselves(
   database: Db,
   siteId: number,
@@ -72,14 +74,24 @@ export function ourselves(
   return value(
     database.pool,
     sql`
-WITH kind AS (
+WITH own AS (
   SELECT dense_rank() OVER (ORDER BY m.site_id) AS site, os, architecture, cpus, memory_mb AS "memoryMb", max_tasks AS "maxTasks",
-         count(*) AS machines,
+         count(*) AS machines, 1 AS hops,
          ARRAY(SELECT DISTINCT kind FROM licenses l
                 WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id ORDER BY kind)::text[] AS licenses
     FROM machines m JOIN sites s ON s.id = m.site_id
    WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks ORDER BY count(*) DESC LIMIT ${KINDS_MAX}
+   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks
+), behind AS (
+  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(k.machines) AS machines, min(k.hops) + 1 AS hops, licenses
+    FROM peers p JOIN sites s ON s.id = p.site_id,
+         jsonb_to_recordset(p.kinds) AS k (os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer,
+                                           machines integer, hops integer, licenses text[])
+   WHERE p.site_id <> ${siteId} AND s.removed_at IS NULL AND NOT p.isolated AND p.forward <> 'NEVER' AND k.hops < ${HOPS_TOLD}
+     AND p.seen_at > clock_timestamp() - make_interval(secs => p.lost_after_s)
+   GROUP BY os, architecture, cpus, "memoryMb", "maxTasks", licenses
+), kind AS (
+  SELECT * FROM (SELECT * FROM own UNION ALL SELECT * FROM behind) k ORDER BY hops, machines DESC LIMIT ${KINDS_MAX}
 )
 SELECT json_build_object(
   'service', (SELECT id FROM service),
@@ -134,8 +146,8 @@ SELECT json_build_array(
       'bigint',
       copies.map(({ offer }) => offer),
     )})),
-  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs
-    WHERE told < 2 AND request = ANY (${list(
+  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+    WHERE f.told < 2 AND j.ended_at IS NULL AND f.request = ANY (${list(
       'text',
       copies.map(({ request }) => request.request),
     )}))) AS v`,
@@ -229,7 +241,7 @@ SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
 }
 
 /**
- * Their owner wants these no more: those that wait end, granted runs are asked to stop. `jobIds` left out: of this peer all that were not
+ * Their owner wants these no more: those that wait end, granted runs are asked to stop. UNGRANTED: of this peer all that were not
  * granted. Answers with the schedulers that have something new to do.
  */
 export async function withdraw(
@@ -249,6 +261,29 @@ SELECT coalesce(json_agg(f.job_id), '[]') AS v FROM foreign_jobs f JOIN jobs j O
   if (ids.length === 0) return [];
   const outcome = await control.cancel(database, { ids, ownedBy: null, limit: ids.length }, now, 'WITHDRAWN');
   return outcome.touched;
+}
+
+/**
+ * Withdraws what we still have of earlier offers of these jobs. Their owner offers them anew, so those are over; it tells that by the new
+ * offer alone if we have not asked in between.
+ */
+export async function supersede(
+  database: Db,
+  siteId: number,
+  copies: readonly NewCopy[],
+  now: number,
+): Promise<(number | null)[]> {
+  const items = table('t', copies, {
+    owner_job_id: ['bigint', ({ jobId }) => jobId],
+    newest: ['bigint', ({ offer }) => offer],
+  });
+  const offers = await value<number[]>(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(f.offer), '[]') AS v FROM foreign_jobs f JOIN ${items} USING (owner_job_id)
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND f.offer < t.newest`,
+  );
+  return offers.length === 0 ? [] : withdraw(database, siteId, offers, now);
 }
 
 /** Copies that wait for their grant: they have machines. */

@@ -2,7 +2,7 @@
 import { isLive } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { type JobEnd, judgeReport, type ReportedJob, timesOfReports } from '../rules.js';
+import { type JobEnd, judgeReport, keptOutput, type ReportedJob, timesOfReports } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
@@ -14,6 +14,7 @@ export async function reportRuns(
   siteId: number | null,
   reports: readonly RunReport[],
   maxAttempts: number,
+  outputBytes = Number.POSITIVE_INFINITY,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
@@ -48,8 +49,9 @@ export async function reportRuns(
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
         started.push(report);
       }
-      if (report.stdout) outputs.push({ report, stream: 'STDOUT', piece: report.stdout });
-      if (report.stderr) outputs.push({ report, stream: 'STDERR', piece: report.stderr });
+      const { userId } = job;
+      if (report.stdout) outputs.push({ userId, report, stream: 'STDOUT', piece: report.stdout });
+      if (report.stderr) outputs.push({ userId, report, stream: 'STDERR', piece: report.stderr });
       const { end } = judgment;
       if (end === null) continue;
       change.ended = report;
@@ -65,7 +67,7 @@ export async function reportRuns(
     }
 
     if (runs.size > 0) await updateRuns(tx, [...runs]);
-    if (outputs.length > 0) await upsertOutputs(tx, outputs);
+    if (outputs.length > 0) await upsertOutputs(tx, await withinShares(tx, outputs, outputBytes));
     const changes = [
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
@@ -77,7 +79,7 @@ export async function reportRuns(
 }
 
 /** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
-type LockedJob = ReportedJob & { since: number | null };
+type LockedJob = ReportedJob & { userId: number; since: number | null };
 
 interface RunChange {
   epoch: number;
@@ -88,6 +90,7 @@ interface RunChange {
 }
 
 interface Output {
+  userId: number;
   report: RunReport;
   stream: 'STDOUT' | 'STDERR';
   piece: OutputPiece;
@@ -111,7 +114,7 @@ async function lockJobs(
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
-SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
+SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
        extract(epoch FROM clock_timestamp())::float8 AS now
@@ -171,6 +174,30 @@ UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at
     exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s
   FROM ${items} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
+}
+
+/** Shortens what does not fit into its user's share. Two transactions at a time may both use what is left of it: once, and no more. */
+async function withinShares(
+  tx: Transaction,
+  outputs: readonly Output[],
+  share: number,
+): Promise<readonly Output[]> {
+  const users = new Set(outputs.flatMap(({ userId, piece }) => (piece.body === '' ? [] : userId)));
+  if (users.size === 0) return outputs;
+  const used = new Map(
+    (
+      await rows<{ userId: number; bytes: number }>(
+        tx,
+        sql`SELECT user_id AS "userId", bytes FROM user_outputs WHERE user_id = ANY (${list('integer', [...users])})`,
+      )
+    ).map(({ userId, bytes }) => [userId, bytes]),
+  );
+  return outputs.map((output) => {
+    const taken = used.get(output.userId) ?? 0;
+    const piece = keptOutput(output.piece, share - taken);
+    used.set(output.userId, taken + Buffer.byteLength(piece.body));
+    return { ...output, piece };
+  });
 }
 
 function upsertOutputs(tx: Transaction, outputs: readonly Output[]): Promise<number> {

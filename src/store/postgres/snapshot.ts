@@ -56,8 +56,10 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
       const [datasets, links, quotas, averages, traffic] = data;
       const kept = await reservations(tx);
       const jobs: JobImage[] = [];
-      for (;;) {
-        const page = await loadJobs(tx, jobs.at(-1)?.job.id ?? 0);
+      for (let next = loadJobs(tx, 0); ; ) {
+        const page = await next;
+        // The server reads the next page while this one is taken in.
+        if (page.length === LOAD_PAGE) next = loadJobs(tx, jobFromArray(page[LOAD_PAGE - 1]![0]).id);
         for (const [job, state, siteId, run] of page) {
           const image = jobFromArray(job);
           jobs.push({ job: image, state, siteId, run: run && runFromArray(image.id, run) });
