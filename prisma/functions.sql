@@ -10,7 +10,7 @@
 -- nothing may depend on them but triggers. `triggers.legal`, `live`, `ended`, `waiting`, `event_lock` and `traffic_interval_s` are made
 -- from the constants in TypeScript before this text runs.
 --
--- Lock order in every writing transaction: users, sites, jobs by id, machines by id, licenses by id, simulations, datasets by id and
+-- Lock order in every writing transaction: users, sites, schedulers, jobs by id, machines by id, licenses by id, simulations, datasets by id and
 -- links by (from, to), promises, then whatever writes events, last: the event lock serializes writers from the moment they take it
 -- until they commit. Row locks are FOR NO KEY UPDATE (or FOR SHARE of a site): they let foreign keys be checked meanwhile.
 --
@@ -115,7 +115,7 @@ BEGIN
 END $$;
 
 -- Every statement that changes a job counts its seq up by one; the trigger writes the event that belongs to it. A move between
--- meta-queues is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
+-- meta-queues, or between schedulers above the sites, is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
 -- that go to local queues. Old and new rows are joined once, and counts are made from the few kinds of change that there are among
 -- thousands of rows. The event lock is taken first: nothing else says which of these parts begins.
 CREATE FUNCTION triggers.jobs_updated() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
@@ -123,7 +123,7 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
            o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
@@ -132,7 +132,7 @@ BEGIN
   ), told AS (
     INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
       SELECT instant,
-             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at) THEN 'JOB_CHANGED'
+             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at AND NOT rehung) THEN 'JOB_CHANGED'
                   ELSE 'JOB_STATE' END::event_kind,
              id, seq, was,
              CASE WHEN seq = seq_was + 1 AND (state = was AND NOT triggers.ended(state) OR triggers.legal(was, state)) THEN state
@@ -375,6 +375,8 @@ BEGIN
 END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at');
+CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SCHEDULER', '');
 CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');
 CREATE TRIGGER licenses_inserted AFTER INSERT ON licenses FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', '');
 CREATE TRIGGER machines_inserted AFTER INSERT ON machines FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', '');

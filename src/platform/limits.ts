@@ -329,6 +329,14 @@ export const FIXED_LIMITS = {
   ),
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
+  jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
+  schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
+  treeDepth: fixed(
+    16,
+    'Levels of schedulers between the root and sites.',
+    'CreateSchedulerInput.parent',
+    'UpdateSchedulerInput.parent',
+  ),
   tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
   jobCpus: fixed(
     1_000_000,

@@ -31,6 +31,7 @@ import type {
   RatioRow,
   ReservationRow,
   RunRow,
+  SchedulerRow,
   SimulationRow,
   SiteRow,
   SiteStats,
@@ -194,6 +195,16 @@ SELECT (start + skip)::float8 AS start, substring(body FROM t.skip + 1 FOR t.len
     );
   }
 
+  /** Its newest ones, oldest first. */
+  async latestDecisionsOfJob(jobId: number, limit: number): Promise<DecisionRow[]> {
+    const newest = await readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE job_id = ${jobId}::bigint ORDER BY id DESC LIMIT ${limit}`,
+    );
+    return newest.reverse();
+  }
+
   /** All decisions behind a decision, oldest first. */
   decisions(afterId: number, limit: number): Promise<DecisionRow[]> {
     return readRows(
@@ -323,6 +334,28 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
   /** Those that exist, removed ones too, by id. So all the look-ups below. */
   async sitesByIds(ids: readonly number[]): Promise<SiteRow[]> {
     return all(await this.prisma.site.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** In service, by name: at most a thousand. */
+  async schedulers(): Promise<SchedulerRow[]> {
+    return all(
+      await this.prisma.scheduler.findMany({ where: { removedAt: null }, orderBy: { name: 'asc' } }),
+    );
+  }
+
+  async schedulersByIds(ids: readonly number[]): Promise<SchedulerRow[]> {
+    return all(await this.prisma.scheduler.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** Those in service below these; 0 stands for the root. */
+  async schedulersBelow(ids: readonly number[]): Promise<SchedulerRow[]> {
+    const where = { removedAt: null, ...below('parentId', ids) };
+    return all(await this.prisma.scheduler.findMany({ where, orderBy: { name: 'asc' } }));
+  }
+
+  async sitesBelow(ids: readonly number[]): Promise<SiteRow[]> {
+    const where = { removedAt: null, ...below('schedulerId', ids) };
+    return all(await this.prisma.site.findMany({ where, orderBy: { name: 'asc' } }));
   }
 
   /** In service; null when there is none. */
@@ -766,6 +799,10 @@ const reservationReading: Reading<ReservationRow> = {
 
 const all = <T extends object>(records: readonly T[]): Plain<T>[] => records.map(plain);
 const among = (ids: readonly number[]) => ({ id: { in: [...ids] } });
+/** Whose parent is one of these; 0 stands for the root, which has no row. */
+const below = (field: 'parentId' | 'schedulerId', ids: readonly number[]) => ({
+  OR: [{ [field]: { in: [...ids] } }, ...(ids.includes(0) ? [{ [field]: null }] : [])],
+});
 const rangeOfGroup = { firstJobId: true, lastJobId: true } as const;
 const leaseOfSimulation = { trace: true, worker: true, workerSeenAt: true, attempts: true } as const;
 export const withSites = {

@@ -34,6 +34,8 @@ export type RatioPointRow = Plain<Prisma.JobRatioModel>;
 export type UserRole = Prisma.UserModel['role'];
 export type UserRow = Plain<Prisma.UserModel>;
 export type SiteRow = Plain<Prisma.SiteModel>;
+/** Between the root and sites; `parentId` null: below the root. */
+export type SchedulerRow = Plain<Prisma.SchedulerModel>;
 export type MachineRow = Plain<Prisma.MachineModel>;
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */

@@ -219,7 +219,7 @@ export function bytesOf(job: GivenJob): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
-  return bytes + INPUT_BYTES * job.inputs.length;
+  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length);
 }
 
 /** What jobs take of their user's share together. */
@@ -255,14 +255,18 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   migratedAt: job.migratedAt,
   dispatchedAt: job.dispatchedAt,
   data,
+  preferences: job.preferences,
+  schedulerId: job.schedulerId,
+  treeMoves: job.treeMoves,
 });
+
+const UNTOUCHED = { priority: null, migratedAt: null, dispatchedAt: null, schedulerId: null, treeMoves: 0 };
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */
 export const submittedJob = (
   given: GivenJob,
   of: Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>,
-): Job =>
-  schedulersJob({ ...given, ...of, priority: null, migratedAt: null, dispatchedAt: null }, dataOf(given));
+): Job => schedulersJob({ ...given, ...of, ...UNTOUCHED }, dataOf(given));
 
 /** The schedulers' group of a job: a job of its own is a group of its own. */
 export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;

@@ -22,6 +22,7 @@ import type {
   RunAverages,
   Site,
   Start,
+  TreeScheduler,
   UserClass,
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
@@ -52,6 +53,8 @@ export interface GridImage {
   sites: Site[];
   machines: Machine[];
   licenses: License[];
+  /** Between the root and sites. */
+  schedulers: TreeScheduler[];
   /** Every job that has not ended, by id. */
   jobs: JobImage[];
   /** Margins (s) of the last dispatched jobs with a deadline, oldest first: level 1's window. */
@@ -87,6 +90,9 @@ export interface JobPosition {
   migratedAt: number | null;
   /** When it came to the local queue of its site, epoch seconds. */
   dispatchedAt: number | null;
+  /** With QUEUED at no site: the scheduler that holds it; null: the root. */
+  schedulerId: number | null;
+  treeMoves: number;
   run: Run | null;
 }
 
@@ -112,7 +118,7 @@ export interface GridChanges {
    * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
    * jobs: what is missing from it may still be named by them.
    */
-  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> | null;
+  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> | null;
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
@@ -389,9 +395,9 @@ export interface Store {
   // In ----------------------------------------------------------------------------------------------------------------
   submit(submission: Submission): Promise<SubmitResult>;
   /**
-   * To the local queue of `to` (→ DISPATCHED) or to its meta-queue (→ QUEUED there). From null: QUEUED at the root; from a site: in
-   * its meta-queue, or DISPATCHED there and then only to the local queue of another. Refuses jobs that are elsewhere now and sites
-   * that are not UP.
+   * To the local queue of `to` (→ DISPATCHED), to its meta-queue (→ QUEUED there), or to a scheduler above the sites (→ QUEUED). From null:
+   * QUEUED at the root or such a scheduler; from a site: in its meta-queue. Refuses jobs that are elsewhere now, sites that are not UP,
+   * and schedulers that are not there.
    */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /**

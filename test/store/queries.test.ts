@@ -198,6 +198,8 @@ describe('jobs', () => {
         sandboxMb: 0,
         outputMb: 0,
         inputs: [],
+        preferences: [],
+        schedulerId: null,
         originSiteId: null,
         computationShare: null,
         simulatedIoS: null,

@@ -38,6 +38,8 @@ export const Job: JobResolvers = {
   offeredTo: (job, _, { services }) => services.federation.offeredTo(job.id),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
+  scheduler: (job, _, { loaders }) => (job.schedulerId === null ? null : loaders.scheduler(job.schedulerId)),
+  path: (job, _, { services }) => services.tree.pathOf(job.id),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,

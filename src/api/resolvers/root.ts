@@ -17,6 +17,9 @@ export const Query: Required<QueryResolvers> = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
   node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
+  schedulers: (_, _arguments, { services, viewer }) => services.tree.schedulers(viewer),
+  scheduler: (_, { id }, { services, viewer }) => services.tree.scheduler(viewer, id),
+  tree: (_, _arguments, { services, viewer }) => services.tree.tree(viewer),
   machines: (_, { site, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, site ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
@@ -75,6 +78,12 @@ export const Mutation: Required<MutationResolvers> = {
     services.grid.drainSite(viewer, site, requestId),
   removeSite: (_, { site }, { services, viewer, requestId }) =>
     services.grid.removeSite(viewer, site, requestId),
+  createScheduler: (_, { input }, { services, viewer, requestId }) =>
+    services.tree.createScheduler(viewer, input, requestId),
+  updateScheduler: (_, { input }, { services, viewer, requestId }) =>
+    services.tree.updateScheduler(viewer, input, requestId),
+  removeScheduler: (_, { scheduler }, { services, viewer, requestId }) =>
+    services.tree.removeScheduler(viewer, scheduler, requestId),
   registerMachine: (_, { input }, { services, viewer, requestId }) =>
     services.grid.registerMachine(viewer, input, requestId),
   registerMachines: (_, { inputs }, { services, viewer, requestId }) =>

@@ -17,6 +17,7 @@ import { createRatiosService } from './ratios.js';
 import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
 import { createSubscriptionsService } from './subscriptions.js';
+import { createTreeService } from './tree.js';
 
 export function createServices(parts: ServiceParts) {
   return {
@@ -37,6 +38,7 @@ export function createServices(parts: ServiceParts) {
     shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
     subscriptions: createSubscriptionsService(parts),
+    tree: createTreeService(parts),
   };
 }
 

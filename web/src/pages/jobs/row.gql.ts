@@ -43,6 +43,7 @@ export type EventKind =
   | 'SITE'
   | 'MACHINE'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'

@@ -67,6 +67,7 @@ export type RegisterSiteInput = {
   latitude?: number | null | undefined;
   longitude?: number | null | undefined;
   localPolicy?: unknown;
+  scheduler?: string | null | undefined;
   maxRunningJobs?: number | null | undefined;
 };
 
@@ -78,6 +79,7 @@ export type UpdateSiteInput = {
   longitude?: number | null | undefined;
   localPolicy?: unknown;
   maxRunningJobs?: number | null | undefined;
+  scheduler?: string | null | undefined;
 };
 
 export type RegisterMachineInput = {
