@@ -31,6 +31,9 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
   | 'LOST'
   | 'REFUSED'
@@ -64,6 +67,7 @@ export type RegisterSiteInput = {
   latitude?: number | null | undefined;
   longitude?: number | null | undefined;
   localPolicy?: unknown;
+  scheduler?: string | null | undefined;
   maxRunningJobs?: number | null | undefined;
 };
 
@@ -75,6 +79,7 @@ export type UpdateSiteInput = {
   longitude?: number | null | undefined;
   localPolicy?: unknown;
   maxRunningJobs?: number | null | undefined;
+  scheduler?: string | null | undefined;
 };
 
 export type RegisterMachineInput = {
