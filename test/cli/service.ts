@@ -13,13 +13,13 @@ export interface Outcome {
 
 type Environment = Record<string, string>;
 
-/** Only what is given reaches the process, and what it needs to run at all. */
+/** Only what is given reaches the process, and what it needs to run at all. Jobs of these tests may write to files of the test. */
 function start(
   args: readonly string[],
   env: Environment,
   program: string,
 ): ChildProcess & { output: { stdout: string; stderr: string } } {
-  const base = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
+  const base = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', SWITCHYARD_ISOLATION: 'none' };
   const child = spawn(process.execPath, [program, ...args], { env: { ...base, ...env }, stdio: 'pipe' });
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {

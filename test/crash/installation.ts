@@ -51,7 +51,13 @@ export class Supervised {
   private async run(): Promise<void> {
     while (!this.stopping) {
       this.starts++;
-      const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...this.env };
+      // Jobs write into the files of the test.
+      const base = {
+        PATH: process.env.PATH ?? '',
+        HOME: process.env.HOME ?? '',
+        SWITCHYARD_ISOLATION: 'none',
+      };
+      const env = { ...base, ...this.env };
       const child = spawn(process.execPath, [PROGRAM, ...this.args], { env, stdio: 'pipe' });
       this.child = child;
       for (const stream of [child.stdout, child.stderr]) {
