@@ -4,3 +4,4 @@ export type { LinkProbe } from './links.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';
+export { type StagingReport, StagingRunner, type StagingSource } from './staging/index.js';

@@ -1,5 +1,14 @@
 /** Agents as parts of a process. */
-import { Agent, type LinkProbe, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
+
+import { join } from 'node:path';
+import {
+  Agent,
+  type LinkProbe,
+  ProcessRunner,
+  type Runner,
+  SimulatedRunner,
+  StagingRunner,
+} from '../agent/index.js';
 import type { ServiceError } from '../client/index.js';
 import { type Config, inheritedEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
@@ -16,14 +25,20 @@ export interface AgentAccess {
 
 /** An agent that runs real processes on this machine. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, () =>
-    ProcessRunner.open({
+  return agentPart(config, log, access, async (site) => {
+    const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
       baseEnvironment: inheritedEnvironment(),
       outputLimitBytes: config.agentOutputBytes,
       warn: (fields, message) => log.warn(fields, message),
-    }),
-  );
+    });
+    return new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
+      site,
+      maxBytes: config.agentCacheMb * 1e6,
+      command: transferCommand(config.agentTransferCommand),
+      rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
+    });
+  });
 }
 
 /** An agent whose runs only pass time, `speed` times as fast. */
@@ -35,17 +50,19 @@ function agentPart(
   config: Config,
   log: Logger,
   access: () => AgentAccess,
-  openRunner: () => Promise<Runner>,
+  openRunner: (site: string) => Promise<Runner>,
 ): Part {
   let agent: Agent | null = null;
   let runner: Runner | null = null;
   return {
     name: 'agent',
     async start() {
-      runner = await openRunner();
+      const reached = access();
+      runner = await openRunner(reached.site);
       agent = new Agent({
-        ...access(),
+        ...reached,
         runner,
+        ...(runner instanceof StagingRunner && { staging: runner }),
         log,
         heartbeatMs: config.agentHeartbeatS * 1000,
         linkProbes: linkProbes(config.agentLinks),
@@ -60,6 +77,10 @@ function agentPart(
     },
   };
 }
+
+/** A JSON list of words, as the configuration has checked it. */
+const transferCommand = (written: string | null): string[] | null =>
+  written === null ? null : (JSON.parse(written) as string[]);
 
 /** `site=url,…` as the configuration has checked it. */
 function linkProbes(written: string | null): LinkProbe[] {

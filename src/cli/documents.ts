@@ -91,15 +91,16 @@ export const UPDATE_LICENSE = `mutation UpdateLicense($input: UpdateLicenseInput
 export const REMOVE_LICENSE = `mutation RemoveLicense($license: ID!) { removeLicense(license: $license) { ${LICENSE_FIELDS} } }`;
 
 // Data
-const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
+const DATASET_FIELDS =
+  'id name sizeMb sha256 createdAt replicas { id name } locations { site { id name } location }';
 const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerS rttS loss measuredAt source';
 export const DATASETS = `query Datasets($name: String, $first: Int, $after: String) {
   datasets(name: $name, first: $first, after: $after) { nodes { ${DATASET_FIELDS} } ${PAGE} } }`;
 export const CREATE_DATASET = `mutation CreateDataset($input: DatasetInput!) { createDataset(input: $input) { ${DATASET_FIELDS} } }`;
 export const UPDATE_DATASET = `mutation UpdateDataset($input: UpdateDatasetInput!) { updateDataset(input: $input) { ${DATASET_FIELDS} } }`;
 export const REMOVE_DATASET = `mutation RemoveDataset($dataset: ID!) { removeDataset(dataset: $dataset) { ${DATASET_FIELDS} } }`;
-export const SET_REPLICAS = `mutation SetReplicas($dataset: ID!, $add: [ID!]!, $remove: [ID!]!) {
-  setReplicas(dataset: $dataset, add: $add, remove: $remove) { ${DATASET_FIELDS} } }`;
+export const SET_REPLICAS = `mutation SetReplicas($dataset: ID!, $add: [ID!]!, $locations: [DatasetLocationInput!]!, $remove: [ID!]!) {
+  setReplicas(dataset: $dataset, add: $add, locations: $locations, remove: $remove) { ${DATASET_FIELDS} } }`;
 export const IMPORT_DATASETS = `mutation ImportDatasets($datasets: [DatasetInput!]!) {
   importDatasets(datasets: $datasets) { created updated errors { index field message } } }`;
 export const LINKS = `query Links($from: ID, $to: ID, $first: Int, $after: String) {

@@ -15,6 +15,7 @@ import {
   runKey,
 } from '../runner.js';
 import { Disk, isPassing } from './disk.js';
+import { placeInputs } from './inputs.js';
 import { Journal, type NewReport } from './journal.js';
 import { OutputPool, Outputs } from './outputs.js';
 import { accountsIoWait, ioWaitOfRun, processesOfRun } from './processes.js';
@@ -195,6 +196,16 @@ export class ProcessRunner implements Runner {
     this.stop(run, 'CANCELLED_BY_USER', DEFAULT_GRACE_MS);
   }
 
+  knows(jobId: string, epoch: number): boolean {
+    return this.known.has(jobId, epoch);
+  }
+
+  fail(jobId: string, epoch: number, cause: EndCause, message: string): void {
+    if (this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
+    this.reportEnd(jobId, epoch, { cause, message });
+  }
+
   runs(): LiveRun[] {
     const live = [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({
       jobId,
@@ -294,7 +305,8 @@ export class ProcessRunner implements Runner {
         ...{ slot, outputs, ended: null, ours: true, stop: null, forgotten: false, lost: false },
         ioWaitS: this.ioWait ? new Map() : null,
       };
-      const environment = { ...assignment.environment, ...this.runEnvironment(assignment) };
+      const inputs = placeInputs(assignment, slot.workDirectory);
+      const environment = { ...assignment.environment, ...this.runEnvironment(assignment), ...inputs };
       slot.record(
         runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
           ...assignment,
@@ -308,8 +320,11 @@ export class ProcessRunner implements Runner {
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
       this.live.delete(key);
-      if (slot) this.bySlot.delete(slot);
-      if (slot) this.freeSlot(slot);
+      if (slot) {
+        this.bySlot.delete(slot);
+        if (assignment.staged) slot.cleanWorkDirectory(this.trash());
+        this.freeSlot(slot);
+      }
       if (outputs) this.outputs.putBack(outputs);
       if (isPassing(error)) {
         // Not the run's fault: it waits.
@@ -439,8 +454,7 @@ export class ProcessRunner implements Runner {
 
   private reuse({ slot, privateDirectory, ours }: LiveProcessRun, held: boolean): void {
     try {
-      if (privateDirectory)
-        slot.cleanWorkDirectory(join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`));
+      if (privateDirectory) slot.cleanWorkDirectory(this.trash());
       slot.free(upMs());
     } catch {
       slot.remove();
@@ -449,6 +463,10 @@ export class ProcessRunner implements Runner {
     // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
     if (held || !ours) slot.remove();
     else this.idle.push(slot);
+  }
+
+  private trash(): string {
+    return join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`);
   }
 
   private killEach(run: LiveProcessRun, laneLives: boolean): void {

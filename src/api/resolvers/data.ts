@@ -1,11 +1,13 @@
 /** Datasets, links, and what jobs read. */
 import type {
+  DatasetLocationResolvers,
   DatasetResolvers,
   InputDataResolvers,
   LinkMeasurementResolvers,
   LinkResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
+import { handlesAll } from '../services/access.js';
 
 export const Dataset: DatasetResolvers = {
   id: (dataset) => globalId('dataset', dataset.id),
@@ -13,6 +15,18 @@ export const Dataset: DatasetResolvers = {
     const sites = await Promise.all(siteIds.map((id) => loaders.site(id)));
     return sites.sort((a, b) => (a.name < b.name ? -1 : 1));
   },
+  // A URL may have a password in it.
+  locations: async ({ locations }, _, { loaders, viewer }) => {
+    if (!handlesAll(viewer)) return [];
+    const found = await Promise.all(
+      locations.map(async (one) => ({ one, name: (await loaders.site(one.siteId)).name })),
+    );
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ one }) => one);
+  },
+};
+
+export const DatasetLocation: DatasetLocationResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };
 
 export const Link: LinkResolvers = {

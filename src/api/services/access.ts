@@ -88,6 +88,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   cancelSimulation: operators,
   heartbeat: agents,
   reportLinks: agents,
+  reportStaging: agents,
   reportRuns: agents,
   // Subscriptions
   jobUpdated: people,

@@ -14,6 +14,7 @@ import { createPolicyService } from './policy.js';
 import { createRatiosService } from './ratios.js';
 import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
+import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
 
 export function createServices(parts: ServiceParts) {
@@ -32,6 +33,7 @@ export function createServices(parts: ServiceParts) {
     ratios: createRatiosService(parts),
     shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
+    staging: createStagingService(parts),
     subscriptions: createSubscriptionsService(parts),
   };
 }
