@@ -28,7 +28,6 @@ export function placeInputs(
 
 /** A dataset may have a name that no file can have. */
 function fileName(name: string, place: number, taken: ReadonlySet<string>): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a file may not have NUL in its name
   const plain = name.replace(/[/\0]/g, '_');
   const fits = plain !== '.' && plain !== '..' && Buffer.byteLength(plain) <= NAME_BYTES && !taken.has(plain);
   return fits ? plain : `input-${place}`;
