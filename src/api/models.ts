@@ -1,6 +1,7 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
+import type { JobRatio, PeerStatus, TransferStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
+import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { Connection } from './connections.js';
@@ -64,7 +65,12 @@ export interface PeerModel extends PeerStatus {
   lastHeardAt: number | null;
 }
 
+export type FederationPeerModel = PeerRow;
+export type ForeignJobModel = ForeignJobRow;
+
 export type UserStandingModel = UserStanding;
+
+export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 

@@ -156,3 +156,11 @@ export const SIMULATE = `mutation Simulate($input: SimulateInput!) { simulate(in
 export const SIMULATION = `query Simulation($id: ID!) { simulation(id: $id) { ${SIMULATION_FIELDS} } }`;
 export const SIMULATION_UPDATED = `subscription SimulationUpdated($simulation: ID, $after: String) {
   simulationUpdated(simulation: $simulation, after: $after) { cursor resyncRequired simulation { ${SIMULATION_FIELDS} } } }`;
+
+const PEER =
+  'site { id } name url isolated forward neededAfterS hops lostAfterS foreignMax foreignBoost user { name } seenAt reachedAt failure foreignJobs offeredJobs claimedJobs';
+export const FEDERATION_PEERS = `query FederationPeers { federationPeers { ${PEER} } }`;
+export const FEDERATE = `mutation Federate($input: FederationPeerInput!) { federate(input: $input) { peer { ${PEER} } secret } }`;
+export const ISOLATE_PEER = `mutation IsolatePeer($peer: ID!) { isolatePeer(peer: $peer) { ${PEER} } }`;
+export const REJOIN_PEER = `mutation RejoinPeer($peer: ID!) { rejoinPeer(peer: $peer) { ${PEER} } }`;
+export const REMOVE_PEER = `mutation RemovePeer($peer: ID!) { removePeer(peer: $peer) { ${PEER} } }`;

@@ -327,6 +327,34 @@ interface Why {
 const why = async (id: string | undefined) => named(await api.must<{ job: Why }>(WHY, { id })).job;
 const wide = { command: 'x', cpusPerTask: 4, estimateS: 1000 };
 
+test('inputs on their way to running jobs: over a link one after the other; each sees only their own jobs’', async () => {
+  const fast = { network: 0, computation: 1, data: 0 };
+  await put({ kind: 'diana', weights: { computational: fast, dataIntensive: fast, both: fast } });
+  const ids = await submit([withData(), withData({ inputs: [{ sizeMb: 40, site: near }] })]);
+  for (let i = 0; i < 3; i++) await schedule(api.parts);
+  const TRANSFERS = `query ($from: ID, $to: ID, $first: Int) { transfers(from: $from, to: $to, first: $first) {
+    job { id } dataset { id } sizeMb from { id } to { id } startsAt endsAt } }`;
+  interface Found {
+    transfers: (Json & { startsAt: string; endsAt: string })[];
+  }
+  const { transfers } = await api.must<Found>(TRANSFERS);
+  const way = { from: { id: near }, to: { id: far } };
+  expect(transfers).toMatchObject([
+    { job: { id: ids[0] }, dataset: { id: dataset }, sizeMb: 1000, ...way },
+    { job: { id: ids[1] }, dataset: null, sizeMb: 40, ...way },
+  ]);
+  // 10 MB/s.
+  const s = (time: string): number => Date.parse(time) / 1000;
+  expect(transfers.map(({ startsAt, endsAt }) => s(endsAt) - s(startsAt))).toEqual([100, 4]);
+  expect(transfers[1]?.startsAt).toBe(transfers[0]?.endsAt);
+  expect((await api.must<Found>(TRANSFERS, { first: 1 })).transfers).toEqual(transfers.slice(0, 1));
+  expect((await api.must<Found>(TRANSFERS, { to: far })).transfers).toEqual(transfers);
+  expect((await api.must<Found>(TRANSFERS, { from: far })).transfers).toEqual([]);
+  const { key } = await api.user('USER', unique('other'));
+  expect((await api.must<Found>(TRANSFERS, {}, key)).transfers).toEqual([]);
+  await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+});
+
 describe('jobs that the root holds back', () => {
   test('job ratio: in batches while there is room; who finds none waits at the root, with all terms', async () => {
     await put({ kind: 'job-ratio', queueLimit: 1 });

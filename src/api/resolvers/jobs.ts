@@ -34,6 +34,8 @@ export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
   user: (job, _, { loaders }) => loaders.user(job.userId),
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
+  foreign: (job, _, { services }) => services.federation.foreignJob(job.id),
+  offeredTo: (job, _, { services }) => services.federation.offeredTo(job.id),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),

@@ -16,6 +16,7 @@ const operators: readonly UserRole[] = ['ADMIN', 'OPERATOR'];
 const people: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER'];
 const everybody: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'];
 const agents: readonly UserRole[] = ['AGENT'];
+const peers: readonly UserRole[] = ['PEER'];
 
 export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   // Queries
@@ -35,6 +36,8 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   links: people,
   jobRatio: people,
   peers: people,
+  transfers: people,
+  federationPeers: operators,
   userStandings: people,
   loadHistory: people,
   licenseHistory: people,
@@ -89,7 +92,14 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   heartbeat: agents,
   reportLinks: agents,
   reportStaging: agents,
-  reportRuns: agents,
+  reportRuns: ['AGENT', 'PEER'],
+  federate: admins,
+  isolatePeer: admins,
+  rejoinPeer: admins,
+  removePeer: admins,
+  exchangeJobs: peers,
+  claimJobs: peers,
+  returnJobs: peers,
   // Subscriptions
   jobUpdated: people,
   siteUpdated: everybody,
@@ -140,13 +150,13 @@ export const maySeeJob = (viewer: Viewer, job: { userId: number }): boolean =>
 
 /** Whether the viewer may see this site. */
 export const maySeeSite = (viewer: Viewer, siteId: number): boolean =>
-  viewer.role === 'AGENT' ? viewer.siteId === siteId : true;
+  viewer.role === 'AGENT' || viewer.role === 'PEER' ? viewer.siteId === siteId : true;
 
 /** Whether the viewer may see this user. */
 export const maySeeUser = (viewer: Viewer, userId: number): boolean =>
   handlesAll(viewer) || userId === viewer.userId;
 
-/** Throws FORBIDDEN unless the viewer is the agent of this site. */
+/** Throws FORBIDDEN unless the viewer is the agent, or the peer, of this site. */
 export function ownSite(viewer: Viewer, siteId: number): void {
   if (viewer.siteId === siteId) return;
   throw new ApiError('FORBIDDEN', 'this key is for another site');

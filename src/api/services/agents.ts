@@ -2,6 +2,7 @@
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
+import type { Queries } from '../../store/queries.js';
 import type { OutputPiece, RunReport } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost } from '../check.js';
@@ -25,10 +26,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 
 export function createAgentsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
-  const maxAttempts = remembered(POLICY_MS, async () => {
-    const policy = await queries.policy();
-    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
-  });
+  const maxAttempts = maxAttemptsOf(queries);
   return guarded({
     async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
       const siteId = localId('site', site, 'site');
@@ -55,6 +53,13 @@ export function createAgentsService(parts: ServiceParts) {
     },
   });
 }
+
+/** How often a job may run, by the policy in force. */
+export const maxAttemptsOf = (queries: Pick<Queries, 'policy'>): (() => Promise<number>) =>
+  remembered(POLICY_MS, async () => {
+    const policy = await queries.policy();
+    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
+  });
 
 /** Asks at most once in a while; calls that come together share the answer. */
 function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {

@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
 import { openDirectory } from '../../../src/store/directory.js';
+import { openCopies, openOffers } from '../../../src/store/federation.js';
 import { EventFeed } from '../../../src/store/feed.js';
 import { Mirror } from '../../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../../src/store/pool.js';
@@ -117,6 +118,8 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       store,
       directory,
       queries,
+      offers: openOffers(database),
+      copies: openCopies(database),
       feed,
       mirror: new Mirror(store, { reservations: true }),
       wake: (schedulers) => void wakes.push(...schedulers),

@@ -1,7 +1,7 @@
 import './jobs.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Bookmark, Columns3, Download, Filter, ListChecks, MoreHorizontal, X } from 'lucide-react';
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Button as AriaButton, Dialog as AriaDialog, DialogTrigger, Popover } from 'react-aria-components';
 import { useData } from '../../api/data';
 import { JOB_STATES } from '../../api/states.gql';
@@ -178,7 +178,8 @@ function List({ search }: { search: Search }) {
             list={list}
             total={total}
             columns={columns}
-            selection={{ ids: selected, toggle }}
+            selected={selected}
+            onSelect={toggle}
             onTop={setAtTop}
           />
         )}
@@ -197,7 +198,7 @@ function List({ search }: { search: Search }) {
   );
 }
 
-function Toolbar({
+const Toolbar = memo(function Toolbar({
   search,
   change,
   list,
@@ -240,7 +241,7 @@ function Toolbar({
       <Export search={search} list={list} total={total} />
     </div>
   );
-}
+});
 
 function Columns({ search, change }: { search: Search; change(changes: Search): void }) {
   const chosen = search.columns?.split(',') ?? DEFAULT_COLUMNS;
