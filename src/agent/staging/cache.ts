@@ -98,6 +98,7 @@ const TOLERANCE = { part: 0.01, bytes: 1e6 };
  *   part    what has come of it, under this name until it is complete, verified and on the disk
  *   origin  where the part comes from
  *   data    the dataset: a file or a directory, by a rename from `part`
+ *   seal    what `data` was like then: who runs jobs under its own account must expect them to write into what they only read
  *
  * The time of a directory is when it was used last.
  */
@@ -140,7 +141,8 @@ export class DataCache {
     entry.usedAtMs = Date.now();
     await utimes(this.dirOf(key), new Date(), new Date());
     const path = join(this.dirOf(key), 'data');
-    if (entry.ready) return { path, moved: null };
+    if (entry.ready && sealOf(path) === readText(join(this.dirOf(key), 'seal'))) return { path, moved: null };
+    entry.ready = false;
     const fetching = entry.fetching ?? this.fetch(entry, input);
     fetching.waiting.add(user);
     const leave = (): void => {
@@ -297,7 +299,10 @@ export class DataCache {
     }
     await settle(part);
     const dir = this.dirOf(entry.key);
-    await rename(part, join(dir, 'data'));
+    const data = join(dir, 'data');
+    await rm(data, { recursive: true, force: true });
+    await rename(part, data);
+    await writeFile(join(dir, 'seal'), sealOf(data), { mode: 0o600 });
     await rm(join(dir, 'origin'), { force: true });
     await rm(join(dir, 'part'), { recursive: true, force: true });
     const handle = await open(dir);
@@ -419,6 +424,20 @@ function sizeFault(bytes: number, sizeMb: number): string | null {
   const said = sizeMb * 1e6;
   if (Math.abs(bytes - said) <= TOLERANCE.part * said + TOLERANCE.bytes) return null;
   return `it has ${mb(bytes)}; the catalog says ${mb(said)}`;
+}
+
+/** Of a directory only when something in itself was added or removed. */
+function sealOf(path: string): string {
+  const { ino, size, mtimeMs } = statSync(path);
+  return `${ino} ${size} ${mtimeMs}`;
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 function readOrigin(dir: string): Origin | null {
