@@ -5,6 +5,7 @@ import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
+import type { EventRow } from './rows.js';
 import type { ReportResult, RunReport, Share } from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
@@ -273,3 +274,15 @@ export function dataOf({
   if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
   return { originSiteId, sandboxMb, inputs, outputMb, computationShare };
 }
+
+// Agents --------------------------------------------------------------------------------------------------------------
+
+/** Whether a run at the site was given up, which its agent may go on with: it is lost, or its job waits again. */
+export const isGivenUp = (
+  { siteId, fromSiteId, fromState, toState, cause }: EventRow,
+  site: number,
+): boolean =>
+  (siteId === site || fromSiteId === site) &&
+  fromState !== null &&
+  isLive(fromState) &&
+  (cause === 'LOST' || toState === 'QUEUED');

@@ -398,8 +398,8 @@ export interface Store {
   /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
   reportRuns(siteId: number, reports: readonly RunReport[], maxAttempts: number): Promise<ReportOutcome>;
   /**
-   * Live runs of a site after a cursor; without one, or with one that is too old, a list of all of them. So many runs, and so many bytes
-   * as their jobs are counted (`bytesOf`), or one run.
+   * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of
+   * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run.
    */
   assignments(
     siteId: number,

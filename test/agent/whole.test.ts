@@ -181,16 +181,16 @@ it('inputs from another site are brought to a run, shown beside what was predict
     ...{ totalMb: 3, movedMb: 3, error: null },
     ...{ predictedS: expect.closeTo(0.3), measuredS: expect.any(Number) },
   });
+  const [second, third] = await submit([reader(there), reader(gone)]);
+  const [again, failed] = await jobsWhen([second!, third!], ended);
+  expect(again).toMatchObject({ cause: 'EXITED_ZERO' });
+  expect(await stagingOf(second!)).toMatchObject({ totalMb: 3, movedMb: 0 });
+  // What is reported later comes after the link.
   const { links } = await api.must<{ links: { nodes: { source: string; bandwidthMbPerS: number }[] } }>(
     '{ links { nodes { from { name } to { name } source bandwidthMbPerS } } }',
   );
   expect(links.nodes).toMatchObject([{ from: { name: 'far' }, to: { name: 'here' }, source: 'AGENT' }]);
   expect(links.nodes[0]!.bandwidthMbPerS).toBeLessThanOrEqual(6.1);
-
-  const [second, third] = await submit([reader(there), reader(gone)]);
-  const [again, failed] = await jobsWhen([second!, third!], ended);
-  expect(again).toMatchObject({ cause: 'EXITED_ZERO' });
-  expect(await stagingOf(second!)).toMatchObject({ totalMb: 3, movedMb: 0 });
   expect(failed).toMatchObject({ state: 'FAILED', cause: 'STAGING_FAILED', epoch: 3 });
   expect((await stagingOf(third!)).error).toMatch(/^input gone: from far: ENOENT/);
   await agent.stop();

@@ -42,6 +42,7 @@ import {
   dataOf,
   type FreeResources,
   holderOf,
+  isGivenUp,
   judgeReport,
   observedRun,
   quotaFreesAt,
@@ -405,6 +406,10 @@ export class MemoryStore implements Store {
     return { kind: 'accepted', jobIds, groupId, repeated: false };
   }
 
+  knowsKey(userId: number, key: string): boolean {
+    return this.submissions.some((one) => one.userId === userId && one.key === key);
+  }
+
   async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
     const accepted: Move[] = [];
     const refused: Applied['refused'] = [];
@@ -625,7 +630,7 @@ export class MemoryStore implements Store {
     const endedAt = run.endedAt as number;
     const turnaroundS = Math.max(
       endedAt - (run.startedAt ?? endedAt),
-      Math.min(endedAt, Date.now() / 1000) - run.assignedAt,
+      Math.min(endedAt, this.now()) - run.assignedAt,
     );
     const observed = observedRun(ms(turnaroundS), report, sitePower);
     if (observed === null) return;
@@ -669,7 +674,12 @@ export class MemoryStore implements Store {
     bytesMax: number,
   ): Promise<AssignmentBatch> {
     const live = (job: MemoryJob) => isLive(job.state) && job.siteId === siteId;
-    if (typeof after !== 'string' || Number(after) < this.horizon) {
+    const recent = this.events.filter((event) => event.id > Number(after));
+    if (
+      typeof after !== 'string' ||
+      Number(after) < this.horizon ||
+      recent.some((event) => isGivenUp(event, siteId))
+    ) {
       const place = typeof after === 'string' ? null : after;
       const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
       const part = this.fitting(left, bytesMax).slice(0, limit);
@@ -681,7 +691,6 @@ export class MemoryStore implements Store {
         assignments: part.map((job) => this.assignment(job)),
       };
     }
-    const recent = this.events.filter((event) => event.id > Number(after));
     const news = recent
       .filter(
         (event) =>

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
+import { REAL_ENV } from '../../platform/env.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
   type EndCause,
-  type EndedReport,
   type LiveRun,
   type Runner,
   type RunReport,
@@ -16,9 +16,10 @@ import {
 } from '../runner.js';
 import { Disk, isPassing } from './disk.js';
 import { placeInputs } from './inputs.js';
-import { Journal, type NewReport } from './journal.js';
+import { Journal } from './journal.js';
 import { OutputPool, Outputs } from './outputs.js';
 import { accountsIoWait, ioWaitOfRun, processesOfRun } from './processes.js';
+import { type End, endReport, Reports } from './reports.js';
 import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
 
@@ -99,7 +100,6 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
  * dead and wrote no end, then what is left of it is killed and it is LOST. None is ever started again.
  */
 export class ProcessRunner implements Runner {
-  onReports: (() => void) | null = null;
   private readonly live = new Map<string, LiveProcessRun>();
   private readonly bySlot = new Map<Slot, LiveProcessRun>();
   private readonly waiting = new Map<string, Assignment>();
@@ -109,13 +109,11 @@ export class ProcessRunner implements Runner {
   private nextIoWaitMs = 0;
   private nextSlot = 1;
   private nextTrash = 1;
-  private announced = false;
   private closed = false;
   /** Nothing is started before. */
   private pausedUntilMs = 0;
   private wasLow = false;
-  /** Reports for which there was no room, in order. */
-  private readonly owed: NewReport[] = [];
+  private readonly journal: Reports;
   private readonly disk: Disk;
   private readonly outputs: OutputPool;
   private readonly timer: NodeJS.Timeout;
@@ -124,11 +122,12 @@ export class ProcessRunner implements Runner {
     private readonly stateDir: string,
     private readonly id: string,
     private readonly lock: LockFile,
-    private readonly journal: Journal,
+    journal: Journal,
     private readonly known: KnownRuns,
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
     this.disk = new Disk(stateDir);
+    this.journal = new Reports(journal, this.disk, REAL_ENV);
     const { outputLimitBytes, maxRuns } = options;
     const dir = join(stateDir, 'outputs');
     this.outputs = new OutputPool(dir, outputLimitBytes, maxRuns, (pid) => signal(pid, 'SIGKILL'));
@@ -220,6 +219,13 @@ export class ProcessRunner implements Runner {
     return [...live, ...waiting];
   }
 
+  get onReports(): (() => void) | null {
+    return this.journal.onNews;
+  }
+  set onReports(run: (() => void) | null) {
+    this.journal.onNews = run;
+  }
+
   reports(limit: number): RunReport[] {
     return this.journal.list(limit);
   }
@@ -256,7 +262,7 @@ export class ProcessRunner implements Runner {
 
   /** Whether there is room: for one more run, and on the disk. */
   private mayLaunch(): boolean {
-    if (this.live.size >= this.options.maxRuns || this.owed.length > 0 || upMs() < this.pausedUntilMs)
+    if (this.live.size >= this.options.maxRuns || this.journal.owes || upMs() < this.pausedUntilMs)
       return false;
     const low = this.disk.isLow(upMs());
     if (low && !this.wasLow)
@@ -315,7 +321,7 @@ export class ProcessRunner implements Runner {
         }),
       );
       this.addLive(run);
-      this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
+      this.journal.add({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
       slot.launch();
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
@@ -438,7 +444,7 @@ export class ProcessRunner implements Runner {
       // As long after the start as has passed, whatever was done to the clock meanwhile.
       const endedAtMs = Math.min(Math.max(atMs, run.startedAtMs), run.startedAtMs + upMs() - run.startedUpMs);
       const report = endReport(run.jobId, run.epoch, { ...end, ...texts }, Math.round(endedAtMs));
-      if (!this.tryReport(report)) {
+      if (!this.journal.tryAdd(report)) {
         // No room. The slot keeps what is known of the run, for this agent or the next.
         run.ended = { end, atMs };
         return;
@@ -503,7 +509,7 @@ export class ProcessRunner implements Runner {
 
   private poll(): void {
     const now = upMs();
-    this.flush();
+    this.journal.flush();
     this.outputs.scan(now, () => this.ownLanes());
     const sample = this.ioWait && now >= this.nextIoWaitMs;
     if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
@@ -569,7 +575,12 @@ export class ProcessRunner implements Runner {
       const state = { ended: null, ours: false, stop: null, forgotten: false, lost: false };
       this.addLive({ ...record, slot, outputs, ...state, ioWaitS });
       if (!started.has(key)) {
-        this.report({ phase: 'STARTED', jobId: record.jobId, epoch: record.epoch, atMs: record.startedAtMs });
+        this.journal.add({
+          phase: 'STARTED',
+          jobId: record.jobId,
+          epoch: record.epoch,
+          atMs: record.startedAtMs,
+        });
       }
     }
     this.outputs.recover(inUse);
@@ -582,58 +593,8 @@ export class ProcessRunner implements Runner {
 
   private reportEnd(jobId: string, epoch: number, end: End): void {
     this.known.reported(jobId, epoch);
-    this.report(endReport(jobId, epoch, end, Date.now()));
+    this.journal.add(endReport(jobId, epoch, end, Date.now()));
   }
-
-  /** Keeps it in memory where there is no room for it: the next agent would find out by itself. */
-  private report(report: NewReport): void {
-    if (!this.tryReport(report)) this.owed.push(report);
-  }
-
-  /** Writes down what there was no room for. */
-  private flush(): void {
-    for (let next = this.owed[0]; next && this.keep(next); next = this.owed[0]) this.owed.shift();
-  }
-
-  /** Behind all that is owed. False: there is no room for it. */
-  private tryReport(report: NewReport): boolean {
-    this.flush();
-    return this.owed.length === 0 && this.keep(report);
-  }
-
-  private keep(report: NewReport): boolean {
-    try {
-      this.journal.append(report);
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-      this.disk.release();
-      try {
-        this.journal.append(report);
-      } catch {
-        return false;
-      }
-    }
-    this.announce();
-    return true;
-  }
-
-  private announce(): void {
-    if (this.announced) return;
-    this.announced = true;
-    setImmediate(() => {
-      this.announced = false;
-      if (!this.closed) this.onReports?.();
-    });
-  }
-}
-
-/** An end as far as it is known; what is left out is null. */
-type End = Pick<EndedReport, 'cause'> &
-  Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
-
-function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
-  const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
-  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end };
 }
 
 /**

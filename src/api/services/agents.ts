@@ -2,7 +2,6 @@
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
-import type { Queries } from '../../store/queries.js';
 import type { OutputPiece, RunReport } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost } from '../check.js';
@@ -11,11 +10,12 @@ import type { ReportResult, RunReportInput } from '../generated/resolvers-types.
 import { localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
+import { remembered } from './remembered.js';
 
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
 
 /** A new policy acts from the next cycle; here it may take so long. */
-const POLICY_MS = 1_000;
+const POLICY_S = 1;
 
 const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run', ReportResult>> = {
   accepted: 'ACCEPTED',
@@ -25,8 +25,8 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 };
 
 export function createAgentsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
-  const maxAttempts = maxAttemptsOf(queries);
+  const { store, limits, now } = parts;
+  const maxAttempts = maxAttemptsOf(parts);
   return guarded({
     async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
       const siteId = localId('site', site, 'site');
@@ -55,27 +55,14 @@ export function createAgentsService(parts: ServiceParts) {
 }
 
 /** How often a job may run, by the policy in force. */
-export const maxAttemptsOf = (queries: Pick<Queries, 'policy'>): (() => Promise<number>) =>
-  remembered(POLICY_MS, async () => {
+export const maxAttemptsOf = ({
+  queries,
+  now,
+}: Pick<ServiceParts, 'queries' | 'now'>): (() => Promise<number>) =>
+  remembered(POLICY_S, now, async () => {
     const policy = await queries.policy();
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
   });
-
-/** Asks at most once in a while; calls that come together share the answer. */
-function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | null = null;
-  let until = 0;
-  return () => {
-    if (answer === null || Date.now() >= until) {
-      until = Date.now() + forMs;
-      answer = ask();
-      answer.catch(() => {
-        answer = null;
-      });
-    }
-    return answer;
-  };
-}
 
 function runReport(input: RunReportInput, index: number): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;

@@ -18,7 +18,7 @@ const NUMBER = /^\d{1,16}$/;
 
 export function createFederationService(parts: ServiceParts) {
   const { directory, offers, copies, now } = parts;
-  const maxAttempts = maxAttemptsOf(parts.queries);
+  const maxAttempts = maxAttemptsOf(parts);
   const wake = (touched: readonly (number | null)[]): void => {
     if (touched.length > 0) parts.wake(touched.map(schedulerOf));
   };

@@ -7,9 +7,10 @@ import type { LicenseRow, MachineRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
+import { remembered } from './remembered.js';
 
 /** How long the machines are remembered. */
-const FRESH_MS = 2_000;
+const FRESH_S = 2;
 /** More than anybody has; with more nothing is refused. */
 const MOST = 10_000;
 const SHOWN = 10;
@@ -23,10 +24,10 @@ interface Resources {
 /** What tells of a job why nothing could run it; null: something can, or nothing is registered yet. */
 export type Fit = (job: NewJob) => Fault | null;
 
-export function createFit(queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>): () => Promise<Fit> {
-  let known: Promise<Resources> | null = null;
-  let until = 0;
-
+export function createFit(
+  queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>,
+  now: () => number,
+): () => Promise<Fit> {
   async function read(): Promise<Resources> {
     const [sites, machines, licenses] = await Promise.all([
       queries.sites('', MOST),
@@ -40,15 +41,9 @@ export function createFit(queries: Pick<Queries, 'sites' | 'machines' | 'license
     return { grid, machines, licenses };
   }
 
+  const known = remembered(FRESH_S, now, read);
   return async () => {
-    if (known === null || Date.now() >= until) {
-      until = Date.now() + FRESH_MS;
-      known = read();
-      known.catch(() => {
-        known = null;
-      });
-    }
-    const resources = await known;
+    const resources = await known();
     if (resources.machines.length === 0 || resources.machines.length === MOST) return () => null;
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();

@@ -3,6 +3,7 @@ import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
+import { isGivenUp } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
@@ -154,7 +155,8 @@ export function createSubscriptionsService(parts: ServiceParts) {
 
 /** Something that the site's agent has to be told. */
 const concernsAgent = (event: EventRow, siteId: number): boolean =>
-  event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING');
+  (event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING')) ||
+  isGivenUp(event, siteId);
 
 /** What a part of a list has for a cursor: who goes on from there begins anew. */
 const BEFORE_ALL = '0';
