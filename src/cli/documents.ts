@@ -42,7 +42,8 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
-    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
+    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS
+    staging { beganAt endedAt totalMb movedMb predictedS measuredS error } }
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
