@@ -1,6 +1,7 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
 export { Agent, type AgentLog, type AgentOptions, DOCUMENTS } from './agent.js';
 export type { LinkProbe } from './links.js';
+export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';

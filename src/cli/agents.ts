@@ -1,8 +1,9 @@
 /** Agents as parts of a process. */
-
 import { join } from 'node:path';
+import { styleText } from 'node:util';
 import {
   Agent,
+  Isolation,
   type LinkProbe,
   ProcessRunner,
   type Runner,
@@ -10,9 +11,11 @@ import {
   StagingRunner,
 } from '../agent/index.js';
 import type { ServiceError } from '../client/index.js';
-import { type Config, inheritedEnvironment } from '../platform/config.js';
+import { type Config, jobEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
+import { note } from './command.js';
+import { ADMIN_KEY_FILE, agentKeyFile } from './connect.js';
 
 export interface AgentAccess {
   url: string;
@@ -28,8 +31,11 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
   return agentPart(config, log, access, async (site) => {
     const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
-      baseEnvironment: inheritedEnvironment(),
+      baseEnvironment: jobEnvironment(config.agentEnvironment),
+      isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id),
       outputLimitBytes: config.agentOutputBytes,
+      diskLimitMb: config.agentRunDiskMb || null,
+      cpuExcessS: config.agentCpuExcessS || null,
       warn: (fields, message) => log.warn(fields, message),
     });
     return new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
@@ -39,6 +45,42 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
     });
   });
+}
+
+/** What stands between jobs and everybody else; what it leaves open is said loudly. */
+function isolation(config: Config, log: Logger, site: string, stateDir: string, id: string): Isolation {
+  const [first, last] = config.agentUids.split('-').map(Number) as [number, number];
+  const open = Isolation.open(
+    {
+      mode: config.isolation,
+      cgroups: config.cgroups,
+      uids: { first, last },
+      shown: config.agentDirectories.map((written) => ({
+        path: written.replace(/:ro$/, ''),
+        readOnly: written.endsWith(':ro'),
+      })),
+      network: config.agentNetwork,
+      processes: config.agentRunProcesses,
+    },
+    stateDir,
+    id,
+  );
+  log.info({ isolation: open.mode, lacking: open.lacking }, open.said);
+  const files = [ADMIN_KEY_FILE, 'postgres.password'].map((name) => join(config.home, name));
+  const exposed = open.exposed([
+    ...files,
+    agentKeyFile(config.home, site),
+    ...(config.tlsKey ? [config.tlsKey] : []),
+  ]);
+  // Nothing keeps a job from the memory and environment of its own account's processes.
+  if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
+  if (exposed.length > 0) {
+    const why = open.lacking.length > 0 ? ` Stronger is not to be had: ${open.lacking.join('; ')}.` : '';
+    const text = `Jobs run with isolation \`${open.mode}\` and can read ${exposed.join(', ')}.${why} See SECURITY.md.`;
+    if (process.stderr.isTTY) note(styleText('red', text));
+    else log.error({ isolation: open.mode, exposed, lacking: open.lacking }, text);
+  }
+  return open;
 }
 
 /** An agent whose runs only pass time, `speed` times as fast. */

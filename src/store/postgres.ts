@@ -22,8 +22,10 @@ import type {
   JobSelection,
   KeptPromises,
   ListPlace,
+  OutputBounds,
   PlanContext,
   Retention,
+  RunOutput,
   RunReport,
   Store,
   Submission,
@@ -97,8 +99,12 @@ export class PostgresStore implements Store {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
   }
 
-  reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number) {
-    return reports.reportRuns(this.database, siteId, batch, maxAttempts);
+  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds) {
+    return reports.reportOutput(this.database, siteId, pieces, bounds);
+  }
+
+  reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number, userBytes?: number) {
+    return reports.reportRuns(this.database, siteId, batch, maxAttempts, userBytes);
   }
 
   heartbeat(siteId: number, machineIds: readonly number[], now: number) {

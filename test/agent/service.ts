@@ -18,7 +18,15 @@ export interface WireReport {
   phase: 'STARTED' | 'ENDED';
   cause?: string;
   exitCode?: number | null;
-  stdout?: { text: string; bytes: number; truncated: boolean };
+  outputs?: { stream: string; start: number; text?: string; bytes: number }[];
+}
+
+export interface WireOutput {
+  job: string;
+  stream: string;
+  start: number;
+  text?: string;
+  bytes: number;
 }
 
 export interface WireRun {
@@ -40,6 +48,8 @@ type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
 
 export class TestService {
   readonly accepted: WireReport[] = [];
+  /** Output that came before the ends of runs. */
+  readonly outputs: WireOutput[] = [];
   readonly heartbeats: string[][] = [];
   subscriptions = 0;
   /** The cursors that subscribers came with. */
@@ -94,6 +104,10 @@ export class TestService {
       },
       heartbeat: ({ machines }: { machines: string[] }) => this.heartbeats.push(machines) > 0,
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
+      reportOutput: ({ outputs }: { outputs: WireOutput[] }) => {
+        this.outputs.push(...outputs);
+        return { results: outputs.map(() => 'ACCEPTED') };
+      },
       assignments: ({ after }: { after?: string }) => {
         this.after.push(after);
         return this.assignments();

@@ -68,7 +68,8 @@ export class Api {
     const queries = queriesOf(world.store);
     const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake };
     // Services get what they need of it.
-    const all = { ...parts, fits: createFit(queries as never, now) } as unknown as ServiceParts;
+    const fits = createFit(queries as never, { peers: async () => [] }, now);
+    const all = { ...parts, fits } as unknown as ServiceParts;
     this.agents = createAgentsService(all);
     this.jobs = createJobsService(all);
     const seen = (): void => {

@@ -188,6 +188,13 @@ export class DurableRunner implements Runner {
       if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
   }
 
+  /** Its runs write nothing. */
+  freshOutput(): [] {
+    return [];
+  }
+
+  delivered(): void {}
+
   close(): void {}
 
   private isNew({ jobId, epoch }: Assignment): boolean {

@@ -1,3 +1,4 @@
+import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Files, REAL_ENV } from '../../platform/env.js';
 
@@ -61,5 +62,31 @@ export class Disk {
     } catch {
       this.release();
     }
+  }
+}
+
+/** Files of a tree that are looked at. */
+const MAX_FILES = 100_000;
+
+/** How much room trees take. */
+export class Space {
+  /** Bytes of all files below these directories. What vanishes meanwhile, or cannot be read, does not count. */
+  async of(directories: readonly string[]): Promise<number> {
+    let bytes = 0;
+    let files = 0;
+    const waiting = [...directories];
+    for (let dir = waiting.pop(); dir !== undefined && files < MAX_FILES; dir = waiting.pop()) {
+      try {
+        for await (const entry of await opendir(dir)) {
+          if (++files > MAX_FILES) break;
+          const path = join(dir, entry.name);
+          if (entry.isDirectory()) waiting.push(path);
+          bytes += (await lstat(path)).blocks * 512;
+        }
+      } catch {
+        // It has gone.
+      }
+    }
+    return bytes;
   }
 }

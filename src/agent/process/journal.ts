@@ -2,7 +2,14 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Files, REAL_ENV } from '../../platform/env.js';
-import type { EndedReport, RunReport, StartedReport } from '../runner.js';
+import {
+  type EndedReport,
+  type OutputPiece,
+  type RunReport,
+  type StartedReport,
+  type Stream,
+  UNMEASURED,
+} from '../runner.js';
 
 /** A segment is closed beyond this size, and removed when all its reports are acknowledged. */
 const SEGMENT_BYTES = 4 << 20;
@@ -168,8 +175,19 @@ function reportOf(line: string): RunReport | null {
   const text = line.startsWith('{') ? line : line.slice(9);
   if (text !== line && line.slice(0, 9) !== `${checksum(text)} `) return null;
   try {
-    return JSON.parse(text) as RunReport;
+    return upToDate(JSON.parse(text));
   } catch {
     return null;
   }
+}
+
+/** What a stream was in reports of an earlier release. */
+type OldText = { text: string; bytes: number } | null;
+
+function upToDate(report: RunReport & { stdout?: OldText; stderr?: OldText }): RunReport {
+  if (report.phase !== 'ENDED' || report.outputs !== undefined) return report;
+  const { stdout, stderr, ...rest } = report;
+  const piece = (stream: Stream, text: OldText | undefined): OutputPiece[] =>
+    text ? [{ stream, start: 0, ...text }] : [];
+  return { ...UNMEASURED, ...rest, outputs: [...piece('STDOUT', stdout), ...piece('STDERR', stderr)] };
 }

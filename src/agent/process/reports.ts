@@ -1,5 +1,5 @@
 import type { Env } from '../../platform/env.js';
-import type { EndedReport, RunReport } from '../runner.js';
+import { type EndedReport, type RunReport, UNMEASURED } from '../runner.js';
 import { type Disk, isPassing } from './disk.js';
 import type { Journal, NewReport } from './journal.js';
 
@@ -8,8 +8,8 @@ export type End = Pick<EndedReport, 'cause'> &
   Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
 
 export function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
-  const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
-  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end };
+  const nothing = { exitCode: null, signal: null, message: null, ...UNMEASURED, outputs: [] };
+  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, ...end };
 }
 
 /** What a runner has to tell: in its journal, or in memory as long as the disk has no room for it. */
@@ -57,6 +57,16 @@ export class Reports {
     return this.journal.acknowledge(seq);
   }
 
+  /** Has `onNews` called. */
+  announce(): void {
+    if (this.announced) return;
+    this.announced = true;
+    this.env.soon(() => {
+      this.announced = false;
+      this.onNews?.();
+    });
+  }
+
   close(): void {
     this.onNews = null;
     this.journal.close();
@@ -74,13 +84,7 @@ export class Reports {
         return false;
       }
     }
-    if (!this.announced) {
-      this.announced = true;
-      this.env.soon(() => {
-        this.announced = false;
-        this.onNews?.();
-      });
-    }
+    this.announce();
     return true;
   }
 }

@@ -1,6 +1,6 @@
 /** The copies of datasets that an agent keeps: bounded, each fetched once however many runs want it, none taken from a run. */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -375,6 +375,8 @@ export class DataCache {
 
   private add(key: string): Entry {
     mkdirSync(this.dirOf(key), { mode: 0o755, recursive: true });
+    // Whatever the agent's umask: runs may have accounts of their own.
+    chmodSync(this.dirOf(key), 0o755);
     const entry = {
       key,
       ready: false,

@@ -1,9 +1,10 @@
 /** Runs whose inputs are brought to them before they start: around a runner of real processes. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Assignment,
   type EndCause,
+  type LiveOutput,
   type LiveRun,
   type Runner,
   type RunReport,
@@ -14,6 +15,8 @@ import { type CacheOptions, DataCache, type Moved } from './cache.js';
 
 /** A runner that starts runs with what was staged for them, and can be told that one will not be. */
 export interface StageableRunner extends Runner {
+  /** Whether its runs have accounts of their own. */
+  readonly hasAccounts: boolean;
   /** Whether this run, or a later one of the job, has been seen. */
   knows(jobId: string, epoch: number): boolean;
   /** Reports the end of a run that has never been started and never will be. */
@@ -78,7 +81,10 @@ export class StagingRunner implements Runner, StagingSource {
   ) {
     this.runsDir = join(dir, 'runs');
     mkdirSync(this.runsDir, { recursive: true });
+    chmodSync(this.runsDir, 0o700);
     this.cache = new DataCache({ ...options, dir: join(dir, 'datasets') });
+    // Accounts of runs have to get to the copies, whose names they are told.
+    if (inner.hasAccounts) for (const each of [dir, join(dir, 'datasets')]) chmodSync(each, 0o711);
     for (const name of readdirSync(this.runsDir)) {
       const hold = readHold(join(this.runsDir, name));
       if (hold === null) rmSync(join(this.runsDir, name), { force: true });
@@ -136,6 +142,14 @@ export class StagingRunner implements Runner, StagingSource {
 
   acknowledge(seq: number): void {
     this.inner.acknowledge(seq);
+  }
+
+  freshOutput(): LiveOutput[] {
+    return this.inner.freshOutput();
+  }
+
+  delivered(pieces: readonly LiveOutput[]): void {
+    this.inner.delivered(pieces);
   }
 
   stagings(): StagingReport[] {

@@ -9,6 +9,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   SITE: 'site',
   MACHINE: 'machine',
   LICENSE: 'license',
+  SCHEDULER: 'scheduler',
   USER: 'user',
   POLICY: 'policy',
   SIMULATION: 'simulation',

@@ -9,6 +9,7 @@ import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
+import { createOutputService } from './output.js';
 import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
@@ -17,6 +18,7 @@ import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
 import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
+import { createTreeService } from './tree.js';
 
 export function createServices(parts: ServiceParts) {
   return {
@@ -30,6 +32,7 @@ export function createServices(parts: ServiceParts) {
     history: createHistoryService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
+    output: createOutputService(parts),
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
     ratios: createRatiosService(parts),
@@ -37,6 +40,7 @@ export function createServices(parts: ServiceParts) {
     simulations: createSimulationsService(parts),
     staging: createStagingService(parts),
     subscriptions: createSubscriptionsService(parts),
+    tree: createTreeService(parts),
   };
 }
 

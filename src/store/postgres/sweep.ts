@@ -61,7 +61,7 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
 
 const ended = (jobId: number, epoch: number, at: number, cause: EndCause, message: string): RunReport => ({
   ...{ jobId, epoch, at, cause, phase: 'ENDED', message: storable(message) },
-  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null },
+  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null },
 });
 
 /** Machines that have just become silent, in the order of ids. */

@@ -32,6 +32,9 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
   | 'STAGING_FAILED'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
   | 'LOST'
   | 'REFUSED'
@@ -65,6 +68,7 @@ export type RegisterSiteInput = {
   latitude?: number | null | undefined;
   longitude?: number | null | undefined;
   localPolicy?: unknown;
+  scheduler?: string | null | undefined;
   maxRunningJobs?: number | null | undefined;
 };
 
@@ -76,6 +80,7 @@ export type UpdateSiteInput = {
   longitude?: number | null | undefined;
   localPolicy?: unknown;
   maxRunningJobs?: number | null | undefined;
+  scheduler?: string | null | undefined;
 };
 
 export type RegisterMachineInput = {
