@@ -164,6 +164,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         ls ${stateDir}/data/runs ${stateDir}/data/datasets 2>/dev/null | grep job_
         true`;
         const end = await complete(staging, { ...script('job_1', text), inputs });
+        expect(end.stderr!.text).toBe('');
         expect(end).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: 'farownfarownfarown' } });
         expect(readFileSync(join(elsewhere, 'own'), 'utf8')).toBe('own');
         // The next run finds nothing of it in its directory, also where the run before could not be started.

@@ -237,9 +237,12 @@ export class Isolation {
       ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
       '--tmpfs',
       '/dev/shm',
+      ...['--dir', '/var'],
       ...['--bind', place.tmp, '/tmp'],
       ...['--bind', place.tmp, '/var/tmp'],
       ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
+      // Otherwise bubblewrap makes what is above them for its own account alone: then nobody gets there by path.
+      ...[...new Set([...inputs, place.work].map(dirname))].flatMap((path) => ['--dir', path]),
       ...inputs.flatMap((path) => ['--ro-bind', path, path]),
       ...['--bind', place.work, place.work],
       ...['--chdir', place.directory],
