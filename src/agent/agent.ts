@@ -1,7 +1,7 @@
 import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
-import { type LinkProbe, measureLink } from './links.js';
+import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -11,6 +11,7 @@ import {
   type RunReport,
   runKey,
 } from './runner.js';
+import type { StagingReport, StagingSource } from './staging/runner.js';
 
 /** A log such as pino's. */
 export interface AgentLog {
@@ -32,6 +33,8 @@ export interface AgentOptions {
   /** Only these machines are vouched for; by default all of the site. */
   machines?: readonly string[];
   heartbeatMs?: number;
+  /** What brings runs their inputs, where something does: reports on it are sent. */
+  staging?: StagingSource;
   /** Links to measure; none by default. */
   linkProbes?: readonly LinkProbe[];
   /** Between two rounds of measurements. */
@@ -53,6 +56,8 @@ const BATCH_TEXT = 1 << 20;
 /** Between two looks for output of runs that go on. */
 const OUTPUT_MS = 250;
 const MACHINES_REFRESH_BEATS = 6;
+/** Between two reports of how far inputs have come. */
+const STAGING_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
@@ -78,6 +83,9 @@ const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $outputs: [RunOutputInp
 const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
   reportLinks(site: $site, measurements: $measurements) { measuredAt }
 }`;
+const REPORT_STAGING = `mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) {
+  reportStaging(site: $site, reports: $reports)
+}`;
 const ASSIGNMENTS = `subscription Assignments($site: ID!) {
   assignments(site: $site) {
     cursor
@@ -86,12 +94,22 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
     assignments {
       jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
       runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
+      inputs { place dataset name sizeMb sha256 sources { site location } }
     }
   }
 }`;
 
 /** All that an agent asks for. */
-export const DOCUMENTS = [SITES, MACHINES, HEARTBEAT, REPORT, REPORT_OUTPUT, REPORT_LINKS, ASSIGNMENTS];
+export const DOCUMENTS = [
+  SITES,
+  MACHINES,
+  HEARTBEAT,
+  REPORT,
+  REPORT_OUTPUT,
+  REPORT_LINKS,
+  REPORT_STAGING,
+  ASSIGNMENTS,
+];
 
 interface Named {
   id: string;
@@ -157,6 +175,7 @@ export class Agent {
       this.sendOutput(site),
       this.sendHeartbeats(site),
       this.measureLinks(site),
+      this.sendStaging(site),
     ]);
   }
 
@@ -333,6 +352,41 @@ export class Agent {
     }
   }
 
+  // --- Staging
+
+  /** Says how far inputs have come, and what that has shown of the links they came over. */
+  private async sendStaging(site: string): Promise<void> {
+    const { staging } = this.options;
+    const { signal } = this.stopping;
+    while (staging && !signal.aborted) {
+      const reports = staging.stagings().slice(0, DEFAULT_LIMITS.reportsMax);
+      if (reports.length > 0) {
+        await this.untilDone('report staging', () =>
+          this.request(REPORT_STAGING, { site, reports: reports.map(stagingInput) }),
+        );
+        const measurements = this.linksOf(reports);
+        if (measurements.length > 0)
+          await this.untilDone('report links', () => this.request(REPORT_LINKS, { site, measurements }));
+        if (!signal.aborted) staging.stagingDelivered(reports);
+      }
+      await pause(this.env, STAGING_MS, signal);
+    }
+  }
+
+  /** The bandwidth of each link over which enough has come to tell. */
+  private linksOf(reports: readonly StagingReport[]): { from: string; bandwidthMbPerS: number }[] {
+    const moved = new Map<string, { bytes: number; seconds: number }>();
+    for (const one of reports.flatMap((report) => report.moved)) {
+      if (one.from === this.options.site || one.bytes < FETCHED_BYTES_MIN) continue;
+      const sum = moved.get(one.from) ?? { bytes: 0, seconds: 0 };
+      moved.set(one.from, { bytes: sum.bytes + one.bytes, seconds: sum.seconds + one.seconds });
+    }
+    return [...moved].map(([from, { bytes, seconds }]) => ({
+      from,
+      bandwidthMbPerS: bytes / 1e6 / Math.max(seconds, 1e-3),
+    }));
+  }
+
   // --- Trying again
 
   private request<T>(query: string, variables: object): Promise<T> {
@@ -368,6 +422,20 @@ function nextBatch(reports: RunReport[]): RunReport[] {
   });
   // The first goes, however large it is.
   return end < 0 ? reports : reports.slice(0, Math.max(1, end));
+}
+
+function stagingInput({
+  jobId: job,
+  epoch,
+  beganAtMs,
+  endedAtMs,
+  totalMb,
+  movedMb,
+  error,
+}: StagingReport): object {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const endedAt = endedAtMs === null ? null : at(endedAtMs);
+  return { job, epoch, beganAt: at(beganAtMs), endedAt, totalMb, movedMb, error };
 }
 
 function reportInput(report: RunReport): object {

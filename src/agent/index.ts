@@ -5,3 +5,4 @@ export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';
+export { type StagingReport, StagingRunner, type StagingSource } from './staging/index.js';

@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const FETCHED_BYTES = 16e6;
 const FETCH_TIMEOUT_MS = 20_000;
 /** Less than this tells of the round trip, not of the bandwidth. */
-const FETCHED_BYTES_MIN = 1e6;
+export const FETCHED_BYTES_MIN = 1e6;
 
 /**
  * Measures one link.

@@ -5,6 +5,7 @@
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*
  * says that a run started or ended. A runner numbers its reports from 1 upwards and keeps each until it is acknowledged.
  */
+import type { Input } from './staging/cache.js';
 
 /** Why a run ended, as in schema.graphql. */
 export type EndCause =
@@ -12,6 +13,7 @@ export type EndCause =
   | 'EXITED_NONZERO'
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
+  | 'STAGING_FAILED'
   | 'MEMORY_LIMIT'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'
@@ -19,6 +21,16 @@ export type EndCause =
   | 'LAUNCH_FAILED'
   | 'LOST'
   | 'CANCELLED_BY_USER';
+
+/** An input that is within reach of its run. */
+export interface StagedInput {
+  /** Place among the job's inputs, from 1. */
+  place: number;
+  /** Of the dataset. */
+  name: string;
+  /** Where it is: a file or a directory, not to be changed. */
+  path: string;
+}
 
 /** One run as the service describes it. */
 export interface Assignment {
@@ -42,6 +54,10 @@ export interface Assignment {
   machines: readonly { name: string; tasks: number }[];
   /** Run time planned on these machines: how long a simulated run takes unless `simulatedS` says otherwise. */
   plannedS: number;
+  /** Datasets to be brought to it before it starts; nothing where it is left out. */
+  inputs?: readonly Input[];
+  /** Those, once they are within its reach. */
+  staged?: readonly StagedInput[];
   /** Actual run time of a simulated run, where the submission gave one. */
   simulatedS: number | null;
   /** How much of that it spends on input and output, where the submission said so. */

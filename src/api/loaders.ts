@@ -16,6 +16,7 @@ import type {
   SchedulerRow,
   SiteRow,
   SiteStats,
+  StagingRow,
   UserRow,
 } from '../store/rows.js';
 import type { Budget } from './admission/budget.js';
@@ -27,6 +28,11 @@ const BATCH_MAX = 10_000;
 
 /** Jobs of a bulk group by state; states without jobs are left out. */
 export type GroupCounts = Partial<Record<JobState, number>>;
+
+export interface RunKey {
+  jobId: number;
+  epoch: number;
+}
 
 export interface OutputKey {
   jobId: number;
@@ -59,6 +65,7 @@ export interface Loaders {
   findUser(id: number): Promise<UserRow | null>;
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
+  staging(run: RunKey): Promise<StagingRow | null>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
@@ -169,6 +176,13 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     const used = await queries.quotaUsed(userIds, now());
     return userIds.map((userId) => used.get(userId) ?? 0);
   });
+  const stagings = loader<RunKey, StagingRow | null, string>(
+    async (runs) => {
+      const found = new Map((await queries.stagings(runs)).map((row) => [`${row.jobId}/${row.epoch}`, row]));
+      return runs.map(({ jobId, epoch }) => found.get(`${jobId}/${epoch}`) ?? null);
+    },
+    { cacheKeyFn: ({ jobId, epoch }) => `${jobId}/${epoch}`, maxBatchSize: 1000 },
+  );
   // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
   const outputs = loader<OutputKey, OutputRow | null, string>(
     (keys) =>
@@ -219,6 +233,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     findUser: (id) => users.load(id),
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
+    staging: (run) => stagings.load(run),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),

@@ -45,6 +45,8 @@ export type AuditEntryModel = rows.AuditRow;
 export type OutputModel = rows.OutputRow;
 
 export type DatasetModel = rows.DatasetRow;
+export type DatasetLocationModel = rows.DatasetRow['locations'][number];
+export type StagingModel = rows.StagingRow;
 export type LinkModel = rows.LinkRow;
 export type JobRatioPointModel = rows.RatioPointRow;
 export type JobGroupModel = rows.GroupRow;

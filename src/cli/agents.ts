@@ -8,6 +8,7 @@ import {
   ProcessRunner,
   type Runner,
   SimulatedRunner,
+  StagingRunner,
 } from '../agent/index.js';
 import type { ServiceError } from '../client/index.js';
 import { type Config, jobEnvironment } from '../platform/config.js';
@@ -27,8 +28,8 @@ export interface AgentAccess {
 
 /** An agent that runs real processes on this machine. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, () =>
-    ProcessRunner.open({
+  return agentPart(config, log, access, async (site) => {
+    const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
       isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id),
@@ -36,8 +37,14 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       diskLimitMb: config.agentRunDiskMb || null,
       cpuExcessS: config.agentCpuExcessS || null,
       warn: (fields, message) => log.warn(fields, message),
-    }),
-  );
+    });
+    return new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
+      site,
+      maxBytes: config.agentCacheMb * 1e6,
+      command: transferCommand(config.agentTransferCommand),
+      rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
+    });
+  });
 }
 
 /** What stands between jobs and everybody else; what it leaves open is said loudly. */
@@ -85,17 +92,19 @@ function agentPart(
   config: Config,
   log: Logger,
   access: () => AgentAccess,
-  openRunner: () => Promise<Runner>,
+  openRunner: (site: string) => Promise<Runner>,
 ): Part {
   let agent: Agent | null = null;
   let runner: Runner | null = null;
   return {
     name: 'agent',
     async start() {
-      runner = await openRunner();
+      const reached = access();
+      runner = await openRunner(reached.site);
       agent = new Agent({
-        ...access(),
+        ...reached,
         runner,
+        ...(runner instanceof StagingRunner && { staging: runner }),
         log,
         heartbeatMs: config.agentHeartbeatS * 1000,
         linkProbes: linkProbes(config.agentLinks),
@@ -110,6 +119,10 @@ function agentPart(
     },
   };
 }
+
+/** A JSON list of words, as the configuration has checked it. */
+const transferCommand = (written: string | null): string[] | null =>
+  written === null ? null : (JSON.parse(written) as string[]);
 
 /** `site=url,…` as the configuration has checked it. */
 function linkProbes(written: string | null): LinkProbe[] {

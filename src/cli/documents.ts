@@ -44,7 +44,8 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
-    readMb writtenMb bytesMethod ioWaitS ioWaitMethod }
+    readMb writtenMb bytesMethod ioWaitS ioWaitMethod
+    staging { beganAt endedAt totalMb movedMb predictedS measuredS error } }
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text(maxBytes: 1048576) bytes truncated } } }`;
@@ -113,15 +114,16 @@ export const REMOVE_SCHEDULER = `mutation RemoveScheduler($scheduler: ID!) {
   removeScheduler(scheduler: $scheduler) { ${SCHEDULER_FIELDS} } }`;
 
 // Data
-const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
+const DATASET_FIELDS =
+  'id name sizeMb sha256 createdAt replicas { id name } locations { site { id name } location }';
 const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerS rttS loss measuredAt source';
 export const DATASETS = `query Datasets($name: String, $first: Int, $after: String) {
   datasets(name: $name, first: $first, after: $after) { nodes { ${DATASET_FIELDS} } ${PAGE} } }`;
 export const CREATE_DATASET = `mutation CreateDataset($input: DatasetInput!) { createDataset(input: $input) { ${DATASET_FIELDS} } }`;
 export const UPDATE_DATASET = `mutation UpdateDataset($input: UpdateDatasetInput!) { updateDataset(input: $input) { ${DATASET_FIELDS} } }`;
 export const REMOVE_DATASET = `mutation RemoveDataset($dataset: ID!) { removeDataset(dataset: $dataset) { ${DATASET_FIELDS} } }`;
-export const SET_REPLICAS = `mutation SetReplicas($dataset: ID!, $add: [ID!]!, $remove: [ID!]!) {
-  setReplicas(dataset: $dataset, add: $add, remove: $remove) { ${DATASET_FIELDS} } }`;
+export const SET_REPLICAS = `mutation SetReplicas($dataset: ID!, $add: [ID!]!, $locations: [DatasetLocationInput!]!, $remove: [ID!]!) {
+  setReplicas(dataset: $dataset, add: $add, locations: $locations, remove: $remove) { ${DATASET_FIELDS} } }`;
 export const IMPORT_DATASETS = `mutation ImportDatasets($datasets: [DatasetInput!]!) {
   importDatasets(datasets: $datasets) { created updated errors { index field message } } }`;
 export const LINKS = `query Links($from: ID, $to: ID, $first: Int, $after: String) {

@@ -32,6 +32,7 @@ export const endCauses = [
   'SIGNALLED',
   'RUN_TIME_LIMIT',
   'MEMORY_LIMIT',
+  'STAGING_FAILED',
   'CPU_LIMIT',
   'DISK_LIMIT',
   'PROCESS_LIMIT',

@@ -316,6 +316,34 @@ export const VARIABLES = {
     false,
     'Files at other sites, of at least 1 MB each, with which the agent measures the links from there; by default none.',
   ),
+  agentCacheDir: optional(
+    'AGENT_CACHE_DIR',
+    'a directory',
+    /^[^\0]+$/,
+    false,
+    'Directory for the datasets that the agent fetches; by default data in its state directory. One agent at a time.',
+  ),
+  agentCacheMb: whole(
+    'AGENT_CACHE_MB',
+    100_000,
+    1,
+    1e12,
+    'Fetched datasets that are kept, MB; those not used for longest go first, none that a run uses.',
+  ),
+  agentTransferCommand: optional(
+    'AGENT_TRANSFER_COMMAND',
+    'a JSON list of a program and its arguments, with {source} and {target} in them',
+    /^\s*\[(?=.*\{source\})(?=.*\{target\})\s*("([^"\\\0]|\\.)+"\s*,\s*)+"([^"\\\0]|\\.)*"\s*\]\s*$/,
+    false,
+    'What fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default nothing.',
+  ),
+  agentTransferMbPerS: whole(
+    'AGENT_TRANSFER_MB_PER_S',
+    0,
+    0,
+    1_000_000,
+    'Most that the agent takes of each transfer from a file or by HTTP, MB/s; 0: as fast as it goes.',
+  ),
   agentLinksS: whole('AGENT_LINKS_S', 300, 10, 86_400, 'Time between measurements of the links, seconds.'),
 } as const;
 

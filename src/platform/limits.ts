@@ -83,6 +83,7 @@ export const LIMIT_VARIABLES = {
     10_000,
     'Run reports of an agent in one request.',
     'Mutation.reportRuns.reports',
+    'Mutation.reportStaging.reports',
     'Mutation.reportOutput.outputs',
   ),
   outputBytesMax: settable(
@@ -462,9 +463,17 @@ export const FIXED_LIMITS = {
     1_000,
     'Sites given for the replicas of a dataset.',
     'DatasetInput.replicas',
+    'DatasetInput.locations',
+    'Mutation.setReplicas.locations',
     'Mutation.setReplicas.add',
     'Mutation.setReplicas.remove',
   ),
+  locationChars: fixed(
+    2_000,
+    'Characters of where a replica of a dataset is.',
+    'DatasetLocationInput.location',
+  ),
+  sources: fixed(20, 'Replicas of a dataset that an agent is told of.', 'AssignedInput.sources'),
   datasetsImported: fixed(10_000, 'Datasets in one import.', 'Mutation.importDatasets.datasets'),
   links: fixed(10_000, 'Links set in one request.', 'Mutation.setLinks.links'),
   measurements: fixed(

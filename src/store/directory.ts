@@ -16,7 +16,7 @@ import type { Database } from './pool.js';
 import { json } from './read-rows.js';
 
 export type { Actor, Change } from './directory/changes.js';
-export type { NewDataset } from './directory/data.js';
+export type { NewDataset, ReplicaLocation, StagingReport } from './directory/data.js';
 export type { NewSimulation } from './directory/policies.js';
 
 export type Directory = ReturnType<typeof openDirectory>;

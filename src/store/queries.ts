@@ -35,6 +35,7 @@ import type {
   SimulationRow,
   SiteRow,
   SiteStats,
+  StagingRow,
   UserRow,
 } from './rows.js';
 import { and, labels, raw, type Sql, sql } from './sql.js';
@@ -508,6 +509,12 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
     return found.map(datasetRow);
   }
 
+  /** Of these runs, in no order. */
+  async stagings(runs: readonly { jobId: number; epoch: number }[]): Promise<StagingRow[]> {
+    const OR = runs.map(({ jobId, epoch }) => ({ jobId: BigInt(jobId), epoch }));
+    return all(await this.prisma.staging.findMany({ where: { OR } }));
+  }
+
   /** In service; null when there is none. */
   async datasetByName(name: string): Promise<DatasetRow | null> {
     const found = await this.prisma.dataset.findFirst({ where: { removedAt: null, name }, ...withSites });
@@ -806,12 +813,16 @@ const below = (field: 'parentId' | 'schedulerId', ids: readonly number[]) => ({
 const rangeOfGroup = { firstJobId: true, lastJobId: true } as const;
 const leaseOfSimulation = { trace: true, worker: true, workerSeenAt: true, attempts: true } as const;
 export const withSites = {
-  include: { replicas: { select: { siteId: true }, orderBy: { siteId: 'asc' } } },
+  include: { replicas: { select: { siteId: true, location: true }, orderBy: { siteId: 'asc' } } },
 } as const;
 
 /** A dataset with its replicas, as it is handed out. */
 export function datasetRow({ replicas, ...dataset }: Prisma.DatasetGetPayload<typeof withSites>): DatasetRow {
-  return { ...plain(dataset), siteIds: replicas.map(({ siteId }) => siteId) };
+  return {
+    ...plain(dataset),
+    siteIds: replicas.map(({ siteId }) => siteId),
+    locations: replicas.flatMap(({ siteId, location }) => (location === null ? [] : [{ siteId, location }])),
+  };
 }
 
 const latestPoint =

@@ -49,7 +49,9 @@ export type SimulationRow = Plain<
 >;
 export type SimulationState = SimulationRow['state'];
 
-export type DatasetRow = Plain<Prisma.DatasetModel> & Pick<Dataset, 'siteIds'>;
+export type DatasetRow = Plain<Prisma.DatasetModel> &
+  Pick<Dataset, 'siteIds'> & { locations: { siteId: number; location: string }[] };
+export type StagingRow = Plain<Prisma.StagingModel>;
 /** `source` AGENT: the mean of its last measurements. */
 export type LinkRow = Plain<Prisma.LinkModel>;
 export type LinkMeasurementRow = Plain<Prisma.LinkMeasurementModel>;

@@ -45,8 +45,11 @@ export interface Judgment {
   end: JobEnd | null;
 }
 
-/** Causes of end for which a restartable job runs again: nobody knows how it ended, or the agent would not have it. */
-const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED']);
+/**
+ * Causes of end for which a restartable job runs again: nobody knows how it ended, the agent would not have it, or its inputs could not be
+ * brought there.
+ */
+const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED', 'STAGING_FAILED']);
 /** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
 const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
 

@@ -13,6 +13,7 @@ import type { PromisesImage } from '../core/local/policy.js';
 import type {
   Dataset,
   Job,
+  JobInput,
   License,
   Link,
   Machine,
@@ -221,6 +222,7 @@ export interface Assignment {
   simulatedS: number | null;
   /** How much of them is input and output, where the submission said so. */
   simulatedIoS: number | null;
+  inputs: readonly JobInput[];
 }
 
 /** A place in the list of a site's live runs: behind this job. What is new since the cursor follows when the list has ended. */

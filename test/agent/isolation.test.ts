@@ -7,9 +7,11 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
+import { StagingRunner } from '../../src/agent/staging/index.js';
 import { complete, endOf, lives, openRunner, script, temporaryDirectory, until } from './support.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -127,6 +129,48 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         );
         runner.cancel('job_victim', 1, 0);
         await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
+      },
+    );
+
+    it.runIf(apart)(
+      'reads its inputs, fetched ones and those of the site, and cannot change them',
+      async () => {
+        const { runner, stateDir } = await open(kind);
+        const elsewhere = temporaryDirectory();
+        chmodSync(elsewhere, 0o755);
+        for (const name of ['far', 'own']) writeFileSync(join(elsewhere, name), name, { mode: 0o644 });
+        const umask = process.umask(0o077);
+        const staging = new StagingRunner(runner, join(stateDir, 'data'), {
+          ...{ site: 'here', maxBytes: 1e8, command: null, rateMbPerS: null },
+        });
+        onTestFinished(() => {
+          process.umask(umask);
+        });
+        const input = { dataset: 'x', sizeMb: 0, sha256: null };
+        const far = { site: 'far', location: pathToFileURL(join(elsewhere, 'far')).href };
+        const own = { site: 'here', location: join(elsewhere, 'own') };
+        const inputs = [
+          { ...input, place: 1, name: 'a far one', sources: [far] },
+          { ...input, place: 2, name: 'own', sources: [own] },
+        ];
+        const text = `
+        cat "a far one" own "$SWITCHYARD_INPUT_1" "$SWITCHYARD_INPUT_2"
+        for i in "a far one" own; do
+          (echo forged >"$i") 2>/dev/null && echo wrote
+          at=$(readlink "$i")
+          (chmod u+w "$at" || rm -f "$at" || touch "$(dirname "$at")/forged") 2>/dev/null && [ ! -e "$at" ] && echo gone
+        done
+        cat "a far one" own
+        ls ${stateDir}/data/runs ${stateDir}/data/datasets 2>/dev/null | grep job_
+        true`;
+        const end = await complete(staging, { ...script('job_1', text), inputs });
+        expect(end.stderr!.text).toBe('');
+        expect(end).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: 'farownfarownfarown' } });
+        expect(readFileSync(join(elsewhere, 'own'), 'utf8')).toBe('own');
+        // The next run finds nothing of it in its directory, also where the run before could not be started.
+        const bad = { ...script('job_2', 'true'), inputs, environment: { 'a=b': '' } };
+        expect(await complete(staging, bad)).toMatchObject({ cause: 'LAUNCH_FAILED' });
+        expect(await complete(staging, script('job_3', 'ls -A'))).toMatchObject({ stdout: { text: '' } });
       },
     );
 

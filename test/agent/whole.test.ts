@@ -1,6 +1,11 @@
 /** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
+import { ProcessRunner, StagingRunner } from '../../src/agent/index.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -122,4 +127,73 @@ it('500 real processes: each job ends as its process did', async () => {
   expect(cancelled).toMatchObject({ state: 'CANCELLED', cause: 'CANCELLED_BY_OPERATOR' });
   expect(failed).toMatchObject({ state: 'FAILED', cause: 'LAUNCH_FAILED', exitCode: null });
   await agent.stop();
+});
+
+it('inputs from another site are brought to a run, shown beside what was predicted, and at hand for the next', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-data-'));
+  const file = join(dir, 'far.bin');
+  writeFileSync(file, Buffer.alloc(3e6, 'switchyard'));
+  await api.must('mutation { registerSite(input: { name: "far" }) { id } }');
+  const { sites } = await api.must<{ sites: { nodes: { id: string; name: string }[] } }>(
+    '{ sites { nodes { id name } } }',
+  );
+  const far = sites.nodes.find(({ name }) => name === 'far')!.id;
+  const register = async (name: string, location: string): Promise<string> => {
+    const input = { name, sizeMb: 3, locations: [{ site: far, location }] };
+    const { createDataset } = await api.must<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      { input },
+    );
+    return createDataset.id;
+  };
+  const there = await register('far set', pathToFileURL(file).href);
+  const gone = await register('gone', 'file:///nowhere/at/all');
+  const options = { site: 'here', maxBytes: 1e8, command: null, rateMbPerS: 6, retryMs: 1 };
+  const runner = new StagingRunner(await ProcessRunner.open({ stateDir: join(dir, 'agent') }), dir, options);
+  const access = { url: api.url, key: agentKey, site: 'here', log: quietLog };
+  const agent = new Agent({ ...access, runner, staging: runner });
+  agent.start();
+  const reader = (dataset: string) => ({
+    command: 'sh',
+    arguments: ['-c', 'wc -c <"far set"'],
+    inputs: [{ dataset }],
+    estimateS: 1,
+  });
+  interface Read {
+    job: { runs: { staging: { endedAt: string | null; movedMb: number; error: string | null } | null }[] };
+  }
+  const stagingOf = async (id: string) => {
+    const query =
+      'query ($id: ID!) { job(id: $id) { runs { staging { endedAt totalMb movedMb predictedS measuredS error } } } }';
+    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+      const { job } = await api.must<Read>(query, { id });
+      const staging = job.runs.at(-1)?.staging;
+      if (staging?.endedAt) return staging;
+      if (Date.now() > deadline) throw new Error('waited in vain for the report of staging');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const [first] = await submit([reader(there)]);
+  const [done] = await jobsWhen([first!], ended);
+  expect(done).toMatchObject({ cause: 'EXITED_ZERO', epoch: 1 });
+  // Nothing was known of the link: 10 MB/s.
+  expect(await stagingOf(first!)).toMatchObject({
+    ...{ totalMb: 3, movedMb: 3, error: null },
+    ...{ predictedS: expect.closeTo(0.3), measuredS: expect.any(Number) },
+  });
+  const [second, third] = await submit([reader(there), reader(gone)]);
+  const [again, failed] = await jobsWhen([second!, third!], ended);
+  expect(again).toMatchObject({ cause: 'EXITED_ZERO' });
+  expect(await stagingOf(second!)).toMatchObject({ totalMb: 3, movedMb: 0 });
+  // What is reported later comes after the link.
+  const { links } = await api.must<{ links: { nodes: { source: string; bandwidthMbPerS: number }[] } }>(
+    '{ links { nodes { from { name } to { name } source bandwidthMbPerS } } }',
+  );
+  expect(links.nodes).toMatchObject([{ from: { name: 'far' }, to: { name: 'here' }, source: 'AGENT' }]);
+  expect(links.nodes[0]!.bandwidthMbPerS).toBeLessThanOrEqual(6.1);
+  expect(failed).toMatchObject({ state: 'FAILED', cause: 'STAGING_FAILED', epoch: 3 });
+  expect((await stagingOf(third!)).error).toMatch(/^input gone: from far: ENOENT/);
+  await agent.stop();
+  runner.close();
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 });

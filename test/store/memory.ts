@@ -1178,6 +1178,7 @@ export class MemoryStore implements Store {
       plannedS: run.plannedS,
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
       simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
+      inputs: job.inputs,
     };
   }
 }

@@ -56,6 +56,8 @@ export interface Place {
   /** Directories that are the run's alone: for its files, and for temporary ones. */
   work: string;
   tmp: string;
+  /** What it reads and may not change: files and directories. */
+  inputs?: readonly string[];
 }
 
 const SETPRIV = '/usr/bin/setpriv';
@@ -189,7 +191,7 @@ export class Isolation {
    */
   words(place: Place): string[] {
     const account = place.uid === null ? [] : dropTo(place.uid);
-    const { directory, work } = place;
+    const { directory, work, inputs = [] } = place;
     const shown = this.shown.find((one) => isBelow(directory, one.path));
     if (
       directory !== work &&
@@ -208,7 +210,14 @@ export class Isolation {
       throw new LaunchError(
         `${directory}: jobs have accounts of their own at this site, which may not enter it`,
       );
-    if (this.mode !== 'sandbox') return account;
+    if (this.mode !== 'sandbox') {
+      const closed = place.uid === null ? undefined : inputs.find((path) => !canEnter(dirname(path), null));
+      if (closed !== undefined)
+        throw new LaunchError(
+          `input ${closed}: jobs have accounts of their own at this site, which may not enter its directory`,
+        );
+      return account;
+    }
     return [
       BWRAP,
       '--die-with-parent',
@@ -228,9 +237,13 @@ export class Isolation {
       ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
       '--tmpfs',
       '/dev/shm',
+      ...['--dir', '/var'],
       ...['--bind', place.tmp, '/tmp'],
       ...['--bind', place.tmp, '/var/tmp'],
       ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
+      // Otherwise bubblewrap makes what is above them for its own account alone: then nobody gets there by path.
+      ...[...new Set([...inputs, place.work].map(dirname))].flatMap((path) => ['--dir', path]),
+      ...inputs.flatMap((path) => ['--ro-bind', path, path]),
       ...['--bind', place.work, place.work],
       ...['--chdir', place.directory],
       '--',

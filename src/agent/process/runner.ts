@@ -20,6 +20,7 @@ import {
 } from '../runner.js';
 import { Cgroup } from './cgroup.js';
 import { Disk, isPassing, Space } from './disk.js';
+import { placeInputs } from './inputs.js';
 import { Isolation, killAccount, processesOfUids } from './isolation.js';
 import { Journal } from './journal.js';
 import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
@@ -261,6 +262,20 @@ export class ProcessRunner implements Runner {
     this.stop(run, 'CANCELLED_BY_USER', DEFAULT_GRACE_MS);
   }
 
+  get hasAccounts(): boolean {
+    return this.isolation.hasAccounts;
+  }
+
+  knows(jobId: string, epoch: number): boolean {
+    return this.known.has(jobId, epoch);
+  }
+
+  fail(jobId: string, epoch: number, cause: EndCause, message: string): void {
+    if (this.known.has(jobId, epoch)) return;
+    this.known.add(jobId, epoch);
+    this.reportEnd(jobId, epoch, { cause, message });
+  }
+
   runs(): LiveRun[] {
     const live = [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({
       jobId,
@@ -398,6 +413,7 @@ export class ProcessRunner implements Runner {
       slot.give(uid, this.isolation.mode === 'sandbox');
       const words = this.isolation.words({
         ...{ uid, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+        inputs: (assignment.staged ?? []).map((input) => input.path),
       });
       const limits = limitsOf(assignment);
       group = this.isolation.cgroups?.make(key, { ...limits, processes: this.isolation.processes }) ?? null;
@@ -425,6 +441,7 @@ export class ProcessRunner implements Runner {
         ...this.placeEnvironment(uid, slot),
         ...assignment.environment,
         ...this.runEnvironment(assignment),
+        ...placeInputs(assignment, slot.workDirectory),
       };
       slot.record(
         runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
@@ -441,11 +458,14 @@ export class ProcessRunner implements Runner {
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
       this.live.delete(key);
-      if (slot) this.bySlot.delete(slot);
-      if (slot) this.freeSlot(slot);
+      let trash: string[] = [];
+      if (slot) {
+        this.bySlot.delete(slot);
+        trash = this.freeSlot(slot, assignment.staged !== undefined);
+      }
       if (outputs) this.outputs.putBack(outputs);
       group?.remove();
-      if (uid !== null) this.isolation.putBackUid(uid);
+      this.cleared({ uid, trash });
       if (isPassing(error)) {
         // Not the run's fault: it waits.
         this.pausedUntilMs = upMs() + START_PAUSE_MS;
@@ -475,13 +495,17 @@ export class ProcessRunner implements Runner {
     return { HOME: slot.workDirectory, TMPDIR: tmp, ...(name && { USER: name, LOGNAME: name }) };
   }
 
-  private freeSlot(slot: Slot): void {
+  /** Of a run that was not started. The directories that have been put aside. */
+  private freeSlot(slot: Slot, hasInputs: boolean): string[] {
+    let trash: string[] = [];
     try {
+      if (hasInputs) trash = slot.clean(() => this.aside());
       slot.free(upMs());
       this.idle.push(slot);
     } catch {
       slot.remove();
     }
+    return trash;
   }
 
   private addLive(run: LiveProcessRun): void {
@@ -646,7 +670,7 @@ export class ProcessRunner implements Runner {
     else this.cleared(one);
   }
 
-  private cleared({ uid, trash }: Remains): void {
+  private cleared({ uid, trash }: Pick<Remains, 'uid' | 'trash'>): void {
     if (uid !== null) this.isolation.putBackUid(uid);
     for (const dir of trash) rm(dir, { recursive: true, force: true }).catch(() => {}); // What resists goes at the agent's next start.
   }
@@ -671,10 +695,9 @@ export class ProcessRunner implements Runner {
 
   /** The directories that have been put aside. */
   private reuse({ slot, uid, privateDirectory, ours }: LiveProcessRun, held: boolean): string[] {
-    const aside = (): string => join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`);
     let trash: string[] = [];
     try {
-      if (privateDirectory || this.isolation.mode !== 'none') trash = slot.clean(aside);
+      if (privateDirectory || this.isolation.mode !== 'none') trash = slot.clean(() => this.aside());
       slot.free(upMs());
       // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
       if (!held && ours) {
@@ -685,8 +708,12 @@ export class ProcessRunner implements Runner {
       // It cannot be emptied, or there is no room to write that it is free.
     }
     if (uid === null) slot.remove();
-    else trash.push(slot.putAside(aside()));
+    else trash.push(slot.putAside(this.aside()));
     return trash;
+  }
+
+  private aside(): string {
+    return join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`);
   }
 
   /** How many there were. */

@@ -1,5 +1,6 @@
 /** Datasets, links, and what jobs read. */
 import type {
+  DatasetLocationResolvers,
   DatasetResolvers,
   InputDataResolvers,
   LinkMeasurementResolvers,
@@ -7,7 +8,7 @@ import type {
   TransferResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
-import { visibleJob } from '../services/access.js';
+import { handlesAll, visibleJob } from '../services/access.js';
 
 export const Dataset: DatasetResolvers = {
   id: (dataset) => globalId('dataset', dataset.id),
@@ -15,6 +16,18 @@ export const Dataset: DatasetResolvers = {
     const sites = await Promise.all(siteIds.map((id) => loaders.site(id)));
     return sites.sort((a, b) => (a.name < b.name ? -1 : 1));
   },
+  // A URL may have a password in it.
+  locations: async ({ locations }, _, { loaders, viewer }) => {
+    if (!handlesAll(viewer)) return [];
+    const found = await Promise.all(
+      locations.map(async (one) => ({ one, name: (await loaders.site(one.siteId)).name })),
+    );
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ one }) => one);
+  },
+};
+
+export const DatasetLocation: DatasetLocationResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };
 
 export const Link: LinkResolvers = {

@@ -20,6 +20,7 @@ import type {
   PlacementResolvers,
   RespectedReservationResolvers,
   RunResolvers,
+  StagingResolvers,
   SubmitJobsPayloadResolvers,
   WhyWaitingResolvers,
 } from '../generated/resolvers-types.js';
@@ -61,6 +62,11 @@ export const Run: RunResolvers = {
   allocations: (run) =>
     run.machineIds.map((machineId, i) => ({ machineId, tasks: run.machineTasks[i] ?? 0 })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
+  staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
+};
+
+export const Staging: StagingResolvers = {
+  measuredS: ({ beganAt, endedAt }) => (endedAt === null ? null : endedAt - beganAt),
 };
 
 export const Output: OutputResolvers = {

@@ -155,6 +155,8 @@ export const Mutation: Required<MutationResolvers> = {
 
   heartbeat: (_, { site, machines }, { services, viewer }) =>
     services.agents.heartbeat(viewer, site, machines),
+  reportStaging: (_, { site, reports }, { services, viewer }) =>
+    services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>
     services.data.reportLinks(viewer, site, measurements),
   reportRuns: async (_, { site, reports }, { services, viewer }) => ({

@@ -97,6 +97,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   cancelSimulation: operators,
   heartbeat: agents,
   reportLinks: agents,
+  reportStaging: agents,
   reportOutput: agents,
   reportRuns: ['AGENT', 'PEER'],
   federate: admins,

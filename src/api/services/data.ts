@@ -1,7 +1,7 @@
 /** Datasets with their replicas, and the links between sites: an operator's changes, and what agents measured. */
 import type { Link } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
-import type { NewDataset } from '../../store/directory.js';
+import type { NewDataset, ReplicaLocation } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, notNull, text, textFault, within } from '../check.js';
@@ -9,8 +9,10 @@ import { type Connection, connection, decodeCursor, encodeCursor, pageSize } fro
 import { badInput, notAccepted } from '../errors.js';
 import type {
   DatasetInput,
+  DatasetLocationInput,
   LinkInput,
   LinkMeasurementInput,
+  MutationSetReplicasArgs,
   QueryDatasetsArgs,
   QueryLinksArgs,
   UpdateDatasetInput,
@@ -19,6 +21,8 @@ import { localId, parseGlobalId } from '../ids.js';
 import type { ImportDatasetsPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
+
+type LinkValues = Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'>;
 
 export function createDataService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
@@ -36,7 +40,7 @@ export function createDataService(parts: ServiceParts) {
   ): ImportDatasetsPayloadModel['errors'] {
     const errors: ImportDatasetsPayloadModel['errors'][number][] = [];
     const names = new Set<string>();
-    datasets.forEach(({ name, sizeMb, replicas }, index) => {
+    datasets.forEach(({ name, sizeMb, sha256, replicas, locations }, index) => {
       const refuse = (field: string, value: unknown, accepted: string): void => {
         if (errors.length === MAX.faults) return;
         errors.push({ index, field, message: notAccepted(field, value, accepted) });
@@ -51,6 +55,17 @@ export function createDataService(parts: ServiceParts) {
         const parsed = parseGlobalId(site);
         if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('replicas', site, 'the id of a site');
       }
+      if (sha256 != null && !SHA256.test(sha256)) refuse('sha256', sha256, SHA256_FORM);
+      if (locations.length > MAX.replicas)
+        refuse('locations', locations.length, `up to ${MAX.replicas} locations`);
+      for (const { site, location } of locations) {
+        const parsed = parseGlobalId(site);
+        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('locations', site, 'the id of a site');
+        const fault = locationFault(location);
+        if (fault) refuse('locations', location, fault);
+      }
+      if (new Set(locations.map(({ site }) => site)).size < locations.length)
+        refuse('locations', locations.length, 'each site once');
     });
     return errors;
   }
@@ -68,9 +83,9 @@ export function createDataService(parts: ServiceParts) {
 
   /** The measured or set values of a link. Throws BAD_USER_INPUT naming the field. */
   const linkValues = (
-    { bandwidthMbPerS, rttS, loss }: Pick<LinkInput, 'bandwidthMbPerS' | 'rttS' | 'loss'>,
+    { bandwidthMbPerS, rttS, loss }: LinkValues,
     field: (name: string) => string,
-  ): Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'> => ({
+  ): LinkValues => ({
     bandwidthMbPerS: within(
       field('bandwidthMbPerS'),
       bandwidthMbPerS,
@@ -121,7 +136,9 @@ export function createDataService(parts: ServiceParts) {
         const dataset = {
           name: text('name', input.name, MAX.nameChars, 1),
           sizeMb: within('sizeMb', input.sizeMb, 0, MAX.sizeMb),
+          sha256: checksum(input.sha256),
           siteIds: siteIds('replicas', input.replicas),
+          locations: locationsOf(input.locations),
         };
         return changed(done(await directory.createDataset(dataset, actor(viewer, requestId))));
       },
@@ -131,6 +148,7 @@ export function createDataService(parts: ServiceParts) {
         const change = {
           ...(name === undefined ? {} : { name: text('name', name, MAX.nameChars, 1) }),
           ...(sizeMb === undefined ? {} : { sizeMb: within('sizeMb', sizeMb, 0, MAX.sizeMb) }),
+          ...(input.sha256 === undefined ? {} : { sha256: checksum(input.sha256) }),
         };
         const id = localId('dataset', input.dataset, 'dataset');
         return changed(done(await directory.updateDataset(id, change, actor(viewer, requestId))));
@@ -141,11 +159,15 @@ export function createDataService(parts: ServiceParts) {
       },
       async setReplicas(
         viewer: Viewer,
-        { dataset, add, remove }: { dataset: string; add: readonly string[]; remove: readonly string[] },
+        { dataset, add, locations, remove }: MutationSetReplicasArgs,
         requestId: string,
       ): Promise<DatasetRow> {
         const id = localId('dataset', dataset, 'dataset');
-        const change = { add: siteIds('add', add), remove: siteIds('remove', remove) };
+        const change = {
+          add: siteIds('add', add),
+          locations: locationsOf(locations),
+          remove: siteIds('remove', remove),
+        };
         return changed(done(await directory.setReplicas(id, change, actor(viewer, requestId))));
       },
 
@@ -160,9 +182,11 @@ export function createDataService(parts: ServiceParts) {
         const errors = checkImport(datasets, sites);
         if (errors.length > 0) return { created: 0, updated: 0, errors };
         const made = datasets.map(
-          ({ name, sizeMb, replicas }): NewDataset => ({
+          ({ name, sizeMb, sha256, replicas, locations }): NewDataset => ({
             name,
             sizeMb,
+            sha256: checksum(sha256),
+            locations: locationsOf(locations),
             siteIds: siteIds('replicas', replicas),
           }),
         );
@@ -211,18 +235,25 @@ export function createDataService(parts: ServiceParts) {
           text(field('from'), input.from, MAX.nameChars, 1);
           if (names.has(input.from)) throw badInput(field('from'), input.from, 'each site once');
           names.add(input.from);
-          return linkValues(input, field);
+          const { bandwidthMbPerS, rttS, loss } = input;
+          linkValues({ bandwidthMbPerS, rttS: rttS ?? 0, loss: loss ?? 0 }, field);
+          return { bandwidthMbPerS, rttS, loss };
         });
         const found = await Promise.all([...names].map((name) => queries.siteByName(name)));
         const froms = found.map((from) => (from === null || from.id === siteId ? null : from.id));
-        const measured = values.flatMap((one, i) => {
+        const partly = values.some(({ rttS, loss }) => rttS == null || loss == null);
+        const links = partly ? await queries.links({ toSiteId: siteId }, null, MAX.links) : [];
+        const before = new Map(links.map((link) => [link.fromSiteId, link]));
+        const measured = values.flatMap(({ bandwidthMbPerS, rttS, loss }, i) => {
           const fromSiteId = froms[i] ?? null;
-          return fromSiteId === null ? [] : [{ fromSiteId, ...one }];
+          if (fromSiteId === null) return [];
+          const known = before.get(fromSiteId) ?? { rttS: 0, loss: 0 };
+          return [{ fromSiteId, bandwidthMbPerS, rttS: rttS ?? known.rttS, loss: loss ?? known.loss }];
         });
         if (measured.length === 0) return froms.map(() => null);
-        const links = done(await directory.reportLinks(siteId, measured, now()));
-        await changed(links);
-        const byFrom = new Map(links.map((link) => [link.fromSiteId, link]));
+        const after = done(await directory.reportLinks(siteId, measured, now()));
+        await changed(after);
+        const byFrom = new Map(after.map((link) => [link.fromSiteId, link]));
         return froms.map((from) => (from === null ? null : (byFrom.get(from) ?? null)));
       },
     }),
@@ -235,11 +266,44 @@ export function createDataService(parts: ServiceParts) {
 }
 
 function* replicasOf(datasets: readonly DatasetInput[]): Generator<string> {
-  for (const { replicas } of datasets) yield* replicas;
+  for (const { replicas, locations } of datasets) {
+    yield* replicas;
+    for (const { site } of locations) yield site;
+  }
 }
 
 /** Distinct sites of a list. Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
 function siteIds(field: string, ids: readonly string[]): number[] {
   atMost(field, ids, MAX.replicas);
   return [...new Set(ids.map((id) => localId('site', id, field)))];
+}
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const SHA256_FORM = '64 hexadecimal digits, in lower case';
+/** A path or a URL. A scheme of one letter would be a drive of Windows. */
+const LOCATION = /^(\/|[A-Za-z][A-Za-z0-9+.-]+:).+$/s;
+
+function checksum(value: string | null | undefined): string | null {
+  if (value == null) return null;
+  if (!SHA256.test(value)) throw badInput('sha256', value, SHA256_FORM);
+  return value;
+}
+
+function locationFault(location: string): string | null {
+  const wrong = textFault(location, MAX.locationChars, 1);
+  if (wrong) return wrong;
+  return LOCATION.test(location) ? null : 'an absolute path or a URL';
+}
+
+/** Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
+function locationsOf(given: readonly DatasetLocationInput[]): ReplicaLocation[] {
+  atMost('locations', given, MAX.replicas);
+  const found = given.map(({ site, location }, i) => {
+    const fault = locationFault(location);
+    if (fault) throw badInput(`locations[${i}].location`, location, fault);
+    return { siteId: localId('site', site, `locations[${i}].site`), location };
+  });
+  const twice = found.find(({ siteId }, i) => found.findIndex((one) => one.siteId === siteId) < i);
+  if (twice) throw badInput('locations', given.length, 'each site once');
+  return found;
 }

@@ -16,6 +16,7 @@ import { createPolicyService } from './policy.js';
 import { createRatiosService } from './ratios.js';
 import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
+import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
 import { createTreeService } from './tree.js';
 
@@ -37,6 +38,7 @@ export function createServices(parts: ServiceParts) {
     ratios: createRatiosService(parts),
     shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
+    staging: createStagingService(parts),
     subscriptions: createSubscriptionsService(parts),
     tree: createTreeService(parts),
   };

@@ -22,6 +22,7 @@ import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
+import { assignedInputs } from './staging.js';
 
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
@@ -132,6 +133,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           // A window or a list that was cut short goes on; and behind a list, what happened while it was read.
           const more = next !== at;
           at = next;
+          const inputs = await assignedInputs(queries, siteId, assignments);
           if (list === null && assignments.length === 0) return { updates: [], more };
           return {
             updates: [
@@ -139,7 +141,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
                 complete: list?.first === true && list.last,
                 part: list && partOf(list),
-                assignments: assignments.map(assignment),
+                assignments: assignments.map((run) => ({ ...assignment(run), inputs: inputs(run.jobId) })),
               },
             ],
             more,
@@ -170,7 +172,7 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   CANCELLING: 'STOP',
 };
 
-function assignment(run: StoredAssignment): Assignment {
+function assignment(run: StoredAssignment): Omit<Assignment, 'inputs'> {
   return {
     job: globalId('job', run.jobId),
     epoch: run.epoch,

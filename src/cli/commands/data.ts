@@ -10,7 +10,9 @@ import { parseNumber } from '../parse.js';
 
 interface Dataset extends Named {
   sizeMb: number;
+  sha256: string | null;
   replicas: Named[];
+  locations: { site: Named; location: string }[];
 }
 
 interface LinkValues {
@@ -31,7 +33,9 @@ interface Link extends LinkValues {
 interface DatasetEntry {
   name: string;
   sizeMb: number;
+  sha256?: string;
   replicas?: string[];
+  locations?: Record<string, string>;
 }
 interface LinkEntry {
   from: string;
@@ -55,13 +59,19 @@ function addDatasets(program: Command): void {
 
   const add = addCommand(list, 'add <name>', 'register a dataset (OPERATOR)')
     .requiredOption('--size-mb <mb>', 'size, MB')
-    .option('--replica <site>', 'a site that has a replica; may be repeated', collect);
-  add.action(async (name: string, options: { sizeMb: string; replica?: string[] }) => {
+    .option('--sha256 <digits>', 'SHA-256 of its content, 64 hexadecimal digits')
+    .option(
+      '--replica <site>',
+      'a site that has a replica, or site=LOCATION: a path there, or a URL; may be repeated',
+      collect,
+    );
+  add.action(async (name: string, options: { sizeMb: string; sha256?: string; replica?: string[] }) => {
     const client = connect();
     const input = {
       name,
       sizeMb: parseNumber('--size-mb', options.sizeMb, { min: 0 }),
-      replicas: await siteIds(client, options.replica),
+      sha256: options.sha256,
+      ...(await placesOf(client, options.replica, 'replicas')),
     };
     const data = await client.request<{ createDataset: Dataset }>(documents.CREATE_DATASET, { input });
     show(add, data.createDataset, (one) => datasetTable([one]));
@@ -70,12 +80,13 @@ function addDatasets(program: Command): void {
   const set = addCommand(list, 'set <dataset>', 'change a dataset and its replicas (OPERATOR)')
     .option('--name <name>', 'new name')
     .option('--size-mb <mb>', 'new size, MB')
-    .option('--add <site>', 'a site that now has a replica; may be repeated', collect)
+    .option('--sha256 <digits>', 'new SHA-256 of its content; none: not known')
+    .option('--add <site>', 'a site that now has a replica, or site=LOCATION; may be repeated', collect)
     .option('--remove <site>', 'a site that no longer has a replica; may be repeated', collect);
   set.action(
     async (
       nameOrId: string,
-      options: { name?: string; sizeMb?: string; add?: string[]; remove?: string[] },
+      options: { name?: string; sizeMb?: string; sha256?: string; add?: string[]; remove?: string[] },
     ) => {
       const client = connect();
       const sizeMb =
@@ -84,14 +95,15 @@ function addDatasets(program: Command): void {
       if (options.add !== undefined || options.remove !== undefined) {
         const variables = {
           dataset: dataset.id,
-          add: await siteIds(client, options.add),
+          ...(await placesOf(client, options.add, 'add')),
           remove: await siteIds(client, options.remove),
         };
         const data = await client.request<{ setReplicas: Dataset }>(documents.SET_REPLICAS, variables);
         dataset = data.setReplicas;
       }
-      if (options.name !== undefined || sizeMb !== undefined) {
-        const input = { dataset: dataset.id, name: options.name, sizeMb };
+      if (options.name !== undefined || sizeMb !== undefined || options.sha256 !== undefined) {
+        const sha256 = options.sha256 === 'none' ? null : options.sha256;
+        const input = { dataset: dataset.id, name: options.name, sizeMb, sha256 };
         const data = await client.request<{ updateDataset: Dataset }>(documents.UPDATE_DATASET, { input });
         dataset = data.updateDataset;
       }
@@ -110,13 +122,17 @@ function addDatasets(program: Command): void {
   const load = addCommand(
     list,
     'import <file>',
-    'make many datasets known, or renew them: a JSON list of { name, sizeMb, replicas: [site] }, - for standard input (OPERATOR)',
+    'make many datasets known, or renew them: a JSON list of { name, sizeMb, sha256, replicas: [site], locations: { site: path or URL } }, - for standard input (OPERATOR)',
   );
   load.action(async (file: string) => {
     const client = connect();
     const entries = await entriesOf<DatasetEntry>(file);
     const sites = await siteIndex(client);
-    const datasets = entries.map((entry) => ({ ...entry, replicas: (entry.replicas ?? []).map(sites) }));
+    const datasets = entries.map(({ locations = {}, ...entry }) => ({
+      ...entry,
+      replicas: (entry.replicas ?? []).map(sites),
+      locations: Object.entries(locations).map(([site, location]) => ({ site: sites(site), location })),
+    }));
     type Payload = {
       created: number;
       updated: number;
@@ -211,6 +227,27 @@ async function siteIds(client: Client, names: readonly string[] = []): Promise<s
   return Promise.all(names.map(async (name) => (await findSite(client, name)).id));
 }
 
+/** Sites, some with where the replica is there: `site` or `site=LOCATION`. `plain` is the field for those without. */
+async function placesOf(
+  client: Client,
+  given: readonly string[] = [],
+  plain: 'replicas' | 'add',
+): Promise<object> {
+  const places = given.map((one) => {
+    const at = one.indexOf('=');
+    return at < 0 ? { site: one, location: null } : { site: one.slice(0, at), location: one.slice(at + 1) };
+  });
+  const ids = await siteIds(
+    client,
+    places.map(({ site }) => site),
+  );
+  const located = places.map(({ location }, i) => ({ site: ids[i], location }));
+  return {
+    [plain]: ids.filter((_, i) => places[i]?.location === null),
+    locations: located.filter(({ location }) => location !== null),
+  };
+}
+
 /** The id for a site's name; what is no name is passed on as it is, for the service to judge. */
 async function siteIndex(client: Client): Promise<(nameOrId: string) => string> {
   const sites = await client.all<Named>(documents.SITES, 'sites');
@@ -226,12 +263,13 @@ async function entriesOf<T>(file: string): Promise<T[]> {
 
 const datasetTable = (datasets: readonly Dataset[]): string =>
   table(
-    ['ID', 'NAME', 'SIZE MB', 'REPLICAS'],
-    datasets.map(({ id, name, sizeMb, replicas }) => [
+    ['ID', 'NAME', 'SIZE MB', 'REPLICAS', 'LOCATIONS'],
+    datasets.map(({ id, name, sizeMb, replicas, locations }) => [
       id,
       name,
       sizeMb,
       replicas.map((site) => site.name).join(',') || null,
+      locations.map(({ site, location }) => `${site.name}=${location}`).join(' ') || null,
     ]),
   );
 

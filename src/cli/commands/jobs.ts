@@ -334,6 +334,7 @@ interface FullJob extends JobLine {
     readMb: number | null;
     writtenMb: number | null;
     plannedS: number;
+    staging: { totalMb: number; movedMb: number; predictedS: number; measuredS: number | null } | null;
   }[];
 }
 
@@ -402,6 +403,13 @@ function describeJob(job: FullJob): string {
         rows,
       ),
     );
+  }
+  for (const { epoch, staging } of job.runs) {
+    if (staging === null) continue;
+    const { totalMb, movedMb, predictedS, measuredS } = staging;
+    const took = measuredS === null ? 'goes on' : `took ${duration(measuredS)}`;
+    const size = `${Math.round(movedMb)} of ${Math.round(totalMb)} MB moved`;
+    text.push(`run ${epoch}: bringing its data ${took} (${size}; predicted ${duration(predictedS)})`);
   }
   return text.join('\n');
 }

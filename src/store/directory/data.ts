@@ -24,23 +24,49 @@ import {
 export interface NewDataset {
   name: string;
   sizeMb: number;
+  /** In hexadecimal; null: not known. */
+  sha256?: string | null;
+  /** Sites with a replica. */
   siteIds: readonly number[];
+  /** Where some of them are. */
+  locations?: readonly ReplicaLocation[];
+}
+
+export interface ReplicaLocation {
+  siteId: number;
+  location: string;
+}
+
+/** A site that has a replica, and where; null: as it was known. */
+interface Replica extends Omit<ReplicaLocation, 'location'> {
+  datasetId: number;
+  location: string | null;
+}
+
+/** How far an agent is with bringing a run its inputs. Times are epoch seconds. */
+export interface StagingReport {
+  jobId: number;
+  epoch: number;
+  beganAt: number;
+  endedAt: number | null;
+  totalMb: number;
+  movedMb: number;
+  /** Counts where the run has no report yet. */
+  predictedS: number;
+  error: string | null;
 }
 
 /** Measurements of a link that make up its values. */
 const MEASUREMENTS_AVERAGED = 5;
 
 export const dataChanges = (change: Changes) => ({
-  createDataset({ name, sizeMb, siteIds }: NewDataset, actor: Actor) {
+  createDataset({ name, sizeMb, sha256 = null, siteIds, locations = [] }: NewDataset, actor: Actor) {
     return change(actor, 'createDataset', async (tx, note): Promise<DatasetRow> => {
-      await shareSites(tx, siteIds);
+      await shareSites(tx, sitesOf(siteIds, locations));
       const { id } = await unique(`a dataset is called ${name}`, () =>
-        tx.dataset.create({ data: { name, sizeMb }, select: { id: true } }),
+        tx.dataset.create({ data: { name, sizeMb, sha256 }, select: { id: true } }),
       );
-      await addReplicas(
-        tx,
-        siteIds.map((siteId) => ({ datasetId: id, siteId })),
-      );
+      await addReplicas(tx, replicas(id, siteIds, locations));
       const after = await datasetOf(tx, id);
       await note(`dataset_${id}`, null, after);
       return after;
@@ -48,7 +74,7 @@ export const dataChanges = (change: Changes) => ({
   },
 
   /** What is absent stays. */
-  updateDataset(id: number, given: Partial<Pick<NewDataset, 'name' | 'sizeMb'>>, actor: Actor) {
+  updateDataset(id: number, given: Partial<Pick<NewDataset, 'name' | 'sizeMb' | 'sha256'>>, actor: Actor) {
     return change(actor, 'updateDataset', async (tx, note): Promise<DatasetRow> => {
       const before = await lockDataset(tx, id);
       const after = datasetRow(
@@ -77,19 +103,21 @@ export const dataChanges = (change: Changes) => ({
   /** Copies appear at sites, and go; adding one that is there, or removing one that is not, changes nothing. */
   setReplicas(
     id: number,
-    { add = [], remove = [] }: { add?: readonly number[]; remove?: readonly number[] },
+    {
+      add: named = [],
+      locations = [],
+      remove = [],
+    }: { add?: readonly number[]; locations?: readonly ReplicaLocation[]; remove?: readonly number[] },
     actor: Actor,
   ) {
     return change(actor, 'setReplicas', async (tx, note): Promise<DatasetRow> => {
+      const add = sitesOf(named, locations);
       const both = add.find((siteId) => remove.includes(siteId));
       if (both !== undefined) throw conflict(`site ${both} is both in add and in remove`);
       await shareSites(tx, add);
       const before = await lockDataset(tx, id);
       await removeReplicas(tx, id, remove);
-      await addReplicas(
-        tx,
-        add.map((siteId) => ({ datasetId: id, siteId })),
-      );
+      await addReplicas(tx, replicas(id, add, locations));
       const after = await datasetOf(tx, id);
       await note(`dataset_${id}`, before, after);
       return after;
@@ -108,12 +136,16 @@ export const dataChanges = (change: Changes) => ({
     return change(actor, 'importDatasets', async (tx, note): Promise<Imported> => {
       const twice = firstRepeated(datasets.map(({ name }) => name));
       if (twice !== null) throw conflict(`dataset ${twice} is given twice`);
-      await shareSites(tx, [...new Set(datasets.flatMap(({ siteIds }) => siteIds))]);
+      await shareSites(tx, [
+        ...new Set(datasets.flatMap(({ siteIds, locations }) => sitesOf(siteIds, locations))),
+      ]);
       const { created, updated, datasetIds } = await upsertDatasets(tx, datasets);
-      const replicas = datasets.flatMap(({ siteIds }, i) =>
-        siteIds.map((siteId) => ({ datasetId: datasetIds[i] as number, siteId })),
+      await addReplicas(
+        tx,
+        datasets.flatMap(({ siteIds, locations }, i) =>
+          replicas(datasetIds[i] as number, siteIds, locations),
+        ),
       );
-      await addReplicas(tx, replicas);
       await note('datasets', null, { created, updated });
       return { created, updated, datasetIds };
     });
@@ -157,6 +189,29 @@ export const dataChanges = (change: Changes) => ({
       return putLinks(tx, meanOfMeasurements(links), { now, source: 'AGENT' });
     });
   },
+
+  /** How far inputs have been brought to runs at a site; a later report takes the place of an earlier one. Answers the runs that there are. */
+  reportStagings(siteId: number, reports: readonly StagingReport[]) {
+    return change({ userId: null, requestId: null }, 'reportStagings', (tx) =>
+      tx.$queryRaw<{ jobId: number; epoch: number }[]>(sql`
+INSERT INTO stagings (job_id, epoch, began_at, ended_at, total_mb, moved_mb, predicted_s, error)
+  SELECT t.job_id, t.epoch, to_timestamp(t.began_at), to_timestamp(t.ended_at), t.total_mb, t.moved_mb, t.predicted_s, t.error
+    FROM ${table('t', reports, {
+      job_id: ['bigint', (report) => report.jobId],
+      epoch: ['integer', (report) => report.epoch],
+      began_at: ['float8', (report) => report.beganAt],
+      ended_at: ['float8', (report) => report.endedAt],
+      total_mb: ['float8', (report) => report.totalMb],
+      moved_mb: ['float8', (report) => report.movedMb],
+      predicted_s: ['float8', (report) => report.predictedS],
+      error: ['text', (report) => report.error],
+    })} JOIN runs r ON r.job_id = t.job_id AND r.epoch = t.epoch AND r.site_id = ${siteId}
+   ORDER BY 1, 2
+  ON CONFLICT (job_id, epoch) DO UPDATE SET began_at = excluded.began_at, ended_at = excluded.ended_at, total_mb = excluded.total_mb,
+    moved_mb = excluded.moved_mb, error = excluded.error
+  RETURNING job_id::float8 AS "jobId", epoch`),
+    );
+  },
 });
 
 // Datasets ------------------------------------------------------------------------------------------------------------------
@@ -176,17 +231,36 @@ async function lockDataset(tx: Transaction, id: number): Promise<DatasetRow> {
 const datasetOf = async (tx: Transaction, id: number): Promise<DatasetRow> =>
   datasetRow(await tx.dataset.findUniqueOrThrow({ where: { id }, ...withSites }));
 
-/** Those that are there already stay. */
-const addReplicas = (
-  tx: Transaction,
-  replicas: readonly { datasetId: number; siteId: number }[],
-): Promise<unknown> =>
+const sitesOf = (siteIds: readonly number[], locations: readonly ReplicaLocation[] = []): number[] => [
+  ...new Set([...siteIds, ...locations.map(({ siteId }) => siteId)]),
+];
+
+function replicas(
+  datasetId: number,
+  siteIds: readonly number[],
+  locations: readonly ReplicaLocation[] = [],
+): Replica[] {
+  const known = new Map(locations.map(({ siteId, location }) => [siteId, location]));
+  return sitesOf(siteIds, locations).map((siteId) => ({
+    datasetId,
+    siteId,
+    location: known.get(siteId) ?? null,
+  }));
+}
+
+/** Those that are there already stay; where they are is renewed. */
+const addReplicas = (tx: Transaction, replicas: readonly Replica[]): Promise<unknown> =>
   tx.$executeRaw(sql`
-INSERT INTO dataset_replicas (dataset_id, site_id)
-  SELECT DISTINCT dataset_id, site_id
-    FROM ${table('t', replicas, { dataset_id: ['integer', ({ datasetId }) => datasetId], site_id: ['integer', ({ siteId }) => siteId] })}
+INSERT INTO dataset_replicas AS r (dataset_id, site_id, location)
+  SELECT dataset_id, site_id, location
+    FROM ${table('t', replicas, {
+      dataset_id: ['integer', ({ datasetId }) => datasetId],
+      site_id: ['integer', ({ siteId }) => siteId],
+      location: ['text', ({ location }) => location],
+    })}
    ORDER BY 1, 2
-  ON CONFLICT DO NOTHING`);
+  ON CONFLICT (dataset_id, site_id) DO UPDATE SET location = excluded.location
+    WHERE excluded.location IS NOT NULL AND excluded.location IS DISTINCT FROM r.location`);
 
 const removeReplicas = (tx: Transaction, datasetId: number, siteIds: readonly number[]): Promise<unknown> =>
   tx.datasetReplica.deleteMany({ where: { datasetId, siteId: { in: [...siteIds] } } });
@@ -197,18 +271,20 @@ async function upsertDatasets(tx: Transaction, datasets: readonly NewDataset[]):
   const given = table('g', datasets, {
     name: ['text', ({ name }) => name],
     size_mb: ['float8', ({ sizeMb }) => sizeMb],
+    sha256: ['text', ({ sha256 }) => sha256 ?? null],
   });
   const [answer] = await tx.$queryRaw<[{ v: Imported }]>(sql`
 WITH given AS MATERIALIZED (
   SELECT * FROM ${given}
 ), known AS MATERIALIZED (
-  SELECT d.id, g.size_mb, g.place FROM given g JOIN datasets d ON d.name = g.name AND d.removed_at IS NULL
+  SELECT d.id, g.size_mb, g.sha256, g.place FROM given g JOIN datasets d ON d.name = g.name AND d.removed_at IS NULL
    ORDER BY d.id FOR NO KEY UPDATE OF d
 ), made AS (
-  INSERT INTO datasets (name, size_mb) SELECT name, size_mb FROM given WHERE place NOT IN (SELECT place FROM known) ORDER BY place
+  INSERT INTO datasets (name, size_mb, sha256) SELECT name, size_mb, sha256 FROM given WHERE place NOT IN (SELECT place FROM known) ORDER BY place
   RETURNING id, name
 ), changed AS (
-  UPDATE datasets d SET size_mb = k.size_mb FROM known k WHERE d.id = k.id AND d.size_mb <> k.size_mb
+  UPDATE datasets d SET size_mb = k.size_mb, sha256 = coalesce(k.sha256, CASE WHEN d.size_mb = k.size_mb THEN d.sha256 END)
+    FROM known k WHERE d.id = k.id AND (d.size_mb <> k.size_mb OR k.sha256 <> d.sha256 OR d.sha256 IS NULL AND k.sha256 IS NOT NULL)
 )
 SELECT json_build_object('created', (SELECT count(*) FROM made), 'updated', (SELECT count(*) FROM known),
   'datasetIds', (SELECT coalesce(json_agg(id ORDER BY place), '[]') FROM (

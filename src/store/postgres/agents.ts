@@ -48,7 +48,7 @@ export async function assignments(
 const jobFields = [
   ...(['id', 'epoch', 'state', 'command', 'arguments', 'environment', 'workingDirectory', 'tasks'] as const),
   ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
-  ...(['benchmark', 'simulatedRunS', 'simulatedIoS'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs'] as const),
 ];
 type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
 const jobReading = Object.fromEntries(

@@ -11,13 +11,21 @@ export type LinkSource =
 export type DatasetInput = {
   name: string;
   sizeMb: number;
+  sha256?: string | null | undefined;
   replicas?: Array<string>;
+  locations?: Array<DatasetLocationInput>;
+};
+
+export type DatasetLocationInput = {
+  site: string;
+  location: string;
 };
 
 export type UpdateDatasetInput = {
   dataset: string;
   name?: string | null | undefined;
   sizeMb?: number | null | undefined;
+  sha256?: string | null | undefined;
 };
 
 export type LinkInput = {

@@ -446,6 +446,15 @@ function Outcome({ job }: { job: Job }) {
                 <td className="right num">{duration(run.plannedS)}</td>
                 <td className="right num">{duration(ran)}</td>
               </tr>
+              {run.staging && (
+                <tr>
+                  <th scope="row">Bringing its data</th>
+                  <td className="right num">{duration(run.staging.predictedS)}</td>
+                  <td className="right num">
+                    {run.staging.measuredS === null ? '–' : duration(run.staging.measuredS)}
+                  </td>
+                </tr>
+              )}
               {run.cpuS !== null && (
                 <tr>
                   <th scope="row">CPU time</th>

@@ -31,6 +31,7 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
+  | 'STAGING_FAILED'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'
   | 'PROCESS_LIMIT'

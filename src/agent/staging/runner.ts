@@ -1,0 +1,258 @@
+/** Runs whose inputs are brought to them before they start: around a runner of real processes. */
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Assignment,
+  type EndCause,
+  type LiveOutput,
+  type LiveRun,
+  type Runner,
+  type RunReport,
+  runKey,
+  type StagedInput,
+} from '../runner.js';
+import { type CacheOptions, DataCache, type Moved } from './cache.js';
+
+/** A runner that starts runs with what was staged for them, and can be told that one will not be. */
+export interface StageableRunner extends Runner {
+  /** Whether its runs have accounts of their own. */
+  readonly hasAccounts: boolean;
+  /** Whether this run, or a later one of the job, has been seen. */
+  knows(jobId: string, epoch: number): boolean;
+  /** Reports the end of a run that has never been started and never will be. */
+  fail(jobId: string, epoch: number, cause: EndCause, message: string): void;
+}
+
+/** What staging a run's inputs has taken, up to now. */
+export interface StagingReport {
+  jobId: string;
+  epoch: number;
+  beganAtMs: number;
+  /** null: it goes on. */
+  endedAtMs: number | null;
+  /** Of all inputs. */
+  totalMb: number;
+  /** What had to be moved for it; the rest was at hand. */
+  movedMb: number;
+  /** Why it failed. */
+  error: string | null;
+  /** By site from which something came. */
+  moved: readonly Moved[];
+}
+
+/** What the agent tells the service of staging. */
+export interface StagingSource {
+  /** What has changed since it was delivered, and what goes on. */
+  stagings(): StagingReport[];
+  stagingDelivered(reports: readonly StagingReport[]): void;
+}
+
+interface Staging {
+  assignment: Assignment;
+  report: StagingReport;
+  stop: AbortController;
+}
+
+/** What the next agent has to know of a run's data. */
+interface Hold {
+  jobId: string;
+  epoch: number;
+  /** Entries of the cache that it reads. */
+  entries: string[];
+  report: StagingReport;
+  delivered: boolean;
+}
+
+/**
+ * A run is staged before the runner hears of it: until then nothing of it is recorded, so should the agent die, the service asks for
+ * it again and staging continues where it was. From then on a file in `runs` holds its data in the cache for as long as it is live.
+ */
+export class StagingRunner implements Runner, StagingSource {
+  private readonly staging = new Map<string, Staging>();
+  private readonly holds = new Map<string, Hold>();
+  private readonly cache: DataCache;
+  private readonly runsDir: string;
+
+  /** @param dir where copies are kept; one agent at a time */
+  constructor(
+    private readonly inner: StageableRunner,
+    dir: string,
+    options: Omit<CacheOptions, 'dir'>,
+  ) {
+    this.runsDir = join(dir, 'runs');
+    mkdirSync(this.runsDir, { recursive: true });
+    chmodSync(this.runsDir, 0o700);
+    this.cache = new DataCache({ ...options, dir: join(dir, 'datasets') });
+    // Accounts of runs have to get to the copies, whose names they are told.
+    if (inner.hasAccounts) for (const each of [dir, join(dir, 'datasets')]) chmodSync(each, 0o711);
+    for (const name of readdirSync(this.runsDir)) {
+      const hold = readHold(join(this.runsDir, name));
+      if (hold === null) rmSync(join(this.runsDir, name), { force: true });
+      else {
+        this.holds.set(runKey(hold.jobId, hold.epoch), hold);
+        this.cache.hold(hold.entries, runKey(hold.jobId, hold.epoch));
+      }
+    }
+    this.letGo();
+  }
+
+  get onReports(): (() => void) | null {
+    return this.inner.onReports;
+  }
+
+  set onReports(told: (() => void) | null) {
+    this.inner.onReports = told;
+  }
+
+  start(assignment: Assignment): void {
+    const { jobId, epoch, inputs } = assignment;
+    const key = runKey(jobId, epoch);
+    if (this.staging.has(key)) return;
+    if (!inputs || inputs.length === 0 || this.inner.knows(jobId, epoch)) this.inner.start(assignment);
+    else void this.stage(key, assignment);
+  }
+
+  resume(assignment: Assignment): void {
+    this.abandon(assignment.jobId, assignment.epoch);
+    this.inner.resume(assignment);
+  }
+
+  cancel(jobId: string, epoch: number, graceMs?: number): void {
+    this.abandon(jobId, epoch);
+    this.inner.cancel(jobId, epoch, graceMs);
+  }
+
+  forget(jobId: string, epoch: number): void {
+    this.abandon(jobId, epoch);
+    this.inner.forget(jobId, epoch);
+  }
+
+  runs(): LiveRun[] {
+    const staging = [...this.staging.values()].map(({ assignment: { jobId, epoch }, report }) => ({
+      jobId,
+      epoch,
+      startedAtMs: report.beganAtMs,
+    }));
+    return [...this.inner.runs(), ...staging];
+  }
+
+  reports(limit: number): RunReport[] {
+    return this.inner.reports(limit);
+  }
+
+  acknowledge(seq: number): void {
+    this.inner.acknowledge(seq);
+  }
+
+  freshOutput(): LiveOutput[] {
+    return this.inner.freshOutput();
+  }
+
+  delivered(pieces: readonly LiveOutput[]): void {
+    this.inner.delivered(pieces);
+  }
+
+  stagings(): StagingReport[] {
+    const going = [...this.staging].map(([key, { report }]) => ({
+      ...report,
+      movedMb: Math.max(report.movedMb, this.cache.moving(key) / 1e6),
+    }));
+    return [
+      ...going,
+      ...this.failed,
+      ...[...this.holds.values()].flatMap((hold) => (hold.delivered ? [] : hold.report)),
+    ];
+  }
+
+  stagingDelivered(reports: readonly StagingReport[]): void {
+    for (const report of reports) {
+      if (report.endedAtMs === null) continue;
+      this.failed.delete(report);
+      const hold = this.holds.get(runKey(report.jobId, report.epoch));
+      if (hold?.report !== report) continue;
+      hold.delivered = true;
+      this.write(hold);
+    }
+    this.letGo();
+  }
+
+  /** Lets go: what is being fetched is continued by the next agent. */
+  close(): void {
+    for (const { stop } of this.staging.values()) stop.abort(new Error('the agent stops'));
+    this.staging.clear();
+    void this.cache.close();
+    this.inner.close();
+  }
+
+  private readonly failed = new Set<StagingReport>();
+
+  private async stage(key: string, assignment: Assignment): Promise<void> {
+    const { jobId, epoch, inputs = [] } = assignment;
+    const stop = new AbortController();
+    const totalMb = inputs.reduce((sum, { sizeMb }) => sum + sizeMb, 0);
+    const began = performance.now();
+    const report: StagingReport = {
+      ...{ jobId, epoch, beganAtMs: Date.now(), endedAtMs: null },
+      ...{ totalMb, movedMb: 0, error: null, moved: [] },
+    };
+    this.letGo();
+    const staging = { assignment, report, stop };
+    this.staging.set(key, staging);
+    const ended = (rest: Partial<StagingReport>): StagingReport => ({
+      ...report,
+      endedAtMs: Math.round(report.beganAtMs + performance.now() - began),
+      ...rest,
+    });
+    try {
+      const staged = await Promise.all(inputs.map((input) => this.cache.stage(input, key, stop.signal)));
+      if (this.staging.get(key) !== staging) return;
+      const moved = staged.flatMap((one) => one.moved ?? []);
+      const movedMb = moved.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
+      const hold = { jobId, epoch, entries: this.cache.usedBy(key), delivered: false };
+      this.write({ ...hold, report: ended({ moved, movedMb }) });
+      const names = inputs.map(({ place, name }, i): StagedInput => ({ place, name, path: staged[i]!.path }));
+      this.staging.delete(key);
+      this.inner.start({ ...assignment, staged: names });
+    } catch (error) {
+      // Cancelled, given up, or the agent stops.
+      if (this.staging.get(key) !== staging) return;
+      stop.abort(error);
+      const message = (error as Error).message;
+      this.failed.add(ended({ error: message, movedMb: this.cache.moving(key) / 1e6 }));
+      this.staging.delete(key);
+      this.inner.fail(jobId, epoch, 'STAGING_FAILED', message);
+    }
+  }
+
+  private abandon(jobId: string, epoch: number): void {
+    const key = runKey(jobId, epoch);
+    const staging = this.staging.get(key);
+    this.staging.delete(key);
+    staging?.stop.abort(new Error('the run was cancelled'));
+  }
+
+  private write(hold: Hold): void {
+    const key = runKey(hold.jobId, hold.epoch);
+    writeFileSync(join(this.runsDir, key), JSON.stringify(hold), { mode: 0o600 });
+    this.holds.set(key, hold);
+  }
+
+  /** Of runs that are over nothing is kept but what the service has not heard. */
+  private letGo(): void {
+    const live = new Set(this.runs().map(({ jobId, epoch }) => runKey(jobId, epoch)));
+    this.cache.retain(live);
+    for (const [key, { delivered }] of this.holds) {
+      if (live.has(key) || !delivered) continue;
+      this.holds.delete(key);
+      rmSync(join(this.runsDir, key), { force: true });
+    }
+  }
+}
+
+function readHold(path: string): Hold | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Hold;
+  } catch {
+    return null; // Cut short: its run was not started.
+  }
+}

@@ -1,0 +1,334 @@
+/** One copy of a file, from where it lies to a file of ours: by file system, by HTTP, or by a command of the operator's. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { cp, type FileHandle, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export interface TransferOptions {
+  /** What copies from locations other than files and http(s): a program and its arguments, with {source} and {target} in them. */
+  command: readonly string[] | null;
+  /** Accepted at most, MB/s, by files and http(s); null: as fast as it goes. */
+  rateMbPerS: number | null;
+}
+
+/** Where a transfer stands: told while it goes on. */
+export interface TransferProgress {
+  /** Moved by this transfer. */
+  bytes: number;
+}
+
+/** Why a copy cannot be had from there, and trying again would not help. */
+export class UnfitSource extends Error {
+  override readonly name = 'UnfitSource';
+}
+
+/** What a part of a copy belongs to: with another `version` it is begun anew. null: it cannot be continued. */
+export interface Origin {
+  location: string;
+  version: string | null;
+}
+
+/** Nothing has come for so long. */
+const STALL_MS = 60_000;
+const CHUNK = 1 << 20;
+/** Of a command's complaints. */
+const SAID_BYTES = 2_000;
+
+/** Without what may be secret in it: user, query, fragment. */
+export function shown(location: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) return location;
+  try {
+    const url = new URL(location);
+    return `${url.protocol}//${url.host}${url.pathname}`;
+  } catch {
+    return location.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  }
+}
+
+/** The path of a location that is a file or directory within reach; null: it is fetched otherwise. */
+export function pathOf(location: string): string | null {
+  if (location.startsWith('/')) return location;
+  if (!location.startsWith('file:')) return null;
+  try {
+    return fileURLToPath(location);
+  } catch (error) {
+    throw new UnfitSource(`${shown(location)}: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Copies what is at `location` to `part`, continuing what is there of it where the source allows that.
+ *
+ * @param origin of what is in `part`; null: there is nothing
+ * @param begun told of the origin before the first byte of it is written
+ * @throws UnfitSource when it cannot be had from there
+ */
+export async function transfer(
+  location: string,
+  part: string,
+  origin: Origin | null,
+  begun: (origin: Origin) => Promise<void>,
+  options: TransferOptions,
+  progress: TransferProgress,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = pathOf(location);
+  const move: Move = { location, part, origin, begun, rateMbPerS: options.rateMbPerS, progress, signal };
+  if (path !== null) await copyPath(path, move);
+  else if (/^https?:/i.test(location)) await download(move);
+  else await runCommand(options.command, move);
+}
+
+interface Move {
+  location: string;
+  part: string;
+  origin: Origin | null;
+  begun: (origin: Origin) => Promise<void>;
+  rateMbPerS: number | null;
+  progress: TransferProgress;
+  signal: AbortSignal;
+}
+
+// Files -----------------------------------------------------------------------------------------------------------------
+
+async function copyPath(path: string, move: Move): Promise<void> {
+  const before = await statOf(path);
+  if (before.isDirectory()) {
+    await rm(move.part, { recursive: true, force: true });
+    await move.begun({ location: move.location, version: null });
+    // Files one after another: a tree has no offset at which it could be continued.
+    await cp(path, move.part, { recursive: true, dereference: true, filter: () => !move.signal.aborted });
+    move.signal.throwIfAborted();
+    move.progress.bytes += await sizeOf(move.part);
+    return;
+  }
+  if (!before.isFile()) throw new UnfitSource(`${shown(move.location)}: neither a file nor a directory`);
+  const version = versionOf(before);
+  const from = await partSize(move, version);
+  await move.begun({ location: move.location, version });
+  const source = await open(path, constants.O_RDONLY);
+  try {
+    await append(move, from, fileChunks(source, from));
+    if (versionOf(await source.stat()) !== version)
+      throw new Error(`${shown(move.location)}: changed while it was copied`);
+  } finally {
+    await source.close();
+  }
+}
+
+async function* fileChunks(file: FileHandle, from: number): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  for (let at = from; ; ) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}
+
+async function statOf(path: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') throw new UnfitSource(message);
+    throw error;
+  }
+}
+
+const versionOf = ({ ino, size, mtimeMs }: Stats): string => `${ino} ${size} ${mtimeMs}`;
+
+// HTTP ------------------------------------------------------------------------------------------------------------------
+
+async function download(move: Move): Promise<void> {
+  const { location, origin, signal } = move;
+  const stalled = new AbortController();
+  const timer = setTimeout(
+    () => stalled.abort(new Error(`${shown(location)}: nothing came for a minute`)),
+    STALL_MS,
+  );
+  try {
+    const from = await partSize(move, origin?.version ?? null);
+    const headers: Record<string, string> = { 'accept-encoding': 'identity' };
+    if (from > 0) Object.assign(headers, { range: `bytes=${from}-`, 'if-range': origin!.version! });
+    const response = await ask(location, headers, AbortSignal.any([signal, stalled.signal]));
+    // 416: there is nothing behind what we have. Whether that is all, or too much, is found out from the beginning.
+    if (response.status === 416) {
+      await response.body?.cancel();
+      await rm(move.part, { force: true });
+      throw new Error(`${shown(location)}: shorter than the part of it that had come; begun anew`);
+    }
+    if (!response.ok || response.body === null) {
+      await response.body?.cancel();
+      const why = `${shown(location)}: answered ${response.status}`;
+      const passing = response.status >= 500 || response.status === 408 || response.status === 429;
+      throw passing ? new Error(why) : new UnfitSource(why);
+    }
+    const continued = response.status === 206;
+    const tag = response.headers.get('etag');
+    // A weak tag says that it means the same, not that its bytes are the same.
+    const version = tag !== null && !tag.startsWith('W/') ? tag : response.headers.get('last-modified');
+    if (continued && !response.headers.get('content-range')?.startsWith(`bytes ${from}-`))
+      throw new UnfitSource(`${shown(location)}: answered another range than was asked for`);
+    await move.begun({ location, version });
+    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    const before = move.progress.bytes;
+    const alive = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of body) {
+        timer.refresh();
+        yield chunk;
+      }
+    };
+    await append(move, continued ? from : 0, alive(response.body as AsyncIterable<Uint8Array>));
+    const came = move.progress.bytes - before;
+    if (Number.isFinite(length) && came !== length)
+      throw new Error(`${shown(location)}: ${came} of ${length} bytes came`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function ask(
+  location: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Response> {
+  try {
+    return await fetch(location, { headers, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    const { cause, message } = error as Error;
+    throw new Error(`${shown(location)}: ${cause instanceof Error ? cause.message || cause.name : message}`);
+  }
+}
+
+// Commands --------------------------------------------------------------------------------------------------------------
+
+/** Without a shell: what is in a location stays one argument. */
+async function runCommand(command: readonly string[] | null, move: Move): Promise<void> {
+  const { location, part, signal } = move;
+  if (command === null)
+    throw new UnfitSource(`${shown(location)}: the agent has no command for that (AGENT_TRANSFER_COMMAND)`);
+  await rm(part, { recursive: true, force: true });
+  await move.begun({ location, version: null });
+  const words = command.map((word) =>
+    word.replaceAll('{source}', () => location).replaceAll('{target}', () => part),
+  );
+  signal.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    // A group of its own, so that all of it can be ended.
+    const child = spawn(words[0] as string, words.slice(1), {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    const stop = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has gone by itself.
+      }
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-SAID_BYTES);
+    });
+    child.on('error', (error) => reject(new UnfitSource(`${words[0]}: ${error.message}`)));
+    child.on('close', (code, name) => {
+      signal.removeEventListener('abort', stop);
+      if (signal.aborted) reject(signal.reason);
+      else if (code === 0) resolve();
+      else
+        reject(
+          new Error(
+            `${words[0]}: ended with ${code ?? name}: ${said.replaceAll(location, shown(location)).trim()}`,
+          ),
+        );
+    });
+  });
+  move.progress.bytes += await sizeOf(part).catch(() => {
+    throw new UnfitSource(`${words[0]}: ended with 0 and left nothing at {target}`);
+  });
+}
+
+// Common ----------------------------------------------------------------------------------------------------------------
+
+/** Bytes in `part` that may be continued. */
+async function partSize({ part, origin, location }: Move, version: string | null): Promise<number> {
+  const here = await stat(part).catch(() => null);
+  const fits =
+    here?.isFile() && origin?.location === location && version !== null && origin.version === version;
+  return fits ? (here?.size ?? 0) : 0;
+}
+
+/** Writes what comes behind the first `from` bytes of the part, no faster than allowed, and down to the disk. */
+async function append(move: Move, from: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const { part, rateMbPerS, progress, signal } = move;
+  if (from === 0) await rm(part, { recursive: true, force: true });
+  const file = await open(part, constants.O_WRONLY | constants.O_CREAT, 0o600);
+  try {
+    const begun = performance.now();
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      signal.throwIfAborted();
+      for (let done = 0; done < chunk.length; ) {
+        const { bytesWritten } = await file.write(chunk, done, chunk.length - done, from + bytes + done);
+        done += bytesWritten;
+      }
+      bytes += chunk.length;
+      progress.bytes += chunk.length;
+      if (rateMbPerS === null) continue;
+      const aheadMs = bytes / (rateMbPerS * 1e3) - (performance.now() - begun);
+      if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Bytes of a file, or of all files below a directory. */
+export async function sizeOf(path: string): Promise<number> {
+  const one = await stat(path);
+  if (!one.isDirectory()) return one.size;
+  let bytes = 0;
+  for (const name of await readdir(path)) bytes += await sizeOf(join(path, name));
+  return bytes;
+}
+
+export async function sha256Of(path: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  const file = await open(path, constants.O_RDONLY);
+  try {
+    for await (const chunk of fileChunks(file, 0)) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+  return hash.digest('hex');
+}
+
+/** Writes a file, or all files below a directory, down to the disk, and takes everybody's right to change it. */
+export async function settle(path: string): Promise<void> {
+  const directory = (await stat(path)).isDirectory();
+  if (directory) for (const name of await readdir(path)) await settle(join(path, name));
+  const file = await open(path, constants.O_RDONLY);
+  try {
+    await file.chmod(directory ? 0o755 : 0o444);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Bytes that are left on the disk of a directory, and how many it has. */
+export async function roomOn(dir: string): Promise<{ free: number; size: number }> {
+  const { bavail, blocks, bsize } = await statfs(dir);
+  return { free: bavail * bsize, size: blocks * bsize };
+}

@@ -1,0 +1,157 @@
+/** Bringing input data to runs: where their agents can have them from, and how far they are. */
+import { DataCatalog, sendS, UNKNOWN_LINK } from '../../core/data/catalog.js';
+import type { Link } from '../../core/model.js';
+import { MAX } from '../../platform/limits.js';
+import type { StagingReport } from '../../store/directory.js';
+import type { Queries } from '../../store/queries.js';
+import type { DatasetRow } from '../../store/rows.js';
+import type { Assignment } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { atMost, within } from '../check.js';
+import { badInput } from '../errors.js';
+import type { AssignedInput, StagingReportInput } from '../generated/resolvers-types.js';
+import { globalId, localId } from '../ids.js';
+import { guarded, ownSite } from './access.js';
+import { done, type ServiceParts } from './parts.js';
+
+export function createStagingService({ queries, directory, limits }: ServiceParts) {
+  /** What bringing its datasets to each run was reckoned to take, before anything of it was reported. */
+  async function predictions(
+    siteId: number,
+    runs: readonly { jobId: number; epoch: number }[],
+  ): Promise<(run: { jobId: number; epoch: number }) => number> {
+    const known = new Set((await queries.stagings(runs)).map(keyOf));
+    const jobs = await queries.jobsByIds(
+      runs.filter((run) => !known.has(keyOf(run))).map(({ jobId }) => jobId),
+    );
+    const datasets = await stageable(
+      queries,
+      jobs.flatMap((job) => datasetsOf(job)),
+    );
+    const catalog = new DataCatalog();
+    for (const dataset of datasets.values()) catalog.setDataset(dataset);
+    for (const link of await linksTo(queries, siteId, datasets)) catalog.setLink(link);
+    const seconds = new Map(
+      jobs.map((job) => {
+        const inputs = datasetsOf(job).filter(({ datasetId }) => datasets.has(datasetId));
+        const data = { sandboxMb: 0, outputMb: 0, inputs, originSiteId: null, computationShare: null };
+        return [job.id, catalog.accessS({ data }, siteId)];
+      }),
+    );
+    return ({ jobId }) => seconds.get(jobId) ?? 0;
+  }
+
+  return guarded({
+    async reportStaging(
+      viewer: Viewer,
+      site: string,
+      inputs: readonly StagingReportInput[],
+    ): Promise<boolean[]> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      atMost('reports', inputs, limits.reportsMax);
+      if (inputs.length === 0) return [];
+      const told = inputs.map(stagingReport);
+      // The last report of a run counts.
+      const reports = [...new Map(told.map((report) => [keyOf(report), report])).values()];
+      const predictedS = await predictions(siteId, reports);
+      const found = done(
+        await directory.reportStagings(
+          siteId,
+          reports.map((report) => ({ ...report, predictedS: predictedS(report) })),
+        ),
+      );
+      const there = new Set(found.map(keyOf));
+      return told.map((report) => there.has(keyOf(report)));
+    },
+  });
+}
+
+const keyOf = ({ jobId, epoch }: { jobId: number; epoch: number }): string => `${jobId}/${epoch}`;
+
+function stagingReport(input: StagingReportInput, index: number): Omit<StagingReport, 'predictedS'> {
+  const field = (name: string): string => `reports[${index}].${name}`;
+  if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
+  const beganAt = input.beganAt.getTime() / 1000;
+  return {
+    jobId: localId('job', input.job, field('job')),
+    epoch: input.epoch,
+    beganAt,
+    endedAt: input.endedAt ? Math.max(beganAt, input.endedAt.getTime() / 1000) : null,
+    totalMb: within(field('totalMb'), input.totalMb, 0, STAGED_MB),
+    movedMb: within(field('movedMb'), input.movedMb, 0, STAGED_MB),
+    error: input.error?.slice(0, MAX.messageChars) ?? null,
+  };
+}
+
+/** A hundred inputs of the largest size. */
+const STAGED_MB = 100 * MAX.sizeMb;
+
+/** The datasets that agents have to bring to these runs at a site, by job. */
+export async function assignedInputs(
+  queries: Queries,
+  siteId: number,
+  runs: readonly Pick<Assignment, 'jobId' | 'state' | 'inputs'>[],
+): Promise<(jobId: number) => AssignedInput[]> {
+  const starting = runs.filter(({ state, inputs }) => state === 'ASSIGNED' && inputs.length > 0);
+  if (starting.length === 0) return () => [];
+  const datasets = await stageable(queries, starting.flatMap(datasetsOf));
+  const links = new Map((await linksTo(queries, siteId, datasets)).map((link) => [link.fromSiteId, link]));
+  const sites = new Map((await queries.sitesByIds(sitesOf(datasets))).map(({ id, name }) => [id, name]));
+  const byJob = new Map(
+    starting.map(({ jobId, inputs }) => [
+      jobId,
+      inputs.flatMap((input, i) => {
+        const dataset = 'datasetId' in input ? datasets.get(input.datasetId) : undefined;
+        return dataset ? [assignedInput(dataset, i + 1)] : [];
+      }),
+    ]),
+  );
+  return (jobId) => byJob.get(jobId) ?? [];
+
+  function assignedInput({ id, name, sizeMb, sha256, locations }: DatasetRow, place: number): AssignedInput {
+    const costS = (from: number): number =>
+      from === siteId ? -1 : sendS(links.get(from) ?? UNKNOWN_LINK, sizeMb);
+    const sources = [...locations]
+      .sort((a, b) => costS(a.siteId) - costS(b.siteId) || a.siteId - b.siteId)
+      .flatMap(({ siteId: at, location }) => {
+        const site = sites.get(at);
+        return site === undefined ? [] : [{ site, location }];
+      })
+      .slice(0, MAX.sources);
+    return { place, dataset: globalId('dataset', id), name, sizeMb, sha256, sources };
+  }
+}
+
+const datasetsOf = ({ inputs }: Pick<Assignment, 'inputs'>): { datasetId: number }[] =>
+  inputs.filter((input) => 'datasetId' in input);
+
+/** Those in service that have a known location. */
+async function stageable(
+  queries: Queries,
+  wanted: readonly { datasetId: number }[],
+): Promise<Map<number, DatasetRow>> {
+  const ids = [...new Set(wanted.map(({ datasetId }) => datasetId))];
+  const found = ids.length === 0 ? [] : await queries.datasetsByIds(ids);
+  return new Map(
+    found
+      .filter(({ removedAt, locations }) => removedAt === null && locations.length > 0)
+      .map((dataset) => [dataset.id, dataset]),
+  );
+}
+
+const sitesOf = (datasets: ReadonlyMap<number, DatasetRow>): number[] => [
+  ...new Set([...datasets.values()].flatMap(({ siteIds }) => siteIds)),
+];
+
+/** The links to a site from where the datasets are. */
+async function linksTo(
+  queries: Queries,
+  toSiteId: number,
+  datasets: ReadonlyMap<number, DatasetRow>,
+): Promise<Link[]> {
+  const from = new Set(sitesOf(datasets));
+  if (from.size === 0) return [];
+  const links = await queries.links({ toSiteId }, null, MAX.links);
+  return links.filter(({ fromSiteId }) => from.has(fromSiteId));
+}
