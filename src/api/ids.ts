@@ -5,6 +5,7 @@ export const idTypes = [
   'job',
   'site',
   'machine',
+  'agent',
   'license',
   'user',
   'policy',

@@ -3,6 +3,7 @@ import DataLoader from 'dataloader';
 import type { JobState } from '../core/states.js';
 import type { Queries } from '../store/queries.js';
 import type {
+  AgentRow,
   ApiKeyRow,
   DatasetRow,
   GroupRow,
@@ -52,6 +53,9 @@ export interface Loaders {
   findUser(id: number): Promise<UserRow | null>;
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
+  agent(id: number): AgentRow | Promise<AgentRow>;
+  agentsOfSite(siteId: number): Promise<AgentRow[]>;
+  machinesOfAgent(agentId: number): Promise<MachineRow[]>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
@@ -110,6 +114,15 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const machinesOfSites = grouped<MachineRow>(
     (ids) => queries.machinesOfSites(ids),
     (machine) => machine.siteId,
+  );
+  const agents = byId<AgentRow>((ids) => queries.agentsByIds(ids));
+  const agentsOfSites = grouped<AgentRow>(
+    (ids) => queries.agentsOfSites(ids),
+    (agent) => agent.siteId,
+  );
+  const machinesOfAgents = grouped<MachineRow>(
+    (ids) => queries.machinesOfAgents(ids),
+    (machine) => machine.agentId ?? 0,
   );
   const licensesOfSites = grouped<LicenseRow>(
     (ids) => queries.licensesOfSites(ids),
@@ -183,6 +196,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   return {
     site: existing(sites, 'site'),
     machine: existing(machines, 'machine'),
+    agent: existing(agents, 'agent'),
     user: existing(users, 'user'),
     job: existing(jobs, 'job'),
     dataset: existing(datasets, 'dataset'),
@@ -197,6 +211,8 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     findUser: (id) => users.load(id),
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
+    agentsOfSite: (siteId) => agentsOfSites.load(siteId),
+    machinesOfAgent: (agentId) => machinesOfAgents.load(agentId),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),

@@ -3,12 +3,20 @@ import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
+import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { Connection } from './connections.js';
 import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
 export type MachineModel = rows.MachineRow;
+export type AgentModel = rows.AgentRow;
+export type MachineMeasurementModel = Measurement & { measuredAt: number };
+
+export interface RegisterAgentPayloadModel {
+  agentId: number;
+  machines: readonly LeasedMachine[];
+}
 export type LicenseModel = rows.LicenseRow;
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;

@@ -27,6 +27,8 @@ export type UserRole = Prisma.UserModel['role'];
 export type UserRow = Plain<Prisma.UserModel>;
 export type SiteRow = Plain<Prisma.SiteModel>;
 export type MachineRow = Plain<Prisma.MachineModel>;
+/** Without what only its own process knows. */
+export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance'>>;
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;

@@ -39,6 +39,7 @@ import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/st
 import {
   admitStart,
   bytesOf,
+  claim,
   dataOf,
   type FreeResources,
   holderOf,
@@ -46,26 +47,33 @@ import {
   observedRun,
   quotaFreesAt,
   schedulersJob,
+  serviceReport,
   shareOf,
   storable,
   timesOfReports,
 } from '../../src/store/rules.js';
 import {
+  type AgentBeat,
+  type AgentRegistration,
   type Applied,
   type Assignment,
   type AssignmentBatch,
   type Cursor,
   type GridChanges,
   type GridImage,
+  type HeartbeatOutcome,
   type JobSelection,
   type KeptPromises,
+  type LeasedMachine,
   type ListPlace,
+  type Measurement,
   type NewJob,
   type OutputPiece,
   type PlanContext,
   type Policy,
   PRESENCE_GAP_S,
   type Pruned,
+  type RegistrationOutcome,
   type ReportOutcome,
   type ReportResult,
   type Retention,
@@ -91,7 +99,9 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   name: string;
   state: 'UP' | 'DRAINING' | 'DOWN';
   silent: boolean;
-  heartbeatAt: number | null;
+  agentId: number | null;
+  measured: Measurement | null;
+  problem: string | null;
   cpusUsed: number;
   memoryUsedMb: number;
   tasksUsed: number;
@@ -99,6 +109,12 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
 }
 
 export type MemoryJob = StoredJob;
+
+interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'instance' | 'host'> {
+  id: number;
+  seenAt: number;
+  problem: string | null;
+}
 
 export interface MemoryRun {
   jobId: number;
@@ -153,6 +169,7 @@ export class MemoryStore implements Store {
     at: number;
   }[] = [];
   private readonly groups = new Set<number>();
+  readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private lastId = 0;
   private lastSubmission = 0;
@@ -219,7 +236,9 @@ export class MemoryStore implements Store {
     const empty = {
       state: 'UP',
       silent: true,
-      heartbeatAt: null,
+      agentId: null,
+      measured: null,
+      problem: null,
       cpusUsed: 0,
       memoryUsedMb: 0,
       tasksUsed: 0,
@@ -450,7 +469,7 @@ export class MemoryStore implements Store {
       return { accepted: [], epochs: [], refused, outdated: true };
     }
     const machines = [...this.machines.values()].filter(
-      (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
+      (machine) => machine.siteId === siteId && !machine.removed && isAvailable(machine),
     );
     const pools = [...this.licenses.values()].filter(
       (pool) => !pool.removed && (pool.siteId ?? siteId) === siteId,
@@ -560,11 +579,23 @@ export class MemoryStore implements Store {
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
+    agentId: number | null = null,
   ): Promise<ReportOutcome> {
-    return this.report(siteId, reports, maxAttempts);
+    return this.report(siteId, reports, maxAttempts, agentId);
   }
 
-  private report(siteId: number | null, reports: readonly RunReport[], maxAttempts: number): ReportOutcome {
+  /** Whether the agent serves one of these machines. */
+  private serves(agentId: number | null, allocations: readonly { machineId: number }[]): boolean {
+    if (agentId === null) return true;
+    return allocations.some(({ machineId }) => this.machines.get(machineId)?.agentId === agentId);
+  }
+
+  private report(
+    siteId: number | null,
+    reports: readonly RunReport[],
+    maxAttempts: number,
+    agentId: number | null = null,
+  ): ReportOutcome {
     const touched = new Set<number | null>();
     const starts: (() => void)[] = [];
     const ends: (() => void)[] = [];
@@ -578,6 +609,8 @@ export class MemoryStore implements Store {
       const run = this.runs.get(`${report.jobId}/${report.epoch}`);
       if (job === undefined || run === undefined || (siteId !== null && run.siteId !== siteId))
         return 'unknown-run';
+      const latest = this.runs.get(`${job.id}/${job.epoch}`);
+      if (latest && !this.serves(agentId, latest.allocations)) return 'unknown-run';
       const view = views.get(job.id) ?? { ...job };
       views.set(job.id, view);
       const seen = { ...view, started: view.startedAt !== null };
@@ -667,8 +700,10 @@ export class MemoryStore implements Store {
     after: Cursor | ListPlace | null,
     limit: number,
     bytesMax: number,
+    agentId: number | null = null,
   ): Promise<AssignmentBatch> {
-    const live = (job: MemoryJob) => isLive(job.state) && job.siteId === siteId;
+    const live = (job: MemoryJob) =>
+      isLive(job.state) && job.siteId === siteId && this.serves(agentId, this.assignment(job).machines);
     if (typeof after !== 'string' || Number(after) < this.horizon) {
       const place = typeof after === 'string' ? null : after;
       const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
@@ -713,18 +748,96 @@ export class MemoryStore implements Store {
     });
   }
 
-  async heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]> {
-    const back: number[] = [];
-    for (const id of [...machineIds].sort((a, b) => a - b)) {
-      const machine = this.machines.get(id);
-      if (machine === undefined || machine.siteId !== siteId || machine.removed) continue;
-      machine.heartbeatAt = Math.max(machine.heartbeatAt ?? -Infinity, ms(now));
-      if (!machine.silent) continue;
-      back.push(id);
-      machine.silent = false;
-      this.event('MACHINE', id, siteId);
+  async registerAgent(
+    registration: AgentRegistration,
+    now: number,
+    maxAttempts: number,
+  ): Promise<RegistrationOutcome> {
+    const { siteId, identity, instance, host, machines } = registration;
+    const claims = machines && new Map(machines.map((one) => [one.name, one]));
+    const claimed = () =>
+      [...this.machines.values()].filter(
+        (machine) => machine.siteId === siteId && !machine.removed && (claims?.has(machine.name) ?? true),
+      );
+    const holder = (machine: MemoryMachine) =>
+      machine.agentId === null ? undefined : this.agents.get(machine.agentId);
+    const foreign = (machine: MemoryMachine) => (holder(machine)?.identity ?? identity) !== identity;
+    const liveOn = (machine: MemoryMachine) =>
+      [...this.runs.values()].filter(
+        (run) => run.endedAt === null && run.allocations.some(({ machineId }) => machineId === machine.id),
+      );
+    const orphans = claimed().flatMap((machine) =>
+      machine.silent && foreign(machine) ? liveOn(machine) : [],
+    );
+    const reports = [...new Set(orphans)]
+      .sort((a, b) => a.jobId - b.jobId)
+      .map((run) => serviceReport(run, now, 'LOST', ''));
+    const { touched } = this.report(null, reports, maxAttempts);
+
+    let agent = [...this.agents.values()].find((one) => one.siteId === siteId && one.identity === identity);
+    if (agent === undefined) {
+      agent = { id: this.agents.size + 1, siteId, identity, instance, host, seenAt: ms(now), problem: null };
+      this.agents.set(agent.id, agent);
+      this.event('AGENT', agent.id, siteId);
+    } else {
+      if (agent.instance !== instance) this.event('AGENT', agent.id, siteId);
+      Object.assign(agent, { instance, host, seenAt: Math.max(agent.seenAt, ms(now)) });
     }
-    return back;
+    const known = new Set(claimed().map(({ name }) => name));
+    let made = false;
+    for (const { name, measured } of machines ?? []) {
+      if (known.has(name) || measured === null) continue;
+      const { gpus: _, ...shape } = measured;
+      this.addMachine({ siteId, name, ...shape, licenseIds: [], maxTasks: null });
+      made = true;
+    }
+    let changed = made;
+    const leased: LeasedMachine[] = claimed().map((machine) => {
+      const held = holder(machine);
+      const asked = {
+        ...machine,
+        machineId: machine.id,
+        holderHost: held?.host ?? null,
+        holderSeenAt: held?.seenAt ?? null,
+        busy: foreign(machine) && liveOn(machine).length > 0,
+      };
+      const answer = claim(registration, agent.id, asked, now);
+      if (answer.changed) {
+        const { measured, problem } = answer;
+        Object.assign(machine, { agentId: agent.id, silent: false, measured, problem });
+        this.event('MACHINE', machine.id, siteId);
+        changed = true;
+      }
+      const { machineId, name, refused, problem } = answer;
+      return { machineId, name, refused, problem };
+    });
+    for (const { name } of machines ?? [])
+      if (!leased.some((one) => one.name === name))
+        leased.push({
+          machineId: null,
+          name,
+          refused: `there is no machine ${name} at the site`,
+          problem: null,
+        });
+    return { agentId: agent.id, machines: leased, changed, touched };
+  }
+
+  async heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome> {
+    const touched = new Set<number>();
+    const answers = beats.map(({ siteId, agentId, instance }) => {
+      const agent = this.agents.get(agentId);
+      if (agent === undefined) return 'unknown';
+      if (agent.siteId !== siteId || agent.instance !== instance) return 'superseded';
+      agent.seenAt = Math.max(agent.seenAt, ms(now));
+      for (const machine of this.machines.values()) {
+        if (machine.agentId !== agentId || !machine.silent || machine.removed) continue;
+        machine.silent = false;
+        this.event('MACHINE', machine.id, siteId);
+        touched.add(siteId);
+      }
+      return 'known';
+    });
+    return { answers, touched: [...touched] };
   }
 
   // In: people --------------------------------------------------------------------------------------------------------
@@ -802,7 +915,7 @@ export class MemoryStore implements Store {
     const touched = new Set<number | null>();
     const outcome = { silentMachines: 0, lostRuns: 0, deadlinesMissed: 0, overLimit: 0 };
     const end = (lost: readonly MemoryRun[], cause: EndCause) => {
-      const reports = lost.map((run) => serviceReport(run, now, cause));
+      const reports = lost.map((run) => serviceReport(run, now, cause, ''));
       const { results, touched: schedulers } = this.report(null, reports, maxAttempts);
       for (const scheduler of schedulers) touched.add(scheduler);
       return results.filter((result) => result === 'accepted').length;
@@ -815,8 +928,11 @@ export class MemoryStore implements Store {
     );
     if (there.length > 0) {
       const present = Math.min(...there.map(({ since }) => since));
-      const silentFor = (machine: MemoryMachine) => now - Math.max(machine.heartbeatAt ?? -Infinity, present);
-      const inService = [...this.machines.values()].filter((machine) => !machine.removed);
+      const silentFor = ({ agentId }: MemoryMachine) =>
+        now - Math.max(this.agents.get(agentId as number)?.seenAt ?? -Infinity, present);
+      const inService = [...this.machines.values()].filter(
+        (machine) => !machine.removed && machine.agentId !== null,
+      );
       const silent = inService.filter(
         (machine) => !machine.silent && silentFor(machine) > rules.silentAfterS,
       );
@@ -1029,6 +1145,7 @@ export class MemoryStore implements Store {
           licenseIds,
           state,
           silent,
+          problem,
           maxTasks = null,
         }) => {
           return {
@@ -1040,7 +1157,7 @@ export class MemoryStore implements Store {
             os,
             architecture,
             licenseIds,
-            available: state === 'UP' && !silent,
+            available: isAvailable({ state, silent, problem }),
             maxTasks,
           };
         },
@@ -1068,8 +1185,8 @@ export class MemoryStore implements Store {
   private assignment(job: MemoryJob): Assignment {
     const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
     const machines = run.allocations.map(({ machineId, tasks }) => {
-      const { name, benchmark } = this.machines.get(machineId) as MemoryMachine;
-      return { machineId, name, tasks, benchmark };
+      const { name, benchmark, agentId } = this.machines.get(machineId) as MemoryMachine;
+      return { machineId, name, tasks, benchmark, agentId };
     });
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
@@ -1095,6 +1212,13 @@ export class MemoryStore implements Store {
   }
 }
 
+const isAvailable = ({
+  state,
+  silent,
+  problem,
+}: Pick<MemoryMachine, 'state' | 'silent' | 'problem'>): boolean =>
+  state === 'UP' && !silent && problem === null;
+
 /** Whether the event is of a job that came to a site's queues, or of a run that ended for good, counted in its interval. */
 function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void {
   const { siteId, fromSiteId, fromState, toState } = event;
@@ -1111,16 +1235,3 @@ function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void 
 
 const inOrder = (counts: Iterable<TrafficCount>): TrafficCount[] =>
   [...counts].sort((a, b) => a.at - b.at || a.siteId - b.siteId);
-
-function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
-  const nothing = {
-    exitCode: null,
-    signal: null,
-    message: null,
-    cpuS: null,
-    ioWaitS: null,
-    stdout: null,
-    stderr: null,
-  };
-  return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
-}

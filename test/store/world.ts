@@ -192,6 +192,31 @@ export const reservation = (
   ...change,
 });
 
+/** Each of these machines has an agent of its own, which says that it is there. Answers which of them came back. */
+export async function vouch(
+  store: Store,
+  siteId: number,
+  machineIds: readonly number[],
+  now = T0,
+): Promise<number[]> {
+  const back: number[] = [];
+  for (const id of machineIds) {
+    const name = await nameOf(store, id);
+    const agent = { siteId, identity: `agent of ${id}`, instance: '1', host: `host-${id}`, version: '1' };
+    const machines = [{ name, measured: null, problem: null }];
+    const outcome = await store.registerAgent({ ...agent, protocol: 2, simulated: true, machines }, now, 1);
+    if (outcome.changed) back.push(id);
+  }
+  return back;
+}
+
+async function nameOf(store: Store, machineId: number): Promise<string> {
+  if (store instanceof MemoryStore) return store.machines.get(machineId)?.name ?? '';
+  const { pool } = (store as unknown as { database: Database }).database;
+  const { rows } = await pool.query('SELECT name FROM machines WHERE id = $1', [machineId]);
+  return (rows[0] as { name: string } | undefined)?.name ?? '';
+}
+
 // -----------------------------------------------------------------------------------------------------------------------
 
 export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
@@ -267,7 +292,7 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, margins, runs, outputs,
+    `TRUNCATE users, policies, sites, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, margins, runs, outputs,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_averages, job_ratios RESTART IDENTITY`,
   );

@@ -14,10 +14,11 @@ export async function reportRuns(
   siteId: number | null,
   reports: readonly RunReport[],
   maxAttempts: number,
+  agentId: number | null = null,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const { jobs, siteOf, now } = await lockJobs(tx, reports);
+    const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
     const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
@@ -31,7 +32,7 @@ export async function reportRuns(
     for (const told of reports) {
       const job = jobs.get(told.jobId);
       const site = siteOf(told);
-      if (job === undefined || site === undefined || (siteId !== null && site !== siteId)) {
+      if (job === undefined || site === undefined || (siteId !== null && site !== siteId) || !job.served) {
         results.push('unknown-run');
         continue;
       }
@@ -77,7 +78,11 @@ export async function reportRuns(
 }
 
 /** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
-type LockedJob = ReportedJob & { since: number | null };
+type LockedJob = ReportedJob & {
+  since: number | null;
+  /** The reporting agent serves a machine of its latest run. */
+  served: boolean;
+};
 
 interface RunChange {
   epoch: number;
@@ -106,14 +111,21 @@ interface EndedJob {
 async function lockJobs(
   tx: Transaction,
   reports: readonly RunReport[],
+  agentId: number | null,
 ): Promise<{ jobs: Map<number, LockedJob>; siteOf(report: RunReport): number | undefined; now: number }> {
   const jobIds = [...new Set(reports.map((report) => report.jobId))];
+  const served =
+    agentId === null
+      ? sql`true`
+      : sql`EXISTS (SELECT FROM runs r JOIN machines m ON m.id = ANY (r.machine_ids) AND m.agent_id = ${agentId}::integer
+         WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch)`;
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
 SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
+       ${served} AS served,
        extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
   );

@@ -20,6 +20,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
+  | 'AGENT'
   | 'LICENSE'
   | 'USER'
   | 'POLICY'

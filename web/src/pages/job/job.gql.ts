@@ -39,6 +39,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
+  | 'AGENT'
   | 'LICENSE'
   | 'USER'
   | 'POLICY'

@@ -44,6 +44,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
+  | 'AGENT'
   | 'LICENSE'
   | 'USER'
   | 'POLICY'
