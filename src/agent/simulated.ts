@@ -36,6 +36,7 @@ const UNMEASURED: Times = { cpuS: null, ioWaitS: null };
  * and they begin anew.
  */
 export class SimulatedRunner implements Runner {
+  readonly problem = null;
   onReports: (() => void) | null = null;
   private readonly live = new Map<string, SimulatedRun>();
   private readonly known = new KnownRuns();

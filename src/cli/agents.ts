@@ -1,5 +1,17 @@
 /** Agents as parts of a process. */
-import { Agent, type LinkProbe, ProcessRunner, type Runner, SimulatedRunner } from '../agent/index.js';
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import {
+  Agent,
+  type AgentOptions,
+  HealthCheck,
+  hostShape,
+  type LinkProbe,
+  measureHost,
+  ProcessRunner,
+  type Runner,
+  SimulatedRunner,
+} from '../agent/index.js';
 import type { ServiceError } from '../client/index.js';
 import { type Config, inheritedEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
@@ -10,43 +22,69 @@ export interface AgentAccess {
   /** Of role AGENT. */
   key: string;
   site: string;
+  /** Names of the machines that it serves; by default the host's, or if it is simulated all of the site. */
+  machines?: readonly string[] | undefined;
   /** Told when the service refuses the key. */
   onRefused?: (error: ServiceError) => void;
 }
 
-/** An agent that runs real processes on this machine. `access` is asked when it starts. */
+/** An agent that runs real processes on this host. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, () =>
-    ProcessRunner.open({
+  return agentPart(config, log, access, async ({ machines }) => {
+    const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
       baseEnvironment: inheritedEnvironment(),
       outputLimitBytes: config.agentOutputBytes,
       warn: (fields, message) => log.warn(fields, message),
-    }),
-  );
+    });
+    const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
+    const measured = await measureHost(names.length);
+    // A directory that was copied to another host is another agent's there.
+    const identity = `${runner.id}@${hostname()}`;
+    return { runner, identity, machines: names.map((name) => ({ name, measured })) };
+  });
 }
 
 /** An agent whose runs only pass time, `speed` times as fast. */
 export function simulatedAgent(config: Config, log: Logger, access: () => AgentAccess, speed: number): Part {
-  return agentPart(config, log, access, async () => new SimulatedRunner({ speed }));
+  return agentPart(config, log, access, async ({ machines }) => ({
+    runner: new SimulatedRunner({ speed }),
+    // It has no state to lose: after a restart it is the same.
+    identity: `simulated ${machines ? createHash('sha256').update(machines.join()).digest('hex').slice(0, 16) : ''}`,
+    machines: machines ? machines.map((name) => ({ name, measured: null })) : null,
+  }));
+}
+
+interface Serving extends Pick<AgentOptions, 'identity' | 'machines'> {
+  runner: Runner;
 }
 
 function agentPart(
   config: Config,
   log: Logger,
   access: () => AgentAccess,
-  openRunner: () => Promise<Runner>,
+  open: (access: AgentAccess) => Promise<Serving>,
 ): Part {
   let agent: Agent | null = null;
   let runner: Runner | null = null;
+  let health: HealthCheck | null = null;
   return {
     name: 'agent',
     async start() {
-      runner = await openRunner();
+      const { url, key, site, onRefused, ...rest } = access();
+      const serving = await open({ url, key, site, ...rest });
+      runner = serving.runner;
+      if (config.agentHealthCommand !== null) {
+        const [periodMs, timeoutMs] = [config.agentHealthS * 1000, config.agentHealthTimeoutS * 1000];
+        health = new HealthCheck({ command: config.agentHealthCommand, periodMs, timeoutMs });
+        health.start();
+      }
       agent = new Agent({
-        ...access(),
-        runner,
+        ...{ url, key, site, ...(onRefused && { onRefused }) },
+        ...serving,
+        host: hostname(),
         log,
+        problem: () => health?.problem ?? null,
         heartbeatMs: config.agentHeartbeatS * 1000,
         linkProbes: linkProbes(config.agentLinks),
         linkProbeMs: config.agentLinksS * 1000,
@@ -56,6 +94,7 @@ function agentPart(
     },
     async stop() {
       await agent?.stop();
+      await health?.stop();
       runner?.close();
     },
   };

@@ -1,6 +1,7 @@
 /** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
+import { measureHost } from '../../src/agent/measure.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -84,6 +85,12 @@ it('500 real processes: each job ends as its process did', async () => {
     key: agentKey,
     site: 'here',
     runner: await openRunner(),
+    identity: 'whole',
+    host: 'host',
+    // More than there may be: the processes sleep.
+    machines: [
+      { name: 'm', measured: { ...(await measureHost()), cpus: 16, os: 'linux', architecture: 'x64' } },
+    ],
     log: quietLog,
   });
   agent.start();

@@ -8,7 +8,8 @@
 import { Agent, type ServiceClient } from '../../src/agent/agent.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
 import type { Viewer } from '../../src/api/auth.js';
-import { globalId } from '../../src/api/ids.js';
+import type { RegisterAgentInput } from '../../src/api/generated/resolvers-types.js';
+import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import type { ServiceParts } from '../../src/api/services/parts.js';
 import { ServiceError } from '../../src/client/index.js';
@@ -68,6 +69,8 @@ export const DISPATCH_KINDS = [
 export const LOCAL_KINDS = ['flexible', 'easy', 'conservative', 'hybrid', 'fcfs', 'sjf', 'first-fit'];
 
 const SITES = 2;
+/** Of each site, each with one of its machines. */
+const AGENTS = 2;
 const WORKERS = 2;
 const USERS = 2;
 /** All has to end within so long after the last fault. */
@@ -76,6 +79,16 @@ const END_WITHIN_MS = 7_200_000;
 const AFTERWARDS_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
 const RESTART_MS = 1_000;
+
+/** What agents send. */
+interface Variables {
+  input: RegisterAgentInput;
+  agent: string;
+  instance: string;
+  reports: { at: string }[];
+}
+
+const machineName = (agent: number): string => `m-${agent}`;
 
 interface Worker {
   process: Process;
@@ -125,14 +138,14 @@ export class Simulation {
       const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64' };
       this.store.addMachine({
         ...machine,
-        name: `m${i}-1`,
+        name: machineName(AGENTS * i),
         benchmark: 100,
         cpus: 4,
         licenseIds: [cad, grid],
       });
       this.store.addMachine({
         ...machine,
-        name: `m${i}-2`,
+        name: machineName(AGENTS * i + 1),
         benchmark: 50 + 50 * i,
         cpus: 2,
         licenseIds: [cad, grid],
@@ -144,7 +157,7 @@ export class Simulation {
   async run(): Promise<string | null> {
     this.startApi();
     for (let i = 0; i < WORKERS; i++) this.startWorker(i);
-    for (let i = 0; i < SITES; i++) this.startAgent(i);
+    for (let i = 0; i < SITES * AGENTS; i++) this.startAgent(i);
     let at = 0;
     for (const deed of this.history.deeds) {
       at += deed.afterMs;
@@ -263,7 +276,14 @@ export class Simulation {
       policy: async () => (await this.store.loadGrid(0)).policy,
       sites: async () => [...this.store.sites.values()],
     };
-    const parts = { store, queries, limits: DEFAULT_LIMITS, now: this.databaseNow, wake: waker.wake };
+    const parts = {
+      store,
+      queries,
+      limits: DEFAULT_LIMITS,
+      now: this.databaseNow,
+      wake: waker.wake,
+      agentRefused: () => {},
+    };
     this.api = { process, waker, service: createAgentsService(parts as unknown as ServiceParts) };
     const id = `api-${this.names}`;
     const seen = (): void => {
@@ -274,7 +294,7 @@ export class Simulation {
   }
 
   private startAgent(i: number): void {
-    const siteId = i + 1;
+    const siteId = Math.floor(i / AGENTS) + 1;
     const process = this.process(`agent-${i}`);
     const failure = (why: string) => new ServiceError(why, 'NETWORK');
     const random = new RandomStream(this.history.seed, `agent-${i}-api`);
@@ -284,8 +304,11 @@ export class Simulation {
     const agent = new Agent({
       url: '',
       key: '',
-      site: `site-${i}`,
+      site: `site-${Math.floor(i / AGENTS)}`,
       runner,
+      identity: `agent-${i}`,
+      host: `host-${i}`,
+      machines: [{ name: machineName(i), measured: null }],
       log: quietLog,
       client: this.client(siteId, wire, process),
       env: process,
@@ -324,40 +347,44 @@ export class Simulation {
       });
     return {
       request: async <T>(document: string, variables: object): Promise<T> => {
-        const given = structuredClone(variables) as { machines: string[]; reports: { at: string }[] };
+        const given = structuredClone(variables) as Variables;
         const site = globalId('site', siteId);
+        const { service } = this.api;
+        if (document.includes('registerAgent('))
+          return served(async () => {
+            const { agentId, machines } = await service.registerAgent(viewer, given.input, 'request');
+            return { registerAgent: { agent: { id: globalId('agent', agentId) }, machines } } as T;
+          });
         if (document.includes('heartbeat('))
           return served(
-            async () => ({ heartbeat: await this.api.service.heartbeat(viewer, site, given.machines) }) as T,
+            async () =>
+              ({ heartbeat: await service.heartbeat(viewer, site, given.agent, given.instance) }) as T,
           );
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
         this.promises.says(caller, given.reports as never);
         return served(async () => {
-          const reportRuns = { results: await this.api.service.reportRuns(viewer, site, reports) };
+          const reportRuns = { results: await service.reportRuns(viewer, site, given.agent, reports) };
           this.promises.reported(siteId, given.reports as never, reportRuns.results);
           return { reportRuns } as T;
         });
       },
-      all: async <T>(_document: string, list: string): Promise<T[]> =>
-        served(async () => {
-          const named = (type: 'site' | 'machine', { id, name }: { id: number; name: string }) => ({
-            id: globalId(type, id),
-            name,
-          });
-          const all =
-            list === 'sites'
-              ? [...this.store.sites.values()].map((site) => named('site', site))
-              : [...this.store.machines.values()]
-                  .filter((machine) => machine.siteId === siteId)
-                  .map((machine) => named('machine', machine));
-          return all as T[];
-        }),
-      subscribe: <T>() => this.assignments(siteId, wire, caller) as AsyncGenerator<T>,
+      all: async <T>(): Promise<T[]> =>
+        served(
+          async () =>
+            [...this.store.sites.values()].map(({ id, name }) => ({ id: globalId('site', id), name })) as T[],
+        ),
+      subscribe: <T>(_document: string, { agent }: { agent: string }) =>
+        this.assignments(siteId, localId('agent', agent, 'agent'), wire, caller) as AsyncGenerator<T>,
     };
   }
 
   /** As long as the wire and the API process hold; a connection that is lost is noticed by a ping without an answer. */
-  private async *assignments(siteId: number, wire: Wire, caller: Process): AsyncGenerator<unknown> {
+  private async *assignments(
+    siteId: number,
+    agentId: number,
+    wire: Wire,
+    caller: Process,
+  ): AsyncGenerator<unknown> {
     const actions = { ASSIGNED: 'START', RUNNING: 'CONTINUE', CANCELLING: 'STOP' } as const;
     const { process } = this.api;
     let at: Parameters<Store['assignments']>[1] = null;
@@ -369,7 +396,7 @@ export class Simulation {
       const after: typeof at = at;
       const batch: Awaited<ReturnType<Store['assignments']>> = await wire.call(caller, async () => {
         if (this.storeAway) throw new ServiceError('the database is away', 'UNAVAILABLE');
-        return this.store.assignments(siteId, after, 3, 2 ** 30);
+        return this.store.assignments(siteId, after, 3, 2 ** 30, agentId);
       });
       const { next, list } = batch;
       at = next;
@@ -394,7 +421,7 @@ export class Simulation {
   private happen({ kind, n, ms }: Deed): void {
     const { store, workers, agents } = this;
     const worker = workers[n % WORKERS] as Worker;
-    const agent = agents[n % SITES] as SiteAgent;
+    const agent = agents[n % agents.length] as SiteAgent;
     const wake = (schedulers: readonly (Scheduler | null)[]): void =>
       void this.api.waker.wake(schedulers.map((one) => (typeof one === 'string' ? one : schedulerOf(one))));
     const act = (of: 'cancel' | 'hold' | 'release' | 'boost'): void => {
@@ -448,7 +475,7 @@ export class Simulation {
         break;
       }
       case 'kill agent': {
-        const i = n % SITES;
+        const i = n % agents.length;
         if (!agent.process.dead) restart(agent.process, () => this.startAgent(i));
         break;
       }

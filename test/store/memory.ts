@@ -587,7 +587,7 @@ export class MemoryStore implements Store {
   /** Whether the agent serves one of these machines. */
   private serves(agentId: number | null, allocations: readonly { machineId: number }[]): boolean {
     if (agentId === null) return true;
-    return allocations.some(({ machineId }) => this.machines.get(machineId)?.agentId === agentId);
+    return this.machines.get(allocations[0]?.machineId as number)?.agentId === agentId;
   }
 
   private report(

@@ -121,7 +121,8 @@ export class ProcessRunner implements Runner {
 
   private constructor(
     private readonly stateDir: string,
-    private readonly id: string,
+    /** Kept in the state directory. */
+    readonly id: string,
     private readonly lock: LockFile,
     private readonly journal: Journal,
     private readonly known: KnownRuns,
@@ -160,6 +161,10 @@ export class ProcessRunner implements Runner {
       );
     runner.recover();
     return runner;
+  }
+
+  get problem(): string | null {
+    return this.wasLow ? 'the disk of its state directory is almost full' : null;
   }
 
   start(assignment: Assignment): void {

@@ -78,7 +78,7 @@ class SiteNews {
     const cursor = next as Cursor;
     const byAgent = new Map<number, Assignment[]>();
     for (const assignment of assignments) {
-      for (const agentId of new Set(assignment.machines.map((machine) => machine.agentId))) {
+      for (const agentId of assignment.machines.slice(0, 1).map((machine) => machine.agentId)) {
         if (agentId === null) continue;
         const own = byAgent.get(agentId);
         if (own) own.push(assignment);

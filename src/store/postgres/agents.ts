@@ -57,7 +57,7 @@ interface Part {
 const ofAgent = ({ agentId }: Part): Sql =>
   agentId === null
     ? empty
-    : sql`AND r.machine_ids && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
+    : sql`AND r.machine_ids[1:1] && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
 
 /** What is read of a live run's job. */
 const jobFields = [

@@ -117,7 +117,7 @@ async function lockJobs(
   const served =
     agentId === null
       ? sql`true`
-      : sql`EXISTS (SELECT FROM runs r JOIN machines m ON m.id = ANY (r.machine_ids) AND m.agent_id = ${agentId}::integer
+      : sql`EXISTS (SELECT FROM runs r JOIN machines m ON m.id = r.machine_ids[1] AND m.agent_id = ${agentId}::integer
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch)`;
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
