@@ -31,6 +31,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    setupFiles: ['test/support/seed.ts'],
     projects: [
       { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
       {

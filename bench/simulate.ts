@@ -140,6 +140,8 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
       );
     }
     if (only('simulate-conservative')) {
+      const conservative = (): Promise<number> => rate(() => simulateTrace(path, 'conservative'));
+      for (let i = 0; i < WARM_UP; i++) await conservative();
       results.push(
         await sideBySide(
           {
@@ -149,7 +151,7 @@ async function run(only: (name: string) => boolean): Promise<Measured[]> {
             what: 'conservative backfilling over KTH-SP2, per CPU-second; against EASY',
           },
           ROUNDS,
-          () => rate(() => simulateTrace(path, 'conservative')),
+          conservative,
           easy,
         ),
       );

@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { atATime } from './admission/turns.js';
 import { refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
 import { isToken } from './oidc.js';
-import { atATime } from './work/turns.js';
 
 /** How long a key is trusted without asking again. */
 const TRUST_MS = 500;

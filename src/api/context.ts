@@ -1,9 +1,9 @@
 /** What every resolver is given. One for each request, and for each operation over a WebSocket. */
 import type { Logger } from 'pino';
+import type { Budget } from './admission/budget.js';
 import type { Viewer } from './auth.js';
 import type { Loaders } from './loaders.js';
 import type { Services } from './services/index.js';
-import type { Budget } from './work/budget.js';
 
 export interface Context {
   viewer: Viewer;

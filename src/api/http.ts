@@ -17,16 +17,16 @@ import express, {
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import type { Addresses } from './addresses.js';
+import { type Budget, busy, givenUp } from './admission/budget.js';
+import { type MeasureOperation, tooComplex } from './admission/cost.js';
+import type { Lag } from './admission/lag.js';
+import type { Permit, Shares } from './admission/shares.js';
 import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, notAccepted, refusedRequest } from './errors.js';
 import type { ApiMetrics } from './metrics.js';
-import { type Budget, busy, givenUp } from './work/budget.js';
-import { type MeasureOperation, tooComplex } from './work/cost.js';
-import type { Lag } from './work/lag.js';
-import type { Permit, Shares } from './work/shares.js';
 
 declare module 'express-serve-static-core' {
   interface Request {

@@ -16,9 +16,9 @@ import type {
   SiteStats,
   UserRow,
 } from '../store/rows.js';
+import type { Budget } from './admission/budget.js';
 import { ApiError } from './errors.js';
 import type { ReservationModel, SubmissionQuotaModel } from './models.js';
-import type { Budget } from './work/budget.js';
 
 /** Ids in one statement. */
 const BATCH_MAX = 10_000;

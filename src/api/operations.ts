@@ -13,8 +13,8 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { type MeasureOperation, tooComplex } from './admission/cost.js';
 import type { ApiConfig } from './config.js';
-import { type MeasureOperation, tooComplex } from './work/cost.js';
 
 const DOCUMENTS_MAX = 500;
 /** Longer texts are rare and would make the cache large. */

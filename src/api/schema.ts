@@ -15,9 +15,9 @@ import {
   parse,
 } from 'graphql';
 import { packagePath } from '../platform/paths.js';
+import { charactersOf } from './admission/budget.js';
+import { isCounted, isList, ownCost } from './admission/cost.js';
 import type { Context } from './context.js';
-import { charactersOf } from './work/budget.js';
-import { isCounted, isList, ownCost } from './work/cost.js';
 
 /** Where the contract lies. */
 export const SCHEMA_FILE = packagePath('schema.graphql');

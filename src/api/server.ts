@@ -14,6 +14,10 @@ import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
 import { type Addresses, createAddresses } from './addresses.js';
+import type { Budget } from './admission/budget.js';
+import { createMeasure } from './admission/cost.js';
+import { type Lag, watchLag } from './admission/lag.js';
+import { Counter, createShares } from './admission/shares.js';
 import { createAuthenticator, type Viewer } from './auth.js';
 import type { ApiConfig, OidcConfig } from './config.js';
 import type { Context } from './context.js';
@@ -32,10 +36,6 @@ import { createServices } from './services/index.js';
 import { createHttpServer } from './tls.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
-import type { Budget } from './work/budget.js';
-import { createMeasure } from './work/cost.js';
-import { type Lag, watchLag } from './work/lag.js';
-import { Counter, createShares } from './work/shares.js';
 
 export const GRAPHQL_PATH = '/graphql';
 

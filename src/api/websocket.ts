@@ -23,6 +23,9 @@ import { CloseCode, type ConnectionInitMessage, handleProtocols, makeServer } fr
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { MAX } from '../platform/limits.js';
 import type { Addresses } from './addresses.js';
+import { type Budget, busy, charactersOf, givenUp } from './admission/budget.js';
+import type { Lag } from './admission/lag.js';
+import { Counter, type Permit, type Shares } from './admission/shares.js';
 import { type Authenticator, sameViewer, type Viewer } from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
@@ -31,9 +34,6 @@ import { ApiError, type outward, refusedRequest } from './errors.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
 import { watched } from './subscriptions/streams.js';
-import { type Budget, busy, charactersOf, givenUp } from './work/budget.js';
-import type { Lag } from './work/lag.js';
-import { Counter, type Permit, type Shares } from './work/shares.js';
 
 /** How often open connections' keys are looked at again. The authenticator may be half a second behind: together below 1 s. */
 const KEY_CHECK_MS = 300;

@@ -15,6 +15,7 @@ const ZERO = 48;
 const MINUS = 45;
 const POINT = 46;
 const SPACE = 32;
+const COMMA = 44;
 const MICRO = 1e6;
 /** From which on a whole number has a digit more. */
 const LIMITS = [10, 100, 1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
@@ -54,12 +55,12 @@ export class TextFile {
 
   /** A number and a blank, in one step: lines of many numbers are written so. */
   field(value: number): this {
-    const whole = value | 0;
-    if (whole !== value) return this.text(`${value} `);
-    this.room(NUMBER_BYTES);
-    this.digits(whole);
-    this.bytes[this.length++] = SPACE;
-    return this;
+    return this.numberAnd(value, SPACE);
+  }
+
+  /** A number and a comma. */
+  cell(value: number): this {
+    return this.numberAnd(value, COMMA);
   }
 
   /** To a millionth. */
@@ -85,6 +86,13 @@ export class TextFile {
     } finally {
       closeSync(this.file);
     }
+  }
+
+  private numberAnd(value: number, separator: number): this {
+    this.number(value);
+    this.room(1);
+    this.bytes[this.length++] = separator;
+    return this;
   }
 
   private short(text: string): void {
@@ -158,13 +166,14 @@ export class BatsimCsv implements Sink {
   private readonly file: TextFile;
   private readonly processors: Processors;
   private readonly taken: Taken[] = [];
+  /** Between a job's number and its number in the profile's name. */
   private readonly workloadName: string;
   /** By id: the end of its rows. */
   private readonly sites: ReadonlyMap<number, string>;
 
   /** Opens the file; throws what opening it throws. */
   constructor(path: string, workloadName: string, world: World) {
-    this.workloadName = `,${quoted(workloadName)},`;
+    this.workloadName = `,${quoted(workloadName)},run-`;
     this.sites = new Map(world.sites.map(({ id, name }) => [id, `,-1,,${quoted(name)}\n`]));
     this.processors = new Processors(world);
     this.file = new TextFile(path);
@@ -183,25 +192,14 @@ export class BatsimCsv implements Sink {
     const { submittedAt } = job;
     const turnaround = at - submittedAt;
     const { file } = this;
-    file.number(sourceId).text(this.workloadName).text('run-').number(sourceId).text(',').number(submittedAt);
-    file
-      .text(',')
-      .number(job.tasks * job.cpusPerTask)
-      .text(',')
-      .number(limitS ?? job.estimateS);
+    file.number(sourceId).text(this.workloadName).cell(sourceId).cell(submittedAt);
+    file.cell(job.tasks * job.cpusPerTask).number(limitS ?? job.estimateS);
     file
       .text(END_STATES[how])
-      .number(start)
-      .text(',')
-      .number(at - start)
-      .text(',')
-      .number(at)
-      .text(',');
-    file
-      .number(start - submittedAt)
-      .text(',')
-      .number(turnaround)
-      .text(',');
+      .cell(start)
+      .cell(at - start)
+      .cell(at);
+    file.cell(start - submittedAt).cell(turnaround);
     file.rounded(at > start ? turnaround / (at - start) : 1).text(',');
     writeIntervals(file, taken);
     file.text(this.sites.get(run.siteId) as string);

@@ -25,7 +25,14 @@ import {
 import { type Figures, Statistics, type Summary } from './statistics.js';
 import type { SwfJob } from './swf.js';
 import { type MalformedLine, scanTrace, type Trace, type TraceScan, wholeInHeader } from './trace.js';
-import { Cleaning, type Dropped, type EstimateSource, type SimJob, type Workload } from './workload.js';
+import {
+  Cleaning,
+  type Dropped,
+  type EstimateSource,
+  nothingDropped,
+  type SimJob,
+  type Workload,
+} from './workload.js';
 
 export interface SimulateOptions {
   /** Path of a trace (see `scanTrace`), or what to generate instead. */
@@ -296,15 +303,11 @@ function generated(
     one.siteId = atRoot ? null : (shapes[0] as SiteShape).id;
     if (tasks) one.job = { ...one.job, tasks: one.job.cpusPerTask, cpusPerTask: 1 };
   }
-  const dropped: Dropped = {
-    noSite: 0,
-    tooWide: 0,
-    noWidth: 0,
-    noRunTime: 0,
-    noEstimate: 0,
-    negativeSubmit: 0,
+  return {
+    scan: null,
+    world: countedWorld(shapes),
+    workload: { jobs, dropped: nothingDropped(), killed: 0 },
   };
-  return { scan: null, world: countedWorld(shapes), workload: { jobs, dropped, killed: 0 } };
 }
 
 /** What the header, the file of sites and the options say of the machines, and the cleaning for these. */

@@ -81,6 +81,15 @@ export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): 
   return cleaning.workload();
 }
 
+export const nothingDropped = (): Dropped => ({
+  noSite: 0,
+  tooWide: 0,
+  noWidth: 0,
+  noRunTime: 0,
+  noEstimate: 0,
+  negativeSubmit: 0,
+});
+
 /**
  * Cleans a trace job by job, in this order: a job of no known site goes; one wider than the machine (its width is what it
  * asked for if positive, else what it got; one with neither goes too); one that did not run; one without an estimate;
@@ -88,14 +97,7 @@ export function cleanTrace(trace: readonly SwfJob[], options: CleaningOptions): 
  */
 export class Cleaning {
   private readonly jobs: SimJob[] = [];
-  private readonly dropped: Dropped = {
-    noSite: 0,
-    tooWide: 0,
-    noWidth: 0,
-    noRunTime: 0,
-    noEstimate: 0,
-    negativeSubmit: 0,
-  };
+  private readonly dropped = nothingDropped();
   private killed = 0;
   private sorted = true;
   private lastSubmit = Number.NEGATIVE_INFINITY;

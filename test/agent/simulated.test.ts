@@ -33,7 +33,6 @@ it('takes as long as planned, or as told, divided by the speed, up to the limit'
 });
 
 it('ends runs in the order of their ends, whatever the order of their starts', async () => {
-  const seed = Date.now() & 0x7fffffff;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 200 }), async (durations) => {
       const runner = new SimulatedRunner({ speed: 1000 });
@@ -48,7 +47,7 @@ it('ends runs in the order of their ends, whatever the order of their starts', a
       });
       runner.close();
     }),
-    { seed, numRuns: 10 },
+    { numRuns: 10 },
   );
 }, 60_000);
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema, executeSync, getIntrospectionQuery, Kind, parse } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createMeasure, tooComplex } from '../../src/api/admission/cost.js';
 import { SCHEMA_FILE } from '../../src/api/schema.js';
-import { createMeasure, tooComplex } from '../../src/api/work/cost.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import { type Json, withApi } from './support/api.js';
 

@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createAddresses } from '../../src/api/addresses.js';
+import { createShares } from '../../src/api/admission/shares.js';
 import { createAuthenticator, type Strangers, type Viewer } from '../../src/api/auth.js';
-import { createShares } from '../../src/api/work/shares.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import { withApi } from './support/api.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema, Kind, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { createMeasure, tooComplex } from '../../src/api/work/cost.js';
+import { createMeasure, tooComplex } from '../../src/api/admission/cost.js';
 import * as documents from '../../src/cli/documents.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 

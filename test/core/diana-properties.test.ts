@@ -5,10 +5,55 @@ import { type Job, Shares, Traffic } from '../../src/core/index.js';
 import { QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/terms/quota.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
+import { dianaPolicy } from './support/moves.js';
 
 const RUNS = { numRuns: 150 };
 const world = fc.record({ machines: anyMachines, policy: anyDianaPolicy, events: anyDianaEvents });
 type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
+
+/** Two groups that changed places for ever at two congested sites, whatever the hold-off: found at random by the property that uses it. */
+const bulk = (userId: number, sizes: number[], estimateS: number) =>
+  ({ kind: 'submit', userId, sizes, estimateS, os: null, boost: 0, at: null, sizeMb: 0 }) as const;
+const CHASE: Given = {
+  machines: [
+    { siteId: 1, cpus: 4, benchmark: 1, os: 'linux' },
+    { siteId: 1, cpus: 2, benchmark: 1, os: 'linux' },
+    { siteId: 1, cpus: 2, benchmark: 1, os: 'linux' },
+    { siteId: 2, cpus: 4, benchmark: 1.5, os: 'linux' },
+    { siteId: 1, cpus: 2, benchmark: 1, os: 'linux' },
+  ],
+  policy: dianaPolicy({
+    queueLimit: 2,
+    congestionThreshold: -10,
+    congestionWindowS: 10,
+    holdOffS: 5,
+    loadPenaltyS: 0,
+  }),
+  events: [
+    bulk(1, [1], 1),
+    bulk(1, [1], 1),
+    { kind: 'rush', site: 1 },
+    { kind: 'cycle' },
+    bulk(1, [1, 2, 2, 2], 214),
+    { kind: 'cycle' },
+    { kind: 'rush', site: 1 },
+    { kind: 'cycle' },
+    { kind: 'start', site: 2 },
+    { kind: 'wait', seconds: 10 },
+    { kind: 'cycle' },
+    { kind: 'quota', userId: 4, quota: 2 },
+    bulk(2, [2, 4, 1, 2], 54),
+    { kind: 'start', site: 2 },
+    { kind: 'cycle' },
+    bulk(4, [1, 4], 129),
+    { kind: 'rush', site: 1 },
+    { kind: 'rush', site: 1 },
+    { kind: 'start', site: 1 },
+    { kind: 'start', site: 1 },
+    { kind: 'cycle' },
+    { kind: 'cycle' },
+  ],
+};
 
 const sharesOf = (quotas: ReadonlyMap<number, number>): Shares => {
   const shares = new Shares();
@@ -118,7 +163,7 @@ describe('migration', () => {
           expect(changed || w.disturbedBetween(i, back)).toBe(true);
         });
       }),
-      RUNS,
+      { ...RUNS, examples: [[CHASE]] },
     );
     expect(exported).toBeGreaterThan(100);
   });

@@ -10,10 +10,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { RandomStream } from '../../src/core/index.js';
 import { checkPromises } from '../support/promises.js';
 import { describeWithRedis, type RedisServer } from '../support/redis.js';
+import { SEED } from '../support/seed.js';
 import { Installation } from './installation.js';
 
 const minutes = Number(process.env.FAULT_MINUTES ?? 0.15);
-const seed = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.FAULT_SEED ?? SEED);
 const TROUBLE_MS = minutes * 60_000;
 /** From the last fault until every job must have ended. */
 const SETTLE_MS = 60_000 + TROUBLE_MS;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { FIELD_COST, LIST_SIZE } from '../../src/api/work/cost.js';
+import { FIELD_COST, LIST_SIZE } from '../../src/api/admission/cost.js';
 import { DEFAULT_POLICY, dispatchKinds, localKinds } from '../../src/core/index.js';
 import { VARIABLES } from '../../src/platform/config.js';
 import { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';

@@ -1,4 +1,6 @@
 /** Query, Mutation and Subscription: each field is one call of the service that has its name. */
+
+import { UNBOUNDED } from '../admission/budget.js';
 import type { Context } from '../context.js';
 import type {
   MutationResolvers,
@@ -8,7 +10,6 @@ import type {
 } from '../generated/resolvers-types.js';
 import type { Loaders } from '../loaders.js';
 import type { JobGroupUpdateModel } from '../models.js';
-import { UNBOUNDED } from '../work/budget.js';
 import { jobsPage } from './jobs-page.js';
 
 export const Query: Required<QueryResolvers> = {

@@ -6,9 +6,9 @@ import type { EventFeed } from '../../store/feed.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
+import type { Shares } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
-import type { Shares } from '../work/shares.js';
 import type { Fit } from './fit.js';
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */

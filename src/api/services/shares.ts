@@ -1,9 +1,9 @@
 /** Sites as one another's peers, and what quotas make of the jobs in their meta-queues: as the schedulers see it now. */
 import { peers, userStandings } from '../../core/index.js';
+import type { Budget } from '../admission/budget.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
 import type { PeerModel, UserStandingModel } from '../models.js';
-import type { Budget } from '../work/budget.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 

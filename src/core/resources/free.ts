@@ -152,7 +152,8 @@ export class FreeResources implements FreeColumns {
 }
 
 function copyInto(copy: number[], column: readonly number[]): number[] {
-  copy.length = column.length;
+  // To set a length costs, even to what it is.
+  if (copy.length !== column.length) copy.length = column.length;
   for (let i = 0; i < column.length; i++) copy[i] = column[i] as number;
   return copy;
 }

@@ -98,11 +98,11 @@ export class Timeline implements FreeCapacity {
     return false;
   }
 
-  private giveBack({ machines, cpus, memoryMb, licenses }: RunState): void {
-    this.shift({ machines, cpus, memoryMb }, 1);
+  private giveBack(run: RunState): void {
+    this.shift(run, 1);
     const { copies } = this;
     if (copies === null) return;
-    for (const pool of licenses) {
+    for (const pool of run.licenses) {
       const free = copies.get(pool);
       if (free !== undefined) copies.set(pool, free + 1);
     }

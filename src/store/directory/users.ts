@@ -56,6 +56,8 @@ export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'
       // One after the other: the same person may come twice at once.
       await tx.$queryRaw(sql`SELECT pg_advisory_xact_lock(hashtext(${identity}))::text`);
       const before = await tx.user.findUnique({ where: { identity } });
+      // Another sign-in came first and did it all.
+      if (before !== null && (role === null || role === before.role)) return plain(before);
       const after = plain(
         before === null
           ? await tx.user.create({

@@ -6,7 +6,9 @@
  * Decisions. A group is asked for at each site as if all of it were there, those of its jobs included that went to a peer within the
  * hold-off, for they are the same migration: its priority is that of its lowest job among the jobs of that site's meta-queue, and its
  * own jobs are not ahead of it. Its cost is the mean of the jobs'. So where nothing else changes a group that went does not come
- * back, and one that is larger than a plan follows itself.
+ * back, and one that is larger than a plan follows itself. A group with jobs that were exported before goes again only to where fewer
+ * jobs of others are queued than here: this makes the queues more even each time, so that groups that displace one another come to
+ * rest; by the paper's conditions alone two of them can change places for ever.
  * Peers are the other sites that are up and can run all of the group's jobs. They are asked once in a pass, and what the
  * pass moves is counted from then on.
  */
@@ -39,6 +41,8 @@ interface Prospects {
   indices: readonly number[];
   ineligible: DispatchExplanation['ineligible'];
   queueLength: number[];
+  /** Jobs queued that are not the group's. */
+  others: number[];
   jobsAhead: number[];
   workAhead: number[];
   /** The group's there. */
@@ -94,9 +98,10 @@ export class Migration {
         }
         const prospects = this.prospectsOf(bundle, here, queues);
         // Mostly nobody is better off by the queues alone, and then costs need not be known.
-        if (best(prospects, here, null) === -1) continue;
+        const again = bundle.items.some(({ job }) => job.migratedAt !== null);
+        if (best(prospects, here, again, null) === -1) continue;
         const costs = this.costsOf(bundle, here, prospects);
-        const at = best(prospects, here, costs.total);
+        const at = best(prospects, here, again, costs.total);
         if (at === -1) continue;
         const explanation = explain(bundle, prospects, costs, at, congestion, (i) => this.siteId(i));
         this.export(bundle, here, prospects.indices[at] as number, explanation, queues, passed, plan);
@@ -110,6 +115,7 @@ export class Migration {
       indices,
       ineligible,
       queueLength: [],
+      others: [],
       jobsAhead: [],
       workAhead: [],
       priority: [],
@@ -122,6 +128,7 @@ export class Migration {
       const { standing, jobsAhead, workAhead } = site.prospect(jobs, more);
       const own = whole.filter(({ at }) => at === index);
       prospects.queueLength.push(site.local + site.meta);
+      prospects.others.push(site.local + site.meta - own.length);
       prospects.jobsAhead.push(jobsAhead - own.length);
       prospects.workAhead.push(own.reduce((work, { job }) => work - workOf(job), workAhead));
       prospects.priority.push(standing.order);
@@ -249,22 +256,24 @@ function explain(
 
 /**
  * The peer of the shortest queue, then the fewest jobs ahead, then the least total cost; −1 unless it has both fewer jobs
- * ahead and a lower cost than the site where the group is. Without costs (null): as far as the queues tell.
+ * ahead and a lower cost than the site where the group is, and for one that goes `again` fewer jobs of others. Without costs (null):
+ * as far as the queues tell.
  */
 function best(
-  { indices, queueLength, jobsAhead }: Prospects,
+  { indices, queueLength, others, jobsAhead }: Prospects,
   here: number,
+  again: boolean,
   total: readonly number[] | null,
 ): number {
-  const terms = total === null ? [queueLength, jobsAhead] : [queueLength, jobsAhead, total];
+  const less = total === null ? [jobsAhead] : [jobsAhead, total];
+  const terms = [queueLength, ...less];
   let at = -1;
   for (let i = 0; i < indices.length; i++)
     if (indices[i] !== here && (at === -1 || compare(terms, i, at) < 0)) at = i;
   if (at === -1) return -1;
   const stay = indices.indexOf(here);
-  return terms.every((values) => values === queueLength || (values[at] as number) < (values[stay] as number))
-    ? at
-    : -1;
+  const isLess = (values: readonly number[]): boolean => (values[at] as number) < (values[stay] as number);
+  return less.every(isLess) && (!again || isLess(others)) ? at : -1;
 }
 
 /** By the first of the terms that differs, the lower one first. */

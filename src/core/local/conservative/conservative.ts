@@ -152,28 +152,23 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
   // Runs that end as planned make no room that was not counted on.
   if (!profile.hasOpened && entry.queue.licensed === 0) return;
   profile.beginRound();
-  promises.next = Infinity;
   const slots = entry.queue.inOrder('ARRIVAL').window();
   for (let i = 0; i < slots.length; i++) {
     const slot = slots[i] as number;
     const old = promises.get(slot);
-    if (old === undefined) continue;
+    if (old === undefined || old.at <= now) continue;
+    const { requirement, work } = old;
+    const eligible = pass.eligible(requirement);
     let better: Opening | null = null;
-    if (old.at > now) {
-      const { requirement, work } = old;
-      const eligible = pass.eligible(requirement);
-      if (eligible.pools.length > 0) {
-        const jobId = entry.queue.ids[slot] as number;
-        better = places.find(jobId, () => profile.earlier(requirement, eligible, work, old));
-      } else if (profile.mayHaveOpened(eligible, work, old))
-        better = profile.earlier(requirement, eligible, work, old);
-    }
-    if (better === null) promises.set(slot, old);
-    else {
-      const moved = promisedIn(better, old.requirement, old.work, old.madeAt, promises.cycle);
-      profile.move(old, moved);
-      promises.set(slot, moved);
-    }
+    if (eligible.pools.length > 0) {
+      const jobId = entry.queue.ids[slot] as number;
+      better = places.find(jobId, () => profile.earlier(requirement, eligible, work, old));
+    } else if (profile.mayHaveOpened(eligible, work, old))
+      better = profile.earlier(requirement, eligible, work, old);
+    if (better === null) continue;
+    const moved = promisedIn(better, requirement, work, old.madeAt, promises.cycle);
+    profile.move(old, moved);
+    promises.set(slot, moved);
   }
   profile.endRound();
 }
@@ -184,50 +179,30 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
  * end at one instant.
  */
 function startDue(pass: SitePass, promises: Promises): void {
-  const { entry, now, free } = pass;
+  const { now, free } = pass;
   if (promises.next > now) return;
-  promises.next = Infinity;
-  let waits = false;
-  let slots: ArrayLike<number> = entry.queue.inOrder('ARRIVAL').window();
-  if (pass.compress !== undefined) slots = dueByCycle(promises, slots, now);
-  for (let i = 0; i < slots.length; i++) {
-    const slot = slots[i] as number;
-    const promised = promises.get(slot);
-    if (promised === undefined) continue;
-    if (promised.at <= now && !pass.full && hasRoomNow(free, promised.hold)) {
-      const { placement, work, pools } = promised;
-      const reason = waits ? ReasonCode.BACKFILLED_BESIDE_RESERVATION : ReasonCode.HEAD;
-      pass.enter(slot, placement, work / placement.benchmark, pools, reason);
-      promises.start(slot);
-    } else {
-      waits = true;
-      promises.set(slot, promised);
-    }
+  const due = promises.dueAt(now);
+  if (pass.compress !== undefined) {
+    const cycleOf = (slot: number): number => (promises.get(slot) as StartPromise).cycle;
+    due.sort((a, b) => cycleOf(a) - cycleOf(b));
   }
-}
-
-/** What is due first, by the cycles in which it got its time; sorting is stable. */
-function dueByCycle(promises: Promises, slots: ArrayLike<number>, now: number): number[] {
-  const cycleOf = (slot: number): number => (promises.get(slot) as StartPromise).cycle;
-  const promised = Array.from(slots).filter((slot) => promises.get(slot) !== undefined);
-  const isDue = (slot: number): boolean => (promises.get(slot) as StartPromise).at <= now;
-  const due = promised.filter(isDue).sort((a, b) => cycleOf(a) - cycleOf(b));
-  return [...due, ...promised.filter((slot) => !isDue(slot))];
+  for (const slot of due) {
+    if (pass.full) return;
+    const { placement, work, pools, hold } = promises.get(slot) as StartPromise;
+    if (!hasRoomNow(free, hold)) continue;
+    const reason = slot === promises.first ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    pass.enter(slot, placement, work / placement.benchmark, pools, reason);
+    promises.drop(slot);
+  }
 }
 
 /** Notes in the pass when the next promise comes due, and the one to the first that waits. */
 function conclude(pass: SitePass, promises: Promises): void {
-  const { entry, now } = pass;
   if (promises.count > 0 || pass.carriesOut) pass.memory = promises;
   if (promises.count === 0) return;
-  const slots = entry.queue.inOrder('ARRIVAL').window();
-  for (let i = 0; i < slots.length && (pass.reservation === null || promises.next <= now); i++) {
-    const promised = promises.get(slots[i] as number);
-    if (promised === undefined) continue;
-    pass.reservation ??= reservationOf(pass, slots[i] as number, promised);
-    if (promised.at > now) pass.wakeAt = Math.min(pass.wakeAt, promised.at);
-  }
-  if (promises.next > now) pass.wakeAt = promises.next;
+  const { first } = promises;
+  pass.reservation = reservationOf(pass, first, promises.get(first) as StartPromise);
+  pass.wakeAt = promises.nextAfter(pass.now);
 }
 
 function roomOf(pass: SitePass, promises: Promises): FreeAtPromise {

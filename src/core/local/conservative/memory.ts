@@ -5,6 +5,7 @@
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { LicenseState, MachineState, RunState } from '../../grid/site-resources.js';
 import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement.js';
+import { IndexedHeap } from '../../structures/heap.js';
 import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
 import type { Places, StartPromise } from '../promises.js';
 
@@ -18,10 +19,6 @@ export class Promises extends PromisingMemory {
   incomplete = false;
   /** Of how many cycles it has been the memory. */
   cycle = 0;
-  /** How many jobs have a promise. */
-  count = 0;
-  /** The earliest promised start. */
-  next = Infinity;
   /** Where they have their places; null: as data only. */
   places: Places | null = null;
   /** Live runs that have their places there, too. */
@@ -31,6 +28,9 @@ export class Promises extends PromisingMemory {
   /** When it was kept. */
   private at = Infinity;
   private readonly bySlot: (StartPromise | undefined)[] = [];
+  /** The slots of jobs that have a promise, by its time and in the order of the queue. */
+  private readonly byTime: IndexedHeap;
+  private readonly inLine: IndexedHeap;
   /** Of jobs that have left the queue since, by id. */
   private readonly gone = new Map<number, StartPromise>();
   /** Slots of jobs that have come since, some of them more than once. */
@@ -45,6 +45,9 @@ export class Promises extends PromisingMemory {
   ) {
     super();
     this.topology = topology;
+    const order = entry.queue.inOrder('ARRIVAL');
+    this.byTime = new IndexedHeap((a, b) => (this.timeOf(a) - this.timeOf(b) || a - b) < 0);
+    this.inLine = new IndexedHeap((a, b) => order.compare(a, b) < 0);
   }
 
   /** What the site has promised, of the grid as it is now; null: nothing is known. */
@@ -99,15 +102,51 @@ export class Promises extends PromisingMemory {
   }
 
   set(slot: number, promised: StartPromise): void {
-    if (this.bySlot[slot] === undefined) this.count++;
+    const isNew = this.bySlot[slot] === undefined;
     this.bySlot[slot] = promised;
-    if (promised.at < this.next) this.next = promised.at;
+    this.byTime.place(slot);
+    if (isNew) this.inLine.push(slot);
   }
 
-  /** The job starts: its place is its run's from now on. */
-  start(slot: number): void {
+  /** Forgets the promise. Of a job that starts: its place is its run's from now on. */
+  drop(slot: number): void {
+    this.byTime.remove(slot);
+    this.inLine.remove(slot);
     this.bySlot[slot] = undefined;
-    this.count--;
+  }
+
+  /** How many jobs have a promise. */
+  get count(): number {
+    return this.inLine.length;
+  }
+
+  /** The first job of the queue that has a promise; -1: none. */
+  get first(): number {
+    return this.inLine.top;
+  }
+
+  /** The earliest promised start; Infinity: none. */
+  get next(): number {
+    return this.count === 0 ? Infinity : this.timeOf(this.byTime.top);
+  }
+
+  /** The earliest promised start behind `now`; Infinity: none. */
+  nextAfter(now: number): number {
+    let next = Infinity;
+    this.byTime.descend((slot) => {
+      const at = this.timeOf(slot);
+      if (at > now) next = Math.min(next, at);
+      return at <= now;
+    });
+    return next;
+  }
+
+  /** The jobs whose start has come, in the order of the queue. */
+  dueAt(now: number): number[] {
+    const due: number[] = [];
+    this.byTime.descend((slot) => this.timeOf(slot) <= now && due.push(slot) > 0);
+    const order = this.entry.queue.inOrder('ARRIVAL');
+    return due.sort((a, b) => order.compare(a, b));
   }
 
   /** Whether a promised job has left the queue. */
@@ -176,8 +215,7 @@ export class Promises extends PromisingMemory {
   override left(slot: number): void {
     const promised = this.bySlot[slot];
     if (promised === undefined) return;
-    this.bySlot[slot] = undefined;
-    this.count--;
+    this.drop(slot);
     this.gone.set(this.entry.queue.ids[slot] as number, promised);
   }
 
@@ -188,6 +226,10 @@ export class Promises extends PromisingMemory {
 
   override replanned(): void {
     this.places = null;
+  }
+
+  private timeOf(slot: number): number {
+    return (this.bySlot[slot] as StartPromise).at;
   }
 }
 
