@@ -78,8 +78,7 @@ export const jobActions = {
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
   cancel: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'] },
-  // A person may still cancel what the service stops because one of its tasks failed.
-  stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'], keeps: ['CANCELLING'] },
+  stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'] },
   missDeadline: { by: ['SERVICE'], sets: ['deadlineMissed'], keeps: notEnded },
 } as const satisfies Record<string, Action>;
 export type JobAction = keyof typeof jobActions;
