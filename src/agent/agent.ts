@@ -314,7 +314,7 @@ export class Agent {
     const input = {
       ...{ site, identity, instance: this.instance, host, version: VERSION, protocol: PROTOCOL },
       simulated: machines?.every(({ measured }) => measured === null) ?? true,
-      machines: machines && machines.map((machine) => ({ ...machine, problem })),
+      machines: machines?.map((machine) => ({ ...machine, problem })) ?? null,
     };
     const { registerAgent } = await this.request<{
       registerAgent: { agent: { id: string }; machines: Lease[] };

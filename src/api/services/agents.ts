@@ -159,7 +159,7 @@ function agentRegistration(input: RegisterAgentInput): AgentRegistration {
     version: text('version', input.version, 100, 1),
     protocol,
     simulated,
-    machines: machines && machines.map((machine, i) => claim(machine, `machines[${i}]`, simulated)),
+    machines: machines?.map((machine, i) => claim(machine, `machines[${i}]`, simulated)) ?? null,
   };
 }
 
