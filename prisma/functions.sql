@@ -277,10 +277,12 @@ BEGIN
       cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN sign * t.cpus ELSE 0 END,
       tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE sign * t.tasks END,
       memory_used_mb = m.memory_used_mb + sign * t.memory_mb,
-      -- Who has started something is not broken.
-      launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END
-    FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks, bool_or(r.started_at IS NOT NULL) AS started,
-                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+      -- Who has started something is not broken. Those that fail together count once.
+      launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
+    FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
+                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb,
+                 bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
+                 bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = r.machine_ids[1]) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;

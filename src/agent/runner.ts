@@ -13,6 +13,7 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
   | 'LOST'
   | 'CANCELLED_BY_USER';
 

@@ -19,7 +19,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },
   { commands: ['why', 'placement'], add: async () => (await import('./commands/why.js')).addWhy },
   {
-    commands: ['sites', 'machines', 'licenses', 'drain', 'undrain'],
+    commands: ['sites', 'machines', 'agents', 'licenses', 'drain', 'undrain'],
     add: async () => (await import('./commands/grid.js')).addGrid,
   },
   { commands: ['data', 'links'], add: async () => (await import('./commands/data.js')).addData },

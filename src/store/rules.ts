@@ -43,6 +43,8 @@ export interface Judgment {
 
 /** Causes of end for which a restartable job runs again: nobody knows how it ended, or the agent would not have it. */
 const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED']);
+/** Launches that fail for the sake of a machine in a row until it is drained. */
+export const MACHINE_FAILURES_MAX = 3;
 /** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
 const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
 
@@ -85,8 +87,9 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
-  if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts)
-    return { state: 'QUEUED', cause: null };
+  // What its machine could not start has not begun: it does no harm to start it elsewhere.
+  const again = cause === 'MACHINE_FAILED' || (restarting.has(cause) && job.restartable);
+  if (again && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
   return { state: 'FAILED', cause };
 }
 

@@ -997,6 +997,41 @@ export function describeStore(
         });
       });
 
+      it('tries elsewhere what a machine could not launch, and drains one where that keeps happening', async () => {
+        const m10 = await world.addMachine(site, 'm10', 2);
+        const available = async () =>
+          (await store.loadGrid(0)).machines.find(({ id }) => id === m10)?.available;
+        const [job] = await submit(world, user, [newJob({ restartable: false })]);
+        const broken = (id: number, epoch: number) =>
+          ended(id, epoch, { exitCode: null, cause: 'MACHINE_FAILED', message: 'no slots' });
+        const tried = async (id: number, reports: RunReport[]) => {
+          await vouch(store, site, [m10]);
+          expect(await available()).toBe(true);
+          await store.applyMoves([move(id, site)], context());
+          await store.applyStarts(site, [start(id, site, { [m10]: 1 })], null, context());
+          return store.reportRuns(site, reports, MAX_ATTEMPTS);
+        };
+        // It has not begun, so it may begin elsewhere, though it is not to be restarted.
+        expect(await tried(job!, [broken(job!, 1)])).toEqual({
+          results: ['accepted'],
+          touched: [site, null],
+        });
+        expect(await states([job!])).toEqual(['QUEUED']);
+        expect(await available()).toBe(false);
+        // One that starts in between shows that the machine is not broken.
+        const [good] = await submit(world, user, [newJob()]);
+        await tried(good!, [report(good!, 1), ended(good!, 1)]);
+        for (const epoch of [2, 3]) await tried(job!, [report(job!, epoch), broken(job!, epoch)]);
+        expect(await states([job!])).toEqual(['FAILED']);
+        const [other] = await submit(world, user, [newJob()]);
+        await tried(other!, [broken(other!, 1)]);
+        await vouch(store, site, [m10]);
+        expect(await available()).toBe(false);
+        await world.setMachineState(m10, 'UP');
+        expect(await available()).toBe(true);
+        await nothingBroken();
+      });
+
       it("counts nobody's silence while there was no API to talk to", async () => {
         const [a] = await assigned(world, user, site, machine, [newJob()]);
         // Nothing of the service is there.

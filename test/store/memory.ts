@@ -44,6 +44,7 @@ import {
   type FreeResources,
   holderOf,
   judgeReport,
+  MACHINE_FAILURES_MAX,
   observedRun,
   quotaFreesAt,
   schedulersJob,
@@ -102,6 +103,7 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   agentId: number | null;
   measured: Measurement | null;
   problem: string | null;
+  launchFailures: number;
   cpusUsed: number;
   memoryUsedMb: number;
   tasksUsed: number;
@@ -239,6 +241,7 @@ export class MemoryStore implements Store {
       agentId: null,
       measured: null,
       problem: null,
+      launchFailures: 0,
       cpusUsed: 0,
       memoryUsedMb: 0,
       tasksUsed: 0,
@@ -252,6 +255,7 @@ export class MemoryStore implements Store {
   setMachineState(machineId: number, state: MemoryMachine['state']): void {
     const machine = this.machines.get(machineId) as MemoryMachine;
     machine.state = state;
+    machine.launchFailures = 0;
     this.event('MACHINE', machineId, machine.siteId);
   }
 
@@ -601,6 +605,8 @@ export class MemoryStore implements Store {
     const ends: (() => void)[] = [];
     const requeues: (() => void)[] = [];
     const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
+    const ended: MemoryRun[] = [];
+    const broken = new Map<number, string>();
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
     const timeOf = timesOfReports(reports, this.now());
@@ -632,6 +638,11 @@ export class MemoryStore implements Store {
       this.occupy(job, run, -1);
       touched.add(run.siteId);
       const { message, exitCode } = report;
+      ended.push(run);
+      if (report.cause === 'MACHINE_FAILED') {
+        touched.add(null);
+        broken.set(run.allocations[0]?.machineId as number, `the last launch failed: ${message ?? ''}`);
+      }
       if (end.state === 'QUEUED') {
         touched.add(null);
         requeues.push(() => this.change(job, 'requeue', { message }));
@@ -644,9 +655,27 @@ export class MemoryStore implements Store {
       return result;
     });
     for (const step of [...starts, ...ends, ...requeues]) step();
+    this.noteLaunches(ended, broken);
     for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
       this.learn(job, run, report);
     return { results, touched: [...touched] };
+  }
+
+  /** `broken`: why the last launch on a machine failed. */
+  private noteLaunches(ended: readonly MemoryRun[], broken: ReadonlyMap<number, string>): void {
+    for (const run of ended) {
+      if (run.startedAt === null || run.cause === 'MACHINE_FAILED') continue;
+      for (const { machineId } of run.allocations)
+        (this.machines.get(machineId) as MemoryMachine).launchFailures = 0;
+    }
+    for (const [id, problem] of [...broken].sort(([a], [b]) => a - b)) {
+      const machine = this.machines.get(id) as MemoryMachine;
+      machine.launchFailures++;
+      machine.problem = problem;
+      if (machine.state === 'UP' && machine.launchFailures >= MACHINE_FAILURES_MAX)
+        machine.state = 'DRAINING';
+      this.event('MACHINE', id, machine.siteId);
+    }
   }
 
   /** Enters a run that ended well in the history of its application. */

@@ -41,6 +41,8 @@ const IO_WAIT_SAMPLE_MS = 1000;
 const LANE_IDLE_MS = 60_000;
 /** After a start that failed for want of room, descriptors or processes. */
 const START_PAUSE_MS = 1_000;
+/** A host on which a launch has failed for its own sake is said to be unfit for so long. */
+const BROKEN_PAUSE_MS = 60_000;
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
 
@@ -113,6 +115,9 @@ export class ProcessRunner implements Runner {
   /** Nothing is started before. */
   private pausedUntilMs = 0;
   private wasLow = false;
+  /** Why the last launch failed that should not have, and until when it is not tried again. */
+  private broken = '';
+  private brokenUntilMs = 0;
   /** Reports for which there was no room, in order. */
   private readonly owed: NewReport[] = [];
   private readonly disk: Disk;
@@ -164,7 +169,8 @@ export class ProcessRunner implements Runner {
   }
 
   get problem(): string | null {
-    return this.wasLow ? 'the disk of its state directory is almost full' : null;
+    if (this.disk.isLow(upMs())) return 'the disk of its state directory is almost full';
+    return upMs() < this.brokenUntilMs ? this.broken : null;
   }
 
   start(assignment: Assignment): void {
@@ -315,8 +321,16 @@ export class ProcessRunner implements Runner {
         return;
       }
       const message = error instanceof Error ? error.message : String(error);
-      this.reportEnd(jobId, epoch, { cause: 'LAUNCH_FAILED', message });
+      this.reportEnd(jobId, epoch, { cause: this.whoseFault(error, message), message });
     }
+  }
+
+  /** Notes a launch that failed through no fault of its job. */
+  private whoseFault(error: unknown, message: string): EndCause {
+    if (error instanceof LaunchError) return 'LAUNCH_FAILED';
+    this.broken = `the last launch failed: ${message}`;
+    this.brokenUntilMs = upMs() + BROKEN_PAUSE_MS;
+    return 'MACHINE_FAILED';
   }
 
   private freeSlot(slot: Slot): void {
@@ -399,6 +413,7 @@ export class ProcessRunner implements Runner {
     let exitCode: number | null = end.code;
     const problem = end.code === 0 ? null : launchProblem(run);
     if (problem !== null) {
+      // Never the machine's fault: the words may be the job's, and would take machines from others.
       cause = 'LAUNCH_FAILED';
       exitCode = null;
       message = problem;

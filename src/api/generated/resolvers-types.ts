@@ -579,6 +579,8 @@ export type EndCause =
   | 'MEMORY_LIMIT'
   /** The command could not be started. */
   | 'LAUNCH_FAILED'
+  /** Its machine could not start it, whatever the command: it is tried elsewhere, as often as the policy's `maxAttempts` allow. */
+  | 'MACHINE_FAILED'
   /** Its machine or agent stopped responding, or lost track of it. */
   | 'LOST'
   /** The agent of the site refused to run it. */

@@ -1,8 +1,15 @@
 /** What agents, and the service in their place, report of runs. */
 import { isLive } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { type JobEnd, judgeReport, type ReportedJob, timesOfReports } from '../rules.js';
+import {
+  type JobEnd,
+  judgeReport,
+  MACHINE_FAILURES_MAX,
+  type ReportedJob,
+  timesOfReports,
+} from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
@@ -28,6 +35,7 @@ export async function reportRuns(
     const started: RunReport[] = [];
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
+    const failed: RunReport[] = [];
 
     for (const told of reports) {
       const job = jobs.get(told.jobId);
@@ -56,6 +64,10 @@ export async function reportRuns(
       change.ended = report;
       job.state = end.state;
       touched.add(site);
+      if (report.cause === 'MACHINE_FAILED') {
+        failed.push(report);
+        touched.add(null);
+      }
       if (end.state === 'QUEUED') {
         touched.add(null);
         requeued.push(report);
@@ -71,6 +83,7 @@ export async function reportRuns(
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
       ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
+      ...(failed.length > 0 ? [leaveMachines(failed)] : []),
     ];
     if (changes.length > 0) await commitWith(tx, changes);
     return { results, touched: [...touched] };
@@ -235,4 +248,23 @@ function requeueJobs(reports: readonly RunReport[]): Sql {
     message: ['text', ({ message }) => message],
   });
   return changeJobs('requeue', items, { message: sql`t.message` });
+}
+
+/**
+ * Machines that could not launch a run get no more until their agents say that they can, or if this keeps happening until an operator
+ * sets their state. They are locked: the runs have just ended.
+ */
+function leaveMachines(failed: readonly RunReport[]): Sql {
+  const items = table('t', failed, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    message: ['text', ({ message }) => message],
+  });
+  const drained = sql`m.state = 'UP' AND m.launch_failures >= ${MACHINE_FAILURES_MAX}`;
+  return sql`
+UPDATE machines m SET problem = f.why, state = CASE WHEN ${drained} THEN 'DRAINING' ELSE m.state END,
+    reason = CASE WHEN ${drained} THEN m.launch_failures || ' launches in a row have failed; ' || f.why ELSE m.reason END
+  FROM (SELECT DISTINCT ON (r.machine_ids[1]) r.machine_ids[1] AS id, left('the last launch failed: ' || coalesce(t.message, ''), ${MAX.reasonChars}::integer) AS why
+          FROM ${items} JOIN runs r USING (job_id, epoch) ORDER BY 1, job_id DESC) f
+ WHERE m.id = f.id AND m.removed_at IS NULL`;
 }

@@ -98,6 +98,7 @@ const CAUSES: Record<string, string> = {
   RUN_TIME_LIMIT: 'Over its run time',
   MEMORY_LIMIT: 'Over its memory',
   LAUNCH_FAILED: 'Could not be started',
+  MACHINE_FAILED: 'Its machine could not start it',
   LOST: 'Machine or agent lost',
   REFUSED: 'Refused by the agent',
   CANCELLED_BY_USER: 'Cancelled by its user',

@@ -32,6 +32,7 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
   | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
   | 'LOST'
   | 'REFUSED'
   | 'CANCELLED_BY_USER'
