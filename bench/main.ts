@@ -9,6 +9,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
 import { gridTreeBench } from './gridTree.js';
+import { historyBench } from './history.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -32,6 +33,7 @@ const benches: Bench[] = [
   profileBench,
   queuedBench,
   simulateBench,
+  historyBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

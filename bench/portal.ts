@@ -45,7 +45,7 @@ export const portalBench: Bench = {
     });
     try {
       const { submitJobGroup } = await service.query<{ submitJobGroup: { errors: { message: string }[] } }>(
-        'mutation ($count: Int!) { submitJobGroup(input: { count: $count, template: { command: "true", held: true, os: "nowhere" } }) { errors { message } } }',
+        'mutation ($count: Int!) { submitJobGroup(input: { count: $count, allowUnfit: true, template: { command: "true", held: true, os: "nowhere" } }) { errors { message } } }',
         { count: JOBS },
       );
       if (submitJobGroup.errors[0]) throw new Error(submitJobGroup.errors[0].message);

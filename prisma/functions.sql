@@ -178,6 +178,8 @@ BEGIN
   DELETE FROM runs WHERE job_id = ANY (ids);
   DELETE FROM decisions WHERE job_id = ANY (ids);
   DELETE FROM reservations WHERE job_id = ANY (ids);
+  DELETE FROM offers WHERE job_id = ANY (ids);
+  DELETE FROM foreign_jobs WHERE job_id = ANY (ids);
   RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_rows
@@ -191,6 +193,7 @@ CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_ro
 -- has measured between start and end, if that is more: then the agent's clock is behind or ahead.
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind
 -- jobs_updated, and so behind the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
+-- Nobody here knows the machines of a run at a peer: it teaches nothing.
 CREATE FUNCTION triggers.jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM new_rows WHERE state = 'COMPLETED') THEN
@@ -209,7 +212,7 @@ BEGIN
            LATERAL (SELECT *, extract(epoch FROM greatest(ended_at - started_at, least(ended_at, clock_timestamp()) - assigned_at))::float8 AS wall_s
                        FROM runs WHERE job_id = j.id AND epoch = j.epoch OFFSET 0) r,
            LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
-     WHERE j.state = 'COMPLETED' AND r.wall_s > 0
+     WHERE j.state = 'COMPLETED' AND r.wall_s > 0 AND p.slowest IS NOT NULL
   ), known AS MATERIALIZED (
     SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
       FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1
@@ -238,6 +241,30 @@ BEGIN
 END $$;
 CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_learned();
+
+-- Offers of a job to peers follow the job: one that waits can be claimed, one with the run that was granted is the peer's, any other is
+-- withdrawn, for good. Peers are told of that, of a run to be stopped, and of another boost. The name puts it behind jobs_updated, and so
+-- behind the event lock.
+CREATE FUNCTION triggers.jobs_offered() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM offers) THEN
+    RETURN NULL;
+  END IF;
+  WITH change AS MATERIALIZED (
+    SELECT n.id, n.state, n.epoch, n.boost <> o.boost OR n.state = 'CANCELLING' AND o.state <> 'CANCELLING' AS is_news
+      FROM new_rows n JOIN old_rows o USING (id)
+  ), offered AS MATERIALIZED (
+    SELECT o.job_id, o.site_id, c.is_news,
+           CASE WHEN o.epoch IS NULL THEN c.state NOT IN ('QUEUED', 'DISPATCHED')
+                ELSE o.epoch <> c.epoch OR NOT triggers.live(c.state) END AS is_over
+      FROM change c JOIN offers o ON o.job_id = c.id WHERE NOT o.withdrawn
+  )
+  UPDATE offers o SET version = nextval('offers_number'), withdrawn = f.is_over
+    FROM offered f WHERE o.job_id = f.job_id AND o.site_id = f.site_id AND (f.is_over OR f.is_news);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_updated_offered AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_offered();
 
 -- Runs ----------------------------------------------------------------------------------------------------------------
 

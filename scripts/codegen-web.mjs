@@ -1,4 +1,5 @@
-// The portal's operations as typed documents: of each web/src/**/NAME.graphql a NAME.gql.ts beside it (committed).
+// The portal's operations as typed documents: of each web/src/**/NAME.graphql a NAME.gql.ts beside it (committed). And the
+// states of jobs, for what has to list them all.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
@@ -20,7 +21,12 @@ export async function generateWeb(root) {
     scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },
     defaultScalarType: 'unknown',
   };
-  return Promise.all(
+  const states = schema.definitions.find(({ name }) => name?.value === 'JobState').values;
+  const statesFile = {
+    path: join(source, 'api', 'states.gql.ts'),
+    text: `// Generated from schema.graphql by scripts/codegen-web.mjs. Do not edit.\nexport const JOB_STATES = [\n${states.map(({ name }) => `  '${name.value}',\n`).join('')}] as const;\n`,
+  };
+  const files = await Promise.all(
     names.sort().map(async (name) => {
       const filename = join(source, name.replace(/\.graphql$/, '.gql.ts'));
       const document = withFragments(texts.get(name), texts);
@@ -41,6 +47,7 @@ export async function generateWeb(root) {
       return { path: filename, text: `${text.join('\n')}\n` };
     }),
   );
+  return [statesFile, ...files];
 }
 
 /** Of each operation its text, which the client parses: a tenth of the syntax tree. */

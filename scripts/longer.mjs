@@ -1,4 +1,4 @@
-// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite and the replay of a trace;
+// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers and the replay of a trace;
 // `npm run test:abuse -- --minutes N --seed S`, attacks by users; `npm run test:sim -- --seeds N --seed S`, histories of the whole system in
 // virtual time. The same seed makes the same again.
 import { spawnSync } from 'node:child_process';
@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const SUITES = {
-  faults: { prefix: 'FAULT', files: ['test/crash', 'test/cli/trace'] },
+  faults: { prefix: 'FAULT', files: ['test/crash', 'test/cli/trace', 'test/federation/faults'] },
   abuse: { prefix: 'ABUSE', files: ['test/abuse'] },
   sim: { prefix: 'SIM', files: ['test/sim/'], long: 'seeds', byDefault: '1000' },
 };

@@ -135,6 +135,7 @@ function pagesOf(ids) {
         await page.locator('.matrix-cell:not(.unknown)').first().click();
       },
     },
+    transfers: { path: '/data?tab=transfers' },
     licenses: { path: '/licenses' },
     usage: { path: '/usage' },
     ratios: { path: '/ratios?application=climate' },

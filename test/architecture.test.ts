@@ -20,7 +20,8 @@ const arrows: Record<string, readonly string[]> = {
   plots: ['core', 'simulator'],
   client: ['platform'],
   agent: ['client', 'platform'],
-  cli: ['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'client', 'platform'],
+  federation: ['client', 'store', 'platform'],
+  cli: ['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'platform'],
 };
 
 /** Packages that only one room may import. */

@@ -1,11 +1,18 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio, PeerStatus, UserStanding } from '../core/index.js';
+import type { JobRatio, PeerStatus, TransferStatus, UserStanding } from '../core/index.js';
 import type { Allocation, JobInput } from '../core/model.js';
+import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { Connection } from './connections.js';
-import type { Candidate, ErrorCode, JobFilter } from './generated/resolvers-types.js';
+import type {
+  Candidate,
+  ErrorCode,
+  JobFilter,
+  SimulationComparison,
+  UserClass,
+} from './generated/resolvers-types.js';
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
@@ -26,6 +33,9 @@ export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;
 export type SimulationModel = rows.SimulationRow;
+/** Parts of what a what-if has shown, as its worker wrote them. */
+export type SimulationOfClassModel = SimulationComparison & { userClass: UserClass };
+export type SimulationOfSiteModel = SimulationComparison & { siteId: number; name: string };
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
@@ -61,7 +71,12 @@ export interface PeerModel extends PeerStatus {
   lastHeardAt: number | null;
 }
 
+export type FederationPeerModel = PeerRow;
+export type ForeignJobModel = ForeignJobRow;
+
 export type UserStandingModel = UserStanding;
+
+export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 
@@ -71,6 +86,11 @@ export interface ReservationModel {
   allocations: readonly Allocation[];
 }
 
+export interface RespectedReservationModel {
+  jobId: number;
+  at: number;
+}
+
 /** A user whose quota is asked for: what was used is counted only then. */
 export interface SubmissionQuotaModel {
   userId: number;
@@ -78,11 +98,22 @@ export interface SubmissionQuotaModel {
   periodS: number;
 }
 
+/** By name. */
+export type Numbers = Readonly<Record<string, number>>;
+
+export interface WhyWaitingModel {
+  code: string;
+  message: string;
+  numbers: Numbers;
+  startsAt: Date | null;
+  wouldChange: readonly string[];
+}
+
 export interface CandidateModel extends Pick<Candidate, 'eligible'> {
   siteId: number;
   reason: string | null;
   rank: number | null;
-  terms: Readonly<Record<string, number>>;
+  terms: Numbers;
 }
 
 export interface PlacementModel {
@@ -92,7 +123,7 @@ export interface PlacementModel {
   siteId: number | null;
   startsAt: number | null;
   allocations: readonly Allocation[];
-  jobTerms: Readonly<Record<string, number>>;
+  jobTerms: Numbers;
   reason: string;
   message: string;
 }

@@ -9,6 +9,7 @@ import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scheduler } from '../core/scheduler.js';
 import type { Directory } from '../store/directory.js';
+import type { Copies, Offers } from '../store/federation.js';
 import type { EventFeed } from '../store/feed.js';
 import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
@@ -45,6 +46,9 @@ export interface ApiParts {
   store: Store;
   directory: Directory;
   queries: Queries;
+  /** Our jobs that peers may have, and theirs that are here. */
+  offers: Offers;
+  copies: Copies;
   /** Started. */
   feed: EventFeed;
   /** Made with `reservations: true`. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { DOCUMENTS as AGENT_DOCUMENTS } from '../agent/index.js';
 import { type ApiConfig, sha256 } from '../api/index.js';
+import { DOCUMENTS as PEER_DOCUMENTS } from '../federation/index.js';
 import { type Config, ConfigError } from '../platform/config.js';
 import * as documents from './documents.js';
 
@@ -32,11 +33,11 @@ export function apiConfig(config: Config): ApiConfig {
   };
 }
 
-/** The documents of the files, and what `switchyard` and its agents ask for; null where no file is named. */
+/** The documents of the files, and what `switchyard`, its agents and its peers ask for; null where no file is named. */
 function trustedDocuments(files: readonly string[]): Map<string, string> | null {
   if (files.length === 0) return null;
   const trusted = new Map(
-    [...Object.values(documents), ...AGENT_DOCUMENTS].map((text) => [sha256(text), text]),
+    [...Object.values(documents), ...AGENT_DOCUMENTS, ...PEER_DOCUMENTS].map((text) => [sha256(text), text]),
   );
   for (const file of files) {
     for (const [hash, text] of Object.entries(read(file))) {

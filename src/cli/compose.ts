@@ -1,6 +1,8 @@
 /** Puts the rooms together: the parts of an api process, of a worker, and of both in one. */
 import { createApi } from '../api/server.js';
+import { schedulerOf } from '../core/scheduler.js';
 import { createEngine, createSimulationWorker, openWaker, type QueueConnection } from '../engine/index.js';
+import { Federation } from '../federation/index.js';
 import type { Config } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
@@ -8,6 +10,7 @@ import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
 import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
+import { type Copies, type Offers, openCopies, openOffers } from '../store/federation.js';
 import { EventFeed } from '../store/feed.js';
 import { pendingMigrations } from '../store/migrate.js';
 import { Mirror } from '../store/mirror.js';
@@ -40,6 +43,8 @@ export interface Stores {
   store: PostgresStore;
   directory: Directory;
   queries: Queries;
+  offers: Offers;
+  copies: Copies;
 }
 
 /** Opens no connection yet. `name` is shown in PostgreSQL's list of connections. */
@@ -59,6 +64,8 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
     store: new PostgresStore(database),
     directory: openDirectory(database),
     queries: new Queries(database),
+    offers: openOffers(database),
+    copies: openCopies(database),
   };
 }
 
@@ -108,6 +115,14 @@ export function serviceParts(
         now: clock.now,
       })
     : null;
+  const federation = engine
+    ? new Federation({
+        copies: stores.copies,
+        wake: (touched) => void engine.wake(touched.map(schedulerOf)),
+        log,
+        now: clock.now,
+      })
+    : null;
   const waker = engine ? null : openWaker({ connection: queueConnection, log, metrics });
 
   const watchdog = new Watchdog({
@@ -136,6 +151,9 @@ export function serviceParts(
     ...(simulations
       ? [{ name: 'simulations', start: () => simulations.start(), stop: () => simulations.stop() }]
       : []),
+    ...(federation
+      ? [{ name: 'federation', start: () => federation.start(), stop: () => federation.stop() }]
+      : []),
   ];
   if (!roles.api) return config.metricsPort > 0 ? [...parts, healthPart(context)] : parts;
 
@@ -150,6 +168,8 @@ export function serviceParts(
     store,
     directory,
     queries,
+    offers: stores.offers,
+    copies: stores.copies,
     feed,
     mirror,
     wake,

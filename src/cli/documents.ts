@@ -1,7 +1,7 @@
 /** Every GraphQL document of the command line in one place: a test checks each against schema.graphql. */
 
 const JOB_FIELDS = `
-  id state name application groupName arrayIndex command arguments environment workingDirectory
+  id state name application groupName arrayIndex command arguments environment { name value } workingDirectory
   tasks cpusPerTask memoryMbPerTask licenses os architecture
   estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
@@ -23,8 +23,11 @@ const USER_FIELDS = `
   id name class role quotaShare active createdAt submissionQuota { limit periodS used }`;
 const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name }';
 const POLICY_FIELDS = 'id version document reason revertsTo createdAt author { id name }';
+const FIGURES = 'ended neverStarted waitMeanS waitP95S slowdownMean slowdownP95 deadlineMisses utilization';
+const COMPARISON = `baseline { ${FIGURES} } candidate { ${FIGURES} } difference { ${FIGURES} }`;
 const SIMULATION_FIELDS = `
-  id state progress createdAt endedAt policyVersion from to reason result message user { id name }`;
+  id state progress createdAt endedAt policyVersion from to reason message user { id name }
+  result { jobs leftOut all { ${COMPARISON} } userClasses { userClass comparison { ${COMPARISON} } } sites { name comparison { ${COMPARISON} } } }`;
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const UNCHANGED = 'unchanged { id code message }';
 
@@ -43,24 +46,25 @@ export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: 
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
-  whyWaiting { code message numbers startsAt wouldChange } } }`;
+  whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
-  whyWaiting { code message numbers startsAt wouldChange }
-  decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } detail
-    candidates { site { id name } eligible reason rank terms } } ${PAGE} } } }`;
+  whyWaiting { code message numbers { name value } startsAt wouldChange }
+  decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } jobTerms { name value }
+    level queued order orderValue respected { job { id } at }
+    candidates { site { id name } eligible reason rank terms { name value } } } ${PAGE} } } }`;
 export const CANCEL = `mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
 export const HOLD = `mutation Hold($selection: JobSelection!) { holdJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
 export const RELEASE = `mutation Release($selection: JobSelection!) { releaseJobs(selection: $selection) { jobIds ${UNCHANGED} } }`;
 export const REPRIORITIZE = `mutation Reprioritize($selection: JobSelection!, $boost: Int!) {
   reprioritizeJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
 export const PLACEMENT = `query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
-  policyVersion priority startsAt reason message jobTerms site { id name } allocations { machine { id name } tasks }
-  candidates { site { id name } eligible reason rank terms } } }`;
+  policyVersion priority startsAt reason message jobTerms { name value } site { id name } allocations { machine { id name } tasks }
+  candidates { site { id name } eligible reason rank terms { name value } } } }`;
 export const JOB_UPDATED = `subscription JobUpdated($filter: JobFilter, $after: String) {
   jobUpdated(filter: $filter, after: $after) { cursor resyncRequired
     event { at kind sequence fromState toState epoch cause } job { ${JOB_LINE} } } }`;
@@ -120,7 +124,7 @@ export const RATIO_UPDATED = `subscription RatioUpdated($application: String, $a
   jobRatioUpdated(application: $application, after: $after) { cursor resyncRequired point { ${POINT_FIELDS} } } }`;
 
 // Bulk groups
-const GROUP_FIELDS = 'id name size state counts progress submittedAt user { id name }';
+const GROUP_FIELDS = 'id name size state counts { state jobs } progress submittedAt user { id name }';
 export const SUBMIT_GROUP = `mutation SubmitGroup($input: SubmitJobGroupInput!) {
   submitJobGroup(input: $input) { jobGroup { ${GROUP_FIELDS} } repeated errors { index field code message } } }`;
 export const GROUPS = `query Groups($first: Int, $after: String) { jobGroups(first: $first, after: $after) { nodes { ${GROUP_FIELDS} } ${PAGE} } }`;
@@ -156,3 +160,11 @@ export const SIMULATE = `mutation Simulate($input: SimulateInput!) { simulate(in
 export const SIMULATION = `query Simulation($id: ID!) { simulation(id: $id) { ${SIMULATION_FIELDS} } }`;
 export const SIMULATION_UPDATED = `subscription SimulationUpdated($simulation: ID, $after: String) {
   simulationUpdated(simulation: $simulation, after: $after) { cursor resyncRequired simulation { ${SIMULATION_FIELDS} } } }`;
+
+const PEER =
+  'site { id } name url isolated forward neededAfterS hops lostAfterS foreignMax foreignBoost user { name } seenAt reachedAt failure foreignJobs offeredJobs claimedJobs';
+export const FEDERATION_PEERS = `query FederationPeers { federationPeers { ${PEER} } }`;
+export const FEDERATE = `mutation Federate($input: FederationPeerInput!) { federate(input: $input) { peer { ${PEER} } secret } }`;
+export const ISOLATE_PEER = `mutation IsolatePeer($peer: ID!) { isolatePeer(peer: $peer) { ${PEER} } }`;
+export const REJOIN_PEER = `mutation RejoinPeer($peer: ID!) { rejoinPeer(peer: $peer) { ${PEER} } }`;
+export const REMOVE_PEER = `mutation RemovePeer($peer: ID!) { removePeer(peer: $peer) { ${PEER} } }`;

@@ -24,8 +24,12 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   },
   { commands: ['data', 'links'], add: async () => (await import('./commands/data.js')).addData },
   {
-    commands: ['ratio', 'peers', 'standings'],
+    commands: ['ratio', 'congestion', 'standings'],
     add: async () => (await import('./commands/ratio.js')).addRatio,
+  },
+  {
+    commands: ['peers', 'federate'],
+    add: async () => (await import('./commands/federation.js')).addFederation,
   },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {

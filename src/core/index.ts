@@ -43,6 +43,7 @@ export {
   type SiteRanking,
 } from './explain/placement.js';
 export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
+export { type TransferStatus, transfers } from './explain/transfers.js';
 export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';
 export {
   Grid,

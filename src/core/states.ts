@@ -39,11 +39,13 @@ export const endCauses = [
   'CANCELLED_BY_OPERATOR',
   'DEADLINE_PASSED',
   'NEVER_FITS',
+  // Of a copy of a peer's job: its owner has it run elsewhere or wants it no more, or one side isolated itself.
+  'WITHDRAWN',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
-/** Who performs an action: whoever submits the job, a scheduler, a site's agent, a person, or the service as time passes. */
-export type Actor = 'SUBMITTER' | 'SCHEDULER' | 'AGENT' | 'PERSON' | 'SERVICE';
+/** Who performs an action: whoever submits the job, a scheduler, a site's agent, a person, the service as time passes, or a peer. */
+export type Actor = 'SUBMITTER' | 'SCHEDULER' | 'AGENT' | 'PERSON' | 'SERVICE' | 'PEER';
 
 interface Action {
   readonly by: readonly Actor[];
@@ -64,16 +66,32 @@ const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 export const jobActions = {
   submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
-  dispatch: { by: ['SCHEDULER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
-  takeBack: { by: ['SCHEDULER'], clears: atRoot },
-  start: { by: ['SCHEDULER'], sets: ['epoch'], clears: ['startedAt', 'exitCode', 'message'], run: 'BEGINS' },
-  reportStart: { by: ['AGENT'], sets: ['startedAt'], keeps: ['CANCELLING'] },
+  dispatch: { by: ['SCHEDULER', 'PEER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
+  takeBack: { by: ['SCHEDULER', 'PEER'], clears: atRoot },
+  start: {
+    by: ['SCHEDULER', 'PEER'],
+    sets: ['epoch'],
+    clears: ['startedAt', 'exitCode', 'message'],
+    run: 'BEGINS',
+  },
+  /** What a copy of a peer's job is to run comes with the grant of its claim. */
+  grant: {
+    by: ['PEER'],
+    sets: ['command', 'arguments', 'environment', 'workingDirectory'],
+    keeps: ['ASSIGNED', 'CANCELLING'],
+  },
+  reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
   reportEnd: {
-    by: ['AGENT', 'SERVICE'],
+    by: ['AGENT', 'SERVICE', 'PEER'],
     sets: ['cause', 'endedAt', 'exitCode', 'message', 'deadlineMissed'],
     run: 'ENDS',
   },
-  requeue: { by: ['AGENT', 'SERVICE'], sets: ['message'], clears: [...atRoot, 'startedAt'], run: 'ENDS' },
+  requeue: {
+    by: ['AGENT', 'SERVICE', 'PEER'],
+    sets: ['message'],
+    clears: [...atRoot, 'startedAt'],
+    run: 'ENDS',
+  },
   hold: { by: ['PERSON'], sets: ['siteId'] },
   setAside: { by: ['SERVICE'], sets: ['siteId', 'message'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },

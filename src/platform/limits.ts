@@ -479,6 +479,18 @@ export const FIXED_LIMITS = {
     4 * MIB,
     'Bytes of the jobs (as LIMIT_USER_JOB_BYTES counts them) after which a message to an agent has no further assignment.',
   ),
+  foreignJobs: fixed(
+    100_000,
+    'Jobs of one peer that are here at once.',
+    'FederationPeerInput.foreignMax',
+    'ExchangeInput.room',
+  ),
+  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops'),
+  machineKinds: fixed(500, 'Kinds of machines that a peer tells of.', 'ExchangeInput.kinds'),
+  kindLicenses: fixed(100, 'Kinds of licenses beside a kind of machines.', 'MachineKindInput.licenses'),
+  claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),
+  returns: fixed(1_000, 'Offers that a peer gives up in one request.', 'Mutation.returnJobs.offers'),
+  urlChars: fixed(2_000, 'Characters in the address of a peer.', 'FederationPeerInput.url'),
   messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),
   socketBacklogBytes: fixed(
     64 * MIB,

@@ -7,6 +7,7 @@ import { changesOf } from './directory/changes.js';
 import { dataChanges } from './directory/data.js';
 import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
+import { peerChanges } from './directory/peers.js';
 import { policyChanges } from './directory/policies.js';
 import { siteChanges } from './directory/sites.js';
 import { userChanges } from './directory/users.js';
@@ -19,7 +20,7 @@ export type { NewSimulation } from './directory/policies.js';
 
 export type Directory = ReturnType<typeof openDirectory>;
 
-export function openDirectory(database: Pick<Database, 'prisma'>) {
+export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
   const { prisma } = database;
   const change = changesOf(database);
   return {
@@ -36,6 +37,7 @@ export function openDirectory(database: Pick<Database, 'prisma'>) {
     ...machineChanges(change),
     ...userChanges(change, database),
     ...keyChanges(change, database),
+    ...peerChanges(change, database),
     ...policyChanges(change),
     ...dataChanges(change),
   };

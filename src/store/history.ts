@@ -46,15 +46,19 @@ const at = (epochS: number): Sql => sql`to_timestamp(${epochS}::float8)`;
 /** Most runs are on one machine, and to sum up an array takes longer than the rest. */
 const CPUS = sql`r.cpus_per_task * CASE cardinality(r.machine_tasks) WHEN 1 THEN r.machine_tasks[1] ELSE (SELECT sum(v) FROM unnest(r.machine_tasks) v) END`;
 
-/** Jobs and runs that overlap the window. By the jobs, which have an index on their ends. */
-const runsWithin = ({ from, to }: Window): Sql => sql`
-jobs j JOIN runs r ON r.job_id = j.id
- WHERE (j.ended_at IS NULL OR j.ended_at > ${at(from)}) AND j.submitted_at < ${at(to)}
-   AND r.assigned_at < ${at(to)} AND (r.ended_at IS NULL OR r.ended_at > ${at(from)})`;
+/** Epoch seconds. `extract` would make a `numeric` of them first, which takes longer than everything else here. */
+const seconds = (time: Sql): Sql => sql`date_part('epoch', ${time})`;
+const ASSIGNED = seconds(raw('r.assigned_at'));
+const ENDED = seconds(raw('r.ended_at'));
+
+/** Runs that held machines in the window: an index (BRIN) tells in which parts of the table they may be. */
+const runsWithin = ({ from, to }: Pick<Window, 'from' | 'to'>): Sql =>
+  sql`r.assigned_at < ${at(to)} AND (r.ended_at IS NULL OR r.ended_at > ${at(from)})`;
 
 /**
  * Means of sums over what holds from `s` to `e` (epoch seconds, null: still), each of a weight: one pass, however long things hold.
- * A beginning counts for the rest of its interval and wholly for all later ones; an end takes the same back.
+ * What begins in the same interval and ends in the same is added up by the database, so that few rows are left to go through. A
+ * beginning counts for the rest of its interval and wholly for all later ones; an end takes the same back.
  *
  * @param held selects `s`, `e` and the weights `w1`, `w2`, …
  */
@@ -69,37 +73,46 @@ async function means(
   const names = Array.from({ length: weights }, (_, i) => raw(`w${i + 1}`));
   const sums = join(
     names.flatMap((name) => [
-      sql`sum(sign * ${name})`,
-      sql`sum(sign * ${name} * (b + 1 - x / ${width}::float8))`,
+      sql`sum(${name})`,
+      sql`sum(${name} * (b1 + 1 - x1))`,
+      sql`sum(${name} * (b2 + 1 - x2))`,
     ]),
     ', ',
   );
-  const found = await rows<{ b: number; v: number[] }>(
+  // x: in intervals from the beginning of the window; b: which one. What goes on beyond the window ends in none.
+  const found = await rows<{ b1: number; b2: number; v: number[] }>(
     pool,
     sql`
-SELECT b, ARRAY[${sums}] AS v
-  FROM (${held}) held CROSS JOIN LATERAL
-       (VALUES (greatest(s - ${from}::float8, 0), 1), (e - ${from}::float8, -1)) step (x, sign) CROSS JOIN LATERAL
-       (SELECT least(floor(x / ${width}::float8), ${points - 1})::integer AS b) placed
- WHERE x < ${to - from}::float8 GROUP BY b`,
+SELECT b1, b2, ARRAY[${sums}] AS v
+  FROM (SELECT *, least(floor(x1), ${points - 1})::integer AS b1, least(floor(x2), ${points})::integer AS b2
+          FROM (SELECT *, greatest(s - ${from}::float8, 0) / ${width}::float8 AS x1,
+                       coalesce((e - ${from}::float8) / ${width}::float8, ${points}) AS x2
+                  FROM (${held}) held) placed) counted
+ GROUP BY b1, b2`,
   );
-  const byInterval = new Map(found.map(({ b, v }) => [b, v]));
-  const before = names.map(() => 0);
-  return Array.from({ length: points }, (_, b) => {
-    const v = byInterval.get(b);
-    return before.map((level, i) => {
-      // What is left of a difference of large sums is no load.
-      const mean = Math.max(0, round(level + (v?.[2 * i + 1] ?? 0)));
-      before[i] = level + (v?.[2 * i] ?? 0);
-      return mean;
+  const steps = names.map(() => Array.from({ length: points + 1 }, () => ({ whole: 0, part: 0 })));
+  for (const { b1, b2, v } of found) {
+    steps.forEach((step, i) => {
+      const [sum, begun, ended] = v.slice(3 * i, 3 * i + 3) as [number, number, number];
+      step[b1]!.whole += sum;
+      step[b1]!.part += begun;
+      step[b2]!.whole -= sum;
+      step[b2]!.part -= ended;
     });
-  });
+  }
+  const before = names.map(() => 0);
+  return Array.from({ length: points }, (_, b) =>
+    before.map((level, i) => {
+      const { whole, part } = steps[i]![b]!;
+      before[i] = level + whole;
+      // What is left of a difference of large sums is no load.
+      return Math.max(0, round(level + part));
+    }),
+  );
 }
 
 const round = (value: number): number => Math.round(value * 1e6) / 1e6;
 const beginning = ({ from, to, points }: Window, i: number): number => from + ((to - from) * i) / points;
-
-const SECONDS = (column: string): Sql => raw(`extract(epoch FROM ${column})::float8`);
 
 /** Load of a site, or of the whole grid (null). */
 export async function loadHistory(
@@ -112,9 +125,11 @@ export async function loadHistory(
     pool,
     window,
     2,
-    sql`SELECT ${SECONDS('r.assigned_at')} AS s, ${SECONDS('r.ended_at')} AS e, (${CPUS})::float8 AS w1, 1::float8 AS w2 FROM ${runsWithin(window)} AND ${site}`,
+    sql`
+SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (${CPUS})::float8 AS w1, 1::float8 AS w2
+  FROM runs r WHERE ${runsWithin(window)} AND ${site}`,
   );
-  // A job that has not ended runs or waits.
+  // A job that has not ended runs or waits. Of those that have, the index on their ends says all that is asked here.
   const alive =
     siteId === null
       ? means(
@@ -122,8 +137,10 @@ export async function loadHistory(
           window,
           1,
           sql`
-SELECT ${SECONDS('submitted_at')} AS s, ${SECONDS('ended_at')} AS e, 1::float8 AS w1 FROM jobs
- WHERE (ended_at IS NULL OR ended_at > ${at(window.from)}) AND submitted_at < ${at(window.to)}`,
+SELECT ${seconds(raw('submitted_at'))} AS s, ${seconds(raw('ended_at'))} AS e, 1::float8 AS w1 FROM jobs
+ WHERE ended_at > ${at(window.from)} AND submitted_at < ${at(window.to)}
+UNION ALL
+SELECT ${seconds(raw('submitted_at'))}, NULL, 1 FROM jobs WHERE ended_at IS NULL AND submitted_at < ${at(window.to)}`,
         )
       : null;
   const [ran, lived] = await Promise.all([running, alive]);
@@ -146,8 +163,8 @@ export async function licenseHistory(
     window,
     1,
     sql`
-SELECT ${SECONDS('r.assigned_at')} AS s, ${SECONDS('r.ended_at')} AS e, 1::float8 AS w1 FROM ${runsWithin(window)}
-   AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE kind = ${kind})`,
+SELECT ${ASSIGNED} AS s, ${ENDED} AS e, 1::float8 AS w1
+  FROM runs r WHERE ${runsWithin(window)} AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE kind = ${kind})`,
   );
   return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
 }
@@ -176,11 +193,11 @@ export function usage(
     sql`
 WITH used AS (
   SELECT ${ofRun} AS key, count(*) AS runs,
-         sum(${CPUS} * extract(epoch FROM least(coalesce(r.ended_at, ${at(now)}), ${at(to)}) - greatest(r.assigned_at, ${at(from)}))) AS cpu
-    FROM ${runsWithin({ from, to, points: 1 })} AND ${own} GROUP BY 1),
+         sum(${CPUS} * (least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))) AS cpu
+    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE ${runsWithin(window)} AND ${own} GROUP BY 1),
 ended AS (
   SELECT ${ofJob} AS key, count(*) AS jobs, count(*) FILTER (WHERE j.state = 'FAILED') AS failed,
-         avg(extract(epoch FROM j.started_at - j.submitted_at)) AS wait
+         avg(${seconds(raw('j.started_at - j.submitted_at'))}) AS wait
     FROM jobs j WHERE j.ended_at >= ${at(from)} AND j.ended_at < ${at(to)} AND ${own} AND ${ofJob} IS NOT NULL GROUP BY 1)
 SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS "siteId", ${column('APPLICATION', 'text')} AS application,
        coalesce(runs, 0) AS runs, greatest(coalesce(cpu, 0), 0)::float8 AS "cpuS",

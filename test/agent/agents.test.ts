@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Agent, type AgentOptions } from '../../src/agent/agent.js';
+import type { ProcessRunner } from '../../src/agent/process/runner.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
@@ -61,10 +62,10 @@ const measured = { cpus: 2, memoryMb: 1000, os: 'linux', architecture: 'x64', be
 /** An agent for a machine, on a host of its own: a directory. */
 async function startAgent(
   machine: string,
-  stateDir = temporaryDirectory(),
   options: Partial<AgentOptions> = {},
+  given?: ProcessRunner,
 ): Promise<Agent> {
-  const runner = await openRunner({ stateDir });
+  const runner = given ?? (await openRunner());
   const agent = new Agent({
     ...{ url: api.url, key, site: 'here', runner, log, heartbeatMs: 200 },
     identity: runner.id,
@@ -147,19 +148,20 @@ it('three agents, their machines registered by themselves: each job runs once, o
 });
 
 it('a second agent for a machine is refused at both ends and starts nothing; it takes over when the first is gone, and what that had is lost', async () => {
-  const firstDir = temporaryDirectory();
-  const first = await startAgent('one', firstDir);
+  const runner = await openRunner();
+  const first = await startAgent('one', {}, runner);
   await when(machines, served('one'));
+  // Nothing goes to the machines of others: their agents have gone.
+  await when(machines, (all) => all.every(({ name, silent }) => silent === (name !== 'one')));
   logs.length = 0;
-  const second = await startAgent('one', undefined, { host: 'elsewhere' });
+  const second = await startAgent('one', { host: 'elsewhere' });
   await when(
     async () => logs,
     (said) => said.some((line) => line.includes('refused machine one')),
   );
   expect(api.log.join('\n')).toContain('machine one is served by another agent');
   const dir = temporaryDirectory();
-  const only = { os: 'linux' };
-  const ids = await submit(Array.from({ length: 6 }, (_, i) => shell(`echo x >> ${dir}/${i}`, only)));
+  const ids = await submit(Array.from({ length: 6 }, (_, i) => shell(`echo x >> ${dir}/${i}`)));
   await when(() => jobsOf(ids), over);
   for (let i = 0; i < ids.length; i++) expect(readFileSync(join(dir, String(i)), 'utf8')).toBe('x\n');
 
@@ -177,14 +179,23 @@ it('a second agent for a machine is refused at both ends and starts nothing; it 
   expect(readFileSync(join(dir, 'once'), 'utf8')).toBe('x\n');
   expect((await machines()).find(({ name }) => name === 'one')?.agent?.host).toBe('elsewhere');
 
-  // It comes back after its runs were given up: it is refused, stops them, and nobody believes its reports.
+  // It comes back after its runs were given up: it is refused, and stops them.
   logs.length = 0;
+  expect(runner.runs()).toHaveLength(2);
+  const returned = await startAgent('one', {}, runner);
+  await when(
+    async () => runner.runs(),
+    (runs) => runs.length === 0,
+  );
+  expect(logs.join()).toContain('refused machine one');
+  expect(await jobsOf([once!, again!])).toEqual(jobs);
+  await returned.stop();
   await second.stop();
 });
 
 it('an agent that says that its host is unfit gets no jobs until it is', async () => {
   let problem: string | null = 'the scratch disk is gone';
-  const agent = await startAgent('sick', undefined, { problem: () => problem });
+  const agent = await startAgent('sick', { problem: () => problem });
   const [machine] = await when(
     async () => (await machines()).filter(({ name }) => name === 'sick'),
     (found) => found.length > 0,

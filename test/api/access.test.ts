@@ -152,14 +152,14 @@ describe('whose objects', () => {
     const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(submit, {}, one.key);
     const [id] = submitJobs.jobIds;
     const look = `{
-      job(id: "${id}") { id environment }
+      job(id: "${id}") { id environment { name value } }
       node(id: "${id}") { id }
       jobs { nodes { id } }
       mine: jobs(filter: { user: "${one.id}" }) { nodes { id } }
       jobCount
     }`;
     expect(await api.must(look, {}, one.key)).toEqual({
-      job: { id, environment: { A: 'b' } },
+      job: { id, environment: [{ name: 'A', value: 'b' }] },
       node: { id },
       jobs: { nodes: [{ id }] },
       mine: { nodes: [{ id }] },

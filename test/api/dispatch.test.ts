@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, parsePolicy } from '../../src/core/policy.js';
 import { report } from '../store/world.js';
-import { type Json, unique, withApi } from './support/api.js';
+import { type Json, named, unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
 const api = withApi();
@@ -99,9 +99,10 @@ interface Placement {
   candidates: Candidate[];
 }
 const PLACEMENT = `query ($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
-  site { id } reason message startsAt jobTerms candidates { site { id } eligible reason rank terms } } }`;
+  site { id } reason message startsAt jobTerms { name value }
+  candidates { site { id } eligible reason rank terms { name value } } } }`;
 const placement = async (variables: { job?: string | undefined; spec?: object }) =>
-  (await api.must<{ placement: Placement }>(PLACEMENT, variables)).placement;
+  named(await api.must<{ placement: Placement }>(PLACEMENT, variables)).placement;
 /** Reads 1000 MB that are at the near site, brings 50 MB from there and 200 MB back. */
 const withData = (change: object = {}) => ({
   command: 'x',
@@ -299,8 +300,9 @@ describe('where a job with data would go', () => {
   });
 });
 
-const WHY = `query ($id: ID!) { job(id: $id) { state site { id } batch whyWaiting { code message numbers wouldChange }
-  decisions { nodes { kind reason from { id } site { id } message candidates { site { id } rank terms } detail } } } }`;
+const WHY = `query ($id: ID!) { job(id: $id) { state site { id } batch whyWaiting { code message numbers { name value } wouldChange }
+  decisions { nodes { kind reason from { id } site { id } message candidates { site { id } rank terms { name value } }
+    jobTerms { name value } level queued order orderValue respected { at } } } } }`;
 interface Why {
   state: string;
   site: { id: string } | null;
@@ -316,14 +318,42 @@ interface Why {
       kind: string;
       reason: string;
       candidates: Candidate[];
-      detail: Json;
+      jobTerms: Record<string, number>;
       from: Json | null;
       site: Json | null;
     }[];
   };
 }
-const why = async (id: string | undefined) => (await api.must<{ job: Why }>(WHY, { id })).job;
+const why = async (id: string | undefined) => named(await api.must<{ job: Why }>(WHY, { id })).job;
 const wide = { command: 'x', cpusPerTask: 4, estimateS: 1000 };
+
+test('inputs on their way to running jobs: over a link one after the other; each sees only their own jobs’', async () => {
+  const fast = { network: 0, computation: 1, data: 0 };
+  await put({ kind: 'diana', weights: { computational: fast, dataIntensive: fast, both: fast } });
+  const ids = await submit([withData(), withData({ inputs: [{ sizeMb: 40, site: near }] })]);
+  for (let i = 0; i < 3; i++) await schedule(api.parts);
+  const TRANSFERS = `query ($from: ID, $to: ID, $first: Int) { transfers(from: $from, to: $to, first: $first) {
+    job { id } dataset { id } sizeMb from { id } to { id } startsAt endsAt } }`;
+  interface Found {
+    transfers: (Json & { startsAt: string; endsAt: string })[];
+  }
+  const { transfers } = await api.must<Found>(TRANSFERS);
+  const way = { from: { id: near }, to: { id: far } };
+  expect(transfers).toMatchObject([
+    { job: { id: ids[0] }, dataset: { id: dataset }, sizeMb: 1000, ...way },
+    { job: { id: ids[1] }, dataset: null, sizeMb: 40, ...way },
+  ]);
+  // 10 MB/s.
+  const s = (time: string): number => Date.parse(time) / 1000;
+  expect(transfers.map(({ startsAt, endsAt }) => s(endsAt) - s(startsAt))).toEqual([100, 4]);
+  expect(transfers[1]?.startsAt).toBe(transfers[0]?.endsAt);
+  expect((await api.must<Found>(TRANSFERS, { first: 1 })).transfers).toEqual(transfers.slice(0, 1));
+  expect((await api.must<Found>(TRANSFERS, { to: far })).transfers).toEqual(transfers);
+  expect((await api.must<Found>(TRANSFERS, { from: far })).transfers).toEqual([]);
+  const { key } = await api.user('USER', unique('other'));
+  expect((await api.must<Found>(TRANSFERS, {}, key)).transfers).toEqual([]);
+  await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+});
 
 describe('jobs that the root holds back', () => {
   test('job ratio: in batches while there is room; who finds none waits at the root, with all terms', async () => {
@@ -351,7 +381,19 @@ describe('jobs that the root holds back', () => {
         { site: { id: far }, rank: 1, terms: { ppr: 0.75 } },
         { site: { id: near }, rank: 2, terms: { ppr: 0.25 } },
       ],
-      detail: { priorityTerms: { computation: 0.5 } },
+      jobTerms: { computation: 0.5 },
+      level: null,
+      queued: null,
+      order: null,
+    });
+    expect(jobs[0]?.decisions.nodes[1]).toMatchObject({
+      kind: 'START',
+      candidates: [],
+      jobTerms: { aging: expect.any(Number), licenses: expect.any(Number) },
+      queued: 1,
+      order: 'OWN_PRIORITY',
+      orderValue: expect.any(Number),
+      respected: null,
     });
     // Sent where there was room, though the other ranked higher.
     expect(jobs[1]?.decisions.nodes[0]).toMatchObject({
@@ -518,7 +560,7 @@ describe('DIANA', () => {
     const now = Date.now() / 1000;
     const context = { policyVersion: await version(), cycle: 'here', now };
     await api.parts.store.applyMoves([{ ...move, from: null, to: from, reason: 'LEAST_COST' }], context);
-    const query = `{ job(id: "${id}") { state site { id } migratedAt whyWaiting { code numbers } decisions { nodes { reason from { id } site { id } } } } }`;
+    const query = `{ job(id: "${id}") { state site { id } migratedAt whyWaiting { code numbers { name value } } decisions { nodes { reason from { id } site { id } } } } }`;
     expect(await api.must(query)).toMatchObject({ job: { site: { id: near }, migratedAt: null } });
     await api.parts.store.applyMoves([{ ...move, from, to, reason: 'EXPORTED' }], context);
     const { job } = await api.must<{ job: Json & { migratedAt: string } }>(query);

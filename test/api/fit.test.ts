@@ -6,10 +6,10 @@ const api = withApi();
 let key = '';
 
 const SUBMIT =
-  'mutation ($job: JobInput!, $allow: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allow }) { jobs { id whyWaiting { code startsAt numbers } } errors { index field code message } } }';
+  'mutation ($job: JobInput!, $allow: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allow }) { jobs { id whyWaiting { code startsAt numbers { name value } } } errors { index field code message } } }';
 interface Submitted {
   submitJobs: {
-    jobs: { id: string; whyWaiting: { code: string; startsAt: string | null; numbers: object } }[];
+    jobs: { id: string; whyWaiting: { code: string; startsAt: string | null; numbers: object[] } }[];
     errors: { index: number; field: string; code: string; message: string }[];
   };
 }

@@ -57,14 +57,14 @@ beforeEach(() => {
 });
 
 const SUBMIT = `mutation ($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) {
-  jobGroup { id name size state counts progress } jobIds repeated errors { index field code message } } }`;
+  jobGroup { id name size state counts { state jobs } progress } jobIds repeated errors { index field code message } } }`;
 interface Submitted {
   jobGroup: {
     id: string;
     name: string | null;
     size: number;
     state: string;
-    counts: object;
+    counts: { state: string; jobs: number }[];
     progress: number;
   } | null;
   jobIds: string[];
@@ -80,7 +80,7 @@ async function refused(query: string, variables: object = {}, key = api.adminKey
 const group = async (id: string, key = api.adminKey) =>
   (
     await api.must<{ jobGroup: Json | null }>(
-      `{ jobGroup(id: "${id}") { state counts progress size } }`,
+      `{ jobGroup(id: "${id}") { state counts { state jobs } progress size } }`,
       {},
       key,
     )
@@ -112,14 +112,14 @@ describe('submitJobGroup', () => {
       name: 'sweep of seeds',
       size: 2,
       state: 'OPEN',
-      counts: { QUEUED: 2 },
+      counts: [{ state: 'QUEUED', jobs: 2 }],
       progress: 0,
     });
     expect(api.wakes).toEqual(['root']);
     const id = jobGroup?.id as string;
     const found = await api.must<{ jobGroup: { jobs: { nodes: Json[] } } }>(
       `{ jobGroup(id: "${id}") { template user { name } submittedAt jobs { nodes {
-           id name arguments environment workingDirectory groupName arrayIndex cpusPerTask group { id } } } } }`,
+           id name arguments environment { name value } workingDirectory groupName arrayIndex cpusPerTask group { id } } } } }`,
     );
     const same = { groupName: 'sweep', cpusPerTask: 2, group: { id } };
     expect(found.jobGroup).toMatchObject({
@@ -131,7 +131,7 @@ describe('submitJobGroup', () => {
             id: jobIds[0],
             name: 'run 17',
             arguments: ['-c', 'echo "17" {HOME} {"a": 1}', '0'],
-            environment: { SEED: '17/a' },
+            environment: [{ name: 'SEED', value: '17/a' }],
             workingDirectory: '/data/a',
             arrayIndex: 0,
             ...same,
@@ -140,7 +140,7 @@ describe('submitJobGroup', () => {
             id: jobIds[1],
             name: 'run {index} \\ "',
             arguments: ['-c', 'echo "{index} \\ "" {HOME} {"a": 1}', '1'],
-            environment: { SEED: '{index} \\ "/' },
+            environment: [{ name: 'SEED', value: '{index} \\ "/' }],
             workingDirectory: '/data/',
             arrayIndex: 1,
             ...same,
@@ -345,14 +345,14 @@ describe('a group', () => {
     );
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
-    const whole = follow<{ state: string; states: { state: string; jobs: number }[]; progress: number }>(
+    const whole = follow<{ state: string; counts: { state: string; jobs: number }[]; progress: number }>(
       api.subscriber(),
-      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state states { state jobs } progress } }',
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state counts { state jobs } progress } }',
       { id },
     );
     await expect
       .poll(() => whole.got)
-      .toEqual([{ state: 'OPEN', states: [{ state: 'QUEUED', jobs: 4 }], progress: 0 }]);
+      .toEqual([{ state: 'OPEN', counts: [{ state: 'QUEUED', jobs: 4 }], progress: 0 }]);
     const { latestCursor: after } = await api.must<{ latestCursor: string }>('{ latestCursor }');
     const news = follow<{ job: { id: string; group: { id: string } }; event: { toState: string } }>(
       api.subscriber(),
@@ -368,7 +368,10 @@ describe('a group', () => {
     expect(new Set(news.got.map(({ job }) => job.id))).toEqual(new Set(jobIds));
     expect(await group(id)).toEqual({
       state: 'OPEN',
-      counts: { ASSIGNED: 2, DISPATCHED: 2 },
+      counts: [
+        { state: 'DISPATCHED', jobs: 2 },
+        { state: 'ASSIGNED', jobs: 2 },
+      ],
       progress: 0,
       size: 4,
     });
@@ -394,17 +397,28 @@ describe('a group', () => {
     await end(jobIds[1], 1);
     expect(await group(id)).toEqual({
       state: 'OPEN',
-      counts: { COMPLETED: 1, FAILED: 1, DISPATCHED: 2 },
+      counts: [
+        { state: 'DISPATCHED', jobs: 2 },
+        { state: 'COMPLETED', jobs: 1 },
+        { state: 'FAILED', jobs: 1 },
+      ],
       progress: 0.5,
       size: 4,
     });
     await schedule(api.parts);
     const { cancelJobGroup } = await api.must<{ cancelJobGroup: Json }>(
-      `mutation { cancelJobGroup(jobGroup: "${id}") { cancelled jobGroup { id counts } } }`,
+      `mutation { cancelJobGroup(jobGroup: "${id}") { cancelled jobGroup { id counts { state jobs } } } }`,
     );
     expect(cancelJobGroup).toEqual({
       cancelled: 2,
-      jobGroup: { id, counts: { COMPLETED: 1, FAILED: 1, CANCELLING: 2 } },
+      jobGroup: {
+        id,
+        counts: [
+          { state: 'CANCELLING', jobs: 2 },
+          { state: 'COMPLETED', jobs: 1 },
+          { state: 'FAILED', jobs: 1 },
+        ],
+      },
     });
     expect(api.wakes).toContain(Number(site.id.split('_')[1]));
     expect(await api.must('{ audit(first: 1) { nodes { action target after } } }')).toEqual({
@@ -416,7 +430,7 @@ describe('a group', () => {
     // The latest says everything, however many changes there were before it, and nothing is said twice.
     const last = {
       state: 'DONE',
-      states: [
+      counts: [
         { state: 'COMPLETED', jobs: 2 },
         { state: 'FAILED', jobs: 1 },
         { state: 'CANCELLED', jobs: 1 },
@@ -518,7 +532,7 @@ describe('a group of 100 000 jobs', () => {
     expect(errors).toEqual([]);
     expect(jobGroup).toMatchObject({
       size: 100_000,
-      counts: { QUEUED: 100_000 },
+      counts: [{ state: 'QUEUED', jobs: 100_000 }],
       progress: 0,
       state: 'OPEN',
     });
@@ -531,11 +545,11 @@ describe('a group of 100 000 jobs', () => {
         arguments: ['--seed', 'seed-99999', fileOf(99_999)],
       },
     });
-    const cancel = `mutation { cancelJobGroup(jobGroup: "${jobGroup?.id}") { cancelled jobGroup { state progress counts } } }`;
+    const cancel = `mutation { cancelJobGroup(jobGroup: "${jobGroup?.id}") { cancelled jobGroup { state progress counts { state jobs } } } }`;
     expect(await api.must(cancel)).toEqual({
       cancelJobGroup: {
         cancelled: 100_000,
-        jobGroup: { state: 'DONE', progress: 1, counts: { CANCELLED: 100_000 } },
+        jobGroup: { state: 'DONE', progress: 1, counts: [{ state: 'CANCELLED', jobs: 100_000 }] },
       },
     });
   });

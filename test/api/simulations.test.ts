@@ -27,7 +27,9 @@ interface Simulation {
   message: string | null;
   user: { id: string };
 }
-const FIELDS = 'id state progress endedAt policyVersion result message user { id }';
+const FIELDS = `id state progress endedAt policyVersion message user { id }
+  result { jobs leftOut all { baseline { ended neverStarted waitMeanS deadlineMisses } candidate { ended waitMeanS } difference { ended deadlineMisses waitMeanS } }
+  userClasses { userClass comparison { baseline { ended } } } sites { site { id } comparison { baseline { ended utilization } candidate { utilization } } } }`;
 const SIMULATE = `mutation ($input: SimulateInput!) { simulate(input: $input) { ${FIELDS} } }`;
 const WINDOW = { candidate: FCFS, from: iso(T0 - 1), to: iso(T0 + 1000) };
 
@@ -141,8 +143,16 @@ describe('a what-if', () => {
         candidate: { ended: 3, waitMeanS: (99 + 109) / 3 },
         difference: { ended: 0, deadlineMisses: 0 },
       },
-      userClasses: [{ userClass: 'REGULAR', baseline: { ended: 3 } }],
-      sites: [{ baseline: { ended: 3, utilization: 360 / 440 }, candidate: { utilization: 360 / 520 } }],
+      userClasses: [{ userClass: 'REGULAR', comparison: { baseline: { ended: 3 } } }],
+      sites: [
+        {
+          site: { id: expect.stringMatching(/^site_\d+$/) },
+          comparison: {
+            baseline: { ended: 3, utilization: 360 / 440 },
+            candidate: { utilization: 360 / 520 },
+          },
+        },
+      ],
     });
     expect(result?.all.difference.waitMeanS).toBeCloseTo(109 / 3, 9);
     const { audit } = await api.must<{ audit: { nodes: Json[] } }>(

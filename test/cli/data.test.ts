@@ -193,7 +193,7 @@ describe('DIANA', () => {
     expect(queueOf('entitled')).toBe(1);
     expect(queueOf('greedy')).toBe(4);
     type Peer = { site: { name: string }; congested: boolean };
-    const peers = await service.json<Peer[]>('peers');
+    const peers = await service.json<Peer[]>('congestion');
     expect(peers.find((peer) => peer.site.name === 'here')?.congested).toBe(true);
 
     expect((await service.cli('undrain', 'there')).code).toBe(0);

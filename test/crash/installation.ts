@@ -22,7 +22,7 @@ const SERVICE = { userId: null, requestId: null };
 const LOG_KEPT = 4_000;
 
 /** A process that is started again whenever it ends, until stopped. */
-class Supervised {
+export class Supervised {
   starts = 0;
   log = '';
   private child: ChildProcess | null = null;

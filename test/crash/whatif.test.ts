@@ -85,7 +85,7 @@ async function follow(id: string, seen: (news: Simulation) => void = () => {}): 
   try {
     const news = client.iterate<{ simulationUpdated: { simulation: Simulation } }>({
       query: `subscription ($id: ID!) { simulationUpdated(simulation: $id, after: "0") {
-        simulation { id state progress result message } } }`,
+        simulation { id state progress message result { jobs all { baseline { ended waitMeanS } candidate { ended waitMeanS } } } } } }`,
       variables: { id },
     });
     for await (const { data, errors } of news) {

@@ -49,6 +49,9 @@ describeWithChromium('every page', (visits: Visits) => {
       sites: { nodes: { id: string }[] };
       users: { nodes: { id: string }[] };
     }>('{ sites { nodes { id } } users { nodes { id } } }');
+    const elsewhere = sites.nodes.find(({ id }) => id !== grid.north)!.id;
+    // What it reads is on its way for a long time.
+    await grid.submit({ command: 'reader', inputs: [{ sizeMb: 1e6, site: elsewhere }], ...SIMULATED });
     await grid.ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }', {
       input: { name: 'survey', sizeMb: 100, replicas: [grid.north] },
     });
@@ -92,6 +95,7 @@ describeWithChromium('every page', (visits: Visits) => {
       tree: '/tree',
       data: '/data',
       links: '/data?tab=links',
+      transfers: '/data?tab=transfers',
       licenses: '/licenses',
       usage: '/usage',
       ratios: '/ratios?application=model',

@@ -7,14 +7,14 @@
 -- Names are compared byte by byte (COLLATE "C"): pages by name do not depend on the machine's locales.
 
 CREATE TYPE user_class AS ENUM ('GOLD', 'SILVER', 'REGULAR');
-CREATE TYPE user_role AS ENUM ('ADMIN', 'OPERATOR', 'USER', 'AGENT');
+CREATE TYPE user_role AS ENUM ('ADMIN', 'OPERATOR', 'USER', 'AGENT', 'PEER');
 CREATE TYPE site_state AS ENUM ('UP', 'DRAINING', 'DOWN');
 CREATE TYPE machine_state AS ENUM ('UP', 'DRAINING', 'DOWN');
 CREATE TYPE job_state AS ENUM (
   'QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING', 'COMPLETED', 'FAILED', 'CANCELLED');
 CREATE TYPE end_cause AS ENUM (
   'EXITED_ZERO', 'EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'LAUNCH_FAILED', 'MACHINE_FAILED', 'LOST', 'REFUSED',
-  'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS');
+  'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN');
 CREATE TYPE event_kind AS ENUM (
   'JOB_STATE', 'JOB_CHANGED', 'SITE', 'MACHINE', 'AGENT', 'LICENSE', 'USER', 'POLICY', 'SIMULATION',
   -- About a dataset (entity_id; site_id is null), or about the link from site entity_id to site site_id.
@@ -23,6 +23,7 @@ CREATE TYPE decision_kind AS ENUM ('DISPATCH', 'START', 'TAKE_BACK');
 CREATE TYPE output_stream AS ENUM ('STDOUT', 'STDERR');
 CREATE TYPE simulation_state AS ENUM ('QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED');
 CREATE TYPE link_source AS ENUM ('ADMIN', 'AGENT');
+CREATE TYPE forwarding AS ENUM ('ALWAYS', 'WHEN_NEEDED', 'NEVER');
 
 -- Directory -----------------------------------------------------------------------------------------------------------
 
@@ -303,7 +304,8 @@ CREATE INDEX jobs_ended_badly ON jobs (id) WHERE ended_at IS NOT NULL AND cause 
 CREATE INDEX jobs_user ON jobs (user_id, id);
 CREATE INDEX jobs_application ON jobs (application, id);
 CREATE INDEX jobs_group ON jobs (group_name, id) WHERE group_name IS NOT NULL;
-CREATE INDEX jobs_ended ON jobs (ended_at, id) WHERE ended_at IS NOT NULL;
+-- With the submission, so that load over time need not read the jobs themselves.
+CREATE INDEX jobs_ended ON jobs (ended_at, id) INCLUDE (submitted_at) WHERE ended_at IS NOT NULL;
 -- Jobs lie in the order of their submission: ranges of it need no more than this.
 CREATE INDEX jobs_submitted ON jobs USING brin (submitted_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX jobs_by_deadline ON jobs (deadline, id) WHERE deadline IS NOT NULL;
@@ -327,7 +329,8 @@ CREATE TABLE runs (
   job_id bigint NOT NULL,
   epoch integer NOT NULL CHECK (epoch > 0),
   site_id integer NOT NULL,
-  machine_ids integer[] NOT NULL CHECK (cardinality(machine_ids) > 0),
+  -- None: it is at a peer, who alone knows them.
+  machine_ids integer[] NOT NULL,
   machine_tasks integer[] NOT NULL CHECK (cardinality(machine_tasks) = cardinality(machine_ids)),
   cpus_per_task integer NOT NULL CHECK (cpus_per_task > 0),
   memory_mb_per_task integer NOT NULL CHECK (memory_mb_per_task >= 0),
@@ -348,6 +351,8 @@ CREATE TABLE runs (
 -- As for jobs: the start of every run of a page finds room in it.
 ) WITH (fillfactor = 45);
 CREATE UNIQUE INDEX runs_live ON runs (job_id) WHERE ended_at IS NULL;
+-- Runs lie in the order of their assignment, and mostly end in it: what is asked of a time needs no more than this.
+CREATE INDEX runs_times ON runs USING brin (assigned_at, ended_at) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX runs_live_by_site ON runs (site_id, job_id) WHERE ended_at IS NULL;
 
 CREATE TABLE outputs (
@@ -498,6 +503,86 @@ CREATE INDEX job_ratios_application ON job_ratios (application, id);
 -- The largest id that retention has deleted: a cursor below it is too old.
 CREATE TABLE job_ratios_horizon (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), id bigint NOT NULL);
 INSERT INTO job_ratios_horizon (id) VALUES (0);
+
+-- Federation --------------------------------------------------------------------------------------------------------------
+-- src/federation/PROTOCOL.md: what each side writes here, and when.
+
+-- Who we are to peers, for ever.
+CREATE TABLE service (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), id text NOT NULL);
+INSERT INTO service (id) VALUES (gen_random_uuid()::text);
+
+-- Other services. Each has a site, which has no machines and is never UP: runs that a peer was granted are there, and its key is for it.
+CREATE TABLE peers (
+  site_id integer PRIMARY KEY REFERENCES sites (id),
+  -- Whose jobs its jobs are here.
+  user_id integer NOT NULL REFERENCES users (id),
+  -- How we reach it; null: we do not, and run nothing of it.
+  url text,
+  secret text,
+  isolated boolean NOT NULL DEFAULT false,
+  -- What it may have of ours.
+  forward forwarding NOT NULL DEFAULT 'WHEN_NEEDED',
+  needed_after_s double precision NOT NULL DEFAULT 600 CHECK (needed_after_s BETWEEN 0 AND 1e9),
+  hops integer NOT NULL DEFAULT 4 CHECK (hops BETWEEN 2 AND 64),
+  lost_after_s double precision NOT NULL DEFAULT 3600 CHECK (lost_after_s BETWEEN 1 AND 1e9),
+  -- What we take of it.
+  foreign_max integer NOT NULL DEFAULT 1000 CHECK (foreign_max BETWEEN 0 AND 100000),
+  foreign_boost integer NOT NULL DEFAULT 0 CHECK (foreign_boost BETWEEN -1000 AND 1000),
+  -- What it has said of itself.
+  service_id text,
+  kinds jsonb NOT NULL DEFAULT '[]',
+  seen_at timestamptz(3),
+  -- When it last answered us, and why it does not.
+  reached_at timestamptz(3),
+  failure text,
+  -- In its news for us: we know what is up to here.
+  cursor bigint NOT NULL DEFAULT 0,
+  -- The process that talks to it, and when that process last said so.
+  worker text,
+  worker_seen_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+) WITH (fillfactor = 50);
+
+-- Our jobs that peers may claim, have claimed or had. Versions are given under the event lock, in the order of commits: a peer that has
+-- seen one has seen all before it.
+CREATE SEQUENCE offers_number;
+CREATE TABLE offers (
+  job_id bigint NOT NULL,
+  site_id integer NOT NULL,
+  -- Another one each time that the job is offered to the peer.
+  offer bigint NOT NULL UNIQUE,
+  version bigint NOT NULL,
+  -- Of the run that was granted for it.
+  epoch integer,
+  withdrawn boolean NOT NULL DEFAULT false,
+  -- Not offered to this peer again before.
+  again_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (job_id, site_id)
+) WITH (fillfactor = 50);
+CREATE INDEX offers_news ON offers (site_id, version);
+
+-- Jobs of peers that we have as jobs of ours, one for each offer.
+CREATE TABLE foreign_jobs (
+  job_id bigint PRIMARY KEY,
+  -- The peer that offered it.
+  site_id integer NOT NULL,
+  offer bigint NOT NULL,
+  -- Its number there.
+  owner_job_id bigint NOT NULL,
+  -- Whose it is there.
+  owner_user text NOT NULL,
+  -- The same for all copies of one attempt, wherever they came from: the service that it was submitted to, its number there, the attempt.
+  request text COLLATE "C" NOT NULL,
+  hops integer NOT NULL,
+  visited text[] NOT NULL,
+  -- Of the owner's run; null: not granted.
+  epoch integer,
+  -- What the owner knows: 0 nothing, 1 that it has started, 2 that it is over.
+  told smallint NOT NULL DEFAULT 0 CHECK (told BETWEEN 0 AND 2),
+  CONSTRAINT foreign_jobs_offer UNIQUE (site_id, offer)
+) WITH (fillfactor = 50);
+CREATE INDEX foreign_jobs_open ON foreign_jobs (site_id, job_id) WHERE told < 2;
+CREATE INDEX foreign_jobs_request ON foreign_jobs (request) WHERE told < 2;
 
 -- What-if ---------------------------------------------------------------------------------------------------------------
 

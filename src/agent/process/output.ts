@@ -25,14 +25,23 @@ export class OutputFile {
   /** Empties it: nothing of one run is left to the next. */
   clear(): void {
     this.cut = null;
-    if (fstatSync(this.fd).size > 0) ftruncateSync(this.fd, 0);
+    if (this.slice(0, 1).length > 0) ftruncateSync(this.fd, 0);
   }
 
   /** Gives disk space back when more was written than is kept. */
   trim(): void {
     const { size, blocks } = fstatSync(this.fd);
     if (blocks * 512 <= 2 * this.keepBytes + 65536 || size <= (this.cut?.at ?? 0) + this.keepBytes) return;
-    this.cut = { at: size, tail: this.tail(size) };
+    let at = size;
+    let tail = this.tail(size);
+    // What is written from the last look to the cut is lost: each look has less to read, and is shorter, than the one before.
+    for (let look = 0; look < 3; look++) {
+      const grown = fstatSync(this.fd).size;
+      const news = this.slice(Math.max(at, grown - this.keepBytes), grown);
+      tail = Buffer.concat([tail, news]).subarray(-this.keepBytes);
+      at = grown;
+    }
+    this.cut = { at, tail };
     ftruncateSync(this.fd, this.headBytes);
   }
 

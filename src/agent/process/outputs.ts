@@ -4,8 +4,10 @@ import { OutputFile } from './output.js';
 
 /** Scans without anybody at them, after which files are given out again. Two, for one may miss a process that forks away under it. */
 const QUIET_SCANS = 2;
+/** A scan reads all of /proc, and gives out again what has come to rest since the last one: the fewer, the less a run costs. */
+const SCAN_EVERY_MS = 500;
 /** What is known of processes is forgotten when it is older: meanwhile a pid may have gone to another. */
-const KNOWN_FOR_MS = 1_000;
+const KNOWN_FOR_MS = 2 * SCAN_EVERY_MS;
 
 /** The two streams of one run. */
 export class Outputs {
@@ -103,10 +105,16 @@ export class OutputPool {
     else outputs.close();
   }
 
-  /** Looks whether resting files can be given out again. */
-  scan(nowMs: number): void {
-    if (this.resting.length === 0) return;
-    const held = process.platform === 'linux' ? this.held(nowMs) : new Map<string, number>();
+  /**
+   * Looks whether resting files can be given out again.
+   *
+   * @param lanes this agent's, which have closed the files of a run before they say that it is over
+   */
+  scan(nowMs: number, lanes: () => readonly number[]): void {
+    if (this.resting.length === 0 || nowMs - this.scannedAtMs < SCAN_EVERY_MS) return;
+    if (nowMs - this.scannedAtMs > KNOWN_FOR_MS) this.known.clear();
+    this.scannedAtMs = nowMs;
+    const held = process.platform === 'linux' ? this.held(lanes()) : new Map<string, number>();
     this.resting = this.resting.filter((outputs) => {
       const pid = held.get(outputs.dir);
       if (pid !== undefined) {
@@ -129,11 +137,9 @@ export class OutputPool {
   }
 
   /** By directory: a process that has one of its resting files open. */
-  private held(nowMs: number): Map<string, number> {
-    if (nowMs - this.scannedAtMs > KNOWN_FOR_MS) this.known.clear();
-    this.scannedAtMs = nowMs;
+  private held(lanes: readonly number[]): Map<string, number> {
     const present = new Set(readdirSync('/proc').filter((name) => /^\d+$/.test(name)));
-    present.delete(String(process.pid));
+    for (const pid of [process.pid, ...lanes]) present.delete(String(pid));
     for (const pid of this.known.keys()) if (!present.has(pid)) this.known.delete(pid);
     const resting = new Set(this.resting.map(({ dir }) => dir));
     const held = new Map<string, number>();

@@ -289,16 +289,25 @@ export class ProcessRunner implements Runner {
       const program = this.programs.find(assignment.command, path, directory);
       this.ensureLane(slot);
       outputs = this.outputs.take();
-      const run: LiveProcessRun = {
-        ...{ jobId, epoch, runTimeLimitS, startedAtMs: Date.now(), startedUpMs: upMs() },
-        ...{ cpuBeforeS: slot.childrenCpuS, outputsDir: outputs.dir },
+      // Written out: objects put together of others cost a run more than they save here.
+      const record: RunRecord = {
+        jobId,
+        epoch,
+        startedAtMs: Date.now(),
+        startedUpMs: upMs(),
+        runTimeLimitS,
         privateDirectory: assignment.workingDirectory === null,
+        cpuBeforeS: slot.childrenCpuS,
+        outputsDir: outputs.dir,
+      };
+      const run: LiveProcessRun = {
+        ...record,
         ...{ slot, outputs, ended: null, ours: true, stop: null, forgotten: false, lost: false },
         ioWaitS: this.ioWait ? new Map() : null,
       };
       const environment = { ...assignment.environment, ...this.runEnvironment(assignment) };
       slot.record(
-        runScript(recordOf(run), key, slot.dir, outputs.dir, program, {
+        runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
           ...assignment,
           environment,
           directory,
@@ -497,7 +506,7 @@ export class ProcessRunner implements Runner {
   private poll(): void {
     const now = upMs();
     this.flush();
-    this.outputs.scan(now);
+    this.outputs.scan(now, () => this.ownLanes());
     const sample = this.ioWait && now >= this.nextIoWaitMs;
     if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
     for (const run of [...this.live.values()]) {
@@ -516,6 +525,10 @@ export class ProcessRunner implements Runner {
     }
     for (const slot of this.idle) if (now - slot.idleSinceMs > LANE_IDLE_MS) slot.releaseLane();
     this.launchWaiting();
+  }
+
+  private ownLanes(): number[] {
+    return [...this.idle, ...this.bySlot.keys()].flatMap((slot) => slot.ownLanePid ?? []);
   }
 
   private sampleIoWait(run: LiveProcessRun): void {
@@ -634,13 +647,6 @@ function launchProblem({ slot, outputs }: LiveProcessRun): string | null {
   const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
-}
-
-function recordOf(run: RunRecord): string {
-  const { jobId, epoch, startedAtMs, startedUpMs, runTimeLimitS, privateDirectory, cpuBeforeS, outputsDir } =
-    run;
-  const times = { startedAtMs, startedUpMs };
-  return JSON.stringify({ jobId, epoch, ...times, runTimeLimitS, privateDirectory, cpuBeforeS, outputsDir });
 }
 
 function parseRecord(line: string | null, slotDir: string): RunRecord | null {

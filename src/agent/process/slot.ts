@@ -94,6 +94,11 @@ export class Slot {
     return this.lane?.pid ?? 0;
   }
 
+  /** Pid of the lane, if it is this agent's. */
+  get ownLanePid(): number | undefined {
+    return this.child?.pid;
+  }
+
   /** Whether the lane of the run lives, be it this agent's or an earlier one's. */
   laneLives(): boolean {
     return this.lane !== null && processIdentity(this.lane.pid) === this.lane.identity;

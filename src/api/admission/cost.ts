@@ -7,8 +7,8 @@
  * mutation are as long as what it was given. While the query runs the same things are counted as they come (budget.ts): here what
  * cannot be worth starting is refused.
  *
- * Values within objects cost nothing, their number is bounded by the text. Connections, edges and payloads are no objects, only what
- * is in them.
+ * Values within objects cost nothing, their number is bounded by the text or by the row. Connections, edges and payloads are no
+ * objects, only what is in them.
  *
  * Why not a library: those at hand coerce all variables once more to read `first`, which doubles the cost of a submission
  * of 10 000 jobs.
@@ -51,6 +51,11 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Job.output': 200,
   'Job.decisions': 50,
   'Job.events': 50,
+  'Job.foreign': 5,
+  'Job.offeredTo': 5,
+  'FederationPeer.foreignJobs': 5,
+  'FederationPeer.offeredJobs': 5,
+  'FederationPeer.claimedJobs': 5,
   'User.apiKeys': 10,
   'Query.jobCount': 50,
   'JobConnection.totalCount': 50,
@@ -58,6 +63,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.licenseHistory': 200,
   'Query.usage': 200,
   'Query.peers': 50,
+  'Query.transfers': 50,
   'Query.userStandings': 50,
   'Query.jobRatio': 10,
   'JobRatio.history': 20,
@@ -74,8 +80,9 @@ export const LIST_SIZE: Readonly<Record<string, number>> = {
 };
 const LIST_SIZE_DEFAULT = 10;
 
-/** What only holds objects together. */
-const HOLDER = /(Connection|Edge|PageInfo|Payload)$/;
+/** What only holds objects together, and values that come with the row they are in. */
+const HOLDER =
+  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
 
 /** Whether what a field of this type leads to counts as objects. */
 export const isCounted = (type: GraphQLOutputType): boolean => {

@@ -4,8 +4,10 @@ import type {
   InputDataResolvers,
   LinkMeasurementResolvers,
   LinkResolvers,
+  TransferResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
+import { visibleJob } from '../services/access.js';
 
 export const Dataset: DatasetResolvers = {
   id: (dataset) => globalId('dataset', dataset.id),
@@ -30,4 +32,13 @@ export const InputData: InputDataResolvers = {
   sizeMb: async (input, _, { loaders }) =>
     'datasetId' in input ? (await loaders.dataset(input.datasetId)).sizeMb : input.sizeMb,
   site: (input, _, { loaders }) => ('siteId' in input ? loaders.site(input.siteId) : null),
+};
+
+export const Transfer: TransferResolvers = {
+  job: ({ jobId }, _, context) => visibleJob(jobId, context),
+  dataset: ({ input }, _, { loaders }) => ('datasetId' in input ? loaders.dataset(input.datasetId) : null),
+  from: ({ fromSiteId }, _, { loaders }) => loaders.site(fromSiteId),
+  to: ({ toSiteId }, _, { loaders }) => loaders.site(toSiteId),
+  startsAt: ({ from }) => from,
+  endsAt: ({ to }) => to,
 };

@@ -10,7 +10,7 @@ import type {
   SiteUpdateResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
-import { maySeeJob } from '../services/access.js';
+import { visibleJob } from '../services/access.js';
 
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
@@ -26,10 +26,7 @@ export const Site: SiteResolvers = {
 };
 
 export const Reservation: ReservationResolvers = {
-  job: async ({ jobId }, _, { loaders, viewer }) => {
-    const job = await loaders.job(jobId);
-    return job && maySeeJob(viewer, job) ? job : null;
-  },
+  job: ({ jobId }, _, context) => visibleJob(jobId, context),
   machines: ({ allocations }) => [...allocations],
 };
 

@@ -19,8 +19,7 @@ export const JobGroup: JobGroupResolvers = {
   id: (group) => globalId('group', group.id),
   user: (group, _, { loaders }) => loaders.user(group.userId),
   state: async (group, _, { loaders }) => (live(await loaders.groupCounts(group.id)) > 0 ? 'OPEN' : 'DONE'),
-  counts: (group, _, { loaders }) => loaders.groupCounts(group.id),
-  states: async (group, _, { loaders }) => {
+  counts: async (group, _, { loaders }) => {
     const counts = await loaders.groupCounts(group.id);
     return jobStates.flatMap((state) => (counts[state] ? [{ state, jobs: counts[state] }] : []));
   },

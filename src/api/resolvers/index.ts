@@ -8,6 +8,7 @@ import type { Resolvers } from '../generated/resolvers-types.js';
 import { DateTime, Json } from '../scalars.js';
 import * as data from './data.js';
 import * as events from './events.js';
+import * as federation from './federation.js';
 import * as grid from './grid.js';
 import * as groups from './groups.js';
 import * as history from './history.js';
@@ -21,6 +22,7 @@ import * as simulations from './simulations.js';
 export const resolvers: Resolvers = {
   ...data,
   ...events,
+  ...federation,
   ...grid,
   ...groups,
   ...history,

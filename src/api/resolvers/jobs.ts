@@ -6,6 +6,7 @@ import {
   type ReasonCode,
   ranking,
   reasonSentence,
+  type StartExplanation,
 } from '../../core/index.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type {
@@ -17,23 +18,28 @@ import type {
   JobsPayloadResolvers,
   OutputResolvers,
   PlacementResolvers,
+  RespectedReservationResolvers,
   RunResolvers,
   SubmitJobsPayloadResolvers,
+  WhyWaitingResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
-import type { CandidateModel, DecisionModel } from '../models.js';
-import { handlesAll, maySeeJob } from '../services/access.js';
+import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
+import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
 
 export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
   user: (job, _, { loaders }) => loaders.user(job.userId),
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
+  foreign: (job, _, { services }) => services.federation.foreignJob(job.id),
+  offeredTo: (job, _, { services }) => services.federation.offeredTo(job.id),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
-  environment: (job, _, { viewer }) => (maySeeJob(viewer, job) ? job.environment : null),
+  environment: (job, _, { viewer }) =>
+    maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
@@ -80,26 +86,42 @@ export const Decision: DecisionResolvers = {
     decision.fromSiteId === null ? null : loaders.site(decision.fromSiteId),
   site: (decision, _, { loaders }) => (decision.siteId === null ? null : loaders.site(decision.siteId)),
   candidates: (decision) => candidatesOf(decision),
-  detail: (decision, _, { viewer }) => detailFor(decision, handlesAll(viewer)),
+  jobTerms: (decision) => {
+    const { terms, priorityTerms } = detailOf(decision) as Partial<DispatchExplanation>;
+    return termsOf((decision.kind === 'START' ? (terms as unknown as Numbers) : priorityTerms) ?? {});
+  },
+  level: (decision) => detailOf(decision).level ?? null,
+  queued: (decision) => detailOf(decision).queued ?? null,
+  order: (decision) => detailOf(decision).order ?? null,
+  orderValue: (decision) => detailOf(decision).orderValue ?? null,
+  respected: (decision) => detailOf(decision).reservation ?? null,
+};
+
+export const RespectedReservation: RespectedReservationResolvers = {
+  job: ({ jobId }, _, context) => visibleJob(jobId, context),
 };
 
 export const Candidate: CandidateResolvers = {
+  terms: ({ terms }) => termsOf(terms),
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };
 
 export const Placement: PlacementResolvers = {
   site: ({ siteId }, _, { loaders }) => (siteId === null ? null : loaders.site(siteId)),
+  jobTerms: ({ jobTerms }) => termsOf(jobTerms),
 };
 
-function detailOf(decision: DecisionModel): Record<string, unknown> {
-  return JSON.parse(decision.detail) as Record<string, unknown>;
-}
+export const WhyWaiting: WhyWaitingResolvers = {
+  numbers: ({ numbers }) => termsOf(numbers),
+};
 
-/** The job whose reservation was respected may be another user's. */
-function detailFor(decision: DecisionModel, mayKnow: boolean): Record<string, unknown> {
-  const detail = detailOf(decision);
-  const reservation = detail.reservation as { jobId: number; at: number } | null | undefined;
-  return mayKnow || !reservation ? detail : { ...detail, reservation: { at: reservation.at } };
+/** Those that are numbers: what is infinite was not kept. */
+const termsOf = (numbers: Numbers): { name: string; value: number }[] =>
+  Object.entries(numbers).flatMap(([name, value]) => (Number.isFinite(value) ? [{ name, value }] : []));
+
+/** As the scheduler explained it. */
+function detailOf(decision: DecisionModel): Partial<DispatchExplanation & Omit<StartExplanation, 'terms'>> {
+  return JSON.parse(decision.detail) as DispatchExplanation;
 }
 
 /** What was done, and why: `Dispatched to north: highest rank of all sites for this job`. */
@@ -109,7 +131,7 @@ async function sentenceOf(decision: DecisionModel, loaders: Loaders): Promise<st
     siteId === null ? GLOBAL_QUEUE : (await loaders.site(siteId)).name;
   switch (decision.kind) {
     case 'DISPATCH': {
-      const explanation = detailOf(decision) as unknown as DispatchExplanation;
+      const explanation = detailOf(decision) as DispatchExplanation;
       const why = clause(describeDispatch(reason, explanation).sentence);
       return `Dispatched to ${await nameOf(decision.siteId)}: ${why}`;
     }
@@ -129,5 +151,5 @@ const clause = (sentence: string): string =>
 /** The sites of a dispatch decision as it ranked them; other decisions had none to choose from. */
 function candidatesOf(decision: DecisionModel): CandidateModel[] {
   if (decision.kind !== 'DISPATCH') return [];
-  return candidates(ranking(decision.siteId, detailOf(decision) as unknown as DispatchExplanation));
+  return candidates(ranking(decision.siteId, detailOf(decision) as DispatchExplanation));
 }

@@ -5,7 +5,7 @@ import type {
   JobRatioUpdateResolvers,
   RunAveragesResolvers,
 } from '../generated/resolvers-types.js';
-import { maySeeJob } from '../services/access.js';
+import { visibleJob } from '../services/access.js';
 
 export const JobRatio: JobRatioResolvers = {
   history: ({ application }, page, { services }) => services.ratios.historyOf(application, page),
@@ -15,10 +15,7 @@ export const RunAverages: RunAveragesResolvers = {};
 
 export const JobRatioPoint: JobRatioPointResolvers = {
   cursor: (point) => String(point.id),
-  job: async ({ jobId }, _, { loaders, viewer }) => {
-    const job = await loaders.findJob(jobId);
-    return job && maySeeJob(viewer, job) ? job : null;
-  },
+  job: ({ jobId }, _, context) => visibleJob(jobId, context),
   site: (point, _, { loaders }) => loaders.site(point.siteId),
   dataIntensive: ({ computation }) => (computation === null ? null : 1 - computation),
 };

@@ -30,6 +30,8 @@ export const Query: Required<QueryResolvers> = {
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
+  transfers: (_, which, { services, viewer, budget }) => services.shares.transfers(viewer, which, budget),
+  federationPeers: (_, _arguments, { services, viewer }) => services.federation.federationPeers(viewer),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),
   loadHistory: (_, window, { services, viewer }) => services.history.loadHistory(viewer, window),
@@ -128,6 +130,18 @@ export const Mutation: Required<MutationResolvers> = {
     services.simulations.simulate(viewer, input, requestId),
   cancelSimulation: (_, { simulation }, { services, viewer, requestId }) =>
     services.simulations.cancelSimulation(viewer, simulation, requestId),
+
+  federate: (_, { input }, { services, viewer, requestId }) =>
+    services.federation.federate(viewer, input, requestId),
+  isolatePeer: (_, { peer }, { services, viewer, requestId }) =>
+    services.federation.isolatePeer(viewer, peer, requestId),
+  rejoinPeer: (_, { peer }, { services, viewer, requestId }) =>
+    services.federation.rejoinPeer(viewer, peer, requestId),
+  removePeer: (_, { peer }, { services, viewer, requestId }) =>
+    services.federation.removePeer(viewer, peer, requestId),
+  exchangeJobs: (_, { input }, { services, viewer }) => services.federation.exchangeJobs(viewer, input),
+  claimJobs: (_, { offers }, { services, viewer }) => services.federation.claimJobs(viewer, offers),
+  returnJobs: (_, { offers }, { services, viewer }) => services.federation.returnJobs(viewer, offers),
 
   registerAgent: (_, { input }, { services, viewer, requestId }) =>
     services.agents.registerAgent(viewer, input, requestId),

@@ -3,7 +3,9 @@
  * compile, is refused when it is asked for, and fails a test. Whose objects are meant (a USER's own jobs, an AGENT's own
  * site) is each service's matter; the helpers for it are here.
  */
+import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
+import type { Context } from '../context.js';
 import { ApiError } from '../errors.js';
 import type { Mutation, Query, Subscription, UserRole } from '../generated/resolvers-types.js';
 
@@ -14,6 +16,7 @@ const operators: readonly UserRole[] = ['ADMIN', 'OPERATOR'];
 const people: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER'];
 const everybody: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'];
 const agents: readonly UserRole[] = ['AGENT'];
+const peers: readonly UserRole[] = ['PEER'];
 
 export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   // Queries
@@ -33,6 +36,8 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   links: people,
   jobRatio: people,
   peers: people,
+  transfers: people,
+  federationPeers: operators,
   userStandings: people,
   loadHistory: people,
   licenseHistory: people,
@@ -87,7 +92,14 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   registerAgent: agents,
   heartbeat: agents,
   reportLinks: agents,
-  reportRuns: agents,
+  reportRuns: ['AGENT', 'PEER'],
+  federate: admins,
+  isolatePeer: admins,
+  rejoinPeer: admins,
+  removePeer: admins,
+  exchangeJobs: peers,
+  claimJobs: peers,
+  returnJobs: peers,
   // Subscriptions
   jobUpdated: people,
   siteUpdated: everybody,
@@ -138,14 +150,23 @@ export const maySeeJob = (viewer: Viewer, job: { userId: number }): boolean =>
 
 /** Whether the viewer may see this site. */
 export const maySeeSite = (viewer: Viewer, siteId: number): boolean =>
-  viewer.role === 'AGENT' ? viewer.siteId === siteId : true;
+  viewer.role === 'AGENT' || viewer.role === 'PEER' ? viewer.siteId === siteId : true;
 
 /** Whether the viewer may see this user. */
 export const maySeeUser = (viewer: Viewer, userId: number): boolean =>
   handlesAll(viewer) || userId === viewer.userId;
 
-/** Throws FORBIDDEN unless the viewer is the agent of this site. */
+/** Throws FORBIDDEN unless the viewer is the agent, or the peer, of this site. */
 export function ownSite(viewer: Viewer, siteId: number): void {
   if (viewer.siteId === siteId) return;
   throw new ApiError('FORBIDDEN', 'this key is for another site');
+}
+
+/** A job that something names; null: the key may not see it, or it has been removed. */
+export async function visibleJob(
+  id: number,
+  { loaders, viewer }: Pick<Context, 'loaders' | 'viewer'>,
+): Promise<JobRow | null> {
+  const job = await loaders.findJob(id);
+  return job && maySeeJob(viewer, job) ? job : null;
 }

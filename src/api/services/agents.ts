@@ -2,6 +2,7 @@
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
+import type { Queries } from '../../store/queries.js';
 import type {
   AgentBeat,
   AgentRegistration,
@@ -39,10 +40,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 
 export function createAgentsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
-  const maxAttempts = remembered(POLICY_MS, async () => {
-    const policy = await queries.policy();
-    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
-  });
+  const maxAttempts = maxAttemptsOf(queries);
   /** Beats that come while others are being written go together. */
   const beat = gathered(async (beats: readonly AgentBeat[]) => {
     const { answers, touched } = await store.heartbeat(beats, now());
@@ -110,7 +108,8 @@ export function createAgentsService(parts: ServiceParts) {
     ): Promise<ReportResult[]> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
-      const agentId = agentOf(agent);
+      // A peer reports for the site that it is here.
+      const agentId = viewer.role === 'PEER' ? null : agentOf(agent);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts(), agentId);
@@ -216,6 +215,13 @@ function gathered<I, O>(ask: (items: readonly I[]) => Promise<readonly O[]>): (i
       if (!busy) void go();
     });
 }
+
+/** How often a job may run, by the policy in force. */
+export const maxAttemptsOf = (queries: Pick<Queries, 'policy'>): (() => Promise<number>) =>
+  remembered(POLICY_MS, async () => {
+    const policy = await queries.policy();
+    return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
+  });
 
 /** Asks at most once in a while; calls that come together share the answer. */
 function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {

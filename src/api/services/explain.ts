@@ -21,10 +21,10 @@ import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import type { Context } from '../context.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { JobInput, WhyWaiting } from '../generated/resolvers-types.js';
+import type { JobInput } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
-import type { CandidateModel, PlacementModel } from '../models.js';
+import type { CandidateModel, PlacementModel, WhyWaitingModel } from '../models.js';
 import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
 import { newJob, placesOf } from './job-input.js';
@@ -179,7 +179,7 @@ export function createExplainService(parts: ServiceParts) {
     },
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
-    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaiting | null> {
+    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaitingModel | null> {
       if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
       return shares.explain(asker, async () => {
@@ -191,7 +191,7 @@ export function createExplainService(parts: ServiceParts) {
 }
 
 /** Instants as times, and no job that may be another user's. */
-function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaiting {
+function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaitingModel {
   const { earliestStart, reservedAt, reservedJob, ...rest } = numbers;
   return {
     ...why,

@@ -3,6 +3,7 @@ import { createAgentsService } from './agents.js';
 import { createDataService } from './data.js';
 import { createEventsService } from './events.js';
 import { createExplainService } from './explain.js';
+import { createFederationService } from './federation.js';
 import { createGridService } from './grid.js';
 import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
@@ -22,6 +23,7 @@ export function createServices(parts: ServiceParts) {
     data: createDataService(parts),
     events: createEventsService(parts),
     explain: createExplainService(parts),
+    federation: createFederationService(parts),
     grid: createGridService(parts),
     groups: createGroupsService(parts),
     history: createHistoryService(parts),

@@ -2,6 +2,7 @@
 import { concernedBy, ROOT, type Scheduler, type WorldChange } from '../../core/index.js';
 import type { Limits } from '../../platform/limits.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
+import type { Copies, Offers } from '../../store/federation.js';
 import type { EventFeed } from '../../store/feed.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
@@ -18,6 +19,8 @@ export interface ServiceParts {
   store: Store;
   directory: Directory;
   queries: Queries;
+  offers: Offers;
+  copies: Copies;
   feed: EventFeed;
   /** For dry runs and explanations only: keeping it in step costs work. */
   mirror: Mirror;

@@ -119,10 +119,15 @@ export function createPeopleService(parts: ServiceParts) {
         }
         const owner = await user(userId, input.user ?? 'viewer');
         const siteId = input.site ? localId('site', input.site, 'site') : null;
-        if (owner.role === 'AGENT' && siteId === null)
-          throw badInput('site', null, 'a site, because the user is an AGENT');
-        if (owner.role !== 'AGENT' && siteId !== null)
-          throw badInput('site', input.site, 'no site, because the user is not an AGENT');
+        const ofSite = owner.role === 'AGENT' || owner.role === 'PEER';
+        if (ofSite && siteId === null)
+          throw badInput(
+            'site',
+            null,
+            `a site, because the user is ${owner.role === 'PEER' ? 'a PEER' : 'an AGENT'}`,
+          );
+        if (!ofSite && siteId !== null)
+          throw badInput('site', input.site, 'no site, because the user is neither an AGENT nor a PEER');
         if (viewer.onBehalfBy !== null)
           throw new ApiError(
             'FORBIDDEN',

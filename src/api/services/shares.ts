@@ -1,9 +1,11 @@
-/** Sites as one another's peers, and what quotas make of the jobs in their meta-queues: as the schedulers see it now. */
-import { peers, userStandings } from '../../core/index.js';
+/** Sites as one another's peers, what quotas make of the jobs in meta-queues, what is on its way: as the schedulers see it now. */
+import { peers, transfers, userStandings } from '../../core/index.js';
 import type { Budget } from '../admission/budget.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
-import type { PeerModel, UserStandingModel } from '../models.js';
+import type { QueryTransfersArgs } from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import type { PeerModel, TransferModel, UserStandingModel } from '../models.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 
@@ -38,6 +40,28 @@ export function createSharesService({ mirror, queries, limits, shares, now }: Se
           .filter(({ userId }) => owner === null || userId === owner)
           .sort((a, b) => b.jobs - a.jobs || a.userId - b.userId)
           .slice(0, size);
+      },
+
+      /** A USER's: of their own jobs. */
+      async transfers(
+        viewer: Viewer,
+        { from, to, first }: QueryTransfersArgs,
+        budget: Budget,
+      ): Promise<TransferModel[]> {
+        const size = pageSize('first', first, limits);
+        const owner = ownerOnly(viewer);
+        const [fromId, toId] = [from && localId('site', from, 'from'), to && localId('site', to, 'to')];
+        return shares.explain({ viewer, budget }, async () => {
+          await mirror.sync();
+          return transfers(mirror.grid, now())
+            .filter(
+              ({ jobId, fromSiteId, toSiteId }) =>
+                (!fromId || fromSiteId === fromId) &&
+                (!toId || toSiteId === toId) &&
+                (owner === null || mirror.grid.job(jobId)?.userId === owner),
+            )
+            .slice(0, size);
+        });
       },
     }),
 

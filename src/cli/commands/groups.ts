@@ -15,7 +15,7 @@ interface Group {
   name: string | null;
   size: number;
   state: string;
-  counts: Record<string, number>;
+  counts: { state: string; jobs: number }[];
   progress: number;
   submittedAt: string;
   user: Named;
@@ -137,9 +137,7 @@ const groupTable = (groups: readonly Group[]): string =>
       group.size,
       group.state,
       Number((100 * group.progress).toFixed(1)),
-      Object.entries(group.counts)
-        .map(([state, jobs]) => `${state} ${jobs}`)
-        .join(', '),
+      group.counts.map(({ state, jobs }) => `${state} ${jobs}`).join(', '),
       time(group.submittedAt),
     ]),
   );

@@ -28,7 +28,7 @@ interface ApiKey {
 }
 
 const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
-const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT'] as const;
+const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT', 'PEER'] as const;
 
 export function addPeople(program: Command): void {
   addUsers(program);
@@ -99,7 +99,7 @@ function addKeys(program: Command): void {
 
   const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
     .option('--user <user>', 'user that the key is for (ADMIN; default: you)')
-    .option('--site <site>', 'site that the key of an AGENT is for')
+    .option('--site <site>', 'site that the key of an AGENT or PEER is for')
     .option('--expires <time>', 'when the key expires: ISO 8601, or +DURATION from now (default: never)');
   add.action(async (name: string, options: { user?: string; site?: string; expires?: string }) => {
     const client = connect();

@@ -1,4 +1,4 @@
-/** `switchyard ratio`, `peers`, `standings`: what schedulers that look at data and at users' shares go by. */
+/** `switchyard ratio`, `congestion`, `standings`: what schedulers that look at data and at users' shares go by. */
 import type { Command } from 'commander';
 import { addCommand, interruption, type Named, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
@@ -79,7 +79,7 @@ export function addRatio(program: Command): void {
     if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
   });
 
-  const peers = addCommand(program, 'peers', 'show the sites as their schedulers see one another');
+  const peers = addCommand(program, 'congestion', 'show the sites as their schedulers see one another');
   peers.action(async () => {
     const data = await connect().request<{ peers: Peer[] }>(PEERS, {});
     show(peers, data.peers, (all) =>

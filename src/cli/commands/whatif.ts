@@ -1,7 +1,7 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import type { Comparison, Figures, WhatIfResult } from '../../simulator/what-if.js';
+import type { Comparison, Figures } from '../../simulator/what-if.js';
 import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
@@ -11,12 +11,20 @@ import { count, duration, table } from '../format.js';
 import { parseTime } from '../parse.js';
 import { progress } from '../progress.js';
 
+/** As the API tells it. */
+interface Result {
+  jobs: number;
+  all: Comparison;
+  userClasses: { userClass: string; comparison: Comparison }[];
+  sites: { name: string; comparison: Comparison }[];
+}
+
 interface Simulation {
   id: string;
   state: 'QUEUED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
   progress: number;
   policyVersion: number;
-  result: WhatIfResult | null;
+  result: Result | null;
   message: string | null;
 }
 
@@ -95,14 +103,11 @@ async function awaitEnd(client: Client, asked: Simulation, after: string): Promi
   return latest;
 }
 
-function describe(
-  { id, policyVersion }: Simulation,
-  { jobs, all, userClasses, sites }: WhatIfResult,
-): string {
+function describe({ id, policyVersion }: Simulation, { jobs, all, userClasses, sites }: Result): string {
   const groups: [string, Comparison][] = [
     ['all jobs', all],
-    ...userClasses.map((one): [string, Comparison] => [one.userClass, one]),
-    ...sites.map((one): [string, Comparison] => [`at ${one.name}`, one]),
+    ...userClasses.map((one): [string, Comparison] => [one.userClass, one.comparison]),
+    ...sites.map((one): [string, Comparison] => [`at ${one.name}`, one.comparison]),
   ];
   const columns: [string, (figures: Figures) => string | number][] = [
     ['ENDED', (figures) => figures.ended],
@@ -110,7 +115,7 @@ function describe(
     ['P95 WAIT', (figures) => duration(figures.waitP95S)],
     ['MEAN SLOWDOWN', (figures) => figures.slowdownMean.toFixed(2)],
     ['DEADLINES MISSED', (figures) => figures.deadlineMisses],
-    ['UTILISATION %', (figures) => (100 * figures.utilization).toFixed(1)],
+    ['UTILIZATION %', (figures) => (100 * figures.utilization).toFixed(1)],
   ];
   const sides = ['baseline', 'candidate', 'difference'] as const;
   const rows = groups.flatMap(([group, comparison]) =>

@@ -10,12 +10,17 @@ import { printable, short, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId } from '../parse.js';
 
+interface Term {
+  name: string;
+  value: number;
+}
+
 interface Candidate {
   site: { id: string; name: string };
   eligible: boolean;
   reason: string | null;
   rank: number | null;
-  terms: Record<string, unknown> | null;
+  terms: Term[];
 }
 
 interface Why {
@@ -27,7 +32,7 @@ interface Why {
   whyWaiting: {
     code: string;
     message: string;
-    numbers: Record<string, unknown>;
+    numbers: Term[];
     startsAt: string | null;
     wouldChange: string[];
   } | null;
@@ -42,7 +47,7 @@ interface Why {
       from: { name: string } | null;
       site: { name: string } | null;
       candidates: Candidate[];
-      detail: { priorityTerms?: Record<string, unknown> | null };
+      jobTerms: Term[];
     }[];
   };
 }
@@ -53,7 +58,7 @@ interface Placement {
   startsAt: string | null;
   reason: string;
   message: string;
-  jobTerms: Record<string, unknown>;
+  jobTerms: Term[];
   site: { name: string } | null;
   allocations: { machine: { name: string }; tasks: number }[];
   candidates: Candidate[];
@@ -121,14 +126,14 @@ function describeWhy(job: Why): string {
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
     if (wait.startsAt) lines.push(`  predicted start ${time(wait.startsAt)} UTC`);
-    for (const [name, value] of Object.entries(wait.numbers)) lines.push(`  ${name} = ${short(value)}`);
+    for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }
   for (const decision of job.decisions.nodes) {
     const from = decision.kind === 'DISPATCH' && decision.from ? `from ${decision.from.name}; ` : '';
     const basis = `${from}${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle}`;
     lines.push('', `${time(decision.at)}  ${printable(decision.message)} (${printable(basis)})`);
-    lines.push(...jobTerms(decision.detail.priorityTerms));
+    lines.push(...jobTerms(decision.jobTerms));
     if (decision.candidates.length > 0) lines.push(candidateTable(decision.candidates));
   }
   if (job.decisions.nodes.length === 0) lines.push('no scheduling decisions yet');
@@ -155,26 +160,24 @@ function describePlacement(placement: Placement): string {
 }
 
 /** A line of what the policy knew of the job itself; none where it knew nothing. */
-function jobTerms(terms: Record<string, unknown> | null | undefined): string[] {
-  const known = Object.entries(terms ?? {}).map(([name, value]) => `${name} = ${short(value)}`);
+function jobTerms(terms: readonly Term[]): string[] {
+  const known = terms.map(({ name, value }) => `${name} = ${short(value)}`);
   return known.length === 0 ? [] : [`the job: ${known.join(', ')}`];
 }
 
-/** For a cell: a number without a long tail; what is not there is null. */
-function rounded(value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(6)) : (value ?? null);
-}
+/** For a cell: a number without a long tail; null where there is none. */
+const rounded = (term: Term | undefined): number | null => (term ? Number(term.value.toPrecision(6)) : null);
 
 /** Candidates, the chosen ones first, a column for each term. */
 function candidateTable(candidates: readonly Candidate[]): string {
-  const terms = [...new Set(candidates.flatMap(({ terms: of }) => Object.keys(of ?? {})))];
+  const terms = [...new Set(candidates.flatMap((one) => one.terms.map(({ name }) => name)))];
   const ranked = candidates.toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
   return table(
     ['RANK', 'SITE', ...terms.map((term) => term.toUpperCase()), 'NOT ELIGIBLE BECAUSE'],
     ranked.map((one) => [
       one.rank ?? '-',
       one.site.name,
-      ...terms.map((term) => rounded(one.terms?.[term])),
+      ...terms.map((term) => rounded(one.terms.find(({ name }) => name === term))),
       one.eligible ? '' : one.reason,
     ]),
   );

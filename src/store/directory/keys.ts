@@ -129,7 +129,7 @@ UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM mad
   },
 });
 
-async function makeKey(
+export async function makeKey(
   tx: Transaction,
   key: Omit<Prisma.ApiKeyUncheckedCreateInput, 'prefix' | 'hash'>,
 ): Promise<{ apiKey: ApiKeyRow; secret: string }> {

@@ -78,6 +78,8 @@ type Live = [Cursor, LiveRun[], ReadMachine[]];
 const liveRun = raw(
   `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks)`,
 );
+/** What a peer offered is not run before the peer has granted it; needs runs as r. */
+const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
 const runsAndMachines = sql`
   (SELECT coalesce(json_agg(run ORDER BY place), '[]') FROM live),
@@ -132,7 +134,7 @@ function listAssignments(connection: Connection, part: Part, behind: number): Pr
 WITH found AS MATERIALIZED (
   SELECT r.job_id AS place, ${bytesBefore('r.job_id')} AS before
     FROM runs r JOIN jobs j ON j.id = r.job_id
-   WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND r.job_id > ${behind} ${ofAgent(part)} ORDER BY r.job_id LIMIT ${limit + 1}
+   WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND r.job_id > ${behind} AND ${granted} ${ofAgent(part)} ORDER BY r.job_id LIMIT ${limit + 1}
 ), part AS MATERIALIZED (
   SELECT place FROM found WHERE before < ${bytesMax} ORDER BY place LIMIT ${limit}
 ), live AS MATERIALIZED (
@@ -162,7 +164,7 @@ WITH recent AS MATERIALIZED (
   SELECT n.place, r.job_id, r.epoch, ${bytesBefore('n.place')} AS before
     FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n
     JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
-    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId} ${ofAgent(part)}
+    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId} AND ${granted} ${ofAgent(part)}
 ), live AS MATERIALIZED (
   SELECT f.place, r.machine_ids, ${liveRun} AS run
     FROM found f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch

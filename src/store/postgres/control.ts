@@ -23,7 +23,7 @@ export const cancel = (
   database: Db,
   selection: JobSelection,
   now: number,
-  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
+  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'WITHDRAWN',
 ): Promise<SelectionOutcome> =>
   act(database, selection, ['cancel', 'stop'], (jobs) => cancelJobs(jobs, cause, now));
 
@@ -106,7 +106,7 @@ const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): P
 /** Without a live run it has ended; with one it is asked to stop. */
 export function cancelJobs(
   jobs: readonly FoundJob[],
-  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED',
+  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED' | 'WITHDRAWN',
   now: number,
 ): Sql[] {
   const why = sql`${cause}::end_cause`;

@@ -129,7 +129,8 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
   return commitWithCopy(tx, 'jobs', columns, jobs.keys());
 }
 
-const givenColumns = <T>(jobOf: (item: T) => NewJob): CopyColumns<T> =>
+/** What a job says of itself. */
+export const givenColumns = <T>(jobOf: (item: T) => NewJob): CopyColumns<T> =>
   Object.fromEntries(
     Object.entries(givenFields).map(([name, { type, sparse }]) => {
       const field = name as keyof GivenJob;

@@ -36,6 +36,12 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
         serviceReport(run, rules.now, 'LOST', `machine ${machine} has been silent for ${rules.lostAfterS} s`),
       ),
     );
+    const atPeers = await findLostAtPeers(database.pool, rules, present);
+    lostRuns += await end(
+      atPeers.map(({ peer, lostAfterS, ...run }) =>
+        serviceReport(run, rules.now, 'LOST', `peer ${peer} has been silent for ${lostAfterS} s`),
+      ),
+    );
   }
   const over = await findOverLimit(database.pool, rules);
   const overLimit = await end(
@@ -91,6 +97,23 @@ SELECT DISTINCT ON (r.job_id) r.job_id AS "jobId", r.epoch, dead.name AS machine
   );
 }
 
+/** Live runs at a peer that has been silent for too long. */
+function findLostAtPeers(
+  connection: Connection,
+  { now, limit }: SweepRules,
+  present: number,
+): Promise<{ jobId: number; epoch: number; peer: string; lostAfterS: number }[]> {
+  return rows(
+    connection,
+    sql`
+SELECT r.job_id AS "jobId", r.epoch, s.name AS peer, p.lost_after_s AS "lostAfterS"
+  FROM peers p JOIN sites s ON s.id = p.site_id JOIN runs r ON r.site_id = p.site_id
+ WHERE r.ended_at IS NULL
+   AND greatest(p.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => p.lost_after_s)
+ ORDER BY r.job_id LIMIT ${limit}`,
+  );
+}
+
 /** Runs that exceed their limit by more than the grace. */
 function findOverLimit(
   connection: Connection,
@@ -103,6 +126,8 @@ SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
    AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + ${runTimeGraceS}::float8)
+   -- A peer's own service sees to it; while the link is broken, nobody here knows.
+   AND r.site_id NOT IN (SELECT site_id FROM peers)
  ORDER BY r.job_id LIMIT ${limit}`,
   );
 }

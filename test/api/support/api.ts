@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
 import { openDirectory } from '../../../src/store/directory.js';
+import { openCopies, openOffers } from '../../../src/store/federation.js';
 import { EventFeed } from '../../../src/store/feed.js';
 import { Mirror } from '../../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../../src/store/pool.js';
@@ -29,6 +30,14 @@ export interface GraphqlAnswer<T> {
 }
 
 export type Json = Record<string, unknown>;
+
+/** An answer with its lists of names and values as objects, which are easier to compare. */
+export const named = <T>(answer: T): T =>
+  JSON.parse(JSON.stringify(answer), (_, value) =>
+    Array.isArray(value) && value.length > 0 && value.every((one) => one?.name && 'value' in one)
+      ? Object.fromEntries(value.map((one) => [one.name, one.value]))
+      : value,
+  );
 
 export interface TestApi {
   readonly db: TestDatabase;
@@ -109,6 +118,8 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       store,
       directory,
       queries,
+      offers: openOffers(database),
+      copies: openCopies(database),
       feed,
       mirror: new Mirror(store, { reservations: true }),
       wake: (schedulers) => void wakes.push(...schedulers),

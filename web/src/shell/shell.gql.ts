@@ -13,7 +13,8 @@ export type UserRole =
   | 'ADMIN'
   | 'OPERATOR'
   | 'USER'
-  | 'AGENT';
+  | 'AGENT'
+  | 'PEER';
 
 export type EventKind =
   | 'JOB_STATE'

@@ -5,7 +5,7 @@ type Viewer = ViewerQuery['viewer'];
 
 export const ViewerContext = createContext<Viewer | null>(null);
 
-const RANK: Record<UserRole, number> = { AGENT: 0, USER: 1, OPERATOR: 2, ADMIN: 3 };
+const RANK: Record<UserRole, number> = { AGENT: 0, PEER: 0, USER: 1, OPERATOR: 2, ADMIN: 3 };
 
 export function useViewer(): Viewer & { may(role: UserRole): boolean } {
   const viewer = useContext(ViewerContext);

@@ -105,6 +105,7 @@ const CAUSES: Record<string, string> = {
   CANCELLED_BY_OPERATOR: 'Cancelled by an operator',
   DEADLINE_PASSED: 'Deadline passed',
   NEVER_FITS: 'No site could run it',
+  WITHDRAWN: 'Its owner has it run elsewhere, or wants it no more',
 };
 
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -13,7 +13,8 @@ import { AuditLogDocument, type AuditLogQuery } from './audit.gql';
 type Entry = AuditLogQuery['audit']['edges'][number]['node'];
 
 const PAGE = 200;
-const plain = (action: string): string => words(action.replace(/([a-z])([A-Z])/g, '$1_$2'));
+const plain = (name: string): string =>
+  words(name.replace(/([a-z])([A-Z])/g, '$1_$2')).replace(/\bapi ?key\b/i, 'API key');
 
 export function Audit() {
   const [after, setAfter] = useState<string | null>(null);
@@ -122,7 +123,7 @@ const PAGES: Record<string, '/jobs/$id' | '/sites/$id' | '/users/$id' | '/groups
 function Target({ id }: { id: string }): ReactNode {
   const kind = id.split('_')[0]!;
   const to = PAGES[kind];
-  const text = id.includes('_') ? `${words(kind)} ${numberOf(id)}` : words(id);
+  const text = id.includes('_') ? `${plain(kind)} ${numberOf(id)}` : plain(id);
   return to ? (
     <Link to={to} params={{ id }}>
       {text}

@@ -51,6 +51,11 @@ export type LinksQuery = { links: { nodes: Array<{ bandwidthMbPerS: number, rttS
 
 export type LinkPartsFragment = { bandwidthMbPerS: number, rttS: number, loss: number, measuredAt: string, source: LinkSource, from: { id: string, name: string }, to: { id: string, name: string } };
 
+export type TransfersQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type TransfersQuery = { transfers: Array<{ sizeMb: number, startsAt: string, endsAt: string, dataset: { id: string, name: string } | null, from: { id: string, name: string }, to: { id: string, name: string }, job: { id: string, name: string | null, application: string, arrayIndex: number | null } | null }> };
+
 export type LinkHistoryQueryVariables = Exact<{
   from: string;
   to: string;
@@ -105,6 +110,9 @@ export const DataSitesDocument =
 
 export const LinksDocument =
   "query Links { links(first: 2000) { nodes { ...LinkParts } } } fragment LinkParts on Link { bandwidthMbPerS rttS loss measuredAt source from { id name } to { id name } }" as unknown as TypedDocumentNode<LinksQuery, LinksQueryVariables>;
+
+export const TransfersDocument =
+  "query Transfers { transfers(first: 200) { sizeMb startsAt endsAt dataset { id name } from { id name } to { id name } job { id name application arrayIndex } } }" as unknown as TypedDocumentNode<TransfersQuery, TransfersQueryVariables>;
 
 export const LinkHistoryDocument =
   "query LinkHistory($from: ID!, $to: ID!) { links(from: $from, to: $to, first: 1) { nodes { ...LinkParts history(first: 100) { measuredAt bandwidthMbPerS rttS loss } } } } fragment LinkParts on Link { bandwidthMbPerS rttS loss measuredAt source from { id name } to { id name } }" as unknown as TypedDocumentNode<LinkHistoryQuery, LinkHistoryQueryVariables>;

@@ -1,18 +1,21 @@
 /** Datasets and where their copies lie; the network between the sites, as it was measured. */
 import './data.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Database, Plus, Waypoints } from 'lucide-react';
+import { ArrowRightLeft, Database, Plus, Waypoints } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useStore } from '../../api/store';
 import type { Search } from '../../routes';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
+import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Check, Dialog, TabBar, TextInput } from '../../ui/controls';
 import { figure, megabytes, percent } from '../../ui/format';
-import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import { useNow } from '../../ui/now';
+import { Ago, At, Badge, Bar, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
+import { JOB_COLUMN } from '../jobs/job-column';
 import {
   CreateDatasetDocument,
   DataSitesDocument,
@@ -24,31 +27,41 @@ import {
   RemoveDatasetDocument,
   SetLinksDocument,
   SetReplicasDocument,
+  TransfersDocument,
   UpdateDatasetDocument,
 } from './data.gql';
 
 type Site = { id: string; name: string };
 
+const TABS = [
+  { value: 'datasets', label: 'Datasets' },
+  { value: 'links', label: 'Links between sites' },
+  { value: 'transfers', label: 'Transfers' },
+] as const;
+
 export function DataPage() {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
-  const tab = search.tab === 'links' ? 'links' : 'datasets';
+  const tab = TABS.find(({ value }) => value === search.tab)?.value ?? 'datasets';
   const { data } = useData(DataSitesDocument, {});
   const sites = data?.sites.nodes ?? [];
   return (
     <Page title="Data" about="What jobs read and where it lies: schedulers prefer sites near it.">
       <TabBar
-        label="Datasets or links"
+        label="Datasets, links or transfers"
         value={tab}
         onChange={(value) =>
-          void navigate({ to: '/data', search: value === 'links' ? { tab: value } : {}, replace: true })
+          void navigate({ to: '/data', search: value === 'datasets' ? {} : { tab: value }, replace: true })
         }
-        tabs={[
-          { value: 'datasets', label: 'Datasets' },
-          { value: 'links', label: 'Links between sites' },
-        ]}
+        tabs={TABS}
       />
-      {tab === 'datasets' ? <Datasets sites={sites} /> : <Links sites={sites} />}
+      {tab === 'datasets' ? (
+        <Datasets sites={sites} />
+      ) : tab === 'links' ? (
+        <Links sites={sites} />
+      ) : (
+        <Transfers />
+      )}
     </Page>
   );
 }
@@ -140,20 +153,7 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
                   minor: true,
                   cell: ({ createdAt }) => <At at={createdAt} />,
                 },
-                ...(operator
-                  ? [
-                      {
-                        key: 'edit',
-                        header: <span className="hidden-visually">Change</span>,
-                        right: true,
-                        cell: (dataset: DatasetPartsFragment) => (
-                          <Button className="small" variant="quiet" onPress={() => setEditing(dataset)}>
-                            Change
-                          </Button>
-                        ),
-                      },
-                    ]
-                  : []),
+                ...(operator ? [changeColumn<DatasetPartsFragment>(setEditing)] : []),
               ]}
             />
             {page.pageInfo.hasNextPage && (
@@ -266,6 +266,72 @@ function DatasetDialog({
         </div>
       </fieldset>
     </Dialog>
+  );
+}
+
+/** What is on its way, with a bar of how much has come. */
+function Transfers() {
+  const transfers = useData(TransfersDocument, {}, { everyMs: 3_000 });
+  const now = useNow();
+  return (
+    <Card
+      flush
+      title="On its way to running jobs"
+      about="Inputs that are not at the site where their job runs; reckoned from the measured links, as schedulers do"
+    >
+      <Loaded
+        from={transfers}
+        skeleton={
+          <div className="card-body">
+            <Skeleton lines={6} />
+          </div>
+        }
+      >
+        {({ transfers: underWay }) => (
+          <Table
+            label="Transfers"
+            rows={underWay.flatMap((one, i) =>
+              one.job ? [{ ...one, ...one.job, key: `${one.job.id} ${i}` }] : [],
+            )}
+            id={({ key }) => key}
+            empty={
+              <Empty icon={<ArrowRightLeft size={20} />} title="Nothing is on its way">
+                Running jobs have their inputs where they run, or read none.
+              </Empty>
+            }
+            columns={[
+              JOB_COLUMN,
+              {
+                key: 'what',
+                header: 'What',
+                cell: ({ dataset }) => dataset?.name ?? <span className="faint">data at a site</span>,
+              },
+              { key: 'way', header: 'Way', cell: ({ from, to }) => `${from.name} → ${to.name}` },
+              { key: 'size', header: 'Size', right: true, cell: ({ sizeMb }) => megabytes(sizeMb) },
+              {
+                key: 'come',
+                header: 'Has come',
+                width: '24%',
+                minor: true,
+                cell: ({ startsAt, endsAt, dataset, to }) => {
+                  const [begin, end] = [Date.parse(startsAt), Date.parse(endsAt)];
+                  const share = Math.min(1, Math.max(0, (now - begin) / Math.max(1, end - begin)));
+                  return (
+                    <Bar
+                      thin
+                      value={share}
+                      max={1}
+                      label={`${percent(share)} of ${dataset?.name ?? 'the data'} has come to ${to.name}`}
+                    />
+                  );
+                },
+              },
+              { key: 'end', header: 'Will have come', right: true, cell: ({ endsAt }) => <At at={endsAt} /> },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
   );
 }
 

@@ -28,12 +28,18 @@ export type EndCause =
   | 'CANCELLED_BY_USER'
   | 'CANCELLED_BY_OPERATOR'
   | 'DEADLINE_PASSED'
-  | 'NEVER_FITS';
+  | 'NEVER_FITS'
+  | 'WITHDRAWN';
 
 export type DecisionKind =
   | 'DISPATCH'
   | 'START'
   | 'TAKE_BACK';
+
+export type QueueOrder =
+  | 'PRIORITY'
+  | 'OWN_PRIORITY'
+  | 'ARRIVAL';
 
 export type EventKind =
   | 'JOB_STATE'
@@ -52,25 +58,27 @@ export type JobPageQueryVariables = Exact<{
 }>;
 
 
-export type JobPageQuery = { job: { arguments: Array<string>, workingDirectory: string | null, memoryMbPerTask: number, os: string | null, architecture: string | null, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, epoch: number, message: string | null, migratedAt: string | null, id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, originSite: { id: string, name: string } | null, group: { id: string, name: string | null } | null, inputs: Array<{ sizeMb: number, dataset: { id: string, name: string } | null, site: { id: string, name: string } | null }>, runs: Array<{ epoch: number, policyVersion: number, assignedAt: string, plannedS: number, startedAt: string | null, endedAt: string | null, exitCode: number | null, signal: string | null, cause: EndCause | null, message: string | null, cpuS: number | null, ioWaitS: number | null, site: { id: string, name: string }, allocations: Array<{ tasks: number, machine: { id: string, name: string, benchmark: number } }>, licenses: Array<{ id: string, kind: string }> }>, events: { nodes: Array<{ id: string, at: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, epoch: number | null, cause: EndCause | null, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } }, decisions: { nodes: Array<{ id: string, at: string, kind: DecisionKind, reason: string, message: string, policyVersion: number, cycle: string, detail: unknown, from: { id: string, name: string } | null, site: { id: string, name: string } | null, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } }> }>, pageInfo: { hasNextPage: boolean } }, user: { id: string, name: string }, site: { id: string, name: string } | null } | null };
+export type JobPageQuery = { job: { arguments: Array<string>, workingDirectory: string | null, memoryMbPerTask: number, os: string | null, architecture: string | null, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, epoch: number, message: string | null, migratedAt: string | null, id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, originSite: { id: string, name: string } | null, group: { id: string, name: string | null } | null, inputs: Array<{ sizeMb: number, dataset: { id: string, name: string } | null, site: { id: string, name: string } | null }>, runs: Array<{ epoch: number, policyVersion: number, assignedAt: string, plannedS: number, startedAt: string | null, endedAt: string | null, exitCode: number | null, signal: string | null, cause: EndCause | null, message: string | null, cpuS: number | null, ioWaitS: number | null, site: { id: string, name: string }, allocations: Array<{ tasks: number, machine: { id: string, name: string, benchmark: number } }>, licenses: Array<{ id: string, kind: string }> }>, events: { nodes: Array<{ id: string, at: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, epoch: number | null, cause: EndCause | null, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } }, decisions: { nodes: Array<{ id: string, at: string, kind: DecisionKind, reason: string, message: string, policyVersion: number, cycle: string, level: number | null, queued: number | null, order: QueueOrder | null, respected: { at: string, job: { id: string } | null } | null, jobTerms: Array<{ name: string, value: number }>, from: { id: string, name: string } | null, site: { id: string, name: string } | null, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> }>, pageInfo: { hasNextPage: boolean } }, user: { id: string, name: string }, site: { id: string, name: string } | null } | null };
 
-export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } };
+export type TermPartsFragment = { name: string, value: number };
+
+export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } };
 
 export type JobWaitsQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type JobWaitsQuery = { job: { id: string, state: JobState, whyWaiting: { code: string, message: string, numbers: unknown, wouldChange: Array<string> } | null } | null };
+export type JobWaitsQuery = { job: { id: string, state: JobState, whyWaiting: { code: string, message: string, wouldChange: Array<string>, numbers: Array<{ name: string, value: number }> } | null } | null };
 
-export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, jobTerms: unknown, reason: string, message: string, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } }> };
+export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
 
 export type JobPlacementQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type JobPlacementQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, jobTerms: unknown, reason: string, message: string, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: unknown, site: { id: string, name: string } }> } };
+export type JobPlacementQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> } };
 
 export type JobOutputQueryVariables = Exact<{
   id: string;
@@ -87,22 +95,22 @@ export type JobAgainQueryVariables = Exact<{
 }>;
 
 
-export type JobAgainQuery = { job: { id: string, name: string | null, application: string, groupName: string | null, command: string, arguments: Array<string>, environment: unknown, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, originSite: { id: string } | null, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
+export type JobAgainQuery = { job: { id: string, name: string | null, application: string, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, environment: Array<{ name: string, value: string }> | null, originSite: { id: string } | null, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
 
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
 
 export const JobPageDocument =
-  "query JobPage($id: ID!) { job(id: $id) { ...JobRow arguments workingDirectory memoryMbPerTask os architecture benchmark runTimeLimitS sandboxMb outputMb computationShare restartable epoch message migratedAt originSite { id name } group { id name } inputs { sizeMb dataset { id name } site { id name } } runs { epoch policyVersion assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS site { id name } allocations { tasks machine { id name benchmark } } licenses { id kind } } events(first: 200) { nodes { id at kind fromState toState epoch cause site { id name } } pageInfo { hasNextPage } } decisions(first: 20) { nodes { id at kind reason message policyVersion cycle detail from { id name } site { id name } candidates { ...CandidateParts } } pageInfo { hasNextPage } } } } fragment CandidateParts on Candidate { eligible reason rank terms site { id name } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt }" as unknown as TypedDocumentNode<JobPageQuery, JobPageQueryVariables>;
+  "query JobPage($id: ID!) { job(id: $id) { ...JobRow arguments workingDirectory memoryMbPerTask os architecture benchmark runTimeLimitS sandboxMb outputMb computationShare restartable epoch message migratedAt originSite { id name } group { id name } inputs { sizeMb dataset { id name } site { id name } } runs { epoch policyVersion assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS site { id name } allocations { tasks machine { id name benchmark } } licenses { id kind } } events(first: 200) { nodes { id at kind fromState toState epoch cause site { id name } } pageInfo { hasNextPage } } decisions(first: 20) { nodes { id at kind reason message policyVersion cycle level queued order respected { job { id } at } jobTerms { ...TermParts } from { id name } site { id name } candidates { ...CandidateParts } } pageInfo { hasNextPage } } } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt }" as unknown as TypedDocumentNode<JobPageQuery, JobPageQueryVariables>;
 
 export const JobWaitsDocument =
-  "query JobWaits($id: ID!) { job(id: $id) { id state whyWaiting { code message numbers wouldChange } } }" as unknown as TypedDocumentNode<JobWaitsQuery, JobWaitsQueryVariables>;
+  "query JobWaits($id: ID!) { job(id: $id) { id state whyWaiting { code message numbers { ...TermParts } wouldChange } } } fragment TermParts on Term { name value }" as unknown as TypedDocumentNode<JobWaitsQuery, JobWaitsQueryVariables>;
 
 export const JobPlacementDocument =
-  "query JobPlacement($id: ID!) { placement(job: $id) { ...PlacementParts } } fragment CandidateParts on Candidate { eligible reason rank terms site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt jobTerms reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<JobPlacementQuery, JobPlacementQueryVariables>;
+  "query JobPlacement($id: ID!) { placement(job: $id) { ...PlacementParts } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt jobTerms { ...TermParts } reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<JobPlacementQuery, JobPlacementQueryVariables>;
 
 export const JobOutputDocument =
   "query JobOutput($id: ID!, $epoch: Int) { job(id: $id) { id stdout: output(stream: STDOUT, epoch: $epoch) { ...OutputParts } stderr: output(stream: STDERR, epoch: $epoch) { ...OutputParts } } } fragment OutputParts on Output { text bytes truncated }" as unknown as TypedDocumentNode<JobOutputQuery, JobOutputQueryVariables>;
 
 export const JobAgainDocument =
-  "query JobAgain($id: ID!) { job(id: $id) { id name application groupName command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable originSite { id } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
+  "query JobAgain($id: ID!) { job(id: $id) { id name application groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable originSite { id } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;

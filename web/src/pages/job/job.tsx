@@ -286,8 +286,8 @@ function Waits({ id, state }: { id: string; state: string }) {
         {({ job }) => {
           const why = job?.whyWaiting;
           if (!why) return <p className="muted">Nothing holds it back any more.</p>;
-          const numbers = Object.entries((why.numbers ?? {}) as Record<string, number>).filter(
-            ([name, value]) => !SILENT.has(name) && !(value === 0 && name.endsWith('MemoryMb')),
+          const numbers = why.numbers.filter(
+            ({ name, value }) => !SILENT.has(name) && !(value === 0 && name.endsWith('MemoryMb')),
           );
           return (
             <div className="stack">
@@ -304,7 +304,7 @@ function Waits({ id, state }: { id: string; state: string }) {
               )}
               {numbers.length > 0 && (
                 <dl className="numbers">
-                  {numbers.map(([name, value]) => {
+                  {numbers.map(({ name, value }) => {
                     const term = termOf(name);
                     return (
                       <div key={name}>
@@ -326,9 +326,7 @@ function Waits({ id, state }: { id: string; state: string }) {
             {place.site && <span className="faint"> · {place.site.name} first</span>}
           </summary>
           <Candidates candidates={place.candidates} chosen={place.site?.id ?? null} />
-          {Object.keys((place.jobTerms ?? {}) as object).length > 0 && (
-            <TermList terms={place.jobTerms as Record<string, number>} />
-          )}
+          {place.jobTerms.length > 0 && <TermList terms={place.jobTerms} />}
         </details>
       )}
     </Card>
@@ -377,46 +375,35 @@ function Decisions({ job }: { job: Job }) {
   );
 }
 
+const ORDERS: Record<NonNullable<Decision['order']>, string> = {
+  PRIORITY: 'the priority given at dispatch',
+  OWN_PRIORITY: 'the site’s own priorities',
+  ARRIVAL: 'arrival',
+};
+
 /** What else went into a decision: what its priority is made of, what the start had to respect. */
 function Detail({ decision }: { decision: Decision }): ReactNode {
-  const detail = (decision.detail ?? {}) as {
-    priorityTerms?: Record<string, number> | null;
-    terms?: Record<string, number> | null;
-    level?: number | null;
-    order?: string;
-    orderValue?: number;
-    queued?: number;
-    reservation?: { jobId: number; at: number } | null;
-  };
-  if (decision.kind === 'DISPATCH') {
+  const { kind, jobTerms, level, queued, order, respected } = decision;
+  if (kind === 'DISPATCH') {
     return (
-      detail.priorityTerms &&
-      Object.keys(detail.priorityTerms).length > 0 && (
+      jobTerms.length > 0 && (
         <details className="fold">
-          <summary>
-            The job itself
-            {detail.level !== null && detail.level !== undefined && `: priority ${detail.level}`}
-          </summary>
-          <TermList terms={detail.priorityTerms} />
+          <summary>The job itself{level !== null && `: priority ${level}`}</summary>
+          <TermList terms={jobTerms} />
         </details>
       )
     );
   }
-  if (decision.kind !== 'START') return null;
-  const order = {
-    PRIORITY: 'the priority given at dispatch',
-    OWN_PRIORITY: 'the site’s own priorities',
-    ARRIVAL: 'arrival',
-  }[detail.order ?? ''];
+  if (kind !== 'START') return null;
   return (
     <>
       <p className="faint small">
-        {detail.queued !== undefined && `${plural(detail.queued, 'job')} in the queue`}
-        {order && `, ordered by ${order}`}
-        {detail.reservation &&
-          `; job ${detail.reservation.jobId} has a reservation at ${moment(detail.reservation.at * 1000)}`}
+        {queued !== null && `${plural(queued, 'job')} in the queue`}
+        {order && `, ordered by ${ORDERS[order]}`}
+        {respected &&
+          `; ${respected.job ? `job ${numberOf(respected.job.id)}` : 'another job'} has a reservation at ${moment(respected.at)}`}
       </p>
-      {detail.terms && <TermList terms={detail.terms} />}
+      {jobTerms.length > 0 && <TermList terms={jobTerms} />}
     </>
   );
 }

@@ -2,10 +2,13 @@
 import './terms.css';
 import { words } from '../../ui/format';
 import { Table } from '../../ui/show';
-import type { CandidatePartsFragment } from './job.gql';
+import type { CandidatePartsFragment, TermPartsFragment } from './job.gql';
 import { type Term, termOf, termText } from './vocabulary';
 
-const numbersOf = (terms: unknown): Record<string, number> => (terms ?? {}) as Record<string, number>;
+type Terms = readonly TermPartsFragment[];
+
+const numberIn = (terms: Terms, name: string): number | undefined =>
+  terms.find((term) => term.name === name)?.value;
 
 export function Candidates({
   candidates,
@@ -15,11 +18,11 @@ export function Candidates({
   /** Id of the site that was taken. */
   chosen: string | null;
 }) {
-  const names = [...new Set(candidates.flatMap(({ terms }) => Object.keys(numbersOf(terms))))];
+  const names = [...new Set(candidates.flatMap(({ terms }) => terms.map(({ name }) => name)))];
   const most = new Map(
     names.map((name) => [
       name,
-      Math.max(...candidates.map(({ terms }) => Math.abs(numbersOf(terms)[name] ?? 0)), 1e-12),
+      Math.max(...candidates.map(({ terms }) => Math.abs(numberIn(terms, name) ?? 0)), 1e-12),
     ]),
   );
   return (
@@ -53,7 +56,7 @@ export function Candidates({
             header: <TermHead term={term} />,
             right: true,
             cell: (candidate: CandidatePartsFragment) => {
-              const value = numbersOf(candidate.terms)[name];
+              const value = numberIn(candidate.terms, name);
               if (value === undefined) return <span className="faint">–</span>;
               return (
                 <span className="term-cell">
@@ -87,12 +90,11 @@ function TermHead({ term }: { term: Term }) {
 }
 
 /** Numbers by name, each with a bar: what a priority is made of. */
-export function TermList({ terms }: { terms: Record<string, number> }) {
-  const entries = Object.entries(terms).filter(([, value]) => typeof value === 'number');
-  const max = Math.max(...entries.map(([, value]) => Math.abs(value)), 1e-12);
+export function TermList({ terms }: { terms: Terms }) {
+  const max = Math.max(...terms.map(({ value }) => Math.abs(value)), 1e-12);
   return (
     <dl className="term-list">
-      {entries.map(([name, value]) => {
+      {terms.map(({ name, value }) => {
         const term = termOf(name);
         return (
           <div key={name}>

@@ -1,18 +1,7 @@
 /** Filters, order and columns of the list of jobs, as they are in the address. */
+import { JOB_STATES } from '../../api/states.gql';
 import type { Search } from '../../routes';
 import type { JobFilter, JobOrder, JobState } from './row.gql';
-
-export const STATES: readonly JobState[] = [
-  'QUEUED',
-  'HELD',
-  'DISPATCHED',
-  'ASSIGNED',
-  'RUNNING',
-  'CANCELLING',
-  'COMPLETED',
-  'FAILED',
-  'CANCELLED',
-];
 
 /** States as people ask for them. */
 export const STATE_SETS = [
@@ -57,7 +46,7 @@ export function filterOf(search: Search): JobFilter {
   const filter: JobFilter = {};
   const states = (search.states ?? '')
     .split(',')
-    .filter((state): state is JobState => STATES.includes(state as JobState));
+    .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
   for (const field of ['site', 'user', 'application', 'groupName', 'group'] as const) {
     const value = search[field];

@@ -21,22 +21,19 @@ import type { JobList, Row } from './job-list';
 const ROW_PX = 34;
 const NARROW_ROW_PX = 58;
 
-interface Selection {
-  ids: ReadonlyMap<string, Row>;
-  toggle(row: Row, on: boolean): void;
-}
-
-export function JobGrid({
+export const JobGrid = memo(function JobGrid({
   list,
   total,
   columns,
-  selection,
+  selected,
+  onSelect,
   onTop,
 }: {
   list: JobList;
   total: number;
   columns: readonly JobColumn[];
-  selection: Selection;
+  selected: ReadonlyMap<string, Row>;
+  onSelect(row: Row, on: boolean): void;
   /** Whether the reader is at the top of the list. */
   onTop(is: boolean): void;
 }) {
@@ -82,7 +79,7 @@ export function JobGrid({
     const row = rowAt(active);
     if (event.key in to) move(to[event.key]!);
     else if (event.key === 'Enter' && row) void navigate({ to: '/jobs/$id', params: { id: row.id } });
-    else if (event.key === ' ' && row) selection.toggle(row, !selection.ids.has(row.id));
+    else if (event.key === ' ' && row) onSelect(row, !selected.has(row.id));
     else return;
     event.preventDefault();
   }
@@ -141,8 +138,8 @@ export function JobGrid({
               template={template}
               narrow={narrow}
               active={index === active}
-              selected={id !== undefined && selection.ids.has(id)}
-              onSelect={selection.toggle}
+              selected={id !== undefined && selected.has(id)}
+              onSelect={onSelect}
               onActive={setActive}
             />
           );
@@ -150,7 +147,7 @@ export function JobGrid({
       </div>
     </div>
   );
-}
+});
 
 interface RowProps {
   index: number;

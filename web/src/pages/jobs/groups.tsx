@@ -7,7 +7,6 @@ import { Button, Dialog } from '../../ui/controls';
 import { count, numberOf, percent, plural, words } from '../../ui/format';
 import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { STATES } from './filters';
 import {
   CancelGroupDocument,
   GroupNewsDocument,
@@ -31,7 +30,7 @@ const ORDER: readonly JobState[] = [
 ];
 
 const countsOf = (group: Pick<GroupPartsFragment, 'counts'>): Partial<Record<JobState, number>> =>
-  (group.counts ?? {}) as Partial<Record<JobState, number>>;
+  Object.fromEntries(group.counts.map(({ state, jobs }) => [state, jobs]));
 
 function Progress({ group }: { group: GroupPartsFragment }) {
   const counts = countsOf(group);
@@ -183,11 +182,11 @@ export function GroupPage() {
               <div className="stack">
                 <Progress group={shown} />
                 <ul className="row wrap" style={{ gap: '8px 20px' }}>
-                  {STATES.filter((state) => counts[state]).map((state) => (
+                  {shown.counts.map(({ state, jobs }) => (
                     <li key={state}>
                       <Link to="/jobs" search={{ group: id, states: state }} className="row">
                         <StateBadge state={state} />
-                        <span className="num">{count(counts[state]!)}</span>
+                        <span className="num">{count(jobs)}</span>
                       </Link>
                     </li>
                   ))}

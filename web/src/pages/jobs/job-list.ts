@@ -30,6 +30,8 @@ const STEP_MAX = 5_000;
 /** What is counted at most, see `Query.jobCount`. */
 export const COUNT_MAX = 100_000;
 const REFRESH_MS = 1_500;
+/** The number of changes is a number to read: told so often, the page around the list is not drawn anew with each frame. */
+const TELL_CHANGES_MS = 500;
 
 const ENDED: JobState[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
 
@@ -59,6 +61,9 @@ export class JobList implements Follower<Update> {
   private abort = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private lastRefresh = 0;
+  /** Changes that have not been told yet. */
+  private untold = 0;
+  private telling: ReturnType<typeof setTimeout> | undefined;
   private following = true;
 
   constructor(
@@ -75,6 +80,7 @@ export class JobList implements Follower<Update> {
       this.stop?.();
       this.stop = null;
       clearTimeout(this.timer);
+      clearTimeout(this.telling);
     };
   }
 
@@ -124,6 +130,7 @@ export class JobList implements Follower<Update> {
       ? Math.max(count?.jobCount ?? 2 * PAGE, ids.length + 1)
       : ids.length;
     this.prune();
+    this.untold = 0;
     this.change({ total, changes: 0, error: null });
     for (const page of this.wanted) void this.load(page);
   }
@@ -142,7 +149,7 @@ export class JobList implements Follower<Update> {
   /** Whether changes of the list are taken up by themselves: the reader is at its top and does nothing with it. */
   follow(on: boolean): void {
     this.following = on;
-    if (on && this.state.changes > 0) this.schedule();
+    if (on && this.state.changes + this.untold > 0) this.schedule();
   }
 
   private schedule(): void {
@@ -245,9 +252,18 @@ export class JobList implements Follower<Update> {
       this.told(id);
     }
     if (changes > 0) {
-      this.change({ changes: this.state.changes + changes });
+      this.untold += changes;
+      this.telling ??= setTimeout(() => this.tell(), TELL_CHANGES_MS);
       if (this.following) this.schedule();
     }
+  }
+
+  private tell(): void {
+    this.telling = undefined;
+    if (this.untold === 0) return;
+    const changes = this.state.changes + this.untold;
+    this.untold = 0;
+    this.change({ changes });
   }
 
   onResync(): void {

@@ -1,9 +1,10 @@
 import './jobs.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Bookmark, Columns3, Download, Filter, ListChecks, MoreHorizontal, X } from 'lucide-react';
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Button as AriaButton, Dialog as AriaDialog, DialogTrigger, Popover } from 'react-aria-components';
 import { useData } from '../../api/data';
+import { JOB_STATES } from '../../api/states.gql';
 import { createSetting, useStore } from '../../api/store';
 import type { Search } from '../../routes';
 import { useViewer } from '../../shell/viewer';
@@ -14,7 +15,7 @@ import { toast } from '../../ui/toast';
 import { ACTIONS, type BulkAction, BulkDialog, type Target } from './bulk';
 import { columnsOf, DEFAULT_COLUMNS, JOB_COLUMNS } from './columns';
 import { EXPORT_MAX, exportJobs } from './export';
-import { FILTER_FIELDS, filterOf, instantOf, ORDERS, orderOf, STATE_SETS, STATES } from './filters';
+import { FILTER_FIELDS, filterOf, instantOf, ORDERS, orderOf, STATE_SETS } from './filters';
 import { JobGrid } from './grid';
 import { Groups } from './groups';
 import { COUNT_MAX, JobList, type Row } from './job-list';
@@ -177,7 +178,8 @@ function List({ search }: { search: Search }) {
             list={list}
             total={total}
             columns={columns}
-            selection={{ ids: selected, toggle }}
+            selected={selected}
+            onSelect={toggle}
             onTop={setAtTop}
           />
         )}
@@ -196,7 +198,7 @@ function List({ search }: { search: Search }) {
   );
 }
 
-function Toolbar({
+const Toolbar = memo(function Toolbar({
   search,
   change,
   list,
@@ -239,7 +241,7 @@ function Toolbar({
       <Export search={search} list={list} total={total} />
     </div>
   );
-}
+});
 
 function Columns({ search, change }: { search: Search; change(changes: Search): void }) {
   const chosen = search.columns?.split(',') ?? DEFAULT_COLUMNS;
@@ -352,8 +354,8 @@ function FilterForm({
       </div>
       <fieldset className="plain-set">
         <legend>States</legend>
-        <div className="row wrap">
-          {STATES.map((state) => {
+        <div className="filter-states">
+          {JOB_STATES.map((state) => {
             const chosen = (draft.states ?? '').split(',').filter(Boolean);
             return (
               <Check
@@ -361,7 +363,7 @@ function FilterForm({
                 checked={chosen.includes(state)}
                 onChange={(on) =>
                   put('states')(
-                    STATES.filter((other) => (other === state ? on : chosen.includes(other))).join(','),
+                    JOB_STATES.filter((other) => (other === state ? on : chosen.includes(other))).join(','),
                   )
                 }
               >

@@ -4,13 +4,14 @@ import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
+import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
-import { count, numberOf, percent, plural } from '../../ui/format';
+import { count, percent, plural } from '../../ui/format';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { useSpan } from '../../ui/span';
 import { told } from '../../ui/toast';
-import { titleOf } from '../jobs/columns';
+import { JOB_COLUMN } from '../jobs/job-column';
 import {
   LicenseHistoryDocument,
   type LicensePartsFragment,
@@ -141,20 +142,7 @@ export function Licenses() {
                           </div>
                         ),
                       },
-                      ...(operator
-                        ? [
-                            {
-                              key: 'edit',
-                              header: <span className="hidden-visually">Change</span>,
-                              right: true,
-                              cell: (pool: LicensePartsFragment) => (
-                                <Button className="small" variant="quiet" onPress={() => setEditing(pool)}>
-                                  Change
-                                </Button>
-                              ),
-                            },
-                          ]
-                        : []),
+                      ...(operator ? [changeColumn<LicensePartsFragment>(setEditing)] : []),
                     ]}
                   />
                 </Card>
@@ -165,16 +153,7 @@ export function Licenses() {
                     id={({ id }) => id}
                     empty={<Empty title="Nobody waits for it" />}
                     columns={[
-                      {
-                        key: 'job',
-                        header: 'Job',
-                        cell: (job) => (
-                          <Link to="/jobs/$id" params={{ id: job.id }}>
-                            <span className="num strong">{numberOf(job.id)}</span>{' '}
-                            <span className="muted">{titleOf(job)}</span>
-                          </Link>
-                        ),
-                      },
+                      JOB_COLUMN,
                       { key: 'user', header: 'User', cell: ({ user }) => user.name },
                       {
                         key: 'site',

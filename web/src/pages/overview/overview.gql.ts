@@ -38,7 +38,8 @@ export type EndCause =
   | 'CANCELLED_BY_USER'
   | 'CANCELLED_BY_OPERATOR'
   | 'DEADLINE_PASSED'
-  | 'NEVER_FITS';
+  | 'NEVER_FITS'
+  | 'WITHDRAWN';
 
 export type EventKind =
   | 'JOB_STATE'

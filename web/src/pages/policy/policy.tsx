@@ -12,7 +12,7 @@ import { Differences } from '../../ui/differences';
 import { percent, plural } from '../../ui/format';
 import { At, Badge, Bar, Card, Empty, Loaded, Page, Problem, Skeleton } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { ResultView, type WhatIf } from '../simulator/result';
+import { ResultView } from '../simulator/result';
 import { useWindow } from '../simulator/simulator';
 import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../simulator/simulator.gql';
 import { at, type Document, differences, withValue } from './document';
@@ -461,7 +461,7 @@ function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
         {simulation?.result != null && (
           <div className="preview-result">
             {of !== key && <p className="note warn">The draft has changed since this was computed.</p>}
-            <ResultView result={{ ...(simulation.result as WhatIf), userClasses: [], sites: [] }} />
+            <ResultView result={{ ...simulation.result, userClasses: [], sites: [] }} />
             <Link to="/simulator/$id" params={{ id: simulation.id }} className="small">
               By class of user and site
             </Link>

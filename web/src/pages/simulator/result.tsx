@@ -2,29 +2,10 @@
 import './simulator.css';
 import { count, duration, figure, percent } from '../../ui/format';
 import { Table } from '../../ui/show';
+import type { ComparisonPartsFragment, FiguresPartsFragment, SimulationPartsFragment } from './simulator.gql';
 
-type Metric =
-  | 'ended'
-  | 'neverStarted'
-  | 'waitMeanS'
-  | 'waitP95S'
-  | 'slowdownMean'
-  | 'slowdownP95'
-  | 'deadlineMisses'
-  | 'utilization';
-type Side = Partial<Record<Metric, number | null>>;
-interface Comparison {
-  baseline: Side;
-  candidate: Side;
-  difference: Side;
-}
-export interface WhatIf {
-  jobs: number;
-  leftOut: number;
-  all: Comparison;
-  userClasses: (Comparison & { userClass: string })[];
-  sites: (Comparison & { siteId: number; name: string })[];
-}
+type Metric = Exclude<keyof FiguresPartsFragment, '__typename'>;
+type Result = NonNullable<SimulationPartsFragment['result']>;
 
 export const METRICS: readonly {
   name: Metric;
@@ -88,14 +69,17 @@ function verdict(better: 'low' | 'high' | null, difference: number | null | unde
   return better === 'low' ? difference < 0 : difference > 0;
 }
 
-export function ResultView({ result }: { result: WhatIf }) {
+export function ResultView({ result }: { result: Result }) {
   return (
     <div className="stack">
       <Sides comparison={result.all} />
       {result.userClasses.length > 1 && (
         <Groups
           title="By class of user"
-          groups={result.userClasses.map((each) => ({ name: each.userClass.toLowerCase(), ...each }))}
+          groups={result.userClasses.map(({ userClass, comparison }) => ({
+            name: userClass.toLowerCase(),
+            comparison,
+          }))}
         />
       )}
       {result.sites.length > 1 && <Groups title="By site" groups={result.sites} />}
@@ -103,11 +87,11 @@ export function ResultView({ result }: { result: WhatIf }) {
   );
 }
 
-function Sides({ comparison: { baseline, candidate, difference } }: { comparison: Comparison }) {
+function Sides({ comparison: { baseline, candidate, difference } }: { comparison: ComparisonPartsFragment }) {
   return (
     <Table
       label="Both policies"
-      rows={METRICS.filter(({ name }) => known(baseline[name]) || known(candidate[name]))}
+      rows={METRICS}
       id={({ name }) => name}
       columns={[
         { key: 'metric', header: 'All jobs', cell: ({ label, about }) => <span title={about}>{label}</span> },
@@ -117,15 +101,13 @@ function Sides({ comparison: { baseline, candidate, difference } }: { comparison
           width: '30%',
           minor: true,
           cell: ({ name }) => {
-            const most = Math.max(baseline[name] ?? 0, candidate[name] ?? 0, 1e-12);
+            const most = Math.max(baseline[name], candidate[name], 1e-12);
             return (
               <span className="pair" aria-hidden>
-                <i
-                  style={{ width: `${(100 * (baseline[name] ?? 0)) / most}%`, background: 'var(--series-6)' }}
-                />
+                <i style={{ width: `${(100 * baseline[name]) / most}%`, background: 'var(--series-6)' }} />
                 <i
                   style={{
-                    width: `${(100 * (candidate[name] ?? 0)) / most}%`,
+                    width: `${(100 * candidate[name]) / most}%`,
                     background: 'var(--series-1)',
                   }}
                 />
@@ -141,7 +123,7 @@ function Sides({ comparison: { baseline, candidate, difference } }: { comparison
             </span>
           ),
           right: true,
-          cell: ({ name, text }) => (known(baseline[name]) ? text(baseline[name]) : '–'),
+          cell: ({ name, text }) => text(baseline[name]),
         },
         {
           key: 'candidate',
@@ -151,7 +133,7 @@ function Sides({ comparison: { baseline, candidate, difference } }: { comparison
             </span>
           ),
           right: true,
-          cell: ({ name, text }) => (known(candidate[name]) ? text(candidate[name]) : '–'),
+          cell: ({ name, text }) => text(candidate[name]),
         },
         {
           key: 'difference',
@@ -201,7 +183,13 @@ const GROUPED = METRICS.filter(({ name }) =>
   ['waitMeanS', 'slowdownMean', 'deadlineMisses', 'utilization', 'ended'].includes(name),
 );
 
-function Groups({ title, groups }: { title: string; groups: readonly (Comparison & { name: string })[] }) {
+function Groups({
+  title,
+  groups,
+}: {
+  title: string;
+  groups: readonly { name: string; comparison: ComparisonPartsFragment }[];
+}) {
   return (
     <div>
       <h3 className="group-title">{title}</h3>
@@ -215,9 +203,9 @@ function Groups({ title, groups }: { title: string; groups: readonly (Comparison
             key: metric,
             header: label,
             right: true,
-            cell: ({ candidate, difference }: Comparison) => (
+            cell: ({ comparison: { candidate, difference } }: (typeof groups)[number]) => (
               <span className="cell-pair">
-                {known(candidate[metric]) ? text(candidate[metric]) : '–'}
+                {text(candidate[metric])}
                 <span className="tiny">
                   <Delta value={difference[metric]} text={text} better={better} />
                 </span>

@@ -27,7 +27,7 @@ import { toast, told } from '../../ui/toast';
 import { at, type Document, differences } from '../policy/document';
 import { DISPATCH, LOCAL } from '../policy/fields';
 import { PolicyInForceDocument } from '../policy/policy.gql';
-import { Delta, METRICS, ResultView, type WhatIf } from './result';
+import { Delta, METRICS, ResultView } from './result';
 import {
   CancelSimulationDocument,
   JobsInWindowDocument,
@@ -131,15 +131,14 @@ export function Simulator() {
                       key: 'jobs',
                       header: 'Jobs',
                       right: true,
-                      cell: ({ result }) =>
-                        result ? count((result as WhatIf).jobs) : <span className="faint">–</span>,
+                      cell: ({ result }) => (result ? count(result.jobs) : <span className="faint">–</span>),
                     },
                     {
                       key: 'wait',
                       header: 'Mean wait',
                       right: true,
                       cell: ({ result }) => {
-                        const all = (result as WhatIf | null)?.all;
+                        const all = result?.all;
                         return all ? (
                           <Delta
                             value={all.difference.waitMeanS}
@@ -179,12 +178,12 @@ export function Simulator() {
 
 /** Several candidates beside one another. */
 function Compared({ simulations }: { simulations: readonly One[] }) {
-  const first = (simulations[0]!.result as WhatIf).all.baseline;
+  const first = simulations[0]!.result!.all.baseline;
   const same =
     new Set(
       simulations.map(
         ({ from, to, policyVersion, result }) =>
-          `${from} ${to} ${policyVersion} ${from === null ? (result as WhatIf).jobs : ''}`,
+          `${from} ${to} ${policyVersion} ${from === null ? result!.jobs : ''}`,
       ),
     ).size === 1;
   return (
@@ -225,7 +224,7 @@ function Compared({ simulations }: { simulations: readonly One[] }) {
             header: `${numberOf(one.id)}: ${one.reason ?? kindsOf(one.candidate)}`,
             right: true,
             cell: ({ name, text, better }: (typeof METRICS)[number]) => {
-              const { all } = one.result as WhatIf;
+              const { all } = one.result!;
               const value = all.candidate[name];
               return (
                 <span className="cell-pair">
@@ -308,11 +307,11 @@ export function SimulationPage() {
                     one.from === null && ['Jobs of', 'an uploaded trace'],
                     one.from !== null && ['Jobs submitted from', <At key="f" at={one.from} />],
                     one.to !== null && ['to', <At key="t" at={one.to} />],
-                    one.result !== null && ['Jobs', count((one.result as WhatIf).jobs)],
+                    one.result !== null && ['Jobs', count(one.result.jobs)],
                     one.result !== null &&
-                      (one.result as WhatIf).leftOut > 0 && [
+                      one.result.leftOut > 0 && [
                         'Left out: too wide for any site, or never run',
-                        count((one.result as WhatIf).leftOut),
+                        count(one.result.leftOut),
                       ],
                     ['Compared with', `policy ${one.policyVersion}`],
                     ['Asked by', one.user.name],
@@ -329,7 +328,7 @@ export function SimulationPage() {
             </div>
             {one.result ? (
               <Card title="What came out" flush>
-                <ResultView result={one.result as WhatIf} />
+                <ResultView result={one.result} />
               </Card>
             ) : (
               (one.state === 'QUEUED' || one.state === 'RUNNING') && (

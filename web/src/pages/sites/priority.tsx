@@ -37,11 +37,8 @@ function Terms({ job: { id, priority, boost } }: { job: Prioritized }) {
       <Loaded from={decisions} skeleton={<Skeleton lines={3} />}>
         {({ job }) => {
           const dispatch = job?.decisions.nodes.findLast(({ kind }) => kind === 'DISPATCH');
-          const { priorityTerms } = (dispatch?.detail ?? {}) as {
-            priorityTerms?: Record<string, number> | null;
-          };
-          return priorityTerms && Object.keys(priorityTerms).length > 0 ? (
-            <TermList terms={priorityTerms} />
+          return dispatch && dispatch.jobTerms.length > 0 ? (
+            <TermList terms={dispatch.jobTerms} />
           ) : (
             <p className="muted small">The policy that sent it here gave no terms.</p>
           );

@@ -26,7 +26,7 @@ import {
   Table,
 } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { titleOf } from '../jobs/columns';
+import { JOB_COLUMN } from '../jobs/job-column';
 import { PulseDocument } from '../overview/overview.gql';
 import { Priority } from './priority';
 import { Schedule } from './schedule';
@@ -336,16 +336,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
                 id={({ id }) => id}
                 empty={<Empty title="Nobody waits here" />}
                 columns={[
-                  {
-                    key: 'job',
-                    header: 'Job',
-                    cell: (job) => (
-                      <Link to="/jobs/$id" params={{ id: job.id }}>
-                        <span className="num strong">{numberOf(job.id)}</span>{' '}
-                        <span className="muted">{titleOf(job)}</span>
-                      </Link>
-                    ),
-                  },
+                  JOB_COLUMN,
                   { key: 'user', header: 'User', cell: ({ user }) => user.name },
                   {
                     key: 'cpus',

@@ -38,7 +38,8 @@ export type EndCause =
   | 'CANCELLED_BY_USER'
   | 'CANCELLED_BY_OPERATOR'
   | 'DEADLINE_PASSED'
-  | 'NEVER_FITS';
+  | 'NEVER_FITS'
+  | 'WITHDRAWN';
 
 export type DecisionKind =
   | 'DISPATCH'
@@ -199,7 +200,9 @@ export type PriorityTermsQueryVariables = Exact<{
 }>;
 
 
-export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, detail: unknown }> } } | null };
+export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, jobTerms: Array<{ name: string, value: number }> }> } } | null };
+
+export type TermPartsFragment = { name: string, value: number };
 
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
@@ -241,4 +244,4 @@ export const RegisterMachinesDocument =
   "mutation RegisterMachines($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }" as unknown as TypedDocumentNode<RegisterMachinesMutation, RegisterMachinesMutationVariables>;
 
 export const PriorityTermsDocument =
-  "query PriorityTerms($id: ID!) { job(id: $id) { id decisions(first: 100) { nodes { id kind detail } } } }" as unknown as TypedDocumentNode<PriorityTermsQuery, PriorityTermsQueryVariables>;
+  "query PriorityTerms($id: ID!) { job(id: $id) { id decisions(first: 100) { nodes { id kind jobTerms { ...TermParts } } } } } fragment TermParts on Term { name value }" as unknown as TypedDocumentNode<PriorityTermsQuery, PriorityTermsQueryVariables>;

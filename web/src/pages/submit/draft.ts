@@ -274,10 +274,7 @@ export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
   > & { command: string };
   return {
     ...given,
-    environment: Object.entries((environment ?? {}) as Record<string, string>).map(([name, value]) => ({
-      name,
-      value,
-    })),
+    environment: (environment ?? []).map(({ name, value }) => ({ name, value })),
     ...(originSite && { originSite: originSite.id }),
     inputs: inputs.map(({ dataset, site, sizeMb }) =>
       dataset ? { dataset: dataset.id } : { sizeMb, site: site?.id ?? null },

@@ -482,9 +482,7 @@ function Preview({ input }: { input: JobInput | null }): ReactNode {
             </p>
           )}
           <Candidates candidates={place.candidates} chosen={place.site?.id ?? null} />
-          {Object.keys((place.jobTerms ?? {}) as object).length > 0 && (
-            <TermList terms={place.jobTerms as Record<string, number>} />
-          )}
+          {Object.keys((place.jobTerms ?? {}) as object).length > 0 && <TermList terms={place.jobTerms} />}
         </div>
       )}
     </Card>

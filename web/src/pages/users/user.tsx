@@ -9,7 +9,7 @@ import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, duration, figure, words } from '../../ui/format';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { toast, told } from '../../ui/toast';
-import { CLASSES, Quota, ROLES } from './users';
+import { CLASSES, Quota, ROLES, ShareInput } from './users';
 import {
   CreateKeyDocument,
   type KeyPartsFragment,
@@ -189,14 +189,7 @@ function Actions({ user, own }: { user: User; own: boolean }) {
           </Button>
         }
       >
-        <TextInput
-          label="Share"
-          type="number"
-          step="any"
-          value={share}
-          onChange={setShare}
-          help="Relative to the other users’, above 0"
-        />
+        <ShareInput value={share} onChange={setShare} />
         <div className="columns" style={{ '--column': '160px' } as React.CSSProperties}>
           <TextInput
             label="Submissions"

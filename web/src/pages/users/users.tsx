@@ -298,15 +298,20 @@ function AddUser() {
         <TextInput label="Name" value={name} onChange={setName} autoFocus />
         <Choice label="Role" options={ROLES} value={role} onChange={setRole} />
         <Choice label="Class" options={CLASSES} value={userClass} onChange={setClass} />
-        <TextInput
-          label="Share"
-          type="number"
-          step="any"
-          value={share}
-          onChange={setShare}
-          help="Relative to the other users’ shares, above 0"
-        />
+        <ShareInput value={share} onChange={setShare} />
       </Dialog>
     </>
+  );
+}
+
+export function ShareInput(props: { value: string; onChange(value: string): void }) {
+  return (
+    <TextInput
+      label="Share"
+      type="number"
+      step="any"
+      help="Relative to the other users’ shares, above 0"
+      {...props}
+    />
   );
 }

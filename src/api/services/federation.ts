@@ -1,0 +1,168 @@
+/** Peers: an administrator registers and isolates them; a peer asks for jobs, claims them and gives them back (PEER). */
+import { schedulerOf } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
+import type { ForeignJobRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
+import { type ClaimResult, type MachineKind, OFFERS_PAGE, type OfferNews } from '../../store/federation.js';
+import type { Viewer } from '../auth.js';
+import { atMost, notNull, plainName, text, within } from '../check.js';
+import { badInput } from '../errors.js';
+import type { ExchangeInput, FederationPeerInput, MachineKindInput } from '../generated/resolvers-types.js';
+import { globalId, localId } from '../ids.js';
+import { guarded } from './access.js';
+import { maxAttemptsOf } from './agents.js';
+import { actor, done, type ServiceParts } from './parts.js';
+
+/** Of what peers and we say to each other (src/federation/PROTOCOL.md). */
+const PROTOCOL = 1;
+const NUMBER = /^\d{1,16}$/;
+
+export function createFederationService(parts: ServiceParts) {
+  const { directory, offers, copies, now } = parts;
+  const maxAttempts = maxAttemptsOf(parts.queries);
+  const wake = (touched: readonly (number | null)[]): void => {
+    if (touched.length > 0) parts.wake(touched.map(schedulerOf));
+  };
+  const numbers = (given: readonly string[], most: number): number[] =>
+    atMost('offers', given, most).map((one) => numberOf('offers', one));
+  const siteOf = (viewer: Viewer): number => viewer.siteId as number;
+
+  return {
+    ...guarded({
+      federationPeers: (_viewer: Viewer): Promise<PeerRow[]> => directory.peers(),
+
+      async federate(viewer: Viewer, input: FederationPeerInput, requestId: string) {
+        return done(await directory.federate(settingsOf(input), actor(viewer, requestId)));
+      },
+
+      async isolatePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
+        const siteId = localId('site', peer, 'peer');
+        const isolated = done(await directory.isolatePeer(siteId, actor(viewer, requestId)));
+        wake(await copies.withdraw(siteId, 'UNGRANTED', now()));
+        return isolated;
+      },
+
+      async rejoinPeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
+        return done(await directory.rejoinPeer(localId('site', peer, 'peer'), actor(viewer, requestId)));
+      },
+
+      async removePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
+        const siteId = localId('site', peer, 'peer');
+        const removed = done(await directory.removePeer(siteId, now(), actor(viewer, requestId)));
+        parts.keysChanged();
+        return removed;
+      },
+
+      async exchangeJobs(viewer: Viewer, input: ExchangeInput) {
+        if (input.protocol !== PROTOCOL) throw badInput('protocol', input.protocol, String(PROTOCOL));
+        const after = numberOf('after', input.after);
+        const siteId = siteOf(viewer);
+        const asked = {
+          service: text('service', input.service, MAX.nameChars, 1),
+          after,
+          room: within('room', input.room, 0, MAX.foreignJobs),
+          kinds: atMost('kinds', input.kinds, MAX.machineKinds).map(kindOf),
+        };
+        const news = await offers.exchange(siteId, asked, now());
+        return {
+          service: await directory.serviceId(),
+          site: globalId('site', siteId),
+          cursor: String(news.at(-1)?.version ?? after),
+          more: news.length === OFFERS_PAGE,
+          offers: news.map(offerOf),
+        };
+      },
+
+      async claimJobs(viewer: Viewer, given: readonly string[]) {
+        const results = await offers.claim(siteOf(viewer), numbers(given, MAX.claims), now());
+        return { results: results.map(claimOf) };
+      },
+
+      async returnJobs(viewer: Viewer, given: readonly string[]): Promise<boolean> {
+        const returned = numbers(given, MAX.returns);
+        if (returned.length > 0)
+          wake(await offers.giveBack(siteOf(viewer), returned, await maxAttempts(), now()));
+        return true;
+      },
+    }),
+
+    counts: (siteId: number) => directory.peerCounts(siteId),
+    peers: (siteIds: readonly number[]): Promise<PeerRow[]> => directory.peersByIds(siteIds),
+    foreignJob: (jobId: number): Promise<ForeignJobRow | null> => directory.foreignJob(jobId),
+    async offeredTo(jobId: number): Promise<PeerRow[]> {
+      const peers = await directory.peersByIds(await directory.offeredTo(jobId));
+      return peers.sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+  };
+}
+
+function numberOf(field: string, value: string): number {
+  if (!NUMBER.test(value) || !Number.isSafeInteger(Number(value)))
+    throw badInput(field, value, 'a number as this service gave it');
+  return Number(value);
+}
+
+function settingsOf(input: FederationPeerInput): PeerSettings {
+  const bounded = (
+    field: 'neededAfterS' | 'hops' | 'lostAfterS' | 'foreignMax' | 'foreignBoost',
+    min: number,
+    max: number,
+  ) => {
+    const value = notNull(field, input[field]);
+    return value === undefined ? {} : { [field]: within(field, value, min, max) };
+  };
+  const url = notNull('url', input.url);
+  const key = notNull('key', input.key);
+  const forward = notNull('forward', input.forward);
+  const user = notNull('user', input.user);
+  return {
+    name: plainName('name', input.name),
+    ...(url === undefined ? {} : { url: addressOf(url) }),
+    ...(key === undefined ? {} : { secret: text('key', key, MAX.nameChars, 1) }),
+    ...(forward === undefined ? {} : { forward }),
+    ...(user === undefined ? {} : { userId: localId('user', user, 'user') }),
+    ...bounded('neededAfterS', 0, MAX.seconds),
+    ...bounded('hops', 2, MAX.hops),
+    ...bounded('lostAfterS', 1, MAX.seconds),
+    ...bounded('foreignMax', 0, MAX.foreignJobs),
+    ...bounded('foreignBoost', -MAX.boost, MAX.boost),
+  };
+}
+
+function addressOf(url: string): string {
+  const given = URL.canParse(text('url', url, MAX.urlChars, 1)) ? new URL(url) : null;
+  if (given === null || !/^https?:$/.test(given.protocol) || given.username !== '' || given.password !== '')
+    throw badInput('url', url, 'the address of a GraphQL endpoint, such as https://host/graphql');
+  return url;
+}
+
+function kindOf(kind: MachineKindInput): MachineKind {
+  const { os, architecture, maxTasks, licenses, ...numbers } = kind;
+  for (const [field, value] of Object.entries(numbers))
+    within(
+      `kinds.${field}`,
+      value,
+      field === 'memoryMb' || field === 'site' ? 0 : 1,
+      field === 'memoryMb' ? MAX.integer : 1_000_000,
+    );
+  if (maxTasks !== null && maxTasks !== undefined) within('kinds.maxTasks', maxTasks, 1, 1_000_000);
+  return {
+    ...numbers,
+    os: text('kinds.os', os, MAX.nameChars),
+    architecture: text('kinds.architecture', architecture, MAX.nameChars),
+    maxTasks: maxTasks ?? null,
+    licenses: atMost('kinds.licenses', licenses, MAX.kindLicenses).map((one) =>
+      text('kinds.licenses', one, MAX.nameChars),
+    ),
+  };
+}
+
+const offerOf = ({ offer, state, stop, jobId, boost, request }: OfferNews) => ({
+  ...{ offer: String(offer), state, stop, job: globalId('job', jobId), boost },
+  request: request && { ...request, deadline: request.deadline },
+});
+
+const claimOf = (result: ClaimResult) => ({
+  ...{ epoch: null, command: null, arguments: null, environment: null, workingDirectory: null },
+  outcome: result.kind,
+  ...(result.kind === 'GRANTED' ? result.job : {}),
+});

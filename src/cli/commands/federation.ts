@@ -1,0 +1,186 @@
+/** `switchyard peers`, `federate`: other services that jobs are exchanged with. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { addCommand, findUser, note, print, printJson, show, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.js';
+import { CliError, ExitCode } from '../errors.js';
+import { table, time } from '../format.js';
+import { parseDuration, parseNumber, parseWord } from '../parse.js';
+
+interface Peer {
+  site: { id: string };
+  name: string;
+  url: string | null;
+  isolated: boolean;
+  forward: string;
+  neededAfterS: number;
+  seenAt: string | null;
+  reachedAt: string | null;
+  failure: string | null;
+  foreignJobs: number;
+  offeredJobs: number;
+  claimedJobs: number;
+}
+
+interface Settings {
+  forward?: string;
+  neededAfter?: string;
+  hops?: string;
+  lostAfter?: string;
+  cap?: string;
+  boost?: string;
+  user?: string;
+  keyOut?: string;
+}
+
+const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'NEVER'] as const;
+
+export function addFederation(program: Command): void {
+  const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');
+  list.action(async () => {
+    const { federationPeers } = await connect().request<{ federationPeers: Peer[] }>(
+      documents.FEDERATION_PEERS,
+    );
+    show(list, federationPeers, peerTable);
+  });
+
+  const add = withSettings(
+    addCommand(
+      list,
+      'add <name>',
+      'register a service, with a key to hand to its administrators, or change what is given of it (ADMIN)',
+    ),
+  );
+  add.action((name: string, options: Settings) => federate(add, { name }, options));
+
+  for (const [name, description, document, field] of [
+    [
+      'isolate',
+      'exchange nothing new with it; what runs ends (ADMIN)',
+      documents.ISOLATE_PEER,
+      'isolatePeer',
+    ],
+    ['rejoin', 'end its isolation (ADMIN)', documents.REJOIN_PEER, 'rejoinPeer'],
+    [
+      'remove',
+      'take it out of service once it is isolated and nothing is left (ADMIN)',
+      documents.REMOVE_PEER,
+      'removePeer',
+    ],
+  ] as const) {
+    const command = addCommand(list, `${name} <peer>`, description);
+    command.action(async (peer: string) => {
+      const client = connect();
+      const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(
+        documents.FEDERATION_PEERS,
+      );
+      const one = federationPeers.find((candidate) => candidate.name === peer);
+      if (one === undefined)
+        throw new CliError(
+          `there is no peer "${peer}"; there are ${federationPeers.map((each) => each.name).join(', ') || 'none'} (NOT_FOUND)`,
+          ExitCode.NOT_FOUND,
+        );
+      const data = await client.request<Record<string, Peer>>(document, { peer: one.site.id });
+      show(command, data[field] as Peer, (changed) => peerTable([changed]));
+    });
+  }
+
+  const register = withSettings(
+    addCommand(
+      program,
+      'federate <url>',
+      'run jobs of the service at this address here, with the key that it gave (ADMIN)',
+    )
+      .requiredOption(
+        '--key-file <file>',
+        'file with the key of the role PEER that it gave; - for standard input',
+      )
+      .option('--name <name>', 'its name here (default: the host of the address)'),
+  );
+  register.action((url: string, options: Settings & { keyFile: string; name?: string }) => {
+    const name = options.name ?? (URL.canParse(url) ? new URL(url).hostname : '');
+    return federate(register, { name, url, key: keyFrom(options.keyFile) }, options);
+  });
+}
+
+const withSettings = (command: Command): Command =>
+  command
+    .option(
+      '--forward <when>',
+      `when it is offered jobs of ours: ${FORWARDING.join(', ')} (default: WHEN_NEEDED)`,
+    )
+    .option('--needed-after <duration>', 'WHEN_NEEDED: from which predicted wait on (default: 10m)')
+    .option('--hops <count>', 'services that a job of ours may pass, ours included (default: 4)')
+    .option('--lost-after <duration>', 'its silence after which what it runs for us is lost (default: 1h)')
+    .option('--cap <jobs>', 'the most of its jobs that are here at once (default: 1000)')
+    .option('--boost <boost>', 'added to the boost of its jobs here (default: 0)')
+    .option('--user <user>', 'whose jobs its jobs are here (default: a user of its own)')
+    .option('--key-out <file>', 'write the key that is made for it to this file instead of the terminal');
+
+async function federate(
+  command: Command,
+  given: { name: string; url?: string; key?: string },
+  options: Settings,
+): Promise<void> {
+  const client = connect();
+  const whole = (option: string, value: string | undefined, min: number, max: number) =>
+    value === undefined ? undefined : parseNumber(option, value, { min, max, integer: true });
+  const input = {
+    ...given,
+    forward: options.forward && parseWord('--forward', options.forward, FORWARDING),
+    neededAfterS: options.neededAfter && parseDuration('--needed-after', options.neededAfter),
+    hops: whole('--hops', options.hops, 2, 64),
+    lostAfterS: options.lostAfter && parseDuration('--lost-after', options.lostAfter),
+    foreignMax: whole('--cap', options.cap, 0, 100_000),
+    foreignBoost: whole('--boost', options.boost, -1000, 1000),
+    user: options.user && (await findUser(client, options.user)).id,
+  };
+  const data = await client.request<{ federate: { peer: Peer; secret: string | null } }>(documents.FEDERATE, {
+    input,
+  });
+  const { peer, secret } = data.federate;
+  if (secret !== null && options.keyOut !== undefined) {
+    writeFileSync(options.keyOut, `${secret}\n`, { mode: 0o600, flag: 'wx' });
+    note(`its key is in ${options.keyOut}; hand it to the administrators of ${peer.name}`);
+  }
+  const shown = options.keyOut === undefined ? secret : null;
+  if (wantsJson(command)) return printJson({ ...peer, secret: shown });
+  print(peerTable([peer]));
+  if (shown !== null)
+    print(`Its key, shown only this once; hand it to the administrators of ${peer.name}:\n${shown}`);
+}
+
+function keyFrom(file: string): string {
+  try {
+    return readFileSync(file === '-' ? '/dev/stdin' : file, 'utf8').trim();
+  } catch (error) {
+    throw new CliError(`--key-file ${file}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+}
+
+const peerTable = (peers: readonly Peer[]): string =>
+  table(
+    [
+      'NAME',
+      'STATE',
+      'FORWARD',
+      'OFFERED',
+      'RUNS OURS',
+      'ITS JOBS HERE',
+      'HEARD (UTC)',
+      'REACHED (UTC)',
+      'ADDRESS',
+    ],
+    peers.map((peer) => [
+      peer.name,
+      peer.isolated ? 'isolated' : peer.failure !== null ? 'unreachable' : 'joined',
+      peer.forward,
+      peer.offeredJobs,
+      peer.claimedJobs,
+      peer.foreignJobs,
+      time(peer.seenAt),
+      time(peer.reachedAt),
+      peer.url ?? '-',
+    ]),
+  );

@@ -1,0 +1,14 @@
+/** What a service asks of its peers: all that there is in the protocol (PROTOCOL.md). */
+
+export const EXCHANGE = `mutation Exchange($input: ExchangeInput!) { exchangeJobs(input: $input) { service site cursor more
+  offers { offer state stop job boost request { request hops visited user bytes name application arrayIndex tasks cpusPerTask memoryMbPerTask
+    licenses os architecture estimateS benchmark runTimeLimitS deadline sandboxMb outputMb computationShare simulatedRunS simulatedIoS } } } }`;
+
+export const CLAIM = `mutation Claim($offers: [ID!]!) { claimJobs(offers: $offers) {
+  results { outcome epoch command arguments environment workingDirectory } } }`;
+
+export const RETURN = `mutation Return($offers: [ID!]!) { returnJobs(offers: $offers) }`;
+
+export const REPORT = `mutation Report($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }`;
+
+export const DOCUMENTS: readonly string[] = [EXCHANGE, CLAIM, RETURN, REPORT];

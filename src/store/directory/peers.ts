@@ -1,0 +1,189 @@
+/** Peers: other services, each with a site that stands for it, a user of the role PEER and a key for that site. */
+import type { MachineKind } from '../federation/offers.js';
+import { withdrawAll } from '../federation/offers.js';
+import type { Prisma } from '../generated/client.js';
+import { commitWith, type Database, transaction } from '../pool.js';
+import { instant, plain } from '../read-rows.js';
+import type { Plain } from '../rows.js';
+import { sql } from '../sql.js';
+import { row, rows, value } from '../statement.js';
+import { type Actor, type Changes, conflict, found, type Transaction } from './changes.js';
+import { makeKey } from './keys.js';
+
+/** A peer as people see it: without its key. */
+export type PeerRow = Plain<
+  Omit<Prisma.PeerModel, 'secret' | 'cursor' | 'worker' | 'workerSeenAt' | 'kinds'>
+> & {
+  name: string;
+  kinds: readonly MachineKind[];
+};
+
+export interface PeerSettings {
+  name: string;
+  url?: string;
+  secret?: string;
+  forward?: PeerRow['forward'];
+  neededAfterS?: number;
+  hops?: number;
+  lostAfterS?: number;
+  foreignMax?: number;
+  foreignBoost?: number;
+  userId?: number;
+}
+
+/** What a peer's job here is there. */
+export interface ForeignJobRow {
+  siteId: number;
+  ownerJobId: number;
+  ownerUser: string;
+  epoch: number | null;
+}
+
+const shown = {
+  omit: { secret: true, cursor: true, worker: true, workerSeenAt: true },
+  include: { site: { select: { name: true } } },
+} as const;
+type Shown = Prisma.PeerGetPayload<typeof shown>;
+const peerRow = ({ site, kinds, ...peer }: Shown): PeerRow => ({
+  ...plain(peer),
+  name: site.name,
+  kinds: kinds as unknown as MachineKind[],
+});
+
+export function peerChanges(change: Changes, database: Pick<Database, 'prisma' | 'pool'>) {
+  const setIsolated = (siteId: number, isolated: boolean, action: string, actor: Actor) =>
+    change(actor, action, async (tx, note): Promise<PeerRow> => {
+      const before = await locked(tx, siteId);
+      const after = peerRow(await tx.peer.update({ where: { siteId }, data: { isolated }, ...shown }));
+      await note(`site_${siteId}`, before, after);
+      return after;
+    });
+
+  const counts = (siteId: number): Promise<{ foreign: number; offered: number; claimed: number }> =>
+    value(
+      database.pool,
+      sql`
+SELECT json_build_object(
+  'foreign', (SELECT count(*) FROM foreign_jobs WHERE site_id = ${siteId} AND told < 2),
+  'offered', (SELECT count(*) FROM offers WHERE site_id = ${siteId} AND epoch IS NULL AND NOT withdrawn),
+  'claimed', (SELECT count(*) FROM runs WHERE site_id = ${siteId} AND ended_at IS NULL)) AS v`,
+    );
+
+  return {
+    /** Registers the peer of this name, with a key for it, or changes what is given of it. */
+    federate({ name, ...settings }: PeerSettings, actor: Actor) {
+      return change(
+        actor,
+        'federate',
+        async (tx, note): Promise<{ peer: PeerRow; secret: string | null }> => {
+          const site = await tx.site.findFirst({ where: { name, removedAt: null } });
+          const before = site && (await tx.peer.findUnique({ where: { siteId: site.id }, ...shown }));
+          if (site !== null && before === null) throw conflict(`a site in service is called ${name}`);
+          if (before !== null) {
+            const after = peerRow(
+              await tx.peer.update({ where: { siteId: before.siteId }, data: settings, ...shown }),
+            );
+            await note(`site_${before.siteId}`, peerRow(before), after);
+            return { peer: after, secret: null };
+          }
+          const made = await register(tx, name, settings);
+          await note(`site_${made.peer.siteId}`, null, made.peer);
+          return made;
+        },
+      );
+    },
+
+    /** At once: what is decided after it knows. What waited is withdrawn behind it (`withdraw`), now or by whoever talks to the peer. */
+    async isolatePeer(siteId: number, actor: Actor) {
+      const changed = await setIsolated(siteId, true, 'isolatePeer', actor);
+      if (changed.kind === 'done') await transaction(database, (tx) => commitWith(tx, withdrawAll(siteId)));
+      return changed;
+    },
+
+    rejoinPeer: (siteId: number, actor: Actor) => setIsolated(siteId, false, 'rejoinPeer', actor),
+
+    /** Only when nothing of either is left with the other: nobody could tell what became of it. */
+    removePeer(siteId: number, now: number, actor: Actor) {
+      return change(actor, 'removePeer', async (tx, note): Promise<PeerRow> => {
+        const before = await locked(tx, siteId);
+        if (!before.isolated) throw conflict(`peer ${before.name} is not isolated: isolate it first`);
+        const { foreign, claimed } = await counts(siteId);
+        if (foreign + claimed > 0)
+          throw conflict(
+            `${foreign} jobs of peer ${before.name} are here and ${claimed} of ours there: wait until they have ended`,
+          );
+        const removedAt = instant(now);
+        await tx.site.update({ where: { id: siteId }, data: { removedAt } });
+        await tx.apiKey.updateMany({ where: { siteId, revokedAt: null }, data: { revokedAt: removedAt } });
+        const data = { url: null, secret: null };
+        const after = peerRow(await tx.peer.update({ where: { siteId }, data, ...shown }));
+        await note(`site_${siteId}`, before, after);
+        return after;
+      });
+    },
+
+    /** In service, by name. */
+    async peers(): Promise<PeerRow[]> {
+      const where = { site: { removedAt: null } };
+      const orderBy = { site: { name: 'asc' } } as const;
+      return (await database.prisma.peer.findMany({ where, orderBy, ...shown })).map(peerRow);
+    },
+
+    async peersByIds(siteIds: readonly number[]): Promise<PeerRow[]> {
+      const where = { siteId: { in: [...siteIds] } };
+      return (await database.prisma.peer.findMany({ where, ...shown })).map(peerRow);
+    },
+
+    peerCounts: (siteId: number) => counts(siteId),
+
+    /** What the job is at the peer that offered it; null: it is ours. */
+    foreignJob(jobId: number): Promise<ForeignJobRow | null> {
+      return row(
+        database.pool,
+        sql`
+SELECT site_id AS "siteId", owner_job_id AS "ownerJobId", owner_user AS "ownerUser", epoch FROM foreign_jobs WHERE job_id = ${jobId}`,
+      );
+    },
+
+    /** The peers that may claim the job. */
+    async offeredTo(jobId: number): Promise<number[]> {
+      const found = await rows<{ siteId: number }>(
+        database.pool,
+        sql`SELECT site_id AS "siteId" FROM offers WHERE job_id = ${jobId} AND epoch IS NULL AND NOT withdrawn`,
+      );
+      return found.map(({ siteId }) => siteId);
+    },
+
+    /** Who we are to peers. */
+    serviceId: (): Promise<string> => value(database.pool, sql`SELECT id AS v FROM service`),
+  };
+}
+
+/** Behind whoever decides about its jobs. */
+async function locked(tx: Transaction, siteId: number): Promise<PeerRow> {
+  await tx.$queryRaw(sql`SELECT 1 FROM peers WHERE site_id = ${siteId} FOR NO KEY UPDATE`);
+  return peerRow(
+    found(
+      'peer',
+      siteId,
+      await tx.peer.findFirst({ where: { siteId, site: { removedAt: null } }, ...shown }),
+    ),
+  );
+}
+
+async function register(
+  tx: Transaction,
+  name: string,
+  { userId, ...settings }: Omit<PeerSettings, 'name'>,
+): Promise<{ peer: PeerRow; secret: string }> {
+  // It has no machines; that it is not UP keeps schedulers from asking.
+  const site = await tx.site.create({ data: { name, state: 'DRAINING' } });
+  const userName = `peer-${name}`;
+  const known = await tx.user.findUnique({ where: { name: userName } });
+  if (known !== null && known.role !== 'PEER') throw conflict(`the user ${userName} is no PEER`);
+  const user = known ?? (await tx.user.create({ data: { name: userName, role: 'PEER' } }));
+  const data = { ...settings, siteId: site.id, userId: userId ?? user.id };
+  const peer = peerRow(await tx.peer.create({ data, ...shown }));
+  const { secret } = await makeKey(tx, { userId: user.id, siteId: site.id, name: userName });
+  return { peer, secret };
+}

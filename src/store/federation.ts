@@ -1,0 +1,39 @@
+/** Jobs that go to peers and come from them, as the API (owner) and the room `federation` (guest) need them. */
+import * as copies from './federation/copies.js';
+import * as offers from './federation/offers.js';
+import type { Database } from './pool.js';
+
+export type { Lender, NewCopy, Told } from './federation/copies.js';
+export type {
+  Asked,
+  ClaimResult,
+  GrantedJob,
+  MachineKind,
+  OfferedJob,
+  OfferNews,
+  OfferState,
+} from './federation/offers.js';
+export { OFFERS_PAGE } from './federation/offers.js';
+
+type Rest<F> = F extends (database: never, ...rest: infer R) => infer A ? (...rest: R) => A : never;
+
+/** Each operation with the database that it is for. */
+function bound<T extends Record<string, (database: never, ...rest: never[]) => unknown>>(
+  operations: T,
+  database: Pick<Database, 'pool'>,
+): { [K in keyof T]: Rest<T[K]> } {
+  const entries = Object.entries(operations).map(([name, operation]) => [
+    name,
+    (...rest: never[]) => operation(database as never, ...rest),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+export type Offers = ReturnType<typeof openOffers>;
+export const openOffers = (database: Pick<Database, 'pool'>) => {
+  const { exchange, claim, giveBack } = offers;
+  return bound({ exchange, claim, giveBack }, database);
+};
+
+export type Copies = ReturnType<typeof openCopies>;
+export const openCopies = (database: Pick<Database, 'pool'>) => bound({ ...copies }, database);

@@ -1,0 +1,393 @@
+/**
+ * The guest's side: jobs of peers that we have as jobs of ours (src/federation/PROTOCOL.md), one for each offer. A copy waits and gets
+ * machines as any job does; but its run is shown to no agent before its owner has granted it. It runs once at the most: whether it
+ * runs again, and where, is its owner's to decide.
+ */
+import type { JobState } from '../../core/states.js';
+import { endedStates } from '../../core/states.js';
+import { outOfBounds } from '../bounds.js';
+import { list, table } from '../columns.js';
+import { BOOST_MAX } from '../constants.js';
+import { commitWith, commitWithCopy, type Database, transaction } from '../pool.js';
+import { changeJobs } from '../postgres/change-jobs.js';
+import * as control from '../postgres/control.js';
+import { reportRuns } from '../postgres/reports.js';
+import { givenColumns } from '../postgres/submit.js';
+import { labels, type Sql, sql } from '../sql.js';
+import { copy, row, rows, run, value } from '../statement.js';
+import type { NewJob, RunReport } from '../store.js';
+import type { GrantedJob, MachineKind, OfferedJob } from './offers.js';
+
+type Db = Pick<Database, 'pool'>;
+
+/** In the place of what it will run, which comes with the grant. */
+const COMMAND = '(known to its owner)';
+/** What is told to a peer in one request. */
+const REPORTS_PAGE = 500;
+/** Kinds of machines that are told to a peer. */
+const KINDS_MAX = 500;
+
+/** A peer that we have a key of. */
+export interface Lender {
+  siteId: number;
+  name: string;
+  url: string;
+  secret: string;
+  isolated: boolean;
+  cursor: number;
+}
+
+/** A new offer. */
+export interface NewCopy {
+  offer: number;
+  jobId: number;
+  boost: number;
+  request: OfferedJob;
+}
+
+/**
+ * The peers that this process is to talk to: those with a key that no other process has talked to for `leaseS`. They are this worker's
+ * from now on, for as long as it asks again in time.
+ */
+export function lenders(database: Db, worker: string, leaseS: number): Promise<Lender[]> {
+  return rows(
+    database.pool,
+    sql`
+UPDATE peers p SET worker = ${worker}, worker_seen_at = clock_timestamp()
+  FROM sites s WHERE s.id = p.site_id AND s.removed_at IS NULL AND p.url IS NOT NULL AND p.secret IS NOT NULL
+   AND (p.worker = ${worker} OR p.worker IS NULL OR p.worker_seen_at < clock_timestamp() - make_interval(secs => ${leaseS}::float8))
+RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.isolated, p.cursor`,
+  );
+}
+
+/** They are anybody's again. */
+export const leave = (database: Db, worker: string): Promise<number> =>
+  run(database.pool, sql`UPDATE peers SET worker = NULL, worker_seen_at = NULL WHERE worker = ${worker}`);
+
+/** Who we are, how many more of the peer's jobs we take, and what they could run on. */
+export function ourselves(
+  database: Db,
+  siteId: number,
+): Promise<{ service: string; room: number; kinds: MachineKind[] }> {
+  return value(
+    database.pool,
+    sql`
+WITH kind AS (
+  SELECT dense_rank() OVER (ORDER BY m.site_id) AS site, os, architecture, cpus, memory_mb AS "memoryMb", max_tasks AS "maxTasks",
+         count(*) AS machines,
+         ARRAY(SELECT DISTINCT kind FROM licenses l
+                WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id ORDER BY kind)::text[] AS licenses
+    FROM machines m JOIN sites s ON s.id = m.site_id
+   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
+   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks ORDER BY count(*) DESC LIMIT ${KINDS_MAX}
+)
+SELECT json_build_object(
+  'service', (SELECT id FROM service),
+  'room', (SELECT CASE WHEN isolated THEN 0 ELSE greatest(0, foreign_max -
+             (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2)) END FROM peers p WHERE site_id = ${siteId}),
+  'kinds', (SELECT coalesce(json_agg(kind), '[]') FROM kind)) AS v`,
+  );
+}
+
+/** The peer has answered, or why not. */
+export const reached = (database: Db, siteId: number, failure: string | null): Promise<number> =>
+  run(
+    database.pool,
+    failure === null
+      ? sql`UPDATE peers SET reached_at = clock_timestamp(), failure = NULL WHERE site_id = ${siteId}`
+      : sql`UPDATE peers SET failure = ${failure.slice(0, 1_000)} WHERE site_id = ${siteId}`,
+  );
+
+/** We know its news up to here. */
+export const advance = (database: Db, siteId: number, cursor: number): Promise<number> =>
+  run(
+    database.pool,
+    sql`UPDATE peers SET cursor = greatest(cursor, ${cursor}::bigint) WHERE site_id = ${siteId}`,
+  );
+
+/**
+ * Takes jobs of a peer in as jobs of the user that the peer's are mapped to. An offer that is known is left alone, whatever became of it. Answers
+ * with those that are not taken: beyond the cap, with numbers that
+ * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
+ */
+export function accept(
+  database: Db,
+  siteId: number,
+  copies: readonly NewCopy[],
+  now: number,
+): Promise<number[]> {
+  return transaction(database, async (tx) => {
+    // One at a time for each peer: so the cap holds.
+    const peer = await row<{ userId: number; boost: number; room: number }>(
+      tx,
+      sql`
+SELECT user_id AS "userId", foreign_boost AS boost,
+       CASE WHEN isolated THEN 0 ELSE foreign_max - (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2) END AS room
+  FROM peers p WHERE site_id = ${siteId} FOR NO KEY UPDATE`,
+    );
+    const [offers, requests] = await value<[number[], string[]]>(
+      tx,
+      sql`
+SELECT json_build_array(
+  (SELECT coalesce(json_agg(offer), '[]') FROM foreign_jobs
+    WHERE site_id = ${siteId} AND offer = ANY (${list(
+      'bigint',
+      copies.map(({ offer }) => offer),
+    )})),
+  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs
+    WHERE told < 2 AND request = ANY (${list(
+      'text',
+      copies.map(({ request }) => request.request),
+    )}))) AS v`,
+    );
+    const known = new Set(offers);
+    const open = new Set(requests);
+    const refused: number[] = [];
+    const taken: NewCopy[] = [];
+    for (const one of copies) {
+      if (known.has(one.offer)) continue;
+      const fits = peer !== null && taken.length < peer.room && outOfBounds(jobOf(one, peer.boost)) === null;
+      if (!fits || open.has(one.request.request)) refused.push(one.offer);
+      else taken.push(one);
+      open.add(one.request.request);
+    }
+    if (peer === null || taken.length === 0) return refused;
+    const ids = await value<number[]>(
+      tx,
+      sql`SELECT json_agg(nextval('jobs_id_seq')) AS v FROM generate_series(1, ${taken.length}::integer)`,
+    );
+    await copy(
+      tx,
+      'foreign_jobs',
+      {
+        job_id: ['bigint', (i: number) => ids[i]],
+        site_id: ['integer', () => siteId],
+        offer: ['bigint', (i) => taken[i]?.offer],
+        owner_job_id: ['bigint', (i) => taken[i]?.jobId],
+        owner_user: ['text', (i) => taken[i]?.request.user],
+        request: ['text', (i) => taken[i]?.request.request],
+        hops: ['integer', (i) => taken[i]?.request.hops],
+        visited: ['text[]', (i) => taken[i]?.request.visited],
+      },
+      taken.keys(),
+    );
+    await commitWithCopy(
+      tx,
+      'jobs',
+      {
+        id: ['bigint', (i: number) => ids[i]],
+        user_id: ['integer', () => peer.userId],
+        submitted_at: ['timestamptz', () => now],
+        bytes: ['integer', (i) => taken[i]?.request.bytes],
+        state: ['text', () => 'QUEUED'],
+        ...givenColumns((i: number) => jobOf(taken[i] as NewCopy, peer.boost)),
+      },
+      taken.keys(),
+    );
+    return refused;
+  });
+}
+
+const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
+  ...request,
+  ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
+  ...{ groupName: null, inputs: [], originSiteId: null, restartable: false, held: false },
+  boost: boostOf(boost, more),
+});
+
+const boostOf = (boost: number, more: number): number =>
+  Math.max(-BOOST_MAX, Math.min(BOOST_MAX, boost + more));
+
+/** The owner has boosted them. */
+export async function boost(
+  database: Db,
+  siteId: number,
+  boosts: readonly { offer: number; boost: number }[],
+): Promise<(number | null)[]> {
+  const items = table('t', boosts, {
+    offer: ['bigint', (one) => one.offer],
+    boost: ['integer', (one) => one.boost],
+  });
+  const found = await rows<{ id: number; boost: number; more: number; is: number }>(
+    database.pool,
+    sql`
+SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
+  JOIN foreign_jobs f ON f.site_id = ${siteId} AND f.offer = t.offer AND f.told < 2
+  JOIN jobs j ON j.id = f.job_id JOIN peers p ON p.site_id = f.site_id`,
+  );
+  const byBoost = new Map<number, number[]>();
+  for (const { id, boost, more, is } of found) {
+    const wanted = boostOf(boost, more);
+    if (wanted !== is) byBoost.set(wanted, [...(byBoost.get(wanted) ?? []), id]);
+  }
+  const touched: (number | null)[] = [];
+  for (const [wanted, ids] of byBoost) {
+    const outcome = await control.boost(database, { ids, ownedBy: null, limit: ids.length }, wanted);
+    touched.push(...outcome.touched);
+  }
+  return touched;
+}
+
+/**
+ * Their owner wants these no more: those that wait end, granted runs are asked to stop. `jobIds` left out: of this peer all that were not
+ * granted. Answers with the schedulers that have something new to do.
+ */
+export async function withdraw(
+  database: Db,
+  siteId: number,
+  offers: readonly number[] | 'UNGRANTED',
+  now: number,
+): Promise<(number | null)[]> {
+  const which =
+    offers === 'UNGRANTED' ? sql`f.epoch IS NULL` : sql`f.offer = ANY (${list('bigint', offers)})`;
+  const ids = await value<number[]>(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(f.job_id), '[]') AS v FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND ${which} AND j.state <> 'CANCELLING' AND j.ended_at IS NULL`,
+  );
+  if (ids.length === 0) return [];
+  const outcome = await control.cancel(database, { ids, ownedBy: null, limit: ids.length }, now, 'WITHDRAWN');
+  return outcome.touched;
+}
+
+/** Copies that wait for their grant: they have machines. */
+export function toClaim(database: Db, siteId: number): Promise<number[]> {
+  return value(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(offer), '[]') AS v FROM (
+  SELECT f.offer FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+   WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state = 'ASSIGNED' ORDER BY f.job_id LIMIT ${REPORTS_PAGE}) c`,
+  );
+}
+
+/**
+ * The owner has granted these: their agents are told. A copy that ended meanwhile is the owner's to hear of, with the epoch that it has
+ * given.
+ */
+export function granted(
+  database: Db,
+  siteId: number,
+  grants: readonly (GrantedJob & { offer: number })[],
+): Promise<void> {
+  const items = table('g', grants, {
+    offer: ['bigint', ({ offer }) => offer],
+    epoch: ['integer', ({ epoch }) => epoch],
+    command: ['text', ({ command }) => command],
+    arguments: ['text', (one) => JSON.stringify(one.arguments)],
+    environment: ['text', ({ environment }) => JSON.stringify(environment)],
+    working_directory: ['text', ({ workingDirectory }) => workingDirectory],
+  });
+  return transaction(database, async (tx) => {
+    const found = await rows<{ id: number; state: JobState }>(
+      tx,
+      sql`
+SELECT id, state FROM jobs WHERE id IN (
+  SELECT job_id FROM foreign_jobs f JOIN ${items} USING (offer) WHERE f.site_id = ${siteId} AND f.epoch IS NULL)
+ ORDER BY id FOR NO KEY UPDATE`,
+    );
+    const live = found
+      .filter(({ state }) => state === 'ASSIGNED' || state === 'CANCELLING')
+      .map(({ id }) => id);
+    const all = found.map(({ id }) => id);
+    if (all.length === 0) return;
+    const told = sql`(SELECT f.job_id AS id, g.* FROM ${items} JOIN foreign_jobs f USING (offer)
+      WHERE f.site_id = ${siteId} AND f.job_id = ANY (${list('bigint', live)})) AS t`;
+    const settings = {
+      command: sql`t.command`,
+      arguments: sql`ARRAY(SELECT jsonb_array_elements_text(t.arguments::jsonb))`,
+      environment: sql`t.environment::jsonb`,
+      workingDirectory: sql`t.working_directory`,
+    };
+    await commitWith(tx, [
+      sql`
+UPDATE foreign_jobs f SET epoch = g.epoch FROM ${items}
+ WHERE f.site_id = ${siteId} AND f.offer = g.offer AND f.job_id = ANY (${list('bigint', all)})`,
+      ...(live.length > 0 ? [changeJobs('grant', told, settings)] : []),
+    ]);
+  });
+}
+
+/** Ends copies with machines that were to be stopped before anybody granted them: no agent knows of them. */
+export async function endUngranted(database: Db, siteId: number, now: number): Promise<(number | null)[]> {
+  const found = await rows<{ jobId: number; epoch: number }>(
+    database.pool,
+    sql`
+SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state = 'CANCELLING' ORDER BY j.id LIMIT ${REPORTS_PAGE}`,
+  );
+  const none = { exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null };
+  const reports = found.map((one): RunReport => {
+    return { ...one, ...none, phase: 'ENDED', at: now, cause: 'WITHDRAWN', message: null };
+  });
+  return (await reportRuns(database, null, reports, 1)).touched;
+}
+
+/** What an owner has to hear: of a copy that was granted. */
+export interface Told extends Omit<RunReport, 'jobId' | 'phase'> {
+  offer: number;
+  /** The owner's number of it. */
+  jobId: number;
+  startedAt: number | null;
+  /** It has ended; `cause` says how. */
+  over: boolean;
+  told: number;
+}
+
+/** Starts and ends that the peer does not know yet, oldest jobs first; so many bytes of outputs, or one job. */
+export async function toReport(database: Db, siteId: number, bytesMax: number): Promise<Told[]> {
+  const output = (stream: 'STDOUT' | 'STDERR'): Sql => sql`(
+    SELECT json_build_object('body', body, 'bytes', bytes, 'truncated', truncated) FROM outputs o
+     WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch AND o.stream = ${stream}::output_stream)`;
+  return rows(
+    database.pool,
+    sql`
+WITH due AS MATERIALIZED (
+  SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
+         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s
+    FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
+   WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NOT NULL AND (j.ended_at IS NOT NULL OR f.told = 0 AND r.started_at IS NOT NULL)
+   ORDER BY j.id LIMIT ${REPORTS_PAGE}
+), part AS MATERIALIZED (
+  SELECT * FROM (
+    SELECT due.*, coalesce(sum((SELECT sum(length(body)) FROM outputs o WHERE o.job_id = due.job_id AND o.epoch = due.run_epoch))
+             OVER (ORDER BY due.job_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM due) d
+   WHERE before < ${bytesMax}
+)
+SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NULL AS over,
+       extract(epoch FROM p.started_at)::float8 AS "startedAt",
+       extract(epoch FROM coalesce(p.ended_at, p.over_at))::float8 AS at,
+       p.exit_code AS "exitCode", p.signal,
+       -- Who ends a peer's job here does not decide about it: its owner does.
+       CASE WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
+       coalesce(p.message, p.job_message) AS message, p.cpu_s AS "cpuS", p.io_wait_s AS "ioWaitS",
+       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDOUT')} END AS stdout,
+       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDERR')} END AS stderr
+  FROM part p ORDER BY p.job_id`,
+  );
+}
+
+/** Offers of which the owner has to hear that we gave them up, for nothing was granted. */
+export function toReturn(database: Db, siteId: number): Promise<number[]> {
+  return value(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(offer), '[]') AS v FROM (
+  SELECT f.offer FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+   WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state IN ${labels(endedStates)} ORDER BY f.job_id LIMIT ${REPORTS_PAGE}) r`,
+  );
+}
+
+/** The owner knows: 1 that it has started, 2 that it is over. */
+export const told = (
+  database: Db,
+  siteId: number,
+  offers: readonly number[],
+  level: 1 | 2,
+): Promise<number> =>
+  run(
+    database.pool,
+    sql`
+UPDATE foreign_jobs SET told = greatest(told, ${level}::smallint) WHERE site_id = ${siteId} AND offer = ANY (${list('bigint', offers)})`,
+  );

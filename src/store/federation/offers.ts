@@ -1,0 +1,435 @@
+/**
+ * The owner's side: our jobs that peers may have (src/federation/PROTOCOL.md). A peer that asks is offered what waits here and it can
+ * run; when it has resources for one of them it claims it. Here, under the job's lock, is decided who gets it: the job starts at the
+ * peer's site with a new epoch, or it does not.
+ */
+import { isLive, type JobState } from '../../core/states.js';
+import { list, table } from '../columns.js';
+import { readField } from '../job-fields.js';
+import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
+import { changeJobs } from '../postgres/change-jobs.js';
+import { insertDecisions } from '../postgres/decisions.js';
+import { reportRuns } from '../postgres/reports.js';
+import { raw, type Sql, sql } from '../sql.js';
+import { copy, row, rows, run, value } from '../statement.js';
+
+type Db = Pick<Database, 'pool'>;
+
+/** Machines of one kind at one site, as a peer tells of them. */
+export interface MachineKind {
+  /** Machines with the same number are at one site: tasks of a job do not run at two. */
+  site: number;
+  os: string;
+  architecture: string;
+  cpus: number;
+  memoryMb: number;
+  /** Tasks that share each of them; null: it is shared in space, by CPUs. */
+  maxTasks: number | null;
+  machines: number;
+  /** Kinds of licenses there. */
+  licenses: readonly string[];
+}
+
+/** What a peer says when it asks for news. */
+export interface Asked {
+  /** The service that it is. */
+  service: string;
+  /** It knows the news up to here. */
+  after: number;
+  /** So many more jobs of ours it takes. */
+  room: number;
+  kinds: readonly MachineKind[];
+}
+
+export type OfferState = 'OFFERED' | 'CLAIMED' | 'WITHDRAWN';
+
+/** What a peer is told of a job of ours. */
+export interface OfferNews {
+  offer: number;
+  version: number;
+  state: OfferState;
+  /** The granted run is to be stopped. */
+  stop: boolean;
+  jobId: number;
+  boost: number;
+  /** Null unless it can be claimed. */
+  request: OfferedJob | null;
+}
+
+/** What travels of a job until it is granted. */
+export interface OfferedJob {
+  request: string;
+  hops: number;
+  visited: string[];
+  user: string;
+  bytes: number;
+  name: string | null;
+  application: string;
+  arrayIndex: number | null;
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  licenses: string[];
+  os: string | null;
+  architecture: string | null;
+  estimateS: number;
+  benchmark: number;
+  runTimeLimitS: number | null;
+  /** Epoch seconds. */
+  deadline: number | null;
+  sandboxMb: number;
+  outputMb: number;
+  computationShare: number | null;
+  simulatedRunS: number | null;
+  simulatedIoS: number | null;
+}
+
+/** What a peer runs. */
+export interface GrantedJob {
+  epoch: number;
+  command: string;
+  arguments: string[];
+  environment: Record<string, string>;
+  workingDirectory: string | null;
+}
+
+/** PENDING: it is a job of a peer of ours, who has not granted it to us yet; ask again. */
+export type ClaimResult = { kind: 'REFUSED' | 'PENDING' } | { kind: 'GRANTED'; job: GrantedJob };
+
+/** Of the queue, from its head: beyond it nothing is offered before those have gone. */
+const LOOKED_AT = 50_000;
+/** Offers in one answer. */
+export const OFFERS_PAGE = 1_000;
+/** A job that a peer gave back is not offered to it again for so long, seconds. */
+const REST_S = 60;
+/** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
+const lockEvents = sql`SELECT triggers.lock_events()`;
+
+const requestFields = [
+  ...(['bytes', 'name', 'application', 'arrayIndex', 'tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
+  ...(['licenses', 'os', 'architecture', 'estimateS', 'benchmark', 'runTimeLimitS', 'deadline'] as const),
+  ...(['sandboxMb', 'outputMb', 'computationShare', 'simulatedRunS', 'simulatedIoS'] as const),
+];
+
+interface Asker {
+  isolated: boolean;
+  forward: 'ALWAYS' | 'WHEN_NEEDED' | 'NEVER';
+  neededAfterS: number;
+}
+
+/** The peer lives, and is told what is new for it; more of our jobs are offered to it first, if it has room. */
+export async function exchange(
+  database: Db,
+  siteId: number,
+  asked: Asked,
+  now: number,
+): Promise<OfferNews[]> {
+  const peer = await seen(database, siteId, asked, now);
+  if (peer === null) return [];
+  await run(
+    database.pool,
+    sql`DELETE FROM offers WHERE site_id = ${siteId} AND withdrawn AND version <= ${asked.after}::bigint AND again_at <= to_timestamp(${now}::float8)`,
+  );
+  if (!peer.isolated && peer.forward !== 'NEVER' && asked.room > 0)
+    await offer(database, siteId, peer, asked, now);
+  return news(database, siteId, asked.after);
+}
+
+function seen(database: Db, siteId: number, { service, kinds }: Asked, now: number): Promise<Asker | null> {
+  return row(
+    database.pool,
+    sql`
+UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, kinds = ${JSON.stringify(kinds)}::jsonb
+  FROM sites s WHERE p.site_id = ${siteId} AND s.id = p.site_id AND s.removed_at IS NULL
+RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS"`,
+  );
+}
+
+/** Jobs `waiting`, by class: whether machines of the table \`kind\` can run them, all at one site. */
+const fits = (kind: string): Sql =>
+  raw(`EXISTS (
+    SELECT 1 FROM ${kind} k
+     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses
+     GROUP BY k.site
+    HAVING sum(k.machines::numeric * least(
+             CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
+             CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
+
+/**
+ * Offers what waits and the peer can run, in the order of submission: ALWAYS all of it; WHEN_NEEDED what no site here can ever run, and what
+ * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data stay at home: peers
+ * do not know our datasets. Peers' jobs go on while they have hops left, and to nobody who has seen them.
+ */
+async function offer(
+  database: Db,
+  siteId: number,
+  { forward, neededAfterS }: Asker,
+  { service, after, room, kinds }: Asked,
+  now: number,
+): Promise<void> {
+  const needed =
+    forward === 'ALWAYS'
+      ? sql`true`
+      : sql`(NOT c.fits_home OR extract(epoch FROM to_timestamp(${now}::float8) - w.submitted_at) + w.ahead * p.between_s > ${neededAfterS}::float8)`;
+  const jobIds = await value<number[]>(
+    database.pool,
+    sql`
+WITH theirs AS MATERIALIZED (
+  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, licenses
+    FROM json_to_recordset(${JSON.stringify(kinds)}::json)
+      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, licenses text[])
+), ours AS MATERIALIZED (
+  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines,
+         ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses
+    FROM machines m JOIN sites s ON s.id = m.site_id
+   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
+   GROUP BY 1, 2, 3, 4, 5, 6
+), waiting AS MATERIALIZED (
+  SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
+         row_number() OVER (ORDER BY id) - 1 AS ahead
+    FROM jobs WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND inputs IS NULL ORDER BY id LIMIT ${LOOKED_AT}
+), open AS MATERIALIZED (
+  SELECT w.*, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS class
+    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id
+   WHERE NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = w.id AND o.site_id = ${siteId}
+                                              AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
+     AND (f.job_id IS NULL OR f.hops > 1 AND f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
+), class AS MATERIALIZED (
+  SELECT c.class, ${fits('theirs')} AS fits, ${forward === 'ALWAYS' ? sql`true` : fits('ours')} AS fits_home
+    FROM (SELECT DISTINCT ON (class) * FROM open ORDER BY class) c
+), pace AS MATERIALIZED (
+  SELECT coalesce(3600.0 / nullif(sum(services), 0), 0) AS between_s FROM traffic
+   WHERE at > ${now}::float8 - 3600 AND site_id NOT IN (SELECT site_id FROM peers)
+), unseen AS (
+  SELECT count(*) AS jobs FROM offers WHERE site_id = ${siteId} AND version > ${after}::bigint AND NOT withdrawn
+)
+SELECT coalesce(json_agg(id), '[]') AS v FROM (
+  SELECT w.id FROM open w JOIN class c USING (class) CROSS JOIN pace p
+   WHERE c.fits AND ${needed} ORDER BY w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)) found`,
+  );
+  if (jobIds.length === 0) return;
+  await transaction(database, (tx) =>
+    commitWith(tx, [
+      lockEvents,
+      sql`
+INSERT INTO offers (job_id, site_id, offer, version, again_at)
+  SELECT id, ${siteId}, number, number, to_timestamp(${now}::float8)
+    FROM (SELECT j.id, nextval('offers_number') AS number
+            FROM jobs j JOIN peers p ON p.site_id = ${siteId} AND NOT p.isolated
+           WHERE j.id = ANY (${list('bigint', jobIds)}) AND j.state IN ('QUEUED', 'DISPATCHED') ORDER BY j.id) n
+  ON CONFLICT (job_id, site_id) DO UPDATE SET offer = excluded.offer, version = excluded.version, epoch = NULL, withdrawn = false,
+    again_at = excluded.again_at WHERE offers.withdrawn`,
+    ]),
+  );
+}
+
+/** What is new for the peer behind a version, oldest first. */
+function news(database: Db, siteId: number, after: number): Promise<OfferNews[]> {
+  const fields = requestFields.map((field) => `'${field}', ${readField(field)}`).join(', ');
+  return rows(
+    database.pool,
+    sql`
+WITH new AS MATERIALIZED (
+  SELECT * FROM offers WHERE site_id = ${siteId} AND version > ${after}::bigint ORDER BY version LIMIT ${OFFERS_PAGE}
+)
+SELECT o.offer, o.version, j.id AS "jobId", j.boost,
+       CASE WHEN o.withdrawn THEN 'WITHDRAWN' WHEN o.epoch IS NOT NULL THEN 'CLAIMED' ELSE 'OFFERED' END AS state,
+       NOT o.withdrawn AND o.epoch IS NOT NULL AND j.state = 'CANCELLING' AS stop,
+       CASE WHEN NOT o.withdrawn AND o.epoch IS NULL THEN json_build_object(
+         'request', coalesce(f.request, own.id || '/' || j.id || '/' || j.epoch + 1),
+         'hops', coalesce(f.hops, p.hops) - 1,
+         'visited', coalesce(f.visited, '{}') || own.id,
+         'user', coalesce(f.owner_user, u.name), ${raw(fields)}) END AS request
+  FROM new o JOIN jobs j ON j.id = o.job_id JOIN users u ON u.id = j.user_id JOIN peers p ON p.site_id = o.site_id
+  CROSS JOIN service own LEFT JOIN foreign_jobs f ON f.job_id = j.id
+ ORDER BY o.version`,
+  );
+}
+
+interface ClaimedJob {
+  offer: number;
+  withdrawn: boolean;
+  /** Of the run that was granted for the offer. */
+  granted: number | null;
+  isolated: boolean;
+  id: number;
+  state: JobState;
+  siteId: number | null;
+  epoch: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  estimateS: number;
+  /** It is a peer's job that has not been granted to us. */
+  pending: boolean;
+  command: string;
+  arguments: string[];
+  environment: Record<string, string>;
+  workingDirectory: string | null;
+}
+
+/**
+ * Decides who runs the jobs of these offers: aligned with them. A claim that was granted is granted again with the same epoch, so an answer
+ * that was lost does no harm; of a job that is not the peer's any more, or never was, it is refused.
+ */
+export function claim(
+  database: Db,
+  siteId: number,
+  offers: readonly number[],
+  now: number,
+): Promise<ClaimResult[]> {
+  return transaction(database, async (tx) => {
+    const jobs = await lockOffered(tx, siteId, offers);
+    const taken = new Map<number, ClaimedJob>();
+    const results = offers.map((one): ClaimResult => {
+      const job = jobs.get(one);
+      if (job === undefined || job.withdrawn) return { kind: 'REFUSED' };
+      const { command, environment, workingDirectory, pending } = job;
+      if (job.granted === null) {
+        const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
+        if (job.isolated || !waits) return { kind: 'REFUSED' };
+        taken.set(job.id, job);
+      } else if (job.granted !== job.epoch || !isLive(job.state)) return { kind: 'REFUSED' };
+      if (pending) return { kind: 'PENDING' };
+      const epoch = job.granted ?? job.epoch + 1;
+      return {
+        kind: 'GRANTED',
+        job: { epoch, command, arguments: job.arguments, environment, workingDirectory },
+      };
+    });
+    if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
+    return results;
+  });
+}
+
+/** The jobs, locked in the order of their ids, and what is behind that lock. */
+async function lockOffered(
+  tx: Transaction,
+  siteId: number,
+  offers: readonly number[],
+): Promise<Map<number, ClaimedJob>> {
+  const which = list('bigint', offers);
+  // The peer is not isolated meanwhile.
+  await run(tx, sql`SELECT 1 FROM peers WHERE site_id = ${siteId} FOR SHARE`);
+  await run(
+    tx,
+    sql`
+SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${which}) AND site_id = ${siteId}) ORDER BY id FOR NO KEY UPDATE`,
+  );
+  const found = await rows<ClaimedJob>(
+    tx,
+    sql`
+SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch,
+       j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS",
+       f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, j.command, j.arguments, j.environment,
+       j.working_directory AS "workingDirectory"
+  FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
+ WHERE o.offer = ANY (${which}) AND o.site_id = ${siteId}`,
+  );
+  return new Map(found.map((job) => [job.offer, job]));
+}
+
+/** To the peer's site and started there, from wherever they wait. */
+async function grant(
+  tx: Transaction,
+  siteId: number,
+  jobs: readonly ClaimedJob[],
+  now: number,
+): Promise<void> {
+  const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
+  await insertDecisions(
+    tx,
+    'DISPATCH',
+    { policyVersion, now, cycle: 'claim' },
+    jobs.map(({ id, siteId: from }) => {
+      return { jobId: id, fromSiteId: from, siteId, reason: 'CLAIMED_BY_PEER', explanation: {} };
+    }),
+  );
+  await copy(
+    tx,
+    'runs',
+    {
+      job_id: ['bigint', ({ id }: ClaimedJob) => id],
+      epoch: ['integer', ({ epoch }) => epoch + 1],
+      site_id: ['integer', () => siteId],
+      machine_ids: ['integer[]', () => []],
+      machine_tasks: ['integer[]', () => []],
+      cpus_per_task: ['integer', ({ cpusPerTask }) => cpusPerTask],
+      memory_mb_per_task: ['integer', ({ memoryMbPerTask }) => memoryMbPerTask],
+      license_ids: ['integer[]', () => []],
+      policy_version: ['integer', () => policyVersion],
+      assigned_at: ['timestamptz', () => now],
+      planned_s: ['float8', ({ estimateS }) => estimateS],
+    },
+    jobs,
+  );
+  const items = table('t', jobs, {
+    id: ['bigint', ({ id }) => id],
+    offer: ['bigint', ({ offer }) => offer],
+    epoch: ['integer', ({ epoch }) => epoch + 1],
+  });
+  const back = jobs.filter(({ state }) => state === 'DISPATCHED');
+  const dispatched = {
+    siteId: sql`${siteId}::integer`,
+    priority: sql`NULL`,
+    dispatchedAt: sql`to_timestamp(${now}::float8)`,
+  };
+  await commitWith(tx, [
+    lockEvents,
+    ...(back.length > 0
+      ? [changeJobs('takeBack', table('t', back, { id: ['bigint', ({ id }) => id] }), {})]
+      : []),
+    changeJobs('dispatch', items, dispatched),
+    // Between the two: the trigger takes an offer whose job is not at its epoch for one that is over.
+    sql`UPDATE offers o SET epoch = t.epoch, version = nextval('offers_number') FROM ${items} WHERE o.offer = t.offer`,
+    changeJobs('start', items, { epoch: sql`t.epoch` }),
+  ]);
+}
+
+/**
+ * The peer has given these up, whether it was granted them or not: a granted run ends as REFUSED. Answers with the schedulers that have
+ * something new to do.
+ */
+export async function giveBack(
+  database: Db,
+  siteId: number,
+  offers: readonly number[],
+  maxAttempts: number,
+  now: number,
+): Promise<(number | null)[]> {
+  // Behind the jobs' locks, as claims are: one that comes later finds the offer withdrawn.
+  const live = await transaction(database, async (tx) => {
+    const jobs = await lockOffered(tx, siteId, offers);
+    const over = [...jobs.values()].filter(
+      ({ granted, epoch, state }) => granted !== epoch || !isLive(state),
+    );
+    await commitWith(tx, [
+      lockEvents,
+      sql`
+UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
+        'bigint',
+        over.map(({ offer }) => offer),
+      )}), version = nextval('offers_number'),
+    again_at = to_timestamp(${now}::float8 + ${REST_S})
+ WHERE offer = ANY (${list('bigint', offers)}) AND site_id = ${siteId}`,
+    ]);
+    return [...jobs.values()].filter((job) => !over.includes(job));
+  });
+  const none = { exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null };
+  const { touched } = await reportRuns(
+    database,
+    siteId,
+    live.map(({ id: jobId, epoch }) => {
+      const message = 'the peer gave it back';
+      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause: 'REFUSED', message };
+    }),
+    maxAttempts,
+  );
+  return touched;
+}
+
+/** Nothing waits for this peer any more; what it was granted stays its own. The statements of a commit, behind the peer's lock. */
+export const withdrawAll = (siteId: number): Sql[] => [
+  lockEvents,
+  sql`
+UPDATE offers SET withdrawn = true, version = nextval('offers_number') WHERE site_id = ${siteId} AND epoch IS NULL AND NOT withdrawn`,
+];

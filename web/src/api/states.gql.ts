@@ -1,0 +1,12 @@
+// Generated from schema.graphql by scripts/codegen-web.mjs. Do not edit.
+export const JOB_STATES = [
+  'QUEUED',
+  'HELD',
+  'DISPATCHED',
+  'ASSIGNED',
+  'RUNNING',
+  'CANCELLING',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+] as const;
