@@ -264,8 +264,8 @@ export interface AgentRegistration {
   simulated: boolean;
   /** null: all of the site, as they are registered. */
   machines: readonly MachineClaim[] | null;
-  /** The entry in the audit log, given the names of machines that are registered with it, if there are any. */
-  audit?: (made: readonly string[]) => AuditEntry;
+  /** The entry in the audit log if machines are registered with it; their names are added. */
+  audit?: AuditEntry;
 }
 
 export interface LeasedMachine {

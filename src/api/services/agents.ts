@@ -59,15 +59,10 @@ export function createAgentsService(parts: ServiceParts) {
       const outcome = await store.registerAgent(
         {
           ...registration,
-          audit: (names) => ({
-            ...{
-              userId: viewer.userId,
-              requestId,
-              action: 'registerAgent',
-              target: globalId('site', siteId),
-            },
-            ...{ reason: 'first registration by their agent', after: { machines: names } },
-          }),
+          audit: {
+            ...{ userId: viewer.userId, requestId, action: 'registerAgent', target: globalId('site', siteId) },
+            reason: 'first registration by their agent',
+          },
         },
         now(),
         await maxAttempts(),

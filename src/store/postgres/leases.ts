@@ -47,7 +47,8 @@ export async function registerAgent(
     const agentId = await putAgent(tx, registration, now);
     if (agentId === null) return { agentId, machines: [], changed: false };
     const made = await makeMachines(tx, registration);
-    if (made.length > 0 && registration.audit) await insertAudit(tx, registration.audit(made));
+    if (made.length > 0 && registration.audit) 
+      await insertAudit(tx, { ...registration.audit, after: { machines: made } });
     const found = await lockClaimed(tx, registration);
     const decided = found.map((machine) => claim(registration, agentId, machine, now));
     const taken = decided.filter(({ refused }) => refused === null);
