@@ -265,7 +265,7 @@ export interface AgentRegistration {
   /** null: all of the site, as they are registered. */
   machines: readonly MachineClaim[] | null;
   /** The entry in the audit log if machines are registered with it; their names are added. */
-  audit?: AuditEntry;
+  audit?: Omit<AuditEntry, 'after'>;
 }
 
 export interface LeasedMachine {

@@ -235,7 +235,11 @@ describe('whose objects', () => {
     }
     const agent = await api.serve(siteId, keys.AGENT);
     expect(
-      await api.must(`mutation { heartbeat(site: "${siteId}", agent: "${agent}", instance: "1") }`, {}, keys.AGENT),
+      await api.must(
+        `mutation { heartbeat(site: "${siteId}", agent: "${agent}", instance: "1") }`,
+        {},
+        keys.AGENT,
+      ),
     ).toEqual({ heartbeat: true });
   });
 

@@ -60,7 +60,12 @@ export function createAgentsService(parts: ServiceParts) {
         {
           ...registration,
           audit: {
-            ...{ userId: viewer.userId, requestId, action: 'registerAgent', target: globalId('site', siteId) },
+            ...{
+              userId: viewer.userId,
+              requestId,
+              action: 'registerAgent',
+              target: globalId('site', siteId),
+            },
             reason: 'first registration by their agent',
           },
         },

@@ -47,7 +47,7 @@ export async function registerAgent(
     const agentId = await putAgent(tx, registration, now);
     if (agentId === null) return { agentId, machines: [], changed: false };
     const made = await makeMachines(tx, registration);
-    if (made.length > 0 && registration.audit) 
+    if (made.length > 0 && registration.audit)
       await insertAudit(tx, { ...registration.audit, after: { machines: made } });
     const found = await lockClaimed(tx, registration);
     const decided = found.map((machine) => claim(registration, agentId, machine, now));

@@ -179,7 +179,15 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       return data;
     },
     async serve(site, key) {
-      const input = { site, identity: 'test', instance: '1', host: 'host', version: '1', protocol: 2, simulated: true };
+      const input = {
+        site,
+        identity: 'test',
+        instance: '1',
+        host: 'host',
+        version: '1',
+        protocol: 2,
+        simulated: true,
+      };
       const { registerAgent } = await self.must<{ registerAgent: { agent: { id: string } } }>(
         'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
         { input },
