@@ -113,7 +113,7 @@ class Grid {
   }
 
   async end(siteId: number, run: { jobId: number; epoch: number }): Promise<void> {
-    const nothing = { message: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null, signal: null };
+    const nothing = { message: null, cpuS: null, ioWaitS: null, signal: null };
     const report = {
       ...run,
       ...nothing,

@@ -8,8 +8,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cyclesBench } from './cycles.js';
+import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
 import { historyBench } from './history.js';
+import { isolationBench } from './isolation.js';
 import { type Bench, type Measured, type Result, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -27,6 +29,7 @@ const { values: options } = parseArgs({
 });
 const benches: Bench[] = [
   serviceBench,
+  federationBench,
   cyclesBench,
   policiesBench,
   gridTreeBench,
@@ -34,6 +37,7 @@ const benches: Bench[] = [
   queuedBench,
   simulateBench,
   historyBench,
+  isolationBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

@@ -15,6 +15,7 @@ import {
   RandomStream,
   type RunAverages,
   resourceKinds,
+  SchedulerTree,
   Shares,
 } from '../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
@@ -27,6 +28,7 @@ const DISPATCH: Record<string, unknown>[] = [
   { kind: 'queues', order: 'FCFS', queueLimit: 1_000 },
   { kind: 'job-ratio', queueLimit: 1_000 },
   { kind: 'diana', queueLimit: 1 },
+  { kind: 'grid-tree' },
   { kind: 'round-robin' },
   { kind: 'random' },
   { kind: 'most-flops' },
@@ -64,6 +66,18 @@ async function planBench(grid: Grid, dispatch: Record<string, unknown>): Promise
     () => seconds(ours),
     () => seconds(twoLevel),
   );
+}
+
+/** Three levels of schedulers between the root and the sites: 2, 5 below each, and one above every 5 sites. */
+function hangInTree(grid: Grid): void {
+  const LOWEST = SITES / 5;
+  const schedulers = [
+    ...Array.from({ length: 2 }, (_, i) => ({ id: 101 + i, parentId: null })),
+    ...Array.from({ length: LOWEST }, (_, i) => ({ id: 201 + i, parentId: 101 + (i % 2) })),
+    ...Array.from({ length: LOWEST }, (_, i) => ({ id: 301 + i, parentId: 201 + i })),
+  ];
+  grid.index(SchedulerTree).set(schedulers.map((one) => ({ ...one, name: `scheduler-${one.id}` })));
+  for (const { site } of [...grid.sites]) grid.setSite({ ...site, schedulerId: 301 + (site.id % LOWEST) });
 }
 
 /** Jobs of few sizes, as bulks have. */
@@ -177,6 +191,7 @@ export const policiesBench: Bench = {
     const results: Measured[] = [];
     if (DISPATCH.some((dispatch) => only(planOf(dispatch)))) {
       const grid = dispatchGrid(JOBS, SITES);
+      hangInTree(grid);
       for (const dispatch of DISPATCH)
         if (only(planOf(dispatch))) results.push(await planBench(grid, dispatch));
     }

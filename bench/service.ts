@@ -128,6 +128,9 @@ export class Service {
     });
     this.run(['agent', '--site', name, ...agentArgs], {
       ...this.env,
+      // What isolation costs is measured apart (isolation.ts).
+      SWITCHYARD_ISOLATION: 'none',
+      AGENT_CGROUPS: 'false',
       SWITCHYARD_URL: this.url,
       SWITCHYARD_KEY: createApiKey.secret,
       SWITCHYARD_HOME: join(this.home, name),

@@ -336,7 +336,7 @@ function placementsOf(
       const sum = sums[type][blockOf(jobId - 1, jobs.length)] as (typeof sums)[Type][number];
       sum.jobs++;
       sum.computation += explanation.priorityTerms?.computation as number;
-      if (dataset.siteIds.includes(to)) sum.atData++;
+      if (dataset.siteIds.includes(to as number)) sum.atData++;
       if (to === strongest) sum.atMostPower++;
     },
   };

@@ -10,7 +10,7 @@
 -- nothing may depend on them but triggers. `triggers.legal`, `live`, `ended`, `waiting`, `event_lock` and `traffic_interval_s` are made
 -- from the constants in TypeScript before this text runs.
 --
--- Lock order in every writing transaction: users, sites, jobs by id, machines by id, licenses by id, simulations, datasets by id and
+-- Lock order in every writing transaction: users, sites, schedulers, jobs by id, machines by id, licenses by id, simulations, datasets by id and
 -- links by (from, to), promises, then whatever writes events, last: the event lock serializes writers from the moment they take it
 -- until they commit. Row locks are FOR NO KEY UPDATE (or FOR SHARE of a site): they let foreign keys be checked meanwhile.
 --
@@ -115,7 +115,7 @@ BEGIN
 END $$;
 
 -- Every statement that changes a job counts its seq up by one; the trigger writes the event that belongs to it. A move between
--- meta-queues is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
+-- meta-queues, or between schedulers above the sites, is a transition, though the state is the same. With the events go the counts of jobs, traffic, and the margins of jobs
 -- that go to local queues. Old and new rows are joined once, and counts are made from the few kinds of change that there are among
 -- thousands of rows. The event lock is taken first: nothing else says which of these parts begins.
 CREATE FUNCTION triggers.jobs_updated() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
@@ -123,7 +123,7 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
            o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
@@ -132,7 +132,7 @@ BEGIN
   ), told AS (
     INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
       SELECT instant,
-             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at) THEN 'JOB_CHANGED'
+             CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at AND NOT rehung) THEN 'JOB_CHANGED'
                   ELSE 'JOB_STATE' END::event_kind,
              id, seq, was,
              CASE WHEN seq = seq_was + 1 AND (state = was AND NOT triggers.ended(state) OR triggers.legal(was, state)) THEN state
@@ -175,6 +175,10 @@ CREATE TRIGGER jobs_updated AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_ro
 CREATE FUNCTION triggers.jobs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE ids bigint[] := ARRAY(SELECT id FROM old_rows);
 BEGIN
+  INSERT INTO user_outputs AS u (user_id, bytes)
+    SELECT j.user_id, -sum(octet_length(o.body)) FROM outputs o JOIN old_rows j ON j.id = o.job_id
+     WHERE o.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   DELETE FROM runs WHERE job_id = ANY (ids);
   DELETE FROM decisions WHERE job_id = ANY (ids);
   DELETE FROM reservations WHERE job_id = ANY (ids);
@@ -184,6 +188,40 @@ BEGIN
 END $$;
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_deleted();
+
+-- Bytes of outputs by user. Of the many that are empty nothing is counted. Users in the order of ids: others do the same at the same time.
+CREATE FUNCTION triggers.outputs_written() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO user_outputs AS u (user_id, bytes)
+    SELECT j.user_id, sum(octet_length(n.body)) FROM new_rows n JOIN jobs j ON j.id = n.job_id
+     WHERE n.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outputs_inserted AFTER INSERT ON outputs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_written();
+
+CREATE FUNCTION triggers.outputs_updated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO user_outputs AS u (user_id, bytes)
+    SELECT j.user_id, sum(octet_length(n.body) - octet_length(o.body))
+      FROM new_rows n JOIN old_rows o USING (job_id, epoch, stream, start) JOIN jobs j ON j.id = n.job_id GROUP BY j.user_id ORDER BY j.user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outputs_updated AFTER UPDATE ON outputs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_updated();
+
+-- The middle of a long stream. Those of deleted jobs are counted above: here they have no user any more.
+CREATE FUNCTION triggers.outputs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO user_outputs AS u (user_id, bytes)
+    SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id GROUP BY j.user_id ORDER BY j.user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_deleted();
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
@@ -202,7 +240,7 @@ BEGIN
   WITH run AS MATERIALIZED (
     SELECT j.id, j.application, j.user_id, r.epoch, r.site_id, r.ended_at, r.wall_s, p.slowest,
            p.slowest / (SELECT coalesce((document ->> 'referencePower')::float8, 1) FROM policies ORDER BY version DESC LIMIT 1) AS f,
-           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s,
+           CASE WHEN r.io_wait_s IS NOT NULL THEN least(r.wall_s, greatest(0, r.io_wait_s)) END AS io_s, r.io_wait_method AS io_method,
            '[' || coalesce(to_json(j.os)::text, 'null') || ',' || coalesce(to_json(j.architecture)::text, 'null')
                || CASE WHEN j.licenses = '{}' THEN ''
                        ELSE (SELECT string_agg(',' || to_json(kind)::text, '' ORDER BY place)
@@ -233,8 +271,8 @@ BEGIN
       FROM run r LEFT JOIN known k USING (application)
     WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
   )
-  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, site_power, runs, computation)
-    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, slowest, runs,
+  INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, io_method, site_power, runs, computation)
+    SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, io_method, slowest, runs,
            CASE WHEN runs = 0 THEN NULL WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
       FROM summed ORDER BY id;
   RETURN NULL;
@@ -341,6 +379,8 @@ BEGIN
 END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at');
+CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SCHEDULER', '');
 CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');
 CREATE TRIGGER licenses_inserted AFTER INSERT ON licenses FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', '');
 CREATE TRIGGER machines_inserted AFTER INSERT ON machines FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', '');

@@ -16,6 +16,10 @@ const output = join(root, 'src', 'api', 'generated', 'resolvers-types.ts');
 /** What resolvers are given for a type of the schema: names from src/api/models.ts. */
 const models = [
   'Site',
+  'Scheduler',
+  'Tree',
+  'Channel',
+  'ChannelBranch',
   'Reservation',
   'Allocation',
   'Machine',
@@ -30,6 +34,8 @@ const models = [
   'Link',
   'LinkMeasurement',
   'InputData',
+  'JobPreference',
+  'PathStep',
   'Transfer',
   'JobRatio',
   'RunAverages',

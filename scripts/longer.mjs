@@ -1,6 +1,5 @@
 // Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers and the replay of a trace;
-// `npm run test:abuse -- --minutes N --seed S`, attacks by users; `npm run test:sim -- --seeds N --seed S`, histories of the whole system in
-// virtual time. The same seed makes the same again.
+// `npm run test:abuse -- --minutes N --seed S`, attacks by users. The same seed makes the same again.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,12 +9,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const SUITES = {
   faults: { prefix: 'FAULT', files: ['test/crash', 'test/cli/trace', 'test/federation/faults'] },
   abuse: { prefix: 'ABUSE', files: ['test/abuse'] },
-  sim: { prefix: 'SIM', files: ['test/sim/'], long: 'seeds', byDefault: '1000' },
 };
-const { prefix, files, long = 'minutes', byDefault = '5' } = SUITES[process.argv[2]];
+const { prefix, files } = SUITES[process.argv[2]];
 const { values } = parseArgs({
   args: process.argv.slice(3),
-  options: { [long]: { type: 'string', default: byDefault }, seed: { type: 'string' } },
+  options: { minutes: { type: 'string', default: '5' }, seed: { type: 'string' } },
 });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
@@ -25,7 +23,7 @@ for (const [name, value] of Object.entries(values)) {
 }
 const env = {
   ...process.env,
-  [`${prefix}_${long.toUpperCase()}`]: values[long],
+  [`${prefix}_MINUTES`]: values.minutes,
   ...(values.seed && { [`${prefix}_SEED`]: values.seed }),
 };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');

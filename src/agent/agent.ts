@@ -9,6 +9,7 @@ import {
   type Assignment,
   DEFAULT_GRACE_MS,
   type EndedReport,
+  type LiveOutput,
   type Runner,
   type RunReport,
   runKey,
@@ -65,6 +66,8 @@ export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
+/** Between two looks for output of runs that go on. */
+const OUTPUT_MS = 250;
 /** Everything is said again with each so many heartbeats. */
 const REGISTER_BEATS = 6;
 /** The version of PROTOCOL.md. */
@@ -89,6 +92,9 @@ const HEARTBEAT = `mutation Heartbeat($site: ID!, $agent: ID!, $instance: String
 const REPORT = `mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) {
   reportRuns(site: $site, agent: $agent, reports: $reports) { results }
 }`;
+const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $outputs: [RunOutputInput!]!) {
+  reportOutput(site: $site, outputs: $outputs) { results }
+}`;
 const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
   reportLinks(site: $site, measurements: $measurements) { measuredAt }
 }`;
@@ -105,7 +111,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
 }`;
 
 /** All that an agent asks for. */
-export const DOCUMENTS = [SITES, REGISTER, HEARTBEAT, REPORT, REPORT_LINKS, ASSIGNMENTS];
+export const DOCUMENTS = [SITES, REGISTER, HEARTBEAT, REPORT, REPORT_OUTPUT, REPORT_LINKS, ASSIGNMENTS];
 
 interface Named {
   id: string;
@@ -187,6 +193,7 @@ export class Agent {
     await Promise.all([
       this.followAssignments(site),
       this.sendReports(site),
+      this.sendOutput(site),
       this.sendHeartbeats(site),
       this.measureLinks(site),
     ]);
@@ -274,17 +281,52 @@ export class Agent {
         return;
       }
       const [report] = reports;
-      if (report?.phase === 'ENDED' && (report.stdout || report.stderr)) {
+      if (report?.phase === 'ENDED' && report.outputs.length > 0) {
         this.options.log.warn(
           { job: report.jobId, error: error.message },
           'report refused; trying without its output',
         );
-        await this.send(site, [{ ...report, stdout: null, stderr: null }]);
+        await this.send(site, [{ ...report, outputs: [] }]);
         return;
       }
       this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused; dropped');
     }
     this.runner.acknowledge(reports.at(-1)!.seq);
+  }
+
+  // --- Output
+
+  /** Sends what runs write while they go on, and what is too much for a report. */
+  private async sendOutput(site: string): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      const pieces = this.runner.freshOutput();
+      if (pieces.length === 0) await pause(this.env, OUTPUT_MS, signal);
+      else await this.untilDone('send output', () => this.deliver(site, pieces));
+    }
+  }
+
+  private async deliver(site: string, pieces: readonly LiveOutput[]): Promise<void> {
+    try {
+      const outputs = pieces.map(({ jobId: job, ...piece }) => ({ job, ...piece }));
+      const { reportOutput } = await this.request<{ reportOutput: { results: ReportResult[] } }>(
+        REPORT_OUTPUT,
+        {
+          site,
+          outputs,
+        },
+      );
+      for (const [i, { jobId, epoch }] of pieces.entries()) {
+        const result = reportOutput.results[i];
+        if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(jobId, epoch);
+      }
+    } catch (error) {
+      if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
+      // It is lost to those who look at it; the run and its end are not.
+      const [first] = pieces;
+      this.options.log.error({ job: first?.jobId, error: error.message }, 'output refused; dropped');
+    }
+    this.runner.delivered(pieces);
   }
 
   // --- Machines
@@ -398,8 +440,9 @@ export class Agent {
 function nextBatch(reports: RunReport[]): RunReport[] {
   let size = 0;
   const end = reports.findIndex((report) => {
-    if (report.phase === 'ENDED')
-      size += (report.stdout?.text.length ?? 0) + (report.stderr?.text.length ?? 0);
+    if (report.phase === 'ENDED') {
+      for (const { text, base64 } of report.outputs) size += (text ?? base64 ?? '').length;
+    }
     return size > BATCH_TEXT;
   });
   // The first goes, however large it is.
@@ -413,8 +456,13 @@ function reportInput(report: RunReport): object {
 }
 
 /** Without what is null: a report is half as long then. */
-function endInput(report: EndedReport): object {
-  const { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr } = report;
-  const fields = { cause, exitCode, signal, message, cpuS, ioWaitS, stdout, stderr };
+function endInput({
+  seq: _,
+  jobId: _job,
+  epoch: _epoch,
+  phase: _phase,
+  atMs: _at,
+  ...fields
+}: EndedReport): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -3,6 +3,7 @@ export { Agent, type AgentLog, type AgentMachine, type AgentOptions, DOCUMENTS }
 export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
 export { hostShape, type Measurement, measureHost } from './measure.js';
+export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';

@@ -12,6 +12,10 @@ export type EndCause =
   | 'EXITED_NONZERO'
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
+  | 'MEMORY_LIMIT'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
   | 'MACHINE_FAILED'
   | 'LOST'
@@ -45,12 +49,60 @@ export interface Assignment {
   simulatedIoS: number | null;
 }
 
-/** What a run wrote to one of its streams, as far as it was kept. */
-export interface OutputText {
-  text: string;
-  /** Bytes written in all. */
+/**
+ * How something was measured: by the run's control group and its pressure; by the kernel's account of what processes waited for; by what
+ * `/proc` (or the shell's `times`) tells of all processes that were waited for; by samples of the processes while they ran; not at all,
+ * but as a simulation was told to.
+ */
+export type Method = 'CGROUP' | 'DELAY_ACCOUNTING' | 'PROC' | 'SAMPLES' | 'SIMULATED';
+
+/** What a run has used, each with how it was measured; null: not measured. */
+export interface Measured {
+  /** User and system time of its processes. */
+  cpuS: number | null;
+  cpuMethod: Method | null;
+  /** The most memory that they had together. */
+  peakMemoryMb: number | null;
+  peakMemoryMethod: Method | null;
+  /** What they read and wrote, caches and pipes included; by CGROUP only from and to devices. */
+  readMb: number | null;
+  writtenMb: number | null;
+  bytesMethod: Method | null;
+  /** Time that they were blocked on devices, pipes and sockets. Sleeping is no input or output. */
+  ioWaitS: number | null;
+  ioWaitMethod: Method | null;
+}
+
+export const UNMEASURED: Measured = {
+  cpuS: null,
+  cpuMethod: null,
+  peakMemoryMb: null,
+  peakMemoryMethod: null,
+  readMb: null,
+  writtenMb: null,
+  bytesMethod: null,
+  ioWaitS: null,
+  ioWaitMethod: null,
+};
+
+export type Stream = 'STDOUT' | 'STDERR';
+
+/** A part of what a run wrote to one of its streams. */
+export interface OutputPiece {
+  stream: Stream;
+  /** How many bytes the run had written to the stream before. */
+  start: number;
+  /** The bytes as text where they are UTF-8 without NUL, else in base64. */
+  text?: string;
+  base64?: string;
+  /** Bytes written to the stream up to now. */
   bytes: number;
-  truncated: boolean;
+}
+
+/** A piece of the output of a run that goes on, or is about to be reported as ended. */
+export interface LiveOutput extends OutputPiece {
+  jobId: string;
+  epoch: number;
 }
 
 interface ReportBase {
@@ -66,7 +118,7 @@ export interface StartedReport extends ReportBase {
   phase: 'STARTED';
 }
 
-export interface EndedReport extends ReportBase {
+export interface EndedReport extends ReportBase, Measured {
   phase: 'ENDED';
   cause: EndCause;
   /** As a shell tells it: 128 + n after signal n. null: there was no process, or nobody saw its end. */
@@ -74,12 +126,8 @@ export interface EndedReport extends ReportBase {
   /** Name of the signal that ended it. */
   signal: string | null;
   message: string | null;
-  /** User and system time of all processes that were waited for; null: not measured. */
-  cpuS: number | null;
-  /** Time its processes waited for block I/O, where Linux accounts for it; null: not measured. */
-  ioWaitS: number | null;
-  stdout: OutputText | null;
-  stderr: OutputText | null;
+  /** What it wrote, as far as it was kept and has not been handed out before (`Runner.freshOutput`). */
+  outputs: readonly OutputPiece[];
 }
 
 export type RunReport = StartedReport | EndedReport;
@@ -111,6 +159,13 @@ export interface Runner {
   reports(limit: number): RunReport[];
   /** The service has the reports up to `seq`: they need not be kept any longer. */
   acknowledge(seq: number): void;
+  /**
+   * Output that the service does not have yet, of runs that go on or whose end waits for it: some pieces, a few hundred kilobytes in all. The
+   * same pieces again until they are `delivered`; a run with much output is reported as ended when the service has it.
+   */
+  freshOutput(): LiveOutput[];
+  /** The service has these pieces, or will never take them. */
+  delivered(pieces: readonly LiveOutput[]): void;
   /** Called (soon, and once for many) when there are new reports. */
   onReports: (() => void) | null;
   /** Lets go without stopping any run. */

@@ -4,9 +4,11 @@ import {
   type Assignment,
   type EndedReport,
   type LiveRun,
+  type Measured,
   type Runner,
   type RunReport,
   runKey,
+  UNMEASURED,
 } from './runner.js';
 
 export interface SimulatedRunnerOptions {
@@ -24,9 +26,6 @@ interface SimulatedRun extends LiveRun {
 }
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-
-type Times = Pick<EndedReport, 'cpuS' | 'ioWaitS'>;
-const UNMEASURED: Times = { cpuS: null, ioWaitS: null };
 
 /**
  * Pretends to run assignments: each ends with 0 after `simulatedS` (or else `plannedS`) divided by the speed, or at its
@@ -127,6 +126,13 @@ export class SimulatedRunner implements Runner {
     for (const { phase, jobId, epoch } of gone) if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
   }
 
+  /** Simulated runs write nothing. */
+  freshOutput(): [] {
+    return [];
+  }
+
+  delivered(): void {}
+
   close(): void {
     this.cancelTimer();
     this.timerAtMs = Number.POSITIVE_INFINITY;
@@ -178,7 +184,7 @@ export class SimulatedRunner implements Runner {
     atMs: number,
     end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
     message: string | null = null,
-    times: Times = UNMEASURED,
+    measured: Measured = UNMEASURED,
   ): void {
     this.known.reported(jobId, epoch);
     this.report({
@@ -189,18 +195,20 @@ export class SimulatedRunner implements Runner {
       atMs,
       ...end,
       message,
-      ...times,
-      stdout: null,
-      stderr: null,
+      ...measured,
+      outputs: [],
     });
   }
 
   /** By the service's clock, which goes on at its own speed: the parts of a run that was sped up are as long as it was. */
-  private times({ ioS, startedAtMs, endsAtMs }: SimulatedRun): Times {
+  private times({ ioS, startedAtMs, endsAtMs }: SimulatedRun): Measured {
     if (ioS === null) return UNMEASURED;
     const seconds = (endsAtMs - startedAtMs) / 1000;
     const ioWaitS = Math.min(ioS / this.speed, seconds);
-    return { cpuS: seconds - ioWaitS, ioWaitS };
+    return {
+      ...UNMEASURED,
+      ...{ cpuS: seconds - ioWaitS, cpuMethod: 'SIMULATED', ioWaitS, ioWaitMethod: 'SIMULATED' },
+    };
   }
 
   private report(report: RunReport): void {

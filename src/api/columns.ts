@@ -9,6 +9,8 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   site: ['siteId'],
   group: ['groupId'],
   originSite: ['originSiteId'],
+  scheduler: ['schedulerId'],
+  path: [],
   batch: ['siteId'],
   runs: [],
   decisions: [],

@@ -4,6 +4,7 @@ import { badInput } from './errors.js';
 export const idTypes = [
   'job',
   'site',
+  'scheduler',
   'machine',
   'agent',
   'license',

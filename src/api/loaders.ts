@@ -1,6 +1,8 @@
 /** Look-ups by id, batched within a turn of the event loop: a page of thousands of jobs asks for its sites once. */
+
 import DataLoader from 'dataloader';
 import type { JobState } from '../core/states.js';
+import { MAX } from '../platform/limits.js';
 import type { Queries } from '../store/queries.js';
 import type {
   AgentRow,
@@ -12,6 +14,7 @@ import type {
   MachineRow,
   OutputRow,
   RunRow,
+  SchedulerRow,
   SiteRow,
   SiteStats,
   UserRow,
@@ -36,6 +39,10 @@ export interface OutputKey {
 export interface Loaders {
   /** Objects that another object names: they exist, or the load fails. */
   site(id: number): SiteRow | Promise<SiteRow>;
+  scheduler(id: number): SchedulerRow | Promise<SchedulerRow>;
+  /** Directly under it; null: under the root. */
+  schedulersBelow(id: number | null): Promise<SchedulerRow[]>;
+  sitesBelow(id: number | null): Promise<SiteRow[]>;
   machine(id: number): MachineRow | Promise<MachineRow>;
   user(id: number): UserRow | Promise<UserRow>;
   job(id: number): JobRow | Promise<JobRow>;
@@ -101,6 +108,15 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     });
 
   const sites = byId<SiteRow>((ids) => queries.sitesByIds(ids));
+  const schedulers = byId<SchedulerRow>((ids) => queries.schedulersByIds(ids));
+  const schedulersBelow = grouped<SchedulerRow>(
+    (ids) => queries.schedulersBelow(ids),
+    (scheduler) => scheduler.parentId ?? 0,
+  );
+  const sitesBelow = grouped<SiteRow>(
+    (ids) => queries.sitesBelow(ids),
+    (site) => site.schedulerId ?? 0,
+  );
   const machines = byId<MachineRow>((ids) => queries.machinesByIds(ids));
   const licenses = byId<LicenseRow>((ids) => queries.licensesByIds(ids));
   const users = byId<UserRow>((ids) => queries.usersByIds(ids));
@@ -168,7 +184,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   });
   // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
   const outputs = loader<OutputKey, OutputRow | null, string>(
-    (keys) => Promise.all(keys.map(({ jobId, epoch, stream }) => queries.output(jobId, epoch, stream))),
+    (keys) =>
+      Promise.all(
+        keys.map(({ jobId, epoch, stream }) => queries.outputEnds(jobId, epoch, stream, MAX.outputTextBytes)),
+      ),
     { cacheKeyFn: ({ jobId, epoch, stream }) => `${jobId}/${epoch}/${stream}`, maxBatchSize: 10 },
   );
 
@@ -195,6 +214,9 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
 
   return {
     site: existing(sites, 'site'),
+    scheduler: existing(schedulers, 'scheduler'),
+    schedulersBelow: (id) => schedulersBelow.load(id ?? 0),
+    sitesBelow: (id) => sitesBelow.load(id ?? 0),
     machine: existing(machines, 'machine'),
     agent: existing(agents, 'agent'),
     user: existing(users, 'user'),

@@ -1,6 +1,13 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
-import type { JobRatio, PeerStatus, TransferStatus, UserStanding } from '../core/index.js';
-import type { Allocation, JobInput } from '../core/model.js';
+import type {
+  ChannelView,
+  JobRatio,
+  PeerStatus,
+  TransferStatus,
+  TreeStep,
+  UserStanding,
+} from '../core/index.js';
+import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
@@ -16,6 +23,11 @@ import type {
 import type { Loaders } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
+export type SchedulerModel = rows.SchedulerRow;
+/** The root: there is one. */
+export type TreeModel = Record<never, never>;
+export type ChannelModel = ChannelView;
+export type ChannelBranchModel = ChannelView['branches'][number];
 export type MachineModel = rows.MachineRow;
 export type AgentModel = rows.AgentRow;
 export type MachineMeasurementModel = Measurement & { measuredAt: number };
@@ -50,6 +62,12 @@ export type LinkMeasurementModel = rows.LinkMeasurementRow | rows.LinkRow;
 
 /** An input of a job as its row has it. */
 export type InputDataModel = JobInput;
+
+export type JobPreferenceModel = JobPreference;
+export interface PathStepModel extends TreeStep {
+  /** Epoch seconds. */
+  at: number;
+}
 
 export interface RunAveragesModel {
   turnaroundS: number;

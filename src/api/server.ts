@@ -124,7 +124,7 @@ export function createApi(parts: ApiParts): Api {
     ...parts,
     limits,
     shares,
-    fits: createFit(queries),
+    fits: createFit(queries, parts.directory, now),
     oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),

@@ -1,11 +1,14 @@
 /** Agents as parts of a process. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { styleText } from 'node:util';
 import {
   Agent,
   type AgentOptions,
   HealthCheck,
   hostShape,
+  Isolation,
   type LinkProbe,
   measureHost,
   ProcessRunner,
@@ -13,9 +16,11 @@ import {
   SimulatedRunner,
 } from '../agent/index.js';
 import type { ServiceError } from '../client/index.js';
-import { type Config, inheritedEnvironment } from '../platform/config.js';
+import { type Config, jobEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
+import { note } from './command.js';
+import { ADMIN_KEY_FILE, agentKeyFile } from './connect.js';
 
 export interface AgentAccess {
   url: string;
@@ -33,8 +38,11 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
   return agentPart(config, log, access, async ({ machines }) => {
     const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
-      baseEnvironment: inheritedEnvironment(),
+      baseEnvironment: jobEnvironment(config.agentEnvironment),
+      isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id),
       outputLimitBytes: config.agentOutputBytes,
+      diskLimitMb: config.agentRunDiskMb || null,
+      cpuExcessS: config.agentCpuExcessS || null,
       warn: (fields, message) => log.warn(fields, message),
     });
     const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
@@ -43,6 +51,42 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
     const identity = `${runner.id}@${hostname()}`;
     return { runner, identity, machines: names.map((name) => ({ name, measured })) };
   });
+}
+
+/** What stands between jobs and everybody else; what it leaves open is said loudly. */
+function isolation(config: Config, log: Logger, site: string, stateDir: string, id: string): Isolation {
+  const [first, last] = config.agentUids.split('-').map(Number) as [number, number];
+  const open = Isolation.open(
+    {
+      mode: config.isolation,
+      cgroups: config.cgroups,
+      uids: { first, last },
+      shown: config.agentDirectories.map((written) => ({
+        path: written.replace(/:ro$/, ''),
+        readOnly: written.endsWith(':ro'),
+      })),
+      network: config.agentNetwork,
+      processes: config.agentRunProcesses,
+    },
+    stateDir,
+    id,
+  );
+  log.info({ isolation: open.mode, lacking: open.lacking }, open.said);
+  const files = [ADMIN_KEY_FILE, 'postgres.password'].map((name) => join(config.home, name));
+  const exposed = open.exposed([
+    ...files,
+    agentKeyFile(config.home, site),
+    ...(config.tlsKey ? [config.tlsKey] : []),
+  ]);
+  // Nothing keeps a job from the memory and environment of its own account's processes.
+  if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
+  if (exposed.length > 0) {
+    const why = open.lacking.length > 0 ? ` Stronger is not to be had: ${open.lacking.join('; ')}.` : '';
+    const text = `Jobs run with isolation \`${open.mode}\` and can read ${exposed.join(', ')}.${why} See SECURITY.md.`;
+    if (process.stderr.isTTY) note(styleText('red', text));
+    else log.error({ isolation: open.mode, exposed, lacking: open.lacking }, text);
+  }
+  return open;
 }
 
 /** An agent whose runs only pass time, `speed` times as fast. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
-import { DATASETS, MACHINES, SITES, USERS } from './documents.js';
+import { DATASETS, MACHINES, SCHEDULERS, SITES, USERS } from './documents.js';
 import { CliError, ExitCode } from './errors.js';
 import { printableJson, printableLines } from './format.js';
 
@@ -96,6 +96,12 @@ export async function findDataset<T extends Named = Named>(client: Client, nameO
   const isId = /^dataset_\d+$/.test(nameOrId);
   const datasets = await client.all<T>(DATASETS, 'datasets', { name: isId ? null : nameOrId });
   return found('dataset', nameOrId, datasets, (dataset) => [dataset.name]);
+}
+
+/** The scheduler of the tree of a name or an id such as `scheduler_2`. */
+export async function findScheduler(client: Client, nameOrId: string): Promise<Named> {
+  const { schedulers } = await client.request<{ schedulers: Named[] }>(SCHEDULERS);
+  return found('scheduler', nameOrId, schedulers, (scheduler) => [scheduler.name]);
 }
 
 function found<T extends Named>(

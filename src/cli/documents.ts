@@ -11,7 +11,7 @@ const JOB_LINE =
   'id state name application command arguments cause exitCode submittedAt startedAt endedAt site { id name }';
 const SITE_FIELDS = `
   id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
-  reservation { job { id } at machines { machine { id name } tasks } }`;
+  scheduler { id name } reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
   id name state reason silent problem agent { id host } measured { cpus memoryMb os architecture benchmark gpus { name memoryMb } measuredAt }
   cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
@@ -44,16 +44,21 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
   jobs(filter: $filter, orderBy: $orderBy, first: $first, after: $after) { nodes { ${JOB_LINE} } ${PAGE} } }`;
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
+  preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
-    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS ioWaitS }
+    assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
+    readMb writtenMb bytesMethod ioWaitS ioWaitMethod }
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
-  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text bytes truncated } } }`;
+  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text(maxBytes: 1048576) bytes truncated } } }`;
+export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $after: String) {
+  jobOutput(job: $id, stream: $stream, epoch: $epoch, after: $after) { cursor epoch start base64 length last } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
   whyWaiting { code message numbers { name value } startsAt wouldChange }
+  scheduler { name } path { at scheduler { name } site { name } reason message }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } jobTerms { name value }
     level queued order orderValue respected { job { id } at }
     candidates { site { id name } eligible reason rank terms { name value } } } ${PAGE} } } }`;
@@ -95,6 +100,23 @@ export const UPDATE_LICENSE = `mutation UpdateLicense($input: UpdateLicenseInput
   updateLicense(input: $input) { ${LICENSE_FIELDS} } }`;
 export const REMOVE_LICENSE = `mutation RemoveLicense($license: ID!) { removeLicense(license: $license) { ${LICENSE_FIELDS} } }`;
 
+// Tree
+const STANDING_FIELDS = `holds waiting channels { power } children { id }
+  sites { id name state metaQueuedJobs queuedJobs runningJobs }`;
+const SCHEDULER_FIELDS = 'id name parent { id name }';
+const CHANNEL_FIELDS = `port power classes { os architecture licenses tasks cpusPerTask memoryMbPerTask jobs }
+  branches { scheduler { id name } site { id name } port power jobs }`;
+export const TREE = `query Tree { tree { ${STANDING_FIELDS} } schedulers { ${SCHEDULER_FIELDS} ${STANDING_FIELDS} } }`;
+export const SCHEDULERS = `query Schedulers { schedulers { ${SCHEDULER_FIELDS} } }`;
+export const TREE_CHANNELS = `query TreeChannels($id: ID!, $root: Boolean!) {
+  tree @include(if: $root) { channels { ${CHANNEL_FIELDS} } } scheduler(id: $id) @skip(if: $root) { channels { ${CHANNEL_FIELDS} } } }`;
+export const CREATE_SCHEDULER = `mutation CreateScheduler($input: CreateSchedulerInput!) {
+  createScheduler(input: $input) { ${SCHEDULER_FIELDS} } }`;
+export const UPDATE_SCHEDULER = `mutation UpdateScheduler($input: UpdateSchedulerInput!) {
+  updateScheduler(input: $input) { ${SCHEDULER_FIELDS} } }`;
+export const REMOVE_SCHEDULER = `mutation RemoveScheduler($scheduler: ID!) {
+  removeScheduler(scheduler: $scheduler) { ${SCHEDULER_FIELDS} } }`;
+
 // Data
 const DATASET_FIELDS = 'id name sizeMb createdAt replicas { id name }';
 const LINK_FIELDS = 'from { id name } to { id name } bandwidthMbPerS rttS loss measuredAt source';
@@ -116,7 +138,7 @@ export const REMOVE_LINK = `mutation RemoveLink($from: ID!, $to: ID!) { removeLi
 
 // Job ratio
 const POINT_FIELDS =
-  'cursor application at job { id } site { id name } turnaroundS ioS runs computation dataIntensive';
+  'cursor application at job { id } site { id name } turnaroundS ioS ioMethod runs computation dataIntensive';
 export const RATIO = `query Ratio($application: String!, $last: Int!) { jobRatio(application: $application) {
   application computation dataIntensive source runs cursor averages { turnaroundS executionS ioS }
   history(last: $last) { nodes { ${POINT_FIELDS} } } } }`;

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
-import { CliError, ExitCode } from './errors.js';
+import { CliError, ExitCode, usage } from './errors.js';
 import {
   parseArray,
   parseDuration,
@@ -39,6 +39,7 @@ export interface JobOptions {
   outputMb?: string;
   input?: string[];
   fromSite?: string;
+  prefer?: string[];
   computationShare?: string;
   env?: string[];
   dir?: string;
@@ -78,6 +79,11 @@ export function addJobOptions(command: Command): Command {
     .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
     .option('--from-site <site>', 'site of submission')
+    .option(
+      '--prefer <conditions>',
+      'what it would like and can do without, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
+      collectWhole,
+    )
     .option('--computation-share <share>', 'share of the run time that the job computes, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
@@ -140,7 +146,26 @@ export async function placesFromOptions(client: Client, options: JobOptions): Pr
   if (options.fromSite !== undefined) job.originSite = (await findSite(client, options.fromSite)).id;
   if (options.input !== undefined)
     job.inputs = await Promise.all(options.input.map((written) => inputOf(client, written)));
+  if (options.prefer !== undefined)
+    job.preferences = await Promise.all(options.prefer.map((written) => preferenceOf(client, written)));
   return job;
+}
+
+/** `site=cern`, or `os=linux,cpus=8`: all of these together are one preference. */
+async function preferenceOf(client: Client, written: string): Promise<object> {
+  const preference: { licenses: string[]; [field: string]: unknown } = { licenses: [] };
+  for (const condition of written.split(',')) {
+    const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(condition) ?? [];
+    const whole = (min: number) => parseNumber('--prefer', value, { min, integer: true });
+    if (name === 'site') preference.site = (await findSite(client, value)).id;
+    else if (name === 'os') preference.os = value;
+    else if (name === 'arch') preference.architecture = value;
+    else if (name === 'license') preference.licenses.push(value);
+    else if (name === 'cpus') preference.cpusPerTask = whole(1);
+    else if (name === 'memory-mb') preference.memoryMbPerTask = whole(0);
+    else throw usage('--prefer', condition, 'site=, os=, arch=, license=, cpus= or memory-mb= with a value');
+  }
+  return preference;
 }
 
 /** `10000@cern`, or a dataset by its name or id. */

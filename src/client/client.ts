@@ -152,7 +152,11 @@ export class Client {
     document: string,
     field: string,
     variables: object,
-    { after, signal, onRetry }: { after: string; signal: AbortSignal; onRetry?: (why: string) => void },
+    {
+      after,
+      signal,
+      onRetry,
+    }: { after: string | null; signal: AbortSignal; onRetry?: (why: string) => void },
   ): AsyncGenerator<T> {
     let cursor = after;
     for (let failures = 1; !signal.aborted; failures++) {

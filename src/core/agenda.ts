@@ -31,7 +31,7 @@ export interface Return {
 export type WorldChange =
   | { of: 'SITE' | 'MACHINE'; siteId: number }
   | { of: 'LICENSE'; siteId: number | null }
-  | { of: 'DATA' | 'USER' | 'POLICY' };
+  | { of: 'DATA' | 'USER' | 'TREE' | 'POLICY' };
 
 /**
  * Who looks after a change; 'ALL': the root and every site. Jobs at other sites that come to be able to run where something has
@@ -44,7 +44,7 @@ export function concernedBy(change: WorldChange): Scheduler[] | 'ALL' {
 
 /** Sites whose local queues were given jobs. */
 export const given = (moves: readonly Move[]): Set<number> =>
-  new Set(moves.filter(({ queue }) => queue === 'LOCAL').map(({ to }) => to));
+  new Set(moves.flatMap(({ queue, to }) => (queue === 'LOCAL' ? [to] : [])));
 
 /** Whether the root's cycle has jobs to decide on. */
 export function rootHasJobs({ root, sites }: Grid): boolean {
@@ -127,6 +127,8 @@ export interface SiteLook {
   started: number;
   /** As `queueLimitOf` tells; null: the root never waits for room. */
   queueLimit: number | null;
+  /** The policy in force. */
+  policy: Pick<Policy, 'dispatch'>;
 }
 
 /** What a driver has seen, so that it takes a change, never a state alone, to wake somebody: nobody wakes each other in a circle. */
@@ -174,10 +176,13 @@ export class Agenda {
   /** Who must look after a site has. */
   afterSite(grid: Grid, look: SiteLook): Scheduler[] {
     const found: Scheduler[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
-    const { entry, queueLimit, started } = look;
-    if (queueLimit !== null && (started > 0 || entry.queue.length < Math.max(1, queueLimit))) {
-      if (grid.root.length + entry.meta.length > 0) found.push(ROOT);
-    }
+    const { entry, queueLimit, started, policy } = look;
+    if (queueLimit === null) return found;
+    const hasRoom = started > 0 || entry.queue.length < Math.max(1, queueLimit);
+    const wakes = dispatchKindOf(policy.dispatch).sitesAsk
+      ? rootHasJobs(grid)
+      : hasRoom && grid.root.length + entry.meta.length > 0;
+    if (wakes) found.push(ROOT);
     return found;
   }
 

@@ -17,13 +17,14 @@ export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKind
 export { MAX_WINDOW, Margins, marginOf } from './data/margins.js';
 export { Shares } from './data/shares.js';
 export { Traffic } from './data/traffic.js';
+export { SchedulerTree } from './data/tree.js';
 export {
   applyMove,
   type DispatchContext,
   type DispatchPlan,
   dispatchCycle,
 } from './dispatch/cycle.js';
-export type { DispatchKind } from './dispatch/policy.js';
+export type { ChannelView, DispatchKind, SchedulerView, TreeView } from './dispatch/policy.js';
 export type { QueuesPolicy } from './dispatch/queues/queues.js';
 export {
   addDispatchKind,

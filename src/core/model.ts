@@ -23,6 +23,34 @@ export interface Site {
   localPolicy: { readonly kind: string } | null;
   /** Jobs that run here at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** The scheduler of the tree that it is under; null or left out: the root. */
+  schedulerId?: number | null;
+  /** Degrees; null or left out: nobody knows. */
+  position?: Position | null;
+}
+
+export interface Position {
+  latitude: number;
+  longitude: number;
+}
+
+/** A scheduler between the root and sites (grid-tree.md). */
+export interface TreeScheduler {
+  id: number;
+  name: string;
+  /** null: the root. */
+  parentId: number | null;
+}
+
+/** What a user would like and can do without: it holds at a site where all that is given is so (grid-tree.md, "Butterfly"). */
+export interface JobPreference {
+  siteId?: number;
+  /** Machines of the site have all of these, together with room for a task as large. */
+  os?: string;
+  architecture?: string;
+  licenses?: readonly string[];
+  cpusPerTask?: number;
+  memoryMbPerTask?: number;
 }
 
 export interface Machine {
@@ -93,6 +121,11 @@ export interface Job {
   dispatchedAt: number | null;
   /** What it reads and writes, and where; null: nothing that matters for where it runs. */
   data: JobData | null;
+  preferences: readonly JobPreference[];
+  /** The scheduler between root and sites that holds it; null: none of them does. Only the grid tree's policy makes a difference of it. */
+  schedulerId: number | null;
+  /** How often butterfly and load-balance have moved it. */
+  treeMoves: number;
 }
 
 /** The level-1 priority that counts: with the operator's boost, inside the bounds. */
@@ -125,8 +158,12 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   migratedAt: given.migratedAt ?? null,
   dispatchedAt: given.dispatchedAt ?? null,
   data: given.data ?? null,
+  preferences: given.preferences ?? NO_PREFERENCES,
+  schedulerId: given.schedulerId ?? null,
+  treeMoves: given.treeMoves ?? 0,
 });
 const NO_LICENSES: readonly string[] = [];
+export const NO_PREFERENCES: readonly JobPreference[] = [];
 
 /** What a job moves over the network. Amounts are megabytes (10^6 bytes). */
 export interface JobData {
@@ -204,16 +241,37 @@ export interface Run {
 }
 
 /** A job goes from one scheduler to another. */
-export interface Move {
+export type Move = SiteMove | TreeMove;
+
+interface AnyMove {
   jobId: number;
-  /** null: the root; else the site in whose meta-queue it is. */
+  /** null: the root, or a scheduler between it and sites; else the site in whose meta-queue it is. */
   from: number | null;
-  to: number;
-  /** Which of the site's queues takes it: the local one (DISPATCHED), or the meta-queue, from which it can still go elsewhere. */
-  queue: 'LOCAL' | 'META';
   priority: number;
   reason: ReasonCode;
   explanation: DispatchExplanation;
+  /** What `Job.treeMoves` is from now on; left out: as it was. */
+  treeMoves?: number;
+}
+
+/** To a site. */
+export interface SiteMove extends AnyMove {
+  to: number;
+  /** Which of the site's queues takes it: the local one (DISPATCHED), or the meta-queue, from which it can still go elsewhere. */
+  queue: 'LOCAL' | 'META';
+}
+
+/** To a scheduler above the sites; null: the root. */
+export interface TreeMove extends AnyMove {
+  to: number | null;
+  queue: 'SCHEDULER';
+}
+
+/** A step of a job through the tree; neither site nor scheduler: to the root. */
+export interface TreeStep {
+  schedulerId?: number;
+  siteId?: number;
+  reason: ReasonCode;
 }
 
 /** A job takes machines and licenses of its site now. */
@@ -268,6 +326,8 @@ export interface DispatchExplanation {
   level: number | null;
   /** What the policy knows of the job itself, by name: the terms of its priority, its job ratio; null: nothing. */
   priorityTerms: Readonly<Record<string, number>> | null;
+  /** Under a policy with schedulers between root and sites: the way that the job went, step by step. */
+  path?: readonly TreeStep[];
 }
 
 /** The terms of a level-2 priority (two-level.md, "Level 2"). */

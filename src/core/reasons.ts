@@ -29,6 +29,7 @@ export const WaitingReason = {
   QUEUES_FULL: 'QUEUES_FULL',
   NO_SITE_HAS_ROOM: 'NO_SITE_HAS_ROOM',
   BEHIND_HEAD: 'BEHIND_HEAD',
+  NO_BRANCH_ASKS: 'NO_BRANCH_ASKS',
   // In a site's meta-queue.
   META_QUEUE: 'META_QUEUE',
   // Anywhere.
@@ -52,6 +53,11 @@ export const ReasonCode = {
   LEAST_COST_ELSEWHERE: 'LEAST_COST_ELSEWHERE',
   NEXT_IN_META_QUEUE: 'NEXT_IN_META_QUEUE',
   EXPORTED: 'EXPORTED',
+  BRANCH_SHARE: 'BRANCH_SHARE',
+  BUTTERFLY: 'BUTTERFLY',
+  LOAD_BALANCE: 'LOAD_BALANCE',
+  FALLBACK: 'FALLBACK',
+  CLAIMED: 'CLAIMED',
   ROUND_ROBIN: 'ROUND_ROBIN',
   RANDOM_SITE: 'RANDOM_SITE',
   MOST_POWER: 'MOST_POWER',
@@ -63,6 +69,7 @@ export const ReasonCode = {
   FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
   // Why the root took a job back, beside why its site could not run it.
   NO_META_QUEUES: 'NO_META_QUEUES',
+  SCHEDULER_REMOVED: 'SCHEDULER_REMOVED',
   ...WaitingReason,
 } as const;
 export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
@@ -83,6 +90,13 @@ const sentences: Record<ReasonCode, string> = {
     'Its previous site can no longer run it; of the other sites, this one has the lowest total cost.',
   NEXT_IN_META_QUEUE: "Next in the site's meta-queue, and the local queue has room.",
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
+  BRANCH_SHARE: 'This branch of the tree asked for work, and the job is part of its share.',
+  BUTTERFLY:
+    'This branch asked for work, and more of the preferences of the job hold there, or it is closer.',
+  LOAD_BALANCE: 'This branch asked for work, and the one that had the job had more than its share.',
+  FALLBACK:
+    'The job, or one that was submitted before it, came back from where it could no longer run, and the order of arrival is kept.',
+  CLAIMED: 'Next at its site, which has resources for it, or room in its local queue.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
   MOST_POWER: 'Has the most powerful of the machines that can run it, of the free ones if there are any.',
@@ -93,6 +107,7 @@ const sentences: Record<ReasonCode, string> = {
   BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
+  SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
   NO_SITE_UP: 'No site is up.',
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, is draining, or has no machine available for it.',
   NEVER_FITS_CPUS: 'No site has machines for {tasks} tasks with {cpusPerTask} CPUs each.',
@@ -104,6 +119,7 @@ const sentences: Record<ReasonCode, string> = {
   QUEUES_FULL: 'The queue of every site that could run it is full.',
   NO_SITE_HAS_ROOM: 'It can start nowhere now, and no site has room for it in its queue.',
   BEHIND_HEAD: 'Job {headJob} is ahead of it in the global queue and must be dispatched first.',
+  NO_BRANCH_ASKS: 'No branch of the tree that could run it asks for work: none has free CPUs.',
   META_QUEUE: "In the site's meta-queue, with {ahead} jobs ahead of it, until the local queue has room.",
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',

@@ -2,7 +2,8 @@
  * The state machine of jobs: the one list of actions and transitions. Everything else is derived from it: which states are live or
  * ended, here and in SQL; which transitions the database allows; which fields a statement writes; the table in docs/glossary.md.
  *
- *   QUEUED      held by the root, or in the meta-queue of a site, from which it can still go elsewhere (diana.md)
+ *   QUEUED      held by the root, by a scheduler between it and sites (grid-tree.md), or in the meta-queue of a site, from which it
+ *               can still go elsewhere (diana.md)
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
  *   DISPATCHED  in the local queue of a site
  *   ASSIGNED    machines and licenses are taken, the site's agent has been told
@@ -31,6 +32,9 @@ export const endCauses = [
   'SIGNALLED',
   'RUN_TIME_LIMIT',
   'MEMORY_LIMIT',
+  'CPU_LIMIT',
+  'DISK_LIMIT',
+  'PROCESS_LIMIT',
   'LAUNCH_FAILED',
   'MACHINE_FAILED',
   'LOST',
@@ -65,8 +69,13 @@ const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
   submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
-  moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt'] },
-  dispatch: { by: ['SCHEDULER', 'PEER'], sets: ['siteId', 'priority', 'dispatchedAt'] },
+  moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt', 'treeMoves'], clears: ['schedulerId'] },
+  moveInTree: { by: ['SCHEDULER'], sets: ['schedulerId', 'treeMoves'], clears: atRoot },
+  dispatch: {
+    by: ['SCHEDULER', 'PEER'],
+    sets: ['siteId', 'priority', 'dispatchedAt'],
+    clears: ['schedulerId'],
+  },
   takeBack: { by: ['SCHEDULER', 'PEER'], clears: atRoot },
   start: {
     by: ['SCHEDULER', 'PEER'],
@@ -92,11 +101,15 @@ export const jobActions = {
     clears: [...atRoot, 'startedAt'],
     run: 'ENDS',
   },
-  hold: { by: ['PERSON'], sets: ['siteId'] },
-  setAside: { by: ['SERVICE'], sets: ['siteId', 'message'] },
+  hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
+  setAside: { by: ['SERVICE'], sets: ['siteId', 'message'], clears: ['schedulerId'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
-  cancel: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'] },
+  cancel: {
+    by: ['PERSON', 'SERVICE'],
+    sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'],
+    clears: ['schedulerId'],
+  },
   stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'] },
   missDeadline: { by: ['SERVICE'], sets: ['deadlineMissed'], keeps: notEnded },
 } as const satisfies Record<string, Action>;
@@ -119,6 +132,12 @@ export const transitions: readonly Transition[] = [
     to: 'QUEUED',
     action: 'moveToMeta',
     when: 'moved to a meta-queue, from the root or another one',
+  },
+  {
+    from: 'QUEUED',
+    to: 'QUEUED',
+    action: 'moveInTree',
+    when: 'moved to a scheduler between the root and sites, or from one to the root',
   },
   { from: 'QUEUED', to: 'QUEUED', action: 'takeBack', when: 'taken back from a meta-queue' },
   { from: 'QUEUED', to: 'DISPATCHED', action: 'dispatch', when: 'moved to a site' },

@@ -118,7 +118,8 @@ async function wakeOthers(
 ): Promise<void> {
   const { grid, policy } = mirror;
   const queueLimit = queueLimitOf(policy.document);
-  const others = agenda.afterSite(grid, { entry, before, starts, started, queueLimit });
+  const look = { entry, before, starts, started, queueLimit, policy: policy.document };
+  const others = agenda.afterSite(grid, look);
   if (others.length > 0) await wake(others);
 }
 

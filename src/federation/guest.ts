@@ -113,27 +113,18 @@ class Guest {
 
   private async takeIn(offers: readonly Offer[]): Promise<void> {
     const { copies, now } = this.parts;
-    const open = offers.filter(({ state }) => state === 'OFFERED');
-    if (open.length > 0) {
-      const refused = await copies.accept(this.siteId, open.map(newCopy), now());
-      this.touch([null]);
-      await this.giveBack(refused, false);
-      this.touch(
-        await copies.boost(
-          this.siteId,
-          open.map(({ offer, boost }) => ({ offer: wholeNumber(offer), boost })),
-        ),
-      );
-    }
-    const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop);
-    if (over.length > 0)
-      this.touch(
-        await copies.withdraw(
-          this.siteId,
-          over.map(({ offer }) => wholeNumber(offer)),
-          now(),
-        ),
-      );
+    const over = offers
+      .filter(({ state, stop }) => state === 'WITHDRAWN' || stop)
+      .map(({ offer }) => wholeNumber(offer));
+    const open = offers.filter(({ state }) => state === 'OFFERED').map(newCopy);
+    if (over.length > 0) this.touch(await copies.withdraw(this.siteId, over, now()));
+    if (open.length === 0) return;
+    this.touch(await copies.supersede(this.siteId, open, now()));
+    this.touch(await copies.endUngranted(this.siteId, now()));
+    const refused = await copies.accept(this.siteId, open, now());
+    this.touch([null]);
+    await this.giveBack(refused, false);
+    this.touch(await copies.boost(this.siteId, open));
   }
 
   private async claim(): Promise<void> {
@@ -209,22 +200,11 @@ function wholeNumber(text: string): number {
 }
 
 /** Its start, unless the owner knows, and its end. */
-function reportsOf({ jobId, epoch, told, over, startedAt, at, stdout, stderr, ...end }: Told): object[] {
+function reportsOf({ offer: _, jobId, epoch, told, over, startedAt, at, ...end }: Told): object[] {
   const of = { job: `job_${jobId}`, epoch };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
-  const output = (piece: Told['stdout']) =>
-    piece && { text: piece.body, bytes: piece.bytes, truncated: piece.truncated };
-  const { exitCode, signal, cause, message, cpuS, ioWaitS } = end;
   return [
     ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED', at: time(startedAt) }] : []),
-    ...(over
-      ? [
-          {
-            ...{ ...of, phase: 'ENDED', at: time(at), exitCode, signal, cause, message, cpuS, ioWaitS },
-            stdout: output(stdout),
-            stderr: output(stderr),
-          },
-        ]
-      : []),
+    ...(over ? [{ ...of, phase: 'ENDED', at: time(at), ...end }] : []),
   ];
 }

@@ -8,6 +8,8 @@ import { LIMIT_VARIABLES, type Limits } from './limits.js';
 import { choice, flag, list, optional, type Table, text, type Values, whole } from './variables.js';
 
 const MIB = 1024 * 1024;
+/** Beyond what systems and container engines give out by themselves. */
+const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 
 /** An address, or a network in CIDR notation. */
 function isNetwork(written: string): boolean {
@@ -243,12 +245,68 @@ export const VARIABLES = {
     false,
     "Directory for the agent's state; by default SWITCHYARD_HOME/agent.",
   ),
+  isolation: choice(
+    'SWITCHYARD_ISOLATION',
+    ['strongest', 'sandbox', 'user', 'none'],
+    'strongest',
+    'What stands between jobs and everybody else on the host of the agent: an account of its own for each run (user), and bubblewrap around it (sandbox); by default the strongest that the host offers.',
+  ),
+  cgroups: flag(
+    'AGENT_CGROUPS',
+    true,
+    'Whether each run gets a control group, where the agent can make some (Linux, version 2).',
+  ),
+  agentUids: text(
+    'AGENT_UIDS',
+    `${DEFAULT_UIDS.first}-${DEFAULT_UIDS.last}`,
+    'two numbers such as 60000-60999',
+    /^\d{3,10}-\d{3,10}$/,
+    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
+  ),
+  agentDirectories: list(
+    'AGENT_DIRECTORIES',
+    'absolute paths, each with :ro behind it if jobs may only read it',
+    (one) => /^\/[^:,\0]*(:ro)?$/.test(one),
+    'Directories that jobs in a sandbox see beside those of the system and their own.',
+  ),
+  agentEnvironment: list(
+    'AGENT_ENVIRONMENT',
+    'names of variables',
+    (one) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(one),
+    "Variables of the agent's environment that jobs get beside PATH, HOME, USER, LOGNAME, LANG, LC_ALL and TZ; by default none.",
+  ),
+  agentNetwork: flag(
+    'AGENT_NETWORK',
+    true,
+    'Whether jobs in a sandbox have the network of the host; otherwise they have none.',
+  ),
+  agentRunProcesses: whole(
+    'AGENT_RUN_PROCESSES',
+    4096,
+    16,
+    4_194_304,
+    'Processes and threads that a run may have.',
+  ),
+  agentRunDiskMb: whole(
+    'AGENT_RUN_DISK_MB',
+    0,
+    0,
+    1_000_000_000,
+    'Room on disk that a run may take in its own directory, MB; 0: all there is.',
+  ),
+  agentCpuExcessS: whole(
+    'AGENT_CPU_EXCESS_S',
+    300,
+    0,
+    1_000_000_000,
+    'CPU time beyond that of its CPUs after which a run is ended where no control group holds it back, seconds; 0: never.',
+  ),
   agentOutputBytes: whole(
     'AGENT_OUTPUT_BYTES',
-    MIB,
+    10 * MIB,
     1024,
     256 * MIB,
-    'Bytes kept of the standard output of a run, and of its standard error.',
+    'Bytes kept of the standard output of a run, and of its standard error: half from the beginning and half from the end.',
   ),
   agentGraceS: whole(
     'AGENT_GRACE_S',
@@ -362,15 +420,21 @@ function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: 
   return values as Values<T>;
 }
 
+/** Of the agent's environment, what says how programs are found and how they speak. */
+const COMMON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ'];
+
 /**
- * The environment that jobs on this machine inherit: ours, without Switchyard's own variables, which hold its secrets.
+ * The environment that jobs on this machine begin with, built up from nothing: what is common to all programs, and what the operator
+ * names. Never a variable of Switchyard's own: some hold secrets.
  */
-export function inheritedEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+export function jobEnvironment(
+  names: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
   const ours = new Set(ALL_VARIABLES.map((variable) => variable.name));
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      (entry): entry is [string, string] =>
-        entry[1] !== undefined && !ours.has(entry[0]) && !/^(SWITCHYARD_|npm_)/.test(entry[0]),
-    ),
+  const passed = [...COMMON, ...names].filter((name) => !ours.has(name) && !name.startsWith('SWITCHYARD_'));
+  const given = passed.flatMap((name): [string, string][] =>
+    env[name] === undefined ? [] : [[name, env[name]]],
   );
+  return { PATH: '/usr/local/bin:/usr/bin:/bin', ...Object.fromEntries(given) };
 }

@@ -1,8 +1,25 @@
 /**
- * Time and chance as a process finds them. Whoever takes an `Env` asks neither for a clock nor for a random number elsewhere, so that a
- * simulation can let time pass, stop a process and set its clock.
+ * Time, chance and the disk as a process finds them. Whoever takes an `Env` asks neither for a clock nor for a random number or a file
+ * elsewhere, so that a simulation can let time pass, stop a process, set its clock and fill its disk.
  */
+import * as fs from 'node:fs';
 import { performance } from 'node:perf_hooks';
+
+/** What is used of `node:fs`. */
+export interface Files {
+  openSync(path: string, flags: string | number, mode?: number): number;
+  closeSync(fd: number): void;
+  /** Answers with how many bytes were taken, which may be fewer. `position` null: at the end of the file, or behind the last write. */
+  writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number | null): number;
+  ftruncateSync(fd: number, bytes: number): void;
+  readFileSync(path: string, encoding: 'utf8'): string;
+  readdirSync(path: string): string[];
+  mkdirSync(path: string, options: { recursive: true; mode: number }): unknown;
+  rmSync(path: string, options: { force: true }): void;
+  statSync(path: string, options: { throwIfNoEntry: false }): { size: number } | undefined;
+  /** Of the file system that holds the path: blocks in all, and free ones. */
+  statfsSync(path: string): { bsize: number; blocks: number; bavail: number };
+}
 
 export interface Env {
   /** The time of day by this machine, ms since 1970: it may be wrong, and may jump. */
@@ -15,6 +32,7 @@ export interface Env {
   after(ms: number, run: () => void): () => void;
   /** Runs something when what runs now has ended. */
   soon(run: () => void): void;
+  readonly files: Files;
 }
 
 export const REAL_ENV: Env = {
@@ -26,6 +44,7 @@ export const REAL_ENV: Env = {
     return () => clearTimeout(timer);
   },
   soon: (run) => void setImmediate(run),
+  files: fs,
 };
 
 /** Waits, or less when `signal` is aborted. */

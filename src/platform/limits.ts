@@ -83,6 +83,14 @@ export const LIMIT_VARIABLES = {
     10_000,
     'Run reports of an agent in one request.',
     'Mutation.reportRuns.reports',
+    'Mutation.reportOutput.outputs',
+  ),
+  outputBytesMax: settable(
+    'LIMIT_OUTPUT_BYTES',
+    10 * MIB,
+    1_024,
+    1_024 * MIB,
+    'Bytes kept of each output stream of a run: the first half of so many, and about the last half.',
   ),
   machinesMax: settable(
     'LIMIT_MACHINES',
@@ -164,6 +172,13 @@ export const LIMIT_VARIABLES = {
     1_024,
     64 * 1_024 * MIB,
     'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
+  ),
+  userOutputBytes: settable(
+    'LIMIT_USER_OUTPUT_BYTES',
+    4 * 1_024 * MIB,
+    1_024,
+    1_024 * 1_024 * MIB,
+    'Bytes kept of what the jobs of one user wrote. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
   ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
   subscriptionsOpen: settable(
@@ -314,6 +329,14 @@ export const FIXED_LIMITS = {
   ),
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
+  jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
+  schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
+  treeDepth: fixed(
+    16,
+    'Levels of schedulers between the root and sites.',
+    'CreateSchedulerInput.parent',
+    'UpdateSchedulerInput.parent',
+  ),
   tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
   jobCpus: fixed(
     1_000_000,
@@ -350,6 +373,15 @@ export const FIXED_LIMITS = {
     'RunReportInput.cpuS',
     'RunReportInput.ioWaitS',
   ),
+  reportedMb: fixed(
+    1e12,
+    'Memory and data that an agent reports, MB.',
+    'RunReportInput.peakMemoryMb',
+    'RunReportInput.readMb',
+    'RunReportInput.writtenMb',
+  ),
+  reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
+  outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(
     1e12,
     'Size of data, MB.',
@@ -485,7 +517,7 @@ export const FIXED_LIMITS = {
     'FederationPeerInput.foreignMax',
     'ExchangeInput.room',
   ),
-  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops'),
+  hops: fixed(64, 'Services that a job may pass.', 'FederationPeerInput.hops', 'MachineKindInput.hops'),
   machineKinds: fixed(500, 'Kinds of machines that a peer tells of.', 'ExchangeInput.kinds'),
   kindLicenses: fixed(100, 'Kinds of licenses beside a kind of machines.', 'MachineKindInput.licenses'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),

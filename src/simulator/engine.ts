@@ -42,6 +42,7 @@ import {
   type RunAverages,
   rootHasJobs,
   type Scheduler,
+  SchedulerTree,
   Shares,
   type Site,
   type SiteContext,
@@ -50,6 +51,7 @@ import {
   type Start,
   siteCycle,
   Traffic,
+  type TreeScheduler,
   type WorldChange,
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
@@ -70,6 +72,8 @@ export interface Change {
   license?: License;
   dataset?: Dataset;
   link?: Link;
+  /** All that there are between the root and sites from now on. */
+  schedulers?: readonly TreeScheduler[];
   /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
   losesRuns?: boolean;
 }
@@ -86,6 +90,8 @@ export interface World {
   links?: readonly Link[];
   /** What runs before the first have shown; none unless said. */
   averages?: readonly RunAverages[];
+  /** Between the root and sites; none unless said. */
+  schedulers?: readonly TreeScheduler[];
   /** Users' shares of the grid; 1 for a user who is not named. */
   quotas?: readonly (readonly [userId: number, share: number])[];
 }
@@ -243,6 +249,7 @@ class Simulation {
     this.epochs = new Int32Array(jobs.length);
     this.prediction = options.predictor ?? null;
     this.estimates = new Float64Array(options.predictor ? jobs.length : 0);
+    this.grid.index(SchedulerTree).set(world.schedulers ?? []);
     for (const site of world.sites) this.setSite(site);
     for (const license of world.licenses) this.grid.setLicense(license);
     for (const machine of world.machines) this.setMachine(machine);
@@ -370,7 +377,11 @@ class Simulation {
     this.learning?.completed(job, { turnaroundS, ioS, sitePower: this.grid.slowestOf(allocations) });
   }
 
-  private change({ site, machine, license, dataset, link, losesRuns }: Change): void {
+  private change({ site, machine, license, dataset, link, schedulers, losesRuns }: Change): void {
+    if (schedulers !== undefined) {
+      this.grid.index(SchedulerTree).set(schedulers);
+      this.concernedBy({ of: 'TREE' });
+    }
     if (site !== undefined) {
       this.setSite(site);
       this.concernedBy({ of: 'SITE', siteId: site.id });
@@ -514,7 +525,8 @@ class Simulation {
     this.takeBack(this.agenda.newReturnsFrom(grid, entry, Infinity));
     this.startJobs(site);
     if (queueLimit !== null || grid.sharesLicenses) {
-      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit }));
+      const { policy } = this.options;
+      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit, policy }));
     }
   }
 

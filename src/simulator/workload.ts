@@ -2,7 +2,7 @@
  * What is simulated: jobs as the core knows them, with what only a simulator knows of them (how long they really run).
  * Here a trace in the Standard Workload Format becomes such jobs, by the archive's usual rules of cleaning.
  */
-import type { Job } from '../core/index.js';
+import { type Job, NO_PREFERENCES } from '../core/index.js';
 import type { SwfJob } from './swf.js';
 
 /** A job to simulate. */
@@ -164,6 +164,9 @@ export class Cleaning {
           migratedAt: null,
           dispatchedAt: null,
           data: null,
+          preferences: NO_PREFERENCES,
+          schedulerId: null,
+          treeMoves: 0,
         },
         sourceId: swf.id,
         runS: run,

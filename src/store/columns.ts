@@ -16,6 +16,7 @@ type ListType =
   | 'text'
   | 'job_state'
   | 'end_cause'
+  | 'measurement_method'
   | 'output_stream';
 /** `integer[]`: a list for each item. */
 type ColumnType = ListType | 'integer[]';

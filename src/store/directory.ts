@@ -9,6 +9,7 @@ import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
 import { peerChanges } from './directory/peers.js';
 import { policyChanges } from './directory/policies.js';
+import { schedulerChanges } from './directory/schedulers.js';
 import { siteChanges } from './directory/sites.js';
 import { userChanges } from './directory/users.js';
 import type { Database } from './pool.js';
@@ -34,6 +35,7 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     },
 
     ...siteChanges(change),
+    ...schedulerChanges(change),
     ...machineChanges(change),
     ...userChanges(change, database),
     ...keyChanges(change, database),

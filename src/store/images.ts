@@ -15,6 +15,7 @@ import type {
   Run,
   RunAverages,
   Site,
+  TreeScheduler,
   UserClass,
 } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
@@ -23,7 +24,7 @@ import { type JobField, jobColumn, jobFields, readField, scheduledFields } from 
 import { type DescribedJob, schedulersJob } from './rules.js';
 import type { GridImage, TrafficCount } from './store.js';
 
-const epoch = (column: string): string => `extract(epoch FROM ${column})::float8`;
+const epoch = (column: string): string => `date_part('epoch', ${column})`;
 
 // Jobs ------------------------------------------------------------------------------------------------------------------
 
@@ -142,6 +143,7 @@ export type DirectoryArray = [
   sites: Site[],
   machines: Machine[],
   licenses: License[],
+  schedulers: TreeScheduler[],
 ];
 
 /** Of machines: something may be put on it. */
@@ -151,23 +153,27 @@ export const isAvailable = "state = 'UP' AND NOT silent AND problem IS NULL";
 export const directoryArray = (available = isAvailable): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
-            'maxRunningJobs', max_running_jobs) ORDER BY id), '[]')
+            'maxRunningJobs', max_running_jobs, 'schedulerId', scheduler_id,
+            'position', CASE WHEN latitude IS NOT NULL AND longitude IS NOT NULL
+                             THEN json_build_object('latitude', latitude, 'longitude', longitude) END) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb,
             'benchmark', benchmark, 'os', os, 'architecture', architecture, 'licenseIds', license_ids, 'available', ${available},
             'maxTasks', max_tasks) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
-     FROM licenses WHERE removed_at IS NULL))`;
+     FROM licenses WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'parentId', parent_id) ORDER BY id), '[]')
+     FROM schedulers WHERE removed_at IS NULL))`;
 
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
 export function directoryFromArray(
   a: DirectoryArray,
-): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
-  const [policy, sites, machines, licenses] = a;
+): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> {
+  const [policy, sites, machines, licenses, schedulers] = a;
   if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
   const { version, document } = policy;
-  return { policy: { version, document: parsePolicy(document) }, sites, machines, licenses };
+  return { policy: { version, document: parsePolicy(document) }, sites, machines, licenses, schedulers };
 }
 
 /** A Dataset; needs datasets as v. */

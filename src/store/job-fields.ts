@@ -3,7 +3,7 @@
  * TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
  * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
-import type { JobInput } from '../core/model.js';
+import type { JobInput, JobPreference } from '../core/model.js';
 import type { EndCause, JobState } from '../core/states.js';
 
 type FieldType =
@@ -73,6 +73,8 @@ export const givenFields = {
   originSiteId: maybe<number>('integer', ofData),
   /** Declared share of computation in its run time, 0 to 1. */
   computationShare: maybe<number>('float8', ofData),
+  /** What it would like and can do without. At most 16. */
+  preferences: always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true }),
   restartable: always<boolean>('boolean'),
   /** What a simulated agent takes as the real run time on the reference machine. */
   simulatedRunS: maybe<number>('float8'),
@@ -92,6 +94,8 @@ const keptFields = {
   state: always<JobState>('job_state'),
   /** Which site's scheduler holds it, or where it ended; QUEUED with a site: in its meta-queue. */
   siteId: maybe<number>('integer'),
+  /** QUEUED without a site: which scheduler between the root and sites holds it; null: the root. */
+  schedulerId: maybe<number>('integer', ofJob),
   /** Level-1 priority, without the boost. */
   priority: maybe<number>('integer', ofJob),
   /** When it last went from one meta-queue to another. */
@@ -113,6 +117,8 @@ const keptFields = {
 const ownFields = {
   /** What it takes of its user's share while it lives (rules.ts, bytesOf). */
   bytes: always<number>('integer'),
+  /** How often butterfly and load-balance have moved it (grid-tree.md). */
+  treeMoves: always<number>('integer', ofJob),
   /** Counts its changes. */
   seq: always<number>('integer'),
   /** Why it is, or was, to be stopped: the cause of its end, should it end as CANCELLED. */
@@ -142,7 +148,7 @@ export const jobColumn = Object.fromEntries(
 export function readField(field: JobField, of = 'j.'): string {
   const { type, sparse } = jobFields[field];
   const name = `${of}${jobColumn[field]}`;
-  if (type === 'timestamptz') return `extract(epoch FROM ${name})::float8`;
+  if (type === 'timestamptz') return `date_part('epoch', ${name})`;
   return sparse ? `coalesce(${name}, '[]')` : name;
 }
 

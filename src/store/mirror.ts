@@ -10,8 +10,9 @@ import { JobHistory } from '../core/data/history.js';
 import { MAX_WINDOW, Margins } from '../core/data/margins.js';
 import { Shares } from '../core/data/shares.js';
 import { Traffic } from '../core/data/traffic.js';
+import { SchedulerTree } from '../core/data/tree.js';
 import { Grid } from '../core/grid/grid.js';
-import type { Job, License, Machine, Reservation, Run, Site } from '../core/model.js';
+import type { Job, License, Machine, Reservation, Run, Site, TreeScheduler } from '../core/model.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
 export interface MirrorOptions {
@@ -30,6 +31,7 @@ interface Directory {
   sites: readonly Site[];
   machines: readonly Machine[];
   licenses: readonly License[];
+  schedulers: readonly TreeScheduler[];
 }
 
 interface Known {
@@ -162,9 +164,8 @@ export class Mirror {
     };
     extend(state, image);
     for (const { job, state: jobState, siteId, run } of image.jobs) {
-      const { priority, migratedAt, dispatchedAt } = job;
       try {
-        place(state.grid, job, { state: jobState, siteId, priority, migratedAt, dispatchedAt, run });
+        place(state.grid, job, { state: jobState, siteId, run });
         state.jobs.set(job.id, { job, run });
       } catch (error) {
         this.leftOut.set(job.id, error);
@@ -207,12 +208,16 @@ function apply(state: Loaded, changes: GridChanges): void {
     }
     const described = told ?? known?.job;
     if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
-    const { priority, migratedAt, dispatchedAt } = position;
+    const { priority, migratedAt, dispatchedAt, schedulerId, treeMoves } = position;
     const same =
       described.priority === priority &&
       described.migratedAt === migratedAt &&
-      described.dispatchedAt === dispatchedAt;
-    const job = same ? described : { ...described, priority, migratedAt, dispatchedAt };
+      described.dispatchedAt === dispatchedAt &&
+      described.schedulerId === schedulerId &&
+      described.treeMoves === treeMoves;
+    const job = same
+      ? described
+      : { ...described, priority, migratedAt, dispatchedAt, schedulerId, treeMoves };
     const goesOn = known !== undefined && known.run !== null;
     jobs.set(id, { job, run: position.run });
     if (!goesOn) place(grid, job, position);
@@ -242,7 +247,7 @@ function apply(state: Loaded, changes: GridChanges): void {
 }
 
 /** Puts a job without a run in the grid where it now is. */
-function place(grid: Grid, job: Job, position: JobPosition): void {
+function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'siteId' | 'run'>): void {
   const { state, siteId, run } = position;
   if (run !== null) {
     // Restored, not started: the room for it was checked by the store, and a machine may have shrunk since.
@@ -295,6 +300,7 @@ function extend(state: Loaded, directory: Directory): void {
       known.set(item.id, item);
     }
   };
+  grid.index(SchedulerTree).set(directory.schedulers);
   news(state.sites, directory.sites, (site) => grid.setSite(site));
   news(state.licenses, directory.licenses, (license) => grid.setLicense(license));
   news(state.machines, directory.machines, (machine) => grid.setMachine(machine));

@@ -25,8 +25,10 @@ import type {
   JobSelection,
   KeptPromises,
   ListPlace,
+  OutputBounds,
   PlanContext,
   Retention,
+  RunOutput,
   RunReport,
   Store,
   Submission,
@@ -106,13 +108,18 @@ export class PostgresStore implements Store {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
   }
 
+  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds) {
+    return reports.reportOutput(this.database, siteId, pieces, bounds);
+  }
+
   reportRuns(
     siteId: number,
     batch: readonly RunReport[],
     maxAttempts: number,
     agentId: number | null = null,
+    userBytes?: number,
   ) {
-    return reports.reportRuns(this.database, siteId, batch, maxAttempts, agentId);
+    return reports.reportRuns(this.database, siteId, batch, maxAttempts, agentId, userBytes);
   }
 
   registerAgent(registration: AgentRegistration, now: number, maxAttempts: number) {

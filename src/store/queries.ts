@@ -4,7 +4,7 @@
  */
 import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
-import { list } from './columns.js';
+import { list, table } from './columns.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
 import { latestCursor } from './images.js';
@@ -32,6 +32,7 @@ import type {
   RatioRow,
   ReservationRow,
   RunRow,
+  SchedulerRow,
   SimulationRow,
   SiteRow,
   SiteStats,
@@ -39,7 +40,7 @@ import type {
 } from './rows.js';
 import { and, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
-import type { Cursor } from './store.js';
+import type { Cursor, OutputPiece } from './store.js';
 
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
@@ -120,13 +121,70 @@ export class Queries {
     );
   }
 
-  /** What a run wrote; of the latest epoch that wrote anything to the stream when `epoch` is null. */
-  async output(jobId: number, epoch: number | null, stream: 'STDOUT' | 'STDERR'): Promise<OutputRow | null> {
-    const found = await this.prisma.output.findFirst({
-      where: { jobId, stream, ...(epoch !== null && { epoch }) },
-      orderBy: { epoch: 'desc' },
-    });
-    return found && plain(found);
+  /**
+   * What a run wrote to a stream from byte `from` on, at most so many bytes of it; null: nothing was kept. `epoch` null: the latest run that
+   * wrote anything to it. `fromEnd`: the last bytes rather than the first.
+   */
+  async output(
+    jobId: number,
+    epoch: number | null,
+    stream: OutputPiece['stream'],
+    { from = 0, most = Number.MAX_SAFE_INTEGER, fromEnd = false } = {},
+  ): Promise<OutputRow | null> {
+    const found = await rows<{ epoch: number; start: number; length: number; bytes: number }>(
+      this.pool,
+      sql`
+SELECT epoch, start::float8, length(body) AS length, bytes::float8 FROM outputs
+ WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream
+   AND epoch = coalesce(${epoch}::integer, (SELECT max(epoch) FROM outputs WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream))
+ ORDER BY start, length(body) DESC`,
+    );
+    if (found.length === 0) return null;
+    const bytes = Math.max(...found.map((piece) => piece.bytes));
+    const first = fromEnd ? Math.max(from, bytes - most) : from;
+    const wanted: { start: number; skip: number; length: number }[] = [];
+    let end = first;
+    let room = most;
+    let kept = 0;
+    let known = 0;
+    for (const { start, length } of found) {
+      kept += Math.max(0, start + length - Math.max(start, known));
+      known = Math.max(known, start + length);
+      const skip = Math.max(0, end - start);
+      if (skip >= length || room <= 0) continue;
+      const taken = Math.min(length - skip, room);
+      wanted.push({ start, skip, length: taken });
+      end = start + skip + taken;
+      room -= taken;
+    }
+    const pieces = await rows<{ start: number; body: Buffer }>(
+      this.pool,
+      sql`
+SELECT (start + skip)::float8 AS start, substring(body FROM t.skip + 1 FOR t.length) AS body
+  FROM ${table('t', wanted, {
+    start: ['bigint', (piece) => piece.start],
+    skip: ['integer', (piece) => piece.skip],
+    length: ['integer', (piece) => piece.length],
+  })} JOIN outputs USING (start)
+ WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream AND epoch = ${found[0]!.epoch}::integer ORDER BY start`,
+    );
+    return { epoch: found[0]!.epoch, bytes, kept, pieces };
+  }
+
+  /** The same, and where it is longer than `most` bytes the first and the last half of so many. */
+  async outputEnds(
+    jobId: number,
+    epoch: number | null,
+    stream: OutputPiece['stream'],
+    most: number,
+  ): Promise<OutputRow | null> {
+    const half = Math.ceil(most / 2);
+    const head = await this.output(jobId, epoch, stream, { most: half });
+    const last = head?.pieces.at(-1);
+    if (!head || !last || head.kept <= half) return head;
+    const rest = { from: last.start + last.body.length, most: half, fromEnd: true };
+    const tail = await this.output(jobId, head.epoch, stream, rest);
+    return tail && { ...tail, pieces: [...head.pieces, ...tail.pieces] };
   }
 
   /** Decisions about a job behind a decision, oldest first. */
@@ -136,6 +194,16 @@ export class Queries {
       decisionReading,
       sql`SELECT * FROM decisions WHERE job_id = ${jobId}::bigint AND id > ${afterId}::bigint ORDER BY id LIMIT ${limit}`,
     );
+  }
+
+  /** Its newest ones, oldest first. */
+  async latestDecisionsOfJob(jobId: number, limit: number): Promise<DecisionRow[]> {
+    const newest = await readRows(
+      this.pool,
+      decisionReading,
+      sql`SELECT * FROM decisions WHERE job_id = ${jobId}::bigint ORDER BY id DESC LIMIT ${limit}`,
+    );
+    return newest.reverse();
   }
 
   /** All decisions behind a decision, oldest first. */
@@ -184,24 +252,25 @@ SELECT d.job_id AS "jobId", d.cycle AS batch FROM (
     );
   }
 
-  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
   /** What a user has of what is limited. */
   async sharesOf(
     userId: number,
     now: number,
-  ): Promise<{ jobs: number; bytes: number; keys: number; simulations: number }> {
+  ): Promise<{ jobs: number; bytes: number; outputBytes: number; keys: number; simulations: number }> {
     return value(
       this.pool,
       sql`
 SELECT json_build_object(
   'jobs', coalesce((SELECT jobs FROM user_jobs WHERE user_id = ${userId}), 0),
   'bytes', coalesce((SELECT bytes FROM user_jobs WHERE user_id = ${userId}), 0),
+  'outputBytes', coalesce((SELECT bytes FROM user_outputs WHERE user_id = ${userId}), 0),
   'keys', (SELECT count(*) FROM api_keys
             WHERE user_id = ${userId} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > to_timestamp(${now}::float8))),
   'simulations', (SELECT count(*) FROM simulations WHERE user_id = ${userId} AND ended_at IS NULL)) AS v`,
     );
   }
 
+  /** Whether the user has submitted jobs with this idempotency key, as far back as submissions are kept. */
   async idempotencyKeyKnown(userId: number, key: string): Promise<boolean> {
     const where = { userId_idempotencyKey: { userId, idempotencyKey: key } };
     return (await this.prisma.submission.findUnique({ where, select: { id: true } })) !== null;
@@ -266,6 +335,28 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
   /** Those that exist, removed ones too, by id. So all the look-ups below. */
   async sitesByIds(ids: readonly number[]): Promise<SiteRow[]> {
     return all(await this.prisma.site.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** In service, by name: at most a thousand. */
+  async schedulers(): Promise<SchedulerRow[]> {
+    return all(
+      await this.prisma.scheduler.findMany({ where: { removedAt: null }, orderBy: { name: 'asc' } }),
+    );
+  }
+
+  async schedulersByIds(ids: readonly number[]): Promise<SchedulerRow[]> {
+    return all(await this.prisma.scheduler.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** Those in service below these; 0 stands for the root. */
+  async schedulersBelow(ids: readonly number[]): Promise<SchedulerRow[]> {
+    const where = { removedAt: null, ...below('parentId', ids) };
+    return all(await this.prisma.scheduler.findMany({ where, orderBy: { name: 'asc' } }));
+  }
+
+  async sitesBelow(ids: readonly number[]): Promise<SiteRow[]> {
+    const where = { removedAt: null, ...below('schedulerId', ids) };
+    return all(await this.prisma.site.findMany({ where, orderBy: { name: 'asc' } }));
   }
 
   /** In service; null when there is none. */
@@ -668,6 +759,13 @@ const runReading: Reading<RunRow> = {
   message: 'message',
   cpuS: 'cpu_s',
   ioWaitS: 'io_wait_s',
+  cpuMethod: 'cpu_method',
+  peakMemoryMb: 'peak_memory_mb',
+  peakMemoryMethod: 'peak_memory_method',
+  readMb: 'read_mb',
+  writtenMb: 'written_mb',
+  bytesMethod: 'bytes_method',
+  ioWaitMethod: 'io_wait_method',
 };
 
 const decisionReading: Reading<DecisionRow> = {
@@ -707,6 +805,7 @@ const ratioPointReading: Reading<RatioPointRow> = {
   siteId: 'site_id',
   turnaroundS: 'turnaround_s',
   ioS: 'io_s',
+  ioMethod: 'io_method',
   sitePower: 'site_power',
   runs: 'runs',
   computation: 'computation',
@@ -722,6 +821,10 @@ const reservationReading: Reading<ReservationRow> = {
 
 const all = <T extends object>(records: readonly T[]): Plain<T>[] => records.map(plain);
 const among = (ids: readonly number[]) => ({ id: { in: [...ids] } });
+/** Whose parent is one of these; 0 stands for the root, which has no row. */
+const below = (field: 'parentId' | 'schedulerId', ids: readonly number[]) => ({
+  OR: [{ [field]: { in: [...ids] } }, ...(ids.includes(0) ? [{ [field]: null }] : [])],
+});
 const rangeOfGroup = { firstJobId: true, lastJobId: true } as const;
 const leaseOfSimulation = { trace: true, worker: true, workerSeenAt: true, attempts: true } as const;
 export const withSites = {

@@ -15,7 +15,15 @@ export type Plain<T> = {
 type PlainValue<V> = V extends Date | bigint ? number : V;
 
 export type RunRow = Plain<Omit<Prisma.RunModel, 'cpusPerTask' | 'memoryMbPerTask'>>;
-export type OutputRow = Plain<Prisma.OutputModel>;
+/** What was kept of one stream of a run, oldest first; pieces do not overlap, and some may be missing between them. */
+export interface OutputRow {
+  epoch: number;
+  /** Bytes written up to now. */
+  bytes: number;
+  /** Bytes kept in all. */
+  kept: number;
+  pieces: { start: number; body: Buffer }[];
+}
 /** `fromState` and `toState` are equal for JOB_CHANGED; both are null where the event is not about a job. */
 export type EventRow = Plain<Prisma.EventModel>;
 export type EventKind = EventRow['kind'];
@@ -26,6 +34,8 @@ export type RatioPointRow = Plain<Prisma.JobRatioModel>;
 export type UserRole = Prisma.UserModel['role'];
 export type UserRow = Plain<Prisma.UserModel>;
 export type SiteRow = Plain<Prisma.SiteModel>;
+/** Between the root and sites; `parentId` null: below the root. */
+export type SchedulerRow = Plain<Prisma.SchedulerModel>;
 export type MachineRow = Plain<Prisma.MachineModel>;
 /** Without what only its own process knows. */
 export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance'>>;

@@ -5,10 +5,12 @@ import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
+import type { EventRow } from './rows.js';
 import type {
   AgentRegistration,
   MachineClaim,
   Measurement,
+  OutputPiece,
   ReportResult,
   RunReport,
   Share,
@@ -25,6 +27,16 @@ export interface ReportedJob {
   stopCause: EndCause | null;
   /** Its latest run has been reported as started. */
   started: boolean;
+}
+
+/** Bytes kept of the beginning of a stream when its user's share of outputs is used up. */
+const SHORT_BYTES = 1_000;
+
+/** What is kept of a piece when there are `left` bytes of its user's share: all of it; else the beginning of the stream and its length. */
+export function keptPiece<P extends OutputPiece>(piece: P, left: number): P {
+  const { start, body } = piece;
+  if (start + body.length <= SHORT_BYTES || body.length <= left) return piece;
+  return { ...piece, start: 0, body: body.subarray(0, start === 0 ? SHORT_BYTES : 0) };
 }
 
 /** Where an ended run leaves its job. */
@@ -120,7 +132,7 @@ export const serviceReport = (
   message: string,
 ): RunReport => ({
   ...{ jobId: run.jobId, epoch: run.epoch, at, cause, phase: 'ENDED', message },
-  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null },
+  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null },
 });
 
 // Machines and their agents -------------------------------------------------------------------------------------------
@@ -316,7 +328,7 @@ export function bytesOf(job: GivenJob): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
-  return bytes + INPUT_BYTES * job.inputs.length;
+  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length);
 }
 
 /** What jobs take of their user's share together. */
@@ -352,14 +364,18 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   migratedAt: job.migratedAt,
   dispatchedAt: job.dispatchedAt,
   data,
+  preferences: job.preferences,
+  schedulerId: job.schedulerId,
+  treeMoves: job.treeMoves,
 });
+
+const UNTOUCHED = { priority: null, migratedAt: null, dispatchedAt: null, schedulerId: null, treeMoves: 0 };
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */
 export const submittedJob = (
   given: GivenJob,
   of: Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>,
-): Job =>
-  schedulersJob({ ...given, ...of, priority: null, migratedAt: null, dispatchedAt: null }, dataOf(given));
+): Job => schedulersJob({ ...given, ...of, ...UNTOUCHED }, dataOf(given));
 
 /** The schedulers' group of a job: a job of its own is a group of its own. */
 export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;
@@ -378,3 +394,15 @@ export function dataOf({
   if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
   return { originSiteId, sandboxMb, inputs, outputMb, computationShare };
 }
+
+// Agents --------------------------------------------------------------------------------------------------------------
+
+/** Whether a run at the site was given up, which its agent may go on with: it is lost, or its job waits again. */
+export const isGivenUp = (
+  { siteId, fromSiteId, fromState, toState, cause }: EventRow,
+  site: number,
+): boolean =>
+  (siteId === site || fromSiteId === site) &&
+  fromState !== null &&
+  isLive(fromState) &&
+  (cause === 'LOST' || toState === 'QUEUED');

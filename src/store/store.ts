@@ -22,12 +22,14 @@ import type {
   RunAverages,
   Site,
   Start,
+  TreeScheduler,
   UserClass,
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
+import type { RunRow } from './rows.js';
 
 export type Cursor = string;
 
@@ -51,6 +53,8 @@ export interface GridImage {
   sites: Site[];
   machines: Machine[];
   licenses: License[];
+  /** Between the root and sites. */
+  schedulers: TreeScheduler[];
   /** Every job that has not ended, by id. */
   jobs: JobImage[];
   /** Margins (s) of the last dispatched jobs with a deadline, oldest first: level 1's window. */
@@ -86,6 +90,9 @@ export interface JobPosition {
   migratedAt: number | null;
   /** When it came to the local queue of its site, epoch seconds. */
   dispatchedAt: number | null;
+  /** With QUEUED at no site: the scheduler that holds it; null: the root. */
+  schedulerId: number | null;
+  treeMoves: number;
   run: Run | null;
 }
 
@@ -111,7 +118,7 @@ export interface GridChanges {
    * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
    * jobs: what is missing from it may still be named by them.
    */
-  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> | null;
+  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> | null;
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
@@ -315,15 +322,40 @@ export interface RunReport {
   message: string | null;
   cpuS: number | null;
   ioWaitS: number | null;
-  stdout: OutputPiece | null;
-  stderr: OutputPiece | null;
+  /** What else was measured, and how. */
+  usage?: Partial<RunUsage>;
+  outputs?: readonly OutputPiece[];
 }
 
+export type Method = NonNullable<RunRow['cpuMethod']>;
+/** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
+export type RunUsage = Pick<
+  RunRow,
+  'cpuMethod' | 'peakMemoryMb' | 'peakMemoryMethod' | 'readMb' | 'writtenMb' | 'bytesMethod' | 'ioWaitMethod'
+>;
+
+/** A part of what a run wrote to a stream. */
 export interface OutputPiece {
-  body: string;
-  /** Bytes the process wrote in all. */
+  stream: 'STDOUT' | 'STDERR';
+  /** Bytes written before. */
+  start: number;
+  body: Buffer;
+  /** Bytes written up to now. */
   bytes: number;
-  truncated: boolean;
+}
+
+/** A piece of a run that goes on. */
+export interface RunOutput extends OutputPiece {
+  jobId: number;
+  epoch: number;
+}
+
+/** How much is kept of what runs write. */
+export interface OutputBounds {
+  /** Of a stream that is longer the first half of so many bytes is kept, and about the last half. */
+  keepBytes: number;
+  /** Of all jobs of a user; beyond, the first bytes of each stream. Two transactions at a time may both use what is left: once, and no more. */
+  userBytes: number;
 }
 
 export interface ReportOutcome {
@@ -435,9 +467,9 @@ export interface Store {
   // In ----------------------------------------------------------------------------------------------------------------
   submit(submission: Submission): Promise<SubmitResult>;
   /**
-   * To the local queue of `to` (→ DISPATCHED) or to its meta-queue (→ QUEUED there). From null: QUEUED at the root; from a site: in
-   * its meta-queue, or DISPATCHED there and then only to the local queue of another. Refuses jobs that are elsewhere now and sites
-   * that are not UP.
+   * To the local queue of `to` (→ DISPATCHED), to its meta-queue (→ QUEUED there), or to a scheduler above the sites (→ QUEUED). From null:
+   * QUEUED at the root or such a scheduler; from a site: in its meta-queue. Refuses jobs that are elsewhere now, sites that are not UP,
+   * and schedulers that are not there.
    */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /**
@@ -465,17 +497,28 @@ export interface Store {
     reason: string,
     context: PlanContext,
   ): Promise<number[]>;
-  /** ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction. */
+  /**
+   * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Aligned with the pieces; `stale-epoch`:
+   * the run is over.
+   */
+  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds): Promise<ReportResult[]>;
+  /**
+   * ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction.
+   *
+   * @param userBytes see {@link OutputBounds}; by default without a bound
+   */
   reportRuns(
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
     /** Who reports: runs on machines that it does not serve are unknown. null: the service, for all of the site. */
     agentId?: number | null,
+    userBytes?: number,
   ): Promise<ReportOutcome>;
   /**
-   * Live runs of a site after a cursor; without one, or with one that is too old, a list of all of them. So many runs, and so many bytes
-   * as their jobs are counted (`bytesOf`), or one run. Of an agent: those on machines that it serves.
+   * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of
+   * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run. Of an agent: those on machines that
+   * it serves.
    */
   assignments(
     siteId: number,

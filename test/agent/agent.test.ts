@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GraphQLError } from 'graphql';
 import { expect, it, onTestFinished } from 'vitest';
@@ -44,7 +44,7 @@ it('runs what is assigned, before and after it has come, and reports it once', a
   expect(describeEnd(service, 'job_2')).toMatchObject({
     cause: 'EXITED_NONZERO',
     exitCode: 2,
-    stdout: { text: 'two\n' },
+    outputs: expect.arrayContaining([{ stream: 'STDOUT', start: 0, text: 'two\n', bytes: 4 }]),
   });
   expect(service.accepted).toHaveLength(6);
   await until(() => service.heartbeats > 8, 'heartbeats');
@@ -154,7 +154,9 @@ it('one report that the service does not take holds up no other', async () => {
   const service = await startService();
   const refused = new Set<string>();
   service.onReports = (reports) => {
-    const bad = reports.find(({ job, phase, stdout }) => phase === 'ENDED' && job === 'job_7' && stdout);
+    const bad = reports.find(
+      ({ job, phase, outputs }) => phase === 'ENDED' && job === 'job_7' && outputs?.length,
+    );
     if (!bad) return;
     refused.add(bad.job);
     throw new GraphQLError('no such text, please', { extensions: { code: 'BAD_USER_INPUT' } });
@@ -163,8 +165,8 @@ it('one report that the service does not take holds up no other', async () => {
   service.assign(...Array.from({ length: 20 }, (_, i) => shell(`job_${i}`, 'echo out')));
   await until(() => service.ends().length === 20, 'the ends');
   expect([...refused]).toEqual(['job_7']);
-  expect(describeEnd(service, 'job_7')?.stdout).toBeFalsy();
-  expect(describeEnd(service, 'job_8')?.stdout?.text).toBe('out\n');
+  expect(describeEnd(service, 'job_7')?.outputs).toEqual([]);
+  expect(describeEnd(service, 'job_8')?.outputs?.[0]?.text).toBe('out\n');
 });
 
 it('stops what the service has given up, and what got a later epoch', async () => {
@@ -179,7 +181,10 @@ it('stops what the service has given up, and what got a later epoch', async () =
   service.runs.set('job_2', shell('job_2', 'echo again', { epoch: 2 }));
   service.dropSubscriptions();
   await until(() => describeEnd(service, 'job_2') !== undefined, 'the second run');
-  expect(describeEnd(service, 'job_2')).toMatchObject({ epoch: 2, stdout: { text: 'again\n' } });
+  expect(describeEnd(service, 'job_2')).toMatchObject({
+    epoch: 2,
+    outputs: [{ text: 'again\n' }, { text: '' }],
+  });
   await until(() => runner.runs().length === 0, 'the first runs to be stopped');
   expect(service.ends()).toHaveLength(1);
 });
@@ -209,4 +214,27 @@ it('simulated runs: thousands in one stream, each started and ended once', async
   service.assign(...Array.from({ length: total }, (_, i) => shell(`job_${i}`, '', { plannedS: i % 100 })));
   await until(() => service.runs.size === 0, 'the ends');
   expect(service.accepted).toHaveLength(2 * total);
+});
+
+it('what a run writes is sent while it goes on, and before its end when it is much', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  startAgent(service, await openRunner({ outputLimitBytes: 1 << 20 }));
+  service.assign(shell('job_1', `echo first; until [ -e ${dir}/go ]; do sleep 0.05; done; seq 1 40000`));
+  await until(() => service.outputs.length > 0, 'the first line');
+  expect(service.outputs[0]).toMatchObject({
+    job: 'job_1',
+    stream: 'STDOUT',
+    start: 0,
+    text: 'first\n',
+    bytes: 6,
+  });
+  expect(service.ends()).toEqual([]);
+  writeFileSync(join(dir, 'go'), '');
+  await until(() => service.ends().length === 1, 'the end');
+  const pieces = [...service.outputs, ...(service.ends()[0]!.outputs ?? [])].filter(
+    ({ stream }) => stream === 'STDOUT',
+  );
+  const lines = Array.from({ length: 40_000 }, (_, i) => `${i + 1}\n`).join('');
+  expect(pieces.map(({ text }) => text).join('')).toBe(`first\n${lines}`);
 });

@@ -18,7 +18,15 @@ export interface WireReport {
   phase: 'STARTED' | 'ENDED';
   cause?: string;
   exitCode?: number | null;
-  stdout?: { text: string; bytes: number; truncated: boolean };
+  outputs?: { stream: string; start: number; text?: string; bytes: number }[];
+}
+
+export interface WireOutput {
+  job: string;
+  stream: string;
+  start: number;
+  text?: string;
+  bytes: number;
 }
 
 export interface WireRun {
@@ -47,6 +55,8 @@ export class TestService {
   readonly refused = new Map<string, string>();
   /** What heartbeats are answered with. */
   known = true;
+  /** Output that came before the ends of runs. */
+  readonly outputs: WireOutput[] = [];
   subscriptions = 0;
   /** The cursors that subscribers came with. */
   readonly after: (string | undefined)[] = [];
@@ -116,6 +126,10 @@ export class TestService {
         return this.known;
       },
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
+      reportOutput: ({ outputs }: { outputs: WireOutput[] }) => {
+        this.outputs.push(...outputs);
+        return { results: outputs.map(() => 'ACCEPTED') };
+      },
       assignments: ({ after }: { after?: string }) => {
         this.after.push(after);
         return this.assignments();

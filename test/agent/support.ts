@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { ProcessRunner, type ProcessRunnerOptions } from '../../src/agent/process/runner.js';
-import type { Assignment, EndedReport, Runner } from '../../src/agent/runner.js';
+import type { Assignment, EndedReport, LiveOutput, OutputPiece, Runner } from '../../src/agent/runner.js';
 import { processIdentity } from '../../src/platform/lockfile.js';
 
 /** Generous: only a hang reaches it. */
@@ -37,7 +37,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     workingDirectory: null,
     tasks: 1,
     cpusPerTask: 1,
-    memoryMbPerTask: 1,
+    memoryMbPerTask: 0,
     runTimeLimitS: null,
     arrayIndex: null,
     machines: [{ name: 'here', tasks: 1 }],
@@ -60,16 +60,55 @@ export async function until(condition: () => boolean, what: string): Promise<voi
   }
 }
 
-export function ends(runner: Runner): EndedReport[] {
-  return runner.reports(1_000_000).filter((report) => report.phase === 'ENDED');
+/** By runner: what was delivered before the ends. */
+const kept = new WeakMap<Runner, LiveOutput[]>();
+
+/** What was kept of a stream, put together as the service does. */
+interface Written {
+  text: string;
+  bytes: number;
+  truncated: boolean;
 }
 
-export function endOf(runner: Runner, jobId: string): EndedReport | undefined {
+/** An end, with what its run wrote as texts. */
+export type End = EndedReport & { stdout: Written | null; stderr: Written | null };
+
+function writtenTo(stream: OutputPiece['stream'], pieces: readonly OutputPiece[]): Written | null {
+  const own = pieces.filter((piece) => piece.stream === stream);
+  if (own.length === 0) return null;
+  let end = 0;
+  let left = 0;
+  const bodies = own.map(({ start, text, base64 }) => {
+    const body = base64 === undefined ? Buffer.from(text!) : Buffer.from(base64, 'base64');
+    const gap = start - end;
+    left += gap;
+    end = start + body.length;
+    return gap > 0 ? Buffer.concat([Buffer.from(`\n[${gap} bytes left out]\n`), body]) : body;
+  });
+  return { text: Buffer.concat(bodies).toString(), bytes: own.at(-1)!.bytes, truncated: left > 0 };
+}
+
+/** The ends so far. Takes output that goes before them, as an agent would send it and the service keep it. */
+export function ends(runner: Runner): End[] {
+  const pieces = runner.freshOutput();
+  kept.set(runner, [...(kept.get(runner) ?? []), ...pieces]);
+  runner.delivered(pieces);
+  return runner.reports(1_000_000).flatMap((report) => {
+    if (report.phase !== 'ENDED') return [];
+    const before = (kept.get(runner) ?? []).filter(
+      ({ jobId, epoch }) => jobId === report.jobId && epoch === report.epoch,
+    );
+    const all = [...before, ...report.outputs];
+    return [{ ...report, stdout: writtenTo('STDOUT', all), stderr: writtenTo('STDERR', all) }];
+  });
+}
+
+export function endOf(runner: Runner, jobId: string): End | undefined {
   return ends(runner).find((report) => report.jobId === jobId);
 }
 
 /** Starts a run and waits for its end. */
-export async function complete(runner: Runner, run: Assignment): Promise<EndedReport> {
+export async function complete(runner: Runner, run: Assignment): Promise<End> {
   runner.start(run);
   await until(() => endOf(runner, run.jobId) !== undefined, `the end of ${run.jobId}`);
   return endOf(runner, run.jobId)!;

@@ -129,8 +129,10 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
       cpuS: 1.5,
       ioWaitS: 0,
     },
-    stdout: { text: 'hello\n', bytes: 6 },
-    stderr: { text: 'nul \u0000 here', bytes: 1e10, truncated: true },
+    outputs: [
+      { stream: 'STDOUT', text: 'hello\n', bytes: 6 },
+      { stream: 'STDERR', text: 'nul \u0000 here', bytes: 1e10 },
+    ],
   };
   expect(await report([ended])).toEqual(['ACCEPTED']);
   expect(api.wakes).toContain(siteNumber);
@@ -144,12 +146,12 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
   }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
     stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
     runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuS ioWaitS plannedS }
-    decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms } job { id } } }
+    decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms { name value } } job { id } } }
     events { nodes { sequence fromState toState } } } }`);
   expect(job).toMatchObject({
     ...{ state: 'COMPLETED', exitCode: 0, cause: 'EXITED_ZERO', epoch: 1, none: null },
     stdout: { text: 'hello\n', bytes: 6, truncated: false },
-    stderr: { text: 'nul \ufffd here', bytes: 1e10, truncated: true },
+    stderr: { text: 'nul \ufffd here\n[9999999990 bytes left out]\n', bytes: 1e10, truncated: true },
     runs: [
       {
         epoch: 1,
@@ -282,7 +284,9 @@ test('reports that say nothing clear are refused, with the field', async () => {
   expect(await codes({ epoch: 0 })).toContain('reports[0].epoch');
   expect(await codes({ signal: '9' })).toContain('reports[0].signal');
   expect(await codes({ cpuS: -1 })).toContain('reports[0].cpuS');
-  expect(await codes({ stdout: { text: '', bytes: -1 } })).toContain('reports[0].stdout.bytes');
+  expect(await codes({ outputs: [{ stream: 'STDOUT', text: '', bytes: -1 }] })).toContain(
+    'reports[0].outputs[0].bytes',
+  );
 });
 
 test("an agent's key is for one site, and only an agent's is", async () => {

@@ -1,10 +1,11 @@
 /** What each user may have of the service, how it is shown, and that no key outlives or exceeds the one that made it. */
 import { describe, expect, test } from 'vitest';
 import { unique, withApi } from './support/api.js';
+import { schedule } from './support/schedule.js';
 
 const api = withApi((config) => ({
   ...config,
-  limits: { ...config.limits, userJobs: 5, userJobBytes: 20_000, userKeys: 4 },
+  limits: { ...config.limits, userJobs: 5, userJobBytes: 20_000, userOutputBytes: 10_000, userKeys: 4 },
 }));
 
 const SUBMIT =
@@ -84,10 +85,82 @@ describe('jobs that have not ended', () => {
       'LIVE_JOB_BYTES',
       'OPEN_REQUESTS',
       'OPEN_SIMULATIONS',
+      'OUTPUT_BYTES',
       'REQUESTS_PER_SECOND',
       'SUBSCRIPTIONS',
     ]);
   });
+});
+
+test('outputs are bounded by user: beyond it they are short, no job fails for it, and what is removed makes room', async () => {
+  const register = `mutation ($name: String!) { registerSite(input: { name: $name }) { id } }`;
+  const site = (await api.must<{ registerSite: { id: string } }>(register, { name: unique('site') }))
+    .registerSite.id;
+  await api.must(
+    `mutation { registerMachine(input: { site: "${site}", name: "m", os: "outputs", cpus: 8, memoryMb: 1000 }) { id } }`,
+  );
+  const agent = (await api.user('AGENT', unique('agent'), site)).key;
+  const agentId = await api.serve(site, agent);
+  const [han, ivy] = [await api.user('USER', unique('han')), await api.user('USER', unique('ivy'))];
+  const os = { os: 'outputs', held: false };
+  const OUTPUT =
+    'query ($id: ID!) { node(id: $id) { ... on Job { state output { text bytes truncated } } } }';
+  /** Runs one job for each of the texts, and tells what is kept. */
+  const write = async (key: string, texts: readonly string[]) => {
+    const { submitJobs } = await api.must<{ submitJobs: { jobs: { id: string }[] } }>(
+      SUBMIT,
+      { jobs: jobs(texts.length, os) },
+      key,
+    );
+    await schedule(api.parts);
+    const reports = submitJobs.jobs.map(({ id: job }, i) => {
+      const outputs = [{ stream: 'STDOUT', text: texts[i], bytes: texts[i]!.length }];
+      return {
+        job,
+        epoch: 1,
+        phase: 'ENDED',
+        at: new Date().toISOString(),
+        exitCode: 0,
+        cause: 'EXITED_ZERO',
+        outputs,
+      };
+    });
+    await api.must(
+      'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+      { site, agent: agentId, reports },
+      agent,
+    );
+    type Kept = { node: { state: string; output: { text: string; bytes: number; truncated: boolean } } };
+    const nodes = submitJobs.jobs.map(async ({ id }) => (await api.must<Kept>(OUTPUT, { id }, key)).node);
+    return Promise.all(nodes);
+  };
+  const large = 'x'.repeat(6_000);
+  const whole = { text: large, bytes: 6_000, truncated: false };
+  const short = {
+    text: `${'x'.repeat(1_000)}\n[5000 bytes left out]\n`,
+    bytes: 6_000,
+    truncated: true,
+  };
+  const ended = (output: object) => ({ state: 'COMPLETED', output });
+  expect(await write(han.key, [large, large])).toMatchObject([ended(whole), ended(short)]);
+  const { OUTPUT_BYTES } = await limits(han.key);
+  expect(OUTPUT_BYTES).toMatchObject({ allowed: 10_000 });
+  expect(OUTPUT_BYTES!.used).toBeGreaterThan(7_000);
+  expect(await write(han.key, ['', 'brief', large])).toMatchObject([
+    ended({ text: '', truncated: false }),
+    ended({ text: 'brief', truncated: false }),
+    ended(short),
+  ]);
+  // Another user's share is theirs.
+  expect(await write(ivy.key, [large])).toMatchObject([ended(whole)]);
+  await api.db.pool.query(`DELETE FROM jobs WHERE user_id = $1`, [Number(han.id.split('_')[1])]);
+  expect(await limits(han.key)).toMatchObject({ OUTPUT_BYTES: { used: 0 } });
+  expect(await write(han.key, [large])).toMatchObject([ended(whole)]);
+  const { rows } = await api.db.pool.query(
+    `SELECT * FROM user_outputs u FULL JOIN (SELECT user_id, sum(octet_length(body)) AS kept FROM outputs o JOIN jobs j ON j.id = o.job_id
+       GROUP BY user_id) k USING (user_id) WHERE coalesce(u.bytes, 0) <> coalesce(k.kept, 0)`,
+  );
+  expect(rows).toEqual([]);
 });
 
 describe('a key', () => {

@@ -39,7 +39,9 @@ describe('a fresh service', () => {
   });
 
   it('says nothing but what to do next', () => {
-    expect(service.process.output.stderr).toBe('');
+    // But that jobs can read keys, where nothing stands between.
+    const lines = service.process.output.stderr.split('\n').filter((line) => !line.includes('SECURITY.md'));
+    expect(lines.join('\n')).toBe('');
     expect(service.process.output.stdout).toContain("submit -- sh -c 'echo hello'");
   });
 
@@ -154,6 +156,18 @@ describe('a fresh service', () => {
     const missing = await service.cli('submit', '--wait', '--json', '--', 'no-such-program');
     expect(JSON.parse(missing.stdout)).toMatchObject([{ state: 'FAILED', cause: 'LAUNCH_FAILED' }]);
     expect(missing.code).not.toBe(0);
+  });
+
+  it('--wait tells which jobs can never start, and goes on waiting', async () => {
+    const env = { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home };
+    const waiting = launch(['submit', '--wait', '--allow-unfit', '--os', 'plan9', '--', 'true'], env);
+    const [id] = await waiting.printed(/job_\d+/);
+    await expect
+      .poll(() => waiting.output.stderr, { timeout: 20_000 })
+      .toMatch(new RegExp(`${id} cannot start at any site as they are now: .+ \\(NEVER_FITS\\w*\\)`));
+    expect(await service.json('cancel', id!)).toBeDefined();
+    await expect.poll(() => waiting.output.stderr, { timeout: 20_000 }).toContain('CANCELLED');
+    await waiting.end();
   });
 
   it('arrays, files and standard input', async () => {

@@ -71,7 +71,12 @@ const given = fc.record({
     lost: fc.constantFrom(0, 0.2),
     repeated: fc.constantFrom(0, 0.3),
   }),
-  rules: fc.record({ butterfly: fc.boolean(), loadBalance: fc.boolean(), movesMax: fc.constantFrom(2, 16) }),
+  rules: fc.record({
+    butterfly: fc.boolean(),
+    fallback: fc.boolean(),
+    loadBalance: fc.boolean(),
+    movesMax: fc.constantFrom(2, 16),
+  }),
   events: fc.array(event, { minLength: 5, maxLength: 60 }),
 });
 type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
@@ -153,7 +158,7 @@ const cameAgain: Given = {
   shape: { sites: 1, below: [] },
   seed: 0,
   network: { delayS: 0, lost: 0, repeated: 0 },
-  rules: { butterfly: false, loadBalance: false, movesMax: 2 },
+  rules: { butterfly: false, fallback: true, loadBalance: false, movesMax: 2 },
   events: [
     { kind: 'SUBMIT', a: 0, b: 0, c: 0 },
     { kind: 'SUBMIT', a: 367, b: 0, c: 431 },
@@ -475,7 +480,11 @@ describe('selection', () => {
             expect(share).toBeLessThan(due + 1 + 1e-9);
           }
           for (const [i, asked] of takers.entries()) {
-            const block = collect(asked, takers, unassigned, entries.length, { ...switches, movesMax: 16 });
+            const block = collect(asked, takers, unassigned, entries.length, {
+              ...switches,
+              fallback: true,
+              movesMax: 16,
+            });
             expect(block.length).toBeLessThanOrEqual(Math.max(0, (shares[i] as number) - asked.place.size));
             expect(new Set(block.map(({ entry }) => entry)).size).toBe(block.length);
             expect(block.map(({ entry }) => entry)).toEqual(block.map(({ entry }) => entry).sort(inOrder));

@@ -30,7 +30,7 @@ const waiting = (grid: Grid, siteId: number, ...jobs: (Partial<Job> & { id: numb
   for (const each of jobs) grid.placeAtMeta(job({ groupId: each.id, ...each }), siteId);
 };
 const goes = (grid: Grid, now = 0, given = policy): number[][] =>
-  dispatch(grid, given, now).moves.map(({ jobId, from, to }) => [jobId, from as number, to]);
+  dispatch(grid, given, now).moves.map(({ jobId, from, to }) => [jobId, from as number, to as number]);
 
 describe('congestion', () => {
   it('is arrivals beyond services, of the arrivals, above the threshold; never where nothing arrives', () => {

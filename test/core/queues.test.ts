@@ -28,7 +28,7 @@ const policyOf = (
 
 /** `[id, to]` of the moves of a cycle. */
 const movesOf = (grid: Grid, given: Partial<QueuesPolicy>, now = 0, maxMoves = 100): [number, number][] =>
-  dispatch(grid, policyOf(given), now, maxMoves).moves.map(({ jobId, to }) => [jobId, to]);
+  dispatch(grid, policyOf(given), now, maxMoves).moves.map(({ jobId, to }) => [jobId, to as number]);
 
 /** One site of four CPUs on which three are taken, and at the root a wide, a short and a long job. */
 function crowded(): Grid {

@@ -8,17 +8,21 @@ import {
   DataCatalog,
   type Dataset,
   type Job,
+  type JobPreference,
   type Link,
   type LocalPolicy,
   type Policy,
   parsePolicy,
   RandomStream,
+  ROOT,
+  type Scheduler,
+  type Site,
 } from '../../src/core/index.js';
 import { transferS } from '../../src/simulator/data.js';
-import { runSimulation } from '../../src/simulator/engine.js';
+import { type Change, runSimulation } from '../../src/simulator/engine.js';
 import type { Sink } from '../../src/simulator/sink.js';
 import { submittedJob } from '../../src/store/rules.js';
-import type { NewJob, Store } from '../../src/store/store.js';
+import type { GridImage, NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
@@ -35,6 +39,33 @@ const SITES: SiteShape[] = [
 ];
 const SITE_IDS = [1, 2, 3];
 const SHARES = [1, 4, 0.5];
+/** The first two are below the second of two schedulers, the third is under the root. */
+const TREE = [
+  { id: 1, name: 'upper', parentId: null },
+  { id: 2, name: 'lower', parentId: 1 },
+];
+const POSITIONS = [
+  { latitude: 60, longitude: 0 },
+  { latitude: 60, longitude: 20 },
+  { latitude: 40, longitude: 0 },
+];
+const PREFERENCES: JobPreference[] = [{ siteId: 3 }, { cpusPerTask: 3 }, { siteId: 1, cpusPerTask: 3 }];
+const REMOVED_AT = T0 + 500;
+/** What was below the second scheduler is below the first. */
+function lowerRemoved({ schedulers, sites }: GridImage, changes: readonly Change[]): Change[] {
+  const hung = (site: Site): Site => ({ ...site, schedulerId: site.schedulerId === 2 ? 1 : null });
+  const before = changes.filter(({ at }) => at < REMOVED_AT);
+  const after = changes
+    .slice(before.length)
+    .map((one) => (one.site ? { ...one, site: hung(one.site) } : one));
+  const then = sites.map((site) => before.findLast((one) => one.site?.id === site.id)?.site ?? site);
+  return [
+    ...before,
+    { at: REMOVED_AT, schedulers: schedulers.filter(({ id }) => id !== 2) },
+    ...then.map((site) => ({ at: REMOVED_AT, site: hung(site) })),
+    ...after,
+  ];
+}
 /** Amounts are multiples of this, and bandwidths parts of it: times are whole seconds, and nothing is rounded where it is stored. */
 const UNIT_MB = 40;
 const DATASETS: Omit<Dataset, 'id'>[] = [
@@ -69,7 +100,12 @@ const policies: [string, Policy][] = [
   ['job-ratio, long queues', policyOf({ kind: 'job-ratio', queueLimit: 100 }, { kind: 'fcfs' })],
   ['DIANA', policyOf({ kind: 'diana', queueLimit: 3, ...BY_KIND }, flexible)],
   ['DIANA, congested', policyOf({ kind: 'diana', queueLimit: 1, ...MIGRATING }, { kind: 'fcfs' })],
+  ['a tree', policyOf({ kind: 'grid-tree', power: 'BENCHMARK' }, { kind: 'easy' })],
 ];
+
+/** A conversation costs more than a plan. */
+const seedsOf = ({ dispatch }: Policy): number[] =>
+  dispatch.kind === 'grid-tree' ? [1, 2] : [1, 2, 3, 4, 5, 6];
 
 /** Jobs submitted together. */
 interface Submitted {
@@ -80,6 +116,7 @@ interface Submitted {
 
 function workload(seed: number, groups: number): Submitted[] {
   const random = new RandomStream(seed, 'live and simulated data');
+  const likes = new RandomStream(seed, 'preferences');
   const some = (most: number): number => UNIT_MB * random.integer(0, most);
   let at = T0;
   return Array.from({ length: groups }, () => {
@@ -96,6 +133,7 @@ function workload(seed: number, groups: number): Submitted[] {
         originSiteId,
         sandboxMb: some(2),
         outputMb: some(3),
+        preferences: PREFERENCES.filter(() => likes.next() < 0.3),
         inputs: [
           ...(random.next() < 0.6 ? [{ datasetId: random.integer(1, DATASETS.length) }] : []),
           ...(random.next() < 0.3 ? [{ sizeMb: some(10), siteId: random.integer(1, 3) }] : []),
@@ -125,20 +163,20 @@ function schedulersJobs(list: readonly Submitted[], userIds: readonly number[]):
   );
 }
 
-async function simulated(
-  store: Store,
+function simulated(
+  image: GridImage,
   list: readonly Submitted[],
   described: readonly Job[],
   policy: Policy,
-  outages: readonly Outage[],
-): Promise<Decided> {
-  const { sites, machines, licenses, datasets, links, quotas } = await store.loadGrid(1);
+  changes: readonly Change[],
+): Decided {
+  const { quotas, ...grid } = image;
   const submitted = list.flatMap(({ jobs }) => jobs);
   const decided: Decided = { starts: [], moves: [], metaMoves: [] };
   const sink: Sink = {
     moved({ jobId, from, to, queue }, at) {
       if (queue === 'LOCAL') decided.moves.push([jobId, to]);
-      else decided.metaMoves.push({ jobId, from, to, at });
+      else decided.metaMoves.push({ jobId, from, to, at, queue });
     },
     started(_job, _index, { jobId, siteId, start, allocations, licenseIds }) {
       const taken = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
@@ -147,15 +185,7 @@ async function simulated(
   };
   const shares = quotas.map(({ userId, share }) => [userId, share] as const);
   runSimulation(
-    {
-      sites,
-      machines,
-      licenses,
-      datasets,
-      links,
-      quotas: shares,
-      changes: changesOf(outages, { sites, machines }),
-    },
+    { ...grid, quotas: shares, changes },
     described.map((job, i) => ({
       job,
       sourceId: job.id,
@@ -176,11 +206,13 @@ async function decidesAlike(
   seed: number,
   groups: number,
   outage: ((outage: Outage) => Promise<void>) | null = null,
+  removal: Happening['happens'] | null = null,
 ): Promise<Decided> {
   const list = workload(seed, groups);
   const described = schedulersJobs(list, userIds);
   const catalog = new DataCatalog();
-  const { datasets, links, machines } = await store.loadGrid(1);
+  const image = await store.loadGrid(1);
+  const { datasets, links, machines } = image;
   for (const dataset of datasets) catalog.setDataset(dataset);
   for (const link of links) catalog.setLink(link);
   const live = new VirtualService(store, null, {
@@ -194,10 +226,12 @@ async function decidesAlike(
   const random = new RandomStream(seed, 'outages');
   const end = (list.at(-1) as Submitted).at;
   const outages = outage === null ? [] : outagesOf(random, machines, T0 + 60, end);
-  await live.run(
-    outage === null ? submissions : inTime(happeningsOf(outages, SITE_IDS, outage), submissions),
-  );
-  const simulation = await simulated(store, list, described, policy, outages);
+  const apart = changesOf(outages, image);
+  const changes = removal === null ? apart : lowerRemoved(image, apart);
+  const happenings = happeningsOf(outages, SITE_IDS, outage ?? (async () => {}));
+  if (removal !== null) happenings.push({ at: REMOVED_AT, happens: removal });
+  await live.run(inTime(happenings, submissions));
+  const simulation = simulated(image, list, described, policy, changes);
 
   expect(live.starts).toHaveLength(described.length);
   expect(live.metaMoves).toEqual(simulation.metaMoves);
@@ -218,8 +252,10 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
     store.setQuotaShare(userId, share);
     return userId;
   });
+  for (const { name, parentId } of TREE) store.addScheduler(name, parentId);
   for (const { name, machines } of SITES) {
     const siteId = store.addSite(name);
+    store.moveSite(siteId, siteId === 3 ? null : 2, POSITIONS[siteId - 1]);
     const ids = machines.map(({ cpus, benchmark = 100 }, i) =>
       store.addMachine({
         siteId,
@@ -263,23 +299,31 @@ describe('a live run and a simulated run decide alike on data', () => {
   test.each(policies)('%s', async (name, policy) => {
     let migrations = 0;
     let elsewhere = 0;
-    for (const seed of [1, 2, 3, 4, 5, 6]) {
+    const steps = new Set<string>();
+    for (const seed of seedsOf(policy)) {
       const { store, userIds } = await memoryStore(policy);
       const { metaMoves, starts } = await decidesAlike(store, userIds, policy, seed, 40);
       migrations += metaMoves.filter(({ from }) => from !== null).length;
       elsewhere += starts.filter(({ siteId }) => siteId !== 1).length;
       if (policy.dispatch.kind === 'diana') checkHoldOff(metaMoves, policy.dispatch);
-      else expect(metaMoves).toEqual([]);
+      if (policy.dispatch.kind === 'job-ratio') expect(metaMoves).toEqual([]);
+      for (const { queue } of metaMoves) steps.add(queue);
     }
     expect(elsewhere).toBeGreaterThan(0);
     if (name === 'DIANA, congested') expect(migrations).toBeGreaterThan(0);
+    if (policy.dispatch.kind === 'grid-tree') expect(steps).toEqual(new Set(['META', 'SCHEDULER']));
   });
 
   test.each(policies)('%s, when sites and machines leave UP and come back', async (_, policy) => {
     let returned = 0;
-    for (const seed of [1, 2, 3, 4, 5, 6]) {
+    for (const seed of seedsOf(policy)) {
       const { store, userIds } = await memoryStore(policy);
-      const { moves, starts } = await decidesAlike(store, userIds, policy, seed, 40, inMemory(store));
+      const removal = async (): Promise<Scheduler[]> => {
+        store.removeScheduler(2);
+        return [ROOT];
+      };
+      const tree = policy.dispatch.kind === 'grid-tree' ? removal : null;
+      const { moves, starts } = await decidesAlike(store, userIds, policy, seed, 40, inMemory(store), tree);
       returned += moves.length - starts.length;
     }
     expect(returned).toBeGreaterThan(0);

@@ -132,7 +132,7 @@ async function simulated(
   });
   const starts: Started[] = [];
   const moves: [jobId: number, siteId: number][] = [];
-  const moved = ({ jobId, to }: Move): void => void moves.push([jobId, to]);
+  const moved = ({ jobId, to }: Move): void => void moves.push([jobId, to as number]);
   const started = (_job: SimJob, _index: number, run: Run): void => {
     const { jobId, siteId, start, allocations, licenseIds } = run;
     starts.push({

@@ -25,12 +25,13 @@ export interface Started {
   licenseIds: number[];
 }
 
-/** Into a site's meta-queue, from the root (null) or another site's. */
+/** Into a site's meta-queue or to a scheduler above the sites, from the root or such a scheduler (null) or a site's meta-queue. */
 export interface MetaMove {
   jobId: number;
   from: number | null;
-  to: number;
+  to: number | null;
   at: number;
+  queue: 'META' | 'SCHEDULER';
 }
 
 /** Something that the world does; answers with the schedulers that it wakes. */
@@ -158,7 +159,7 @@ export class VirtualService {
         for (const { jobId, from, to, queue } of moves) {
           if (!accepted.has(jobId)) continue;
           if (queue === 'LOCAL') this.moves.push([jobId, to]);
-          else this.metaMoves.push({ jobId, from, to, at: this.now });
+          else this.metaMoves.push({ jobId, from, to, at: this.now, queue });
         }
         return outcome;
       },

@@ -7,10 +7,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RandomStream } from '../../src/core/index.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
+import { SEED } from '../support/seed.js';
 import { federate, Link, newLedger, ran, Service, Subscriber } from './world.js';
 
 const minutes = Number(process.env.FAULT_MINUTES ?? 0.15);
-const seed = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
+const seed = Number(process.env.FAULT_SEED ?? SEED);
 const TROUBLE_MS = minutes * 60_000;
 const SETTLE_MS = 120_000 + 2 * TROUBLE_MS;
 /** Of a submission. */
@@ -28,7 +29,7 @@ const links: Link[] = [];
 beforeAll(async () => {
   const urls = [databases.url, (await databases.another()).url, (await databases.another()).url];
   services = await Promise.all(
-    ['a', 'b', 'c'].map((name, i) => Service.open(name, urls[i] as string, ledger)),
+    ['a', 'b', 'c'].map((name, i) => Service.start(name, urls[i] as string, ledger)),
   );
   const [a, b, c] = services as [Service, Service, Service];
   for (const [one, other] of [
@@ -85,9 +86,14 @@ test(`every job runs once, whatever is killed or cut off (seed ${seed})`, {
   await submitting;
 
   const story = () => `seed ${seed}; ${faults.join(', ')}\n${services.map(({ log }) => log).join('\n')}`;
-  for (const [i, service] of services.entries()) {
-    await service.ended(own[i] as string[], SETTLE_MS);
-    await service.until(async () => (await service.copies()) === 0, SETTLE_MS);
+  try {
+    for (const [i, service] of services.entries()) {
+      await service.ended(own[i] as string[], SETTLE_MS);
+      await service.until(async () => (await service.copies()) === 0, SETTLE_MS);
+    }
+  } catch (error) {
+    const open = await Promise.all(services.map((service) => service.open()));
+    throw new Error(`${open.join('\n')}\n${story()}`, { cause: error });
   }
   // Each of them once, in whichever tree.
   expect(

@@ -15,8 +15,8 @@ let subscriber: Subscriber;
 beforeAll(async () => {
   const random = new RandomStream(1, 'link');
   [a, b] = await Promise.all([
-    Service.open('a', databases.url, ledger),
-    databases.another().then(({ url }) => Service.open('b', url, ledger)),
+    Service.start('a', databases.url, ledger),
+    databases.another().then(({ url }) => Service.start('b', url, ledger)),
   ]);
   [toA, toB] = [await Link.to(a.port, random), await Link.to(b.port, random)];
   await federate(a, b, { toA: toA.url, toB: toB.url }, { a: { forward: 'WHEN_NEEDED' } });

@@ -134,9 +134,11 @@ export class Service {
   }
 
   /** Its site runs what asks for the operating system of the service's name. */
-  static async open(name: string, databaseUrl: string, ledger: string): Promise<Service> {
+  static async start(name: string, databaseUrl: string, ledger: string): Promise<Service> {
     const home = mkdtempSync(join(tmpdir(), `switchyard-${name}-`));
     const service = new Service(name, home, await freePort(), databaseUrl, ledger);
+    // The databases are copies of one.
+    await service.pool.query('UPDATE service SET id = gen_random_uuid()::text');
     await service.until(async () => {
       (service.client.options as { key: string | null }).key = readFileSync(
         join(home, 'admin.key'),
@@ -234,6 +236,20 @@ export class Service {
       const jobs = await this.jobs();
       return ids.every((id) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(jobs.get(id)?.state ?? ''));
     }, withinMs);
+  }
+
+  /** What has not ended, for the message of a failure. */
+  async open(): Promise<string> {
+    const { rows } = await this.pool.query(
+      `SELECT j.id, j.state, j.epoch, s.name AS site, j.os, f.owner_job_id, f.epoch AS granted, f.told, j.cause,
+              (SELECT json_agg(json_build_array(o.site_id, o.offer, o.epoch, o.withdrawn, o.again_at)) FROM offers o WHERE o.job_id = j.id) AS offers
+         FROM jobs j LEFT JOIN sites s ON s.id = j.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
+        WHERE j.ended_at IS NULL OR f.told < 2 ORDER BY j.id LIMIT 40`,
+    );
+    const peers = await this.pool.query(
+      'SELECT site_id, isolated, failure, seen_at, reached_at, cursor, worker_seen_at FROM peers',
+    );
+    return [this.name, ...rows, ...peers.rows].map((row) => JSON.stringify(row)).join('\n');
   }
 
   /** Copies of others' jobs that are not told to be over. */

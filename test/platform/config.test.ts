@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALL_VARIABLES, ConfigError, inheritedEnvironment, loadConfig } from '../../src/platform/config.js';
+import { ALL_VARIABLES, ConfigError, jobEnvironment, loadConfig } from '../../src/platform/config.js';
 
 test('with nothing set, every default is accepted', () => {
   const config = loadConfig({});
@@ -95,17 +95,21 @@ test.each(['1.5', '1e3', ' 5', '0x10', 'NaN', '99999999999999999999'])('%j is no
   expect(() => loadConfig({ PORT: text })).toThrow(/^PORT: /);
 });
 
-test('jobs inherit the environment without our secrets', () => {
-  expect(
-    inheritedEnvironment({
-      PATH: '/bin',
-      DATABASE_URL: 'x',
-      SWITCHYARD_KEY: 'k',
-      npm_config_x: '1',
-      EMPTY: '',
-    }),
-  ).toEqual({
+test('jobs get what is common and what the operator names, and never our secrets', () => {
+  const env = {
+    DATABASE_URL: 'x',
+    SWITCHYARD_KEY: 'k',
+    AWS_SECRET_ACCESS_KEY: 's',
+    TZ: 'UTC',
+    MODULEPATH: '/m',
+    EMPTY: '',
+  };
+  expect(jobEnvironment([], env)).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' });
+  const named = ['MODULEPATH', 'EMPTY', 'DATABASE_URL', 'SWITCHYARD_KEY', 'NOT_SET'];
+  expect(jobEnvironment(named, { ...env, PATH: '/bin' })).toEqual({
     PATH: '/bin',
+    TZ: 'UTC',
+    MODULEPATH: '/m',
     EMPTY: '',
   });
 });

@@ -92,7 +92,72 @@ export const mutants = [
       replace: 'Math.random() / 2',
     },
   },
+  {
+    what: 'an agent finds nothing again of what it has started',
+    file: 'test/sim/host.ts',
+    find: 'if (record === null || ended.has(key)) {',
+    replace: 'if (true) {',
+  },
+  {
+    what: 'a spoiled line keeps the agent from starting',
+    file: 'src/agent/process/journal.ts',
+    find: 'return null;\n  try {',
+    replace: "throw new Error('spoiled');\n  try {",
+  },
+  {
+    what: 'a torn line stays in the journal',
+    file: 'src/agent/process/journal.ts',
+    find: 'this.files.ftruncateSync(this.fd, this.size);\n      throw error;',
+    replace: 'throw error;',
+  },
+  {
+    what: 'a report for which there is no room is dropped',
+    file: 'src/agent/process/reports.ts',
+    find: 'if (!this.tryAdd(report)) this.owed.push(report);',
+    replace: 'this.tryAdd(report);',
+  },
+  {
+    what: 'reports are numbered from 1 again',
+    file: 'src/agent/process/journal.ts',
+    find: 'this.lastSeq = this.acknowledged;',
+    replace: 'this.lastSeq = 0;',
+  },
+  {
+    what: 'a retried submission is judged like a new one',
+    file: 'src/api/services/jobs.ts',
+    find: 'now: isRetry ? null : now(),',
+    replace: 'now: now(),',
+  },
+  {
+    what: "one user changes another's jobs",
+    file: 'src/api/services/access.ts',
+    find: '(handlesAll(viewer) ? null : viewer.userId);',
+    replace: 'null;',
+  },
+  {
+    what: 'a number beyond its bound is let in',
+    file: 'src/api/services/job-input.ts',
+    find: 'if (work > MAX.work)',
+    replace: 'if (work > MAX.work * 10)',
+  },
+  {
+    what: 'a machine shared in time takes more tasks than it may',
+    file: 'src/store/rules.ts',
+    find: 'machine.places < 1',
+    replace: 'machine.places < -9',
+    also: {
+      file: 'src/core/grid/site-resources.ts',
+      find: 'tasks < maxTasks ? machine.cpus : 0',
+      replace: 'true ? machine.cpus : 0',
+    },
+  },
   // What the store keeps
+  {
+    what: '2: an agent is not told of runs that were given up',
+    file: 'test/store/memory.ts',
+    find: 'recent.some((event) => isGivenUp(event, siteId))',
+    replace: 'false',
+  },
   {
     what: '1: a job that is taken back is lost',
     file: 'test/store/memory.ts',

@@ -59,14 +59,24 @@ export class Wire {
   }
 }
 
+/** What a simulated fault looks like to those who ask the database: any other error is a mistake. */
+export class DatabaseAway extends Error {}
+
 /** The store as a process reaches it. */
 export function storeOver(wire: Wire, process: Process, store: Store): Store {
   return new Proxy(store, {
     get(target, name) {
       const method = target[name as keyof Store] as unknown;
       if (typeof method !== 'function') return method;
-      return (...args: unknown[]) =>
-        wire.call(process, async () => method.apply(target, structuredClone(args)));
+      return (...args: unknown[]) => wire.call(process, async () => method.apply(target, args.map(sent)));
     },
   });
 }
+
+/** What becomes of an argument on its way. Audit entries, which are worked out with the change, are not kept here. */
+const sent = (argument: unknown): unknown =>
+  structuredClone(
+    typeof argument === 'object' && argument !== null && 'audit' in argument
+      ? { ...argument, audit: undefined }
+      : argument,
+  );

@@ -5,7 +5,6 @@
 import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
-import type { Submission, SubmitResult } from '../../src/store/store.js';
 import type { MemoryStore } from '../store/memory.js';
 
 interface Report {
@@ -23,9 +22,6 @@ interface Told {
   ends: number;
 }
 
-/** Runs that a job may have: few, so that some need them all. */
-export const MAX_ATTEMPTS = 2;
-
 export class Promises {
   /** The first promise that was found broken, and how. */
   broken: string | null = null;
@@ -40,7 +36,11 @@ export class Promises {
   private readonly starts = new WeakMap<object, Map<string, string>>();
   private readonly storedEnds = new Set<string>();
 
-  constructor(private readonly store: MemoryStore) {}
+  constructor(
+    private readonly store: MemoryStore,
+    /** Runs that a job may have. */
+    private readonly maxAttempts: number,
+  ) {}
 
   fail(what: string): void {
     this.broken ??= what;
@@ -50,24 +50,29 @@ export class Promises {
     this.unanswered.add(key);
   }
 
-  submitted({ idempotencyKey, jobs }: Submission, result: SubmitResult): void {
-    const key = idempotencyKey as string;
-    this.unanswered.delete(key);
-    const before = this.accepted.get(key);
-    if (result.kind !== 'accepted') {
-      if (before !== undefined || result.kind !== 'quota') this.fail(`8: ${key}: ${result.kind}`);
-      return;
+  /** A submission was accepted; `key` null: one that nobody repeats. */
+  submitted(key: string | null, count: number, ids: readonly number[]): void {
+    if (ids.length !== count) this.fail(`1: ${key}: not all of its jobs were accepted`);
+    if (key !== null) {
+      this.unanswered.delete(key);
+      const before = this.accepted.get(key);
+      if (before !== undefined) {
+        if (String(before) !== String(ids)) this.fail(`8: ${key}: ${before}, then ${ids}`);
+        return;
+      }
+      this.accepted.set(key, ids);
     }
-    if (result.jobIds.length !== jobs.length) this.fail(`1: ${key}: not all of its jobs were accepted`);
-    if (before !== undefined) {
-      if (String(before) !== String(result.jobIds)) this.fail(`8: ${key}: ${before}, then ${result.jobIds}`);
-      return;
-    }
-    this.accepted.set(key, result.jobIds);
-    for (const id of result.jobIds) {
+    for (const id of ids) {
       if (this.owner.has(id)) this.fail(`1: job ${id} is of ${this.owner.get(id)} and of ${key}`);
-      this.owner.set(id, key);
+      this.owner.set(id, key ?? 'nobody');
     }
+  }
+
+  /** A submission was refused. */
+  refused(key: string | null): void {
+    if (key === null) return;
+    this.unanswered.delete(key);
+    if (this.accepted.has(key)) this.fail(`8: ${key} was accepted, and is refused now`);
   }
 
   /** What an agent says, from one start of it to the next. */
@@ -118,9 +123,9 @@ export class Promises {
         this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
       if (state === 'FAILED' && !['LOST', 'RUN_TIME_LIMIT'].includes(cause as string))
         this.fail(`1: job ${id} FAILED by ${cause}, which happens to no run here`);
-      if (epoch > MAX_ATTEMPTS) this.fail(`9: job ${id} has had ${epoch} runs`);
+      if (epoch > this.maxAttempts) this.fail(`9: job ${id} has had ${epoch} runs`);
       if (cause === 'RUN_TIME_LIMIT' && job.runTimeLimitS === null) this.fail(`1: job ${id} has no limit`);
-      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < MAX_ATTEMPTS)
+      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < this.maxAttempts)
         this.fail(`1: job ${id} was given up after ${epoch} runs`);
       if (
         run &&
@@ -195,6 +200,7 @@ export class Promises {
   private ofResources(): void {
     const { store } = this;
     const cpus = new Map<number, number>();
+    const places = new Map<number, number>();
     const memory = new Map<number, number>();
     const licenses = new Map<number, number>();
     const bySite = new Map<number, number>();
@@ -207,10 +213,11 @@ export class Promises {
       let tasks = 0;
       for (const allocation of allocations) {
         tasks += allocation.tasks;
-        add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
+        const machine = store.machines.get(allocation.machineId);
+        if (machine?.maxTasks) add(places, machine.id, allocation.tasks);
+        else add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
         add(memory, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
-        if (store.machines.get(allocation.machineId)?.siteId !== siteId)
-          this.fail(`2: job ${jobId} runs on a machine of another site`);
+        if (machine?.siteId !== siteId) this.fail(`2: job ${jobId} runs on a machine of another site`);
       }
       if (tasks !== job.tasks) this.fail(`2: job ${jobId} has ${job.tasks} tasks and runs ${tasks}`);
       for (const id of licenseIds) add(licenses, id, 1);
@@ -222,7 +229,10 @@ export class Promises {
       const heldMb = memory.get(machine.id) ?? 0;
       if (machine.cpusUsed !== held || machine.memoryUsedMb !== heldMb)
         this.fail(`3: machine ${machine.id} counts ${machine.cpusUsed} CPUs of ${held}`);
-      if (held > machine.cpus || heldMb > machine.memoryMb)
+      const tasks = places.get(machine.id) ?? 0;
+      if (machine.tasksUsed !== tasks)
+        this.fail(`3: machine ${machine.id} counts ${machine.tasksUsed} tasks of ${tasks}`);
+      if (held > machine.cpus || heldMb > machine.memoryMb || tasks > (machine.maxTasks ?? Infinity))
         this.fail(`3: machine ${machine.id} is over-committed`);
     }
     for (const { id, copies, inUse } of store.licenses.values()) {

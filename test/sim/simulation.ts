@@ -5,37 +5,58 @@
  *
  * What happens depends on the history alone: the same one again makes the same again.
  */
-import { Agent, type ServiceClient } from '../../src/agent/agent.js';
+import { Agent } from '../../src/agent/agent.js';
+import { isPassing } from '../../src/agent/process/disk.js';
+import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
-import type { Viewer } from '../../src/api/auth.js';
-import type { RegisterAgentInput } from '../../src/api/generated/resolvers-types.js';
-import { globalId, localId } from '../../src/api/ids.js';
-import { createAgentsService } from '../../src/api/services/agents.js';
-import type { ServiceParts } from '../../src/api/services/parts.js';
 import { ServiceError } from '../../src/client/index.js';
-import { type Policy, parsePolicy, RandomStream, ROOT, type Scheduler } from '../../src/core/index.js';
+import { type Policy, parsePolicy, RandomStream, ROOT } from '../../src/core/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
-import { schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
-import { openWaker, type Waker } from '../../src/engine/waker.js';
-import { DEFAULT_LIMITS, MAX } from '../../src/platform/limits.js';
+import { MAX } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
-import { outOfBounds } from '../../src/store/bounds.js';
 import { Mirror } from '../../src/store/mirror.js';
-import type { JobSelection, NewJob, Store, Submission } from '../../src/store/store.js';
+import type { Store } from '../../src/store/store.js';
 import { quietLog } from '../engine/support.js';
 import { MemoryStore } from '../store/memory.js';
-import { newJob, T0 } from '../store/world.js';
-import { CALM, storeOver, Wire, type WireFaults } from './network.js';
-import { MAX_ATTEMPTS, Promises } from './promises.js';
+import { T0 } from '../store/world.js';
+import { Api, type ApiWorld, DATASETS } from './api.js';
+import type { SimulatedDisk } from './disk.js';
+import { DurableRunner, Host } from './host.js';
+import { CALM, DatabaseAway, storeOver, Wire, type WireFaults } from './network.js';
+import { Promises } from './promises.js';
 import { type QueueFaults, SimulatedQueue } from './queue.js';
 import { Process, Time } from './time.js';
+import { USERS, Users } from './users.js';
 
 export const DEEDS = [
-  ...['submit', 'submit', 'submit', 'cancel', 'hold', 'release', 'boost'],
-  ...['site', 'machine', 'policy'],
-  ...['kill worker', 'pause worker', 'kill agent', 'pause agent', 'kill api', 'pause api'],
-  ...['cut agent', 'cut worker', 'store away', 'queue away', 'empty queue', 'agent clock', 'database clock'],
+  ...[
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'submit',
+    'cancel',
+    'cancel',
+    'hold',
+    'release',
+    'boost',
+  ],
+  ...['site', 'machine', 'policy', 'dataset', 'link'],
+  ...['kill worker', 'pause worker', 'kill agent', 'kill agent', 'pause agent', 'kill api', 'pause api'],
+  ...[
+    'full disk',
+    'full disk',
+    'power cut',
+    'cut agent',
+    'cut worker',
+    'store away',
+    'queue away',
+    'empty queue',
+    'agent clock',
+    'database clock',
+  ],
 ] as const;
 
 export interface Deed {
@@ -68,27 +89,23 @@ export const DISPATCH_KINDS = [
 ];
 export const LOCAL_KINDS = ['flexible', 'easy', 'conservative', 'hybrid', 'fcfs', 'sjf', 'first-fit'];
 
-const SITES = 2;
-/** Of each site, each with one of its machines. */
-const AGENTS = 2;
+/** The first with simulated runs, the second with a machine that has a disk, the third shared in time. */
+const SITES = 3;
+const machineName = (site: number, machine: number): string => `m${site}-${machine + 1}`;
+/** The first site has an agent for each of its machines. */
+const AGENTS = [
+  { site: 0, machines: [machineName(0, 0)] },
+  { site: 1, machines: [machineName(1, 0), machineName(1, 1)] },
+  { site: 2, machines: [machineName(2, 0)] },
+  { site: 0, machines: [machineName(0, 1)] },
+] as const;
 const WORKERS = 2;
-const USERS = 2;
 /** All has to end within so long after the last fault. */
 const END_WITHIN_MS = 7_200_000;
 /** And agents have said so. */
 const AFTERWARDS_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
 const RESTART_MS = 1_000;
-
-/** What agents send. */
-interface Variables {
-  input: RegisterAgentInput;
-  agent: string;
-  instance: string;
-  reports: { at: string }[];
-}
-
-const machineName = (agent: number): string => `m-${agent}`;
 
 interface Worker {
   process: Process;
@@ -99,8 +116,10 @@ interface Worker {
 interface SiteAgent {
   process: Process;
   wire: Wire;
-  agent: Agent;
-  runner: SimulatedRunner;
+  /** null: runs are simulated by the agent itself. */
+  host: Host | null;
+  /** null: it could not be started. */
+  runner: Runner | null;
 }
 
 export class Simulation {
@@ -112,8 +131,13 @@ export class Simulation {
   private readonly workers: Worker[] = [];
   private readonly agents: SiteAgent[] = [];
   private readonly metrics = METRICS;
-  private api!: { process: Process; waker: Waker; service: ReturnType<typeof createAgentsService> };
+  private api!: Api;
+  private readonly around: ApiWorld;
+  private readonly users: Users;
   private readonly apiWire: Wire;
+  /** Between users and the API. */
+  private readonly userWire: Wire;
+  private readonly repeatingWire: Wire;
   private storeAway = false;
   private healed = false;
   private databaseSkewMs = 0;
@@ -126,38 +150,47 @@ export class Simulation {
     this.store = new MemoryStore({ now: this.databaseNow });
     this.queue = new SimulatedQueue(this.time, new RandomStream(seed, 'queue'), { ...queue });
     this.apiWire = this.wireToStore('api-store', wires);
-    this.promises = new Promises(this.store);
-    this.store.setPolicy({ version: 1, document: policyOf(history.dispatch, history.local, seed) });
+    this.userWire = this.wireToApi('users', { ...wires, repeated: 0 });
+    this.repeatingWire = this.wireToApi('users-repeated', wires);
+    this.promises = new Promises(this.store, maxAttempts(seed));
+    const { time, store, promises, databaseNow, random, metrics } = this;
+    const databaseIsAway = (): boolean => this.storeAway;
+    this.around = { time, store, promises, queue: this.queue, metrics, random, databaseNow, databaseIsAway };
+    const current = (): Api => this.api;
+    this.users = new Users({
+      ...{ store, promises, databaseNow },
+      process: (name) => this.process(name),
+      call: (caller, work) => Api.call(current, this.userWire, caller, work),
+      callRepeated: (caller, work) => Api.call(current, this.repeatingWire, caller, work),
+    });
+    this.store.setPolicy({
+      version: 1,
+      document: policyOf(history.dispatch, history.local, seed, maxAttempts(seed)),
+    });
     for (let i = 0; i < USERS; i++)
-      this.store.addUser(i === 0 ? 'REGULAR' : 'GOLD', i === 0 ? null : { limit: 12, periodS: 60 });
+      this.store.addUser(i === 0 ? 'REGULAR' : 'GOLD', i === 0 ? null : { limit: 4, periodS: 60 });
     // One of the whole grid: sites see each other's reservations then.
     const grid = this.store.addLicense('grid', 1, null);
     for (let i = 0; i < SITES; i++) {
-      const siteId = this.store.addSite(`site-${i}`, null, i === 0 ? null : 3);
-      const cad = this.store.addLicense('cad', 1, siteId);
-      const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64' };
-      this.store.addMachine({
-        ...machine,
-        name: machineName(AGENTS * i),
-        benchmark: 100,
-        cpus: 4,
-        licenseIds: [cad, grid],
-      });
-      this.store.addMachine({
-        ...machine,
-        name: machineName(AGENTS * i + 1),
-        benchmark: 50 + 50 * i,
-        cpus: 2,
-        licenseIds: [cad, grid],
-      });
+      const siteId = this.store.addSite(`site-${i}`, null, i === 1 ? 2 : null);
+      const licenseIds = [this.store.addLicense('cad', 1, siteId), grid];
+      const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds };
+      if (i === 2)
+        this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 2, maxTasks: 3 });
+      else {
+        this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 4 });
+        this.store.addMachine({ ...machine, name: machineName(i, 1), benchmark: 50 + 50 * i, cpus: 2 });
+      }
     }
+    for (let id = 1; id <= DATASETS; id++)
+      this.store.setDataset(id, { sizeMb: [1, 1_000, MAX.sizeMb][id - 1] as number, siteIds: [id] });
   }
 
   /** Plays the history, and answers with what of the promises was broken, the first only; null: nothing. */
   async run(): Promise<string | null> {
     this.startApi();
     for (let i = 0; i < WORKERS; i++) this.startWorker(i);
-    for (let i = 0; i < SITES * AGENTS; i++) this.startAgent(i);
+    for (let i = 0; i < AGENTS.length; i++) this.startAgent(i);
     let at = 0;
     for (const deed of this.history.deeds) {
       at += deed.afterMs;
@@ -174,16 +207,26 @@ export class Simulation {
       for (const job of this.store.jobs.values()) if (job.endedAt === null) return false;
       return this.promises.unanswered.size === 0;
     };
-    const ended = await this.until(this.time.now + END_WITHIN_MS, allEnded);
+    const limit = this.time.now + END_WITHIN_MS;
+    let ended = false;
+    // A request that was on its way may still come meanwhile.
+    do {
+      ended = await this.until(limit, allEnded);
+      await this.until(this.time.now + AFTERWARDS_MS);
+    } while (ended && !allEnded());
     if (this.promises.broken === null && !ended) {
       const left = [...this.store.jobs.values()].filter((job) => job.endedAt === null);
       const shown = left.slice(0, 3).map(({ id, state, siteId, epoch }) => ({ id, state, siteId, epoch }));
       return `liveness: ${left.length} jobs have not ended: ${JSON.stringify(shown)}`;
     }
-    await this.until(this.time.now + AFTERWARDS_MS);
     this.promises.look();
     await this.promises.atEnd();
-    for (const [i, { runner }] of this.agents.entries()) {
+    for (const [i, { runner, host }] of this.agents.entries()) {
+      if (runner === null) {
+        this.promises.fail(`6: agent ${i} does not start again`);
+        continue;
+      }
+      if (host !== null && host.living > 0) this.promises.fail(`2: runs of agent ${i} have no end`);
       if (runner.runs().length > 0)
         this.promises.fail(`2: agent ${i} still has runs of jobs that have ended`);
       if (runner.reports(1).length > 0) this.promises.fail(`9: agent ${i} keeps reports that were answered`);
@@ -206,14 +249,19 @@ export class Simulation {
   /** The database's clock, epoch seconds. */
   private databaseNow = (): number => (this.time.now + this.databaseSkewMs) / 1000;
 
-  private process(name: string): Process {
-    return new Process(this.time, new RandomStream(this.history.seed, `${name}-${++this.names}`));
+  private process(name: string, disk: SimulatedDisk | null = null): Process {
+    return new Process(this.time, new RandomStream(this.history.seed, `${name}-${++this.names}`), disk);
+  }
+
+  private wireToApi(name: string, faults: WireFaults): Wire {
+    const random = new RandomStream(this.history.seed, name);
+    return new Wire(this.time, random, { ...faults }, (why) => new ServiceError(why, 'NETWORK'));
   }
 
   private wireToStore(name: string, faults: WireFaults): Wire {
     const random = new RandomStream(this.history.seed, name);
     // A database carries out what it is sent once.
-    return new Wire(this.time, random, { ...faults, repeated: 0 }, (why) => new Error(why));
+    return new Wire(this.time, random, { ...faults, repeated: 0 }, (why) => new DatabaseAway(why));
   }
 
   /** As a process sees it: away when it is, whoever asks. */
@@ -224,7 +272,7 @@ export class Simulation {
         const method = target[name as keyof MemoryStore] as unknown;
         if (typeof method !== 'function') return method;
         return async (...args: unknown[]) => {
-          if (this.storeAway) throw new Error('the database is away');
+          if (this.storeAway) throw new DatabaseAway('the database is away');
           return method.apply(target, args);
         };
       },
@@ -253,167 +301,75 @@ export class Simulation {
     });
     this.workers[i] = { process, wire, engine };
     // What watches over processes starts it again.
-    engine.start().catch(() => {
-      process.after(RESTART_MS, () => this.restartWorker(i));
+    engine
+      .start()
+      .catch(() => process.after(RESTART_MS, () => this.kill(process, 0, () => this.startWorker(i))));
+  }
+
+  /** Another one starts so much later, unless all is healed before. */
+  private kill(process: Process, ms: number, start: () => void): void {
+    process.dead = true;
+    this.time.after(ms, () => {
+      if (this.running(process)) start();
     });
   }
 
-  private restartWorker(i: number): void {
-    (this.workers[i] as Worker).process.dead = true;
-    this.startWorker(i);
+  /** Whether no other one has taken its place. */
+  private running(process: Process): boolean {
+    return [...this.workers, ...this.agents, this.api].some((one) => one.process === process);
   }
 
   private startApi(): void {
     const process = this.process('api');
-    const waker = openWaker({
-      connection: this.queue.of(process),
-      log: quietLog,
-      metrics: this.metrics,
-      env: process,
-    });
-    const store = this.storeFor(this.apiWire, process);
-    const queries = {
-      policy: async () => (await this.store.loadGrid(0)).policy,
-      sites: async () => [...this.store.sites.values()],
-    };
-    const parts = {
-      store,
-      queries,
-      limits: DEFAULT_LIMITS,
-      now: this.databaseNow,
-      wake: waker.wake,
-      agentRefused: () => {},
-    };
-    this.api = { process, waker, service: createAgentsService(parts as unknown as ServiceParts) };
-    const id = `api-${this.names}`;
-    const seen = (): void => {
-      store.processSeen(id, 'api', this.databaseNow()).catch(() => {});
-      process.after(5_000, seen);
-    };
-    seen();
+    this.api = new Api(this.around, process, this.storeFor(this.apiWire, process), `api-${this.names}`);
   }
 
   private startAgent(i: number): void {
-    const siteId = Math.floor(i / AGENTS) + 1;
-    const process = this.process(`agent-${i}`);
-    const failure = (why: string) => new ServiceError(why, 'NETWORK');
-    const random = new RandomStream(this.history.seed, `agent-${i}-api`);
-    const wire = this.agents[i]?.wire ?? new Wire(this.time, random, { ...this.faults }, failure);
-    process.skewMs = this.agents[i]?.process.skewMs ?? 0;
-    const runner = new SimulatedRunner({ speed: 1, env: process });
-    const agent = new Agent({
-      url: '',
-      key: '',
-      site: `site-${Math.floor(i / AGENTS)}`,
-      runner,
-      identity: `agent-${i}`,
-      host: `host-${i}`,
-      machines: [{ name: machineName(i), measured: null }],
-      log: quietLog,
-      client: this.client(siteId, wire, process),
-      env: process,
-    });
-    this.agents[i] = { process, wire, agent, runner };
-    agent.start();
+    const { site, machines } = AGENTS[i] as (typeof AGENTS)[number];
+    const before = this.agents[i];
+    const host = before?.host ?? this.hostOf(i);
+    const process = this.process(`agent-${i}`, host?.disk);
+    process.skewMs = before?.process.skewMs ?? 0;
+    const wire = before?.wire ?? this.wireToApi(`agent-${i}-api`, this.faults);
+    try {
+      const runner =
+        host === null ? new SimulatedRunner({ speed: 1, env: process }) : new DurableRunner(host, process);
+      const agent = new Agent({
+        url: '',
+        key: '',
+        site: `site-${site}`,
+        runner,
+        identity: `agent-${i}`,
+        host: `host-${i}`,
+        machines: machines.map((name) => ({ name, measured: null })),
+        log: quietLog,
+        client: Api.agentClient(() => this.api, {
+          siteId: site + 1,
+          wire,
+          caller: process,
+          previous: process.random() < 0.3,
+        }),
+        env: process,
+      });
+      this.agents[i] = { process, wire, host, runner };
+      agent.start();
+    } catch (error) {
+      // There is no room for its journal, or it was killed meanwhile.
+      if (!process.dead && !isPassing(error)) throw error;
+      this.agents[i] = { process, wire, host, runner: null };
+      this.kill(process, RESTART_MS, () => this.startAgent(i));
+    }
+    process.onDeath = () => this.kill(process, RESTART_MS, () => this.startAgent(i));
+  }
+
+  /** A machine whose runs outlive the agent, at one of the sites. */
+  private hostOf(i: number): Host | null {
+    const random = new RandomStream(this.history.seed, `host-${i}`);
+    return i === 1 ? new Host(this.time, random, (what) => this.promises.fail(what)) : null;
   }
 
   private get faults(): WireFaults {
     return this.healed ? CALM : this.history.wires;
-  }
-
-  // Between agents and the service ----------------------------------------------------------------------------------------
-
-  private client(siteId: number, wire: Wire, caller: Process): ServiceClient {
-    const viewer: Viewer = {
-      keyId: 1,
-      userId: 1,
-      role: 'AGENT',
-      siteId,
-      expiresAtMs: null,
-      actsForUsers: false,
-      onBehalfBy: null,
-    };
-    /** What the API process does; one that is paused or dead does nothing. */
-    const served = <T>(work: () => Promise<T>): Promise<T> =>
-      wire.call(caller, () => {
-        const { process } = this.api;
-        return new Promise<T>((resolve, reject) => {
-          const failed = (error: { extensions?: { code?: string }; message: string }): void =>
-            reject(new ServiceError(error.message, error.extensions?.code ?? 'UNAVAILABLE'));
-          process.soon(() => void work().then(resolve, failed));
-          // The caller does not wait for ever.
-          this.time.after(30_000, () => reject(new ServiceError('no answer', 'NETWORK')));
-        });
-      });
-    return {
-      request: async <T>(document: string, variables: object): Promise<T> => {
-        const given = structuredClone(variables) as Variables;
-        const site = globalId('site', siteId);
-        const { service } = this.api;
-        if (document.includes('registerAgent('))
-          return served(async () => {
-            const { agentId, machines } = await service.registerAgent(viewer, given.input, 'request');
-            return { registerAgent: { agent: { id: globalId('agent', agentId) }, machines } } as T;
-          });
-        if (document.includes('heartbeat('))
-          return served(
-            async () =>
-              ({ heartbeat: await service.heartbeat(viewer, site, given.agent, given.instance) }) as T,
-          );
-        const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
-        this.promises.says(caller, given.reports as never);
-        return served(async () => {
-          const reportRuns = { results: await service.reportRuns(viewer, site, given.agent, reports) };
-          this.promises.reported(siteId, given.reports as never, reportRuns.results);
-          return { reportRuns } as T;
-        });
-      },
-      all: async <T>(): Promise<T[]> =>
-        served(
-          async () =>
-            [...this.store.sites.values()].map(({ id, name }) => ({ id: globalId('site', id), name })) as T[],
-        ),
-      subscribe: <T>(_document: string, { agent }: { agent: string }) =>
-        this.assignments(siteId, localId('agent', agent, 'agent'), wire, caller) as AsyncGenerator<T>,
-    };
-  }
-
-  /** As long as the wire and the API process hold; a connection that is lost is noticed by a ping without an answer. */
-  private async *assignments(
-    siteId: number,
-    agentId: number,
-    wire: Wire,
-    caller: Process,
-  ): AsyncGenerator<unknown> {
-    const actions = { ASSIGNED: 'START', RUNNING: 'CONTINUE', CANCELLING: 'STOP' } as const;
-    const { process } = this.api;
-    let at: Parameters<Store['assignments']>[1] = null;
-    for (;;) {
-      if (wire.isCut || process.dead) {
-        await new Promise<void>((resolve) => caller.after(20_000, resolve));
-        throw new ServiceError('the connection was lost', 'NETWORK');
-      }
-      const after: typeof at = at;
-      const batch: Awaited<ReturnType<Store['assignments']>> = await wire.call(caller, async () => {
-        if (this.storeAway) throw new ServiceError('the database is away', 'UNAVAILABLE');
-        return this.store.assignments(siteId, after, 3, 2 ** 30, agentId);
-      });
-      const { next, list } = batch;
-      at = next;
-      const cursor = typeof next === 'string' ? next : '0';
-      const complete = list?.first === true && list.last;
-      const part = list === null || complete ? null : list.first ? 'FIRST' : list.last ? 'LAST' : 'NEXT';
-      const assignments = batch.assignments.map(({ jobId, state, ...run }) => ({
-        ...structuredClone(run),
-        jobId: globalId('job', jobId),
-        action: actions[state],
-      }));
-      if (list !== null || assignments.length > 0)
-        yield { assignments: { cursor, complete, part, assignments } };
-      // A window that was cut short goes on at once.
-      const pauseMs = assignments.length < 3 ? this.random.integer(50, 1_500) : 1;
-      await new Promise<void>((resolve) => caller.after(pauseMs, resolve));
-    }
   }
 
   // What people and faults do ---------------------------------------------------------------------------------------------
@@ -422,36 +378,21 @@ export class Simulation {
     const { store, workers, agents } = this;
     const worker = workers[n % WORKERS] as Worker;
     const agent = agents[n % agents.length] as SiteAgent;
-    const wake = (schedulers: readonly (Scheduler | null)[]): void =>
-      void this.api.waker.wake(schedulers.map((one) => (typeof one === 'string' ? one : schedulerOf(one))));
-    const act = (of: 'cancel' | 'hold' | 'release' | 'boost'): void => {
-      if (store.jobs.size === 0) return;
-      const selection: JobSelection = { ids: [1 + (n % store.jobs.size)], ownedBy: null, limit: 1 };
-      const outcome = {
-        cancel: () => store.cancel(selection, this.databaseNow(), 'CANCELLED_BY_USER'),
-        hold: () => store.hold(selection),
-        release: () => store.release(selection),
-        boost: () => store.reprioritize(selection, n % 2 === 0 ? MAX.boost : -MAX.boost),
-      }[of]();
-      void outcome.then(({ touched }) => wake(touched));
-    };
-    const restart = (process: Process, start: () => void): void => {
-      process.dead = true;
-      this.time.after(ms, start);
-    };
+    const host = agents[1]?.host as Host;
+    const wakeAll = (): void => void this.api.waker.wake([ROOT, ...store.sites.keys()]);
     switch (kind) {
       case 'submit':
-        this.submit(n);
+        this.users.submit(n);
         break;
       case 'cancel':
       case 'hold':
       case 'release':
       case 'boost':
-        act(kind);
+        this.users.act(kind, n);
         break;
       case 'site': {
         store.setSiteState(1 + (n % SITES), (['DRAINING', 'DOWN', 'UP'] as const)[n % 3] as 'UP');
-        wake([ROOT, ...store.sites.keys()]);
+        wakeAll();
         break;
       }
       case 'machine': {
@@ -459,29 +400,51 @@ export class Simulation {
           1 + (n % store.machines.size),
           (['DOWN', 'DRAINING', 'UP'] as const)[n % 3] as 'UP',
         );
-        wake([ROOT, ...store.sites.keys()]);
+        wakeAll();
         break;
       }
       case 'policy': {
         const dispatch = DISPATCH_KINDS[n % DISPATCH_KINDS.length] as string;
         const local = LOCAL_KINDS[(n >> 3) % LOCAL_KINDS.length] as string;
-        store.setPolicy({ version: ++this.policyVersion, document: policyOf(dispatch, local, n) });
-        wake([ROOT, ...store.sites.keys()]);
+        store.setPolicy({
+          version: ++this.policyVersion,
+          document: policyOf(dispatch, local, n, maxAttempts(this.history.seed)),
+        });
+        wakeAll();
         break;
       }
-      case 'kill worker': {
-        const i = n % WORKERS;
-        if (!worker.process.dead) restart(worker.process, () => this.restartWorker(i));
+      case 'dataset': {
+        const siteIds = [...store.sites.keys()].filter((id) => (n >> id) % 2 === 0);
+        store.setDataset(1 + (n % DATASETS), n % 5 === 0 ? null : { sizeMb: ms, siteIds });
         break;
       }
-      case 'kill agent': {
-        const i = n % agents.length;
-        if (!agent.process.dead) restart(agent.process, () => this.startAgent(i));
+      case 'link': {
+        const bandwidthMbPerS = [0.001, 10, 1_000][n % 3] as number;
+        const link = n % 5 === 0 ? null : { bandwidthMbPerS, rttS: 0.1, loss: n % 2 === 0 ? 0 : 0.9 };
+        store.setLink(1 + (n % SITES), 1 + ((n + 1) % SITES), link);
         break;
       }
+      case 'kill worker':
+        if (!worker.process.dead) this.kill(worker.process, ms, () => this.startWorker(n % WORKERS));
+        break;
+      case 'kill agent':
+        // Where it has a disk, in the middle of one of its next calls.
+        if (agent.host !== null && n % 4 > 0) agent.process.callsLeft = n % 13;
+        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % agents.length));
+        break;
       case 'kill api':
-        if (!this.api.process.dead) restart(this.api.process, () => this.startApi());
+        if (!this.api.process.dead) this.kill(this.api.process, ms, () => this.startApi());
         break;
+      case 'full disk':
+        host.disk.fill();
+        this.time.after(ms, () => host.disk.makeRoom());
+        break;
+      case 'power cut': {
+        host.cutPower();
+        const { process } = agents[1] as SiteAgent;
+        if (!process.dead) this.kill(process, ms, () => this.startAgent(1));
+        break;
+      }
       case 'pause worker':
         worker.process.pause(ms);
         break;
@@ -523,36 +486,6 @@ export class Simulation {
     }
   }
 
-  /** A user who asks again, with the same key, until there is an answer; and now and then once more behind that. */
-  private submit(n: number): void {
-    const random = new RandomStream(n, 'jobs');
-    const userId = random.integer(1, USERS);
-    const jobs = Array.from({ length: random.integer(1, 4) }, () => drawJob(random, this.databaseNow()));
-    const key = `key-${++this.names}`;
-    const hash = JSON.stringify(jobs);
-    const user = this.process('user');
-    const store = this.storeFor(this.apiWire, user);
-    const attempt = (left: number): void => {
-      const submission: Submission = {
-        userId,
-        idempotencyKey: key,
-        payloadHash: hash,
-        jobs,
-        now: this.databaseNow(),
-      };
-      store.submit(submission).then(
-        (result) => {
-          this.promises.submitted(submission, result);
-          void this.api.waker.wake([ROOT]);
-          if (left > 0) user.after(random.integer(100, 20_000), () => attempt(left - 1));
-        },
-        () => user.after(random.integer(100, 3_000), () => attempt(left)),
-      );
-    };
-    this.promises.asked(key);
-    attempt(random.integer(0, 1));
-  }
-
   /** All faults stop: everything works from now on, though nobody says so to anybody. */
   private heal(): void {
     const { store, workers, agents } = this;
@@ -560,14 +493,16 @@ export class Simulation {
     this.storeAway = false;
     this.queue.down = false;
     this.queue.faults = { lost: 0, doubled: 0, delayed: 0 };
-    this.apiWire.mend();
+    for (const wire of [this.apiWire, this.userWire, this.repeatingWire]) wire.mend();
     for (const [i, { process, wire }] of workers.entries()) {
       wire.mend();
       process.wakeUp();
       if (process.dead) this.startWorker(i);
     }
-    for (const [i, { process, wire }] of agents.entries()) {
+    for (const [i, { process, wire, host }] of agents.entries()) {
       wire.mend();
+      host?.disk.makeRoom();
+      process.callsLeft = Infinity;
       process.wakeUp();
       if (process.dead) this.startAgent(i);
     }
@@ -575,17 +510,20 @@ export class Simulation {
     if (this.api.process.dead) this.startApi();
     for (const { id } of store.sites.values()) store.setSiteState(id, 'UP');
     for (const { id } of store.machines.values()) store.setMachineState(id, 'UP');
-    const release = (): void => {
-      void store.release({ filter: { states: ['HELD'] }, ownedBy: null, limit: 10_000 });
-      this.time.after(30_000, release);
+    const giveUp = (): void => {
+      this.users.giveUp();
+      this.time.after(30_000, giveUp);
     };
-    release();
+    giveUp();
   }
 }
 
 const METRICS = createMetrics();
 
-function policyOf(dispatch: string, local: string, seed: number): Policy {
+/** Few, so that some jobs need them all. */
+const maxAttempts = (seed: number): number => 1 + (seed % 2);
+
+function policyOf(dispatch: string, local: string, seed: number, maxAttempts: number): Policy {
   const extra: Record<string, object> = {
     queues: { order: 'FF', queueLimit: 2 },
     conservative: { depth: 5 },
@@ -599,43 +537,15 @@ function policyOf(dispatch: string, local: string, seed: number): Policy {
         : { kind: dispatch, ...extra[dispatch] },
     local: localPolicy,
     seed: seed >>> 0,
-    maxAttempts: MAX_ATTEMPTS,
+    maxAttempts,
     timers: {
       cycleS: 5,
-      agentSilentS: 15,
-      lostAfterS: 40,
+      agentSilentS: 10,
+      lostAfterS: 20,
       onDeadlinePassed: seed % 2 === 0 ? 'CANCEL' : 'RECORD',
     },
   });
   return parsePolicy(
     document(local === DEFAULT_POLICY.local.kind ? DEFAULT_POLICY.local : { kind: local, ...extra[local] }),
   );
-}
-
-/** One that some machine can run, with numbers that are ordinary or at the very bounds of what is accepted. */
-function drawJob(random: RandomStream, now: number): NewJob {
-  const one = <T>(...list: T[]): T => list[random.integer(0, list.length - 1)] as T;
-  const benchmark = one(100, 100, 100, MAX.leastBenchmark, MAX.benchmark);
-  const runS = one(0, 1, 5, 20, 60);
-  const given = newJob({
-    tasks: one(1, 1, 2, 3),
-    cpusPerTask: one(1, 1, 2),
-    memoryMbPerTask: one(0, 100, 300),
-    licenses: one([], [], [], ['cad'], ['grid'], ['cad', 'grid']),
-    benchmark,
-    estimateS: one(10, 60, MAX.leastSeconds, MAX.seconds),
-    simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),
-    simulatedIoS: one(null, 0, 1, MAX.seconds),
-    runTimeLimitS: one(null, null, MAX.leastSeconds, 30, MAX.seconds),
-    deadline: one(null, null, now + 5, now + 60, now + 1e8),
-    boost: one(0, 0, MAX.boost, -MAX.boost),
-    sandboxMb: one(0, MAX.sizeMb),
-    outputMb: one(0, MAX.sizeMb),
-    application: one('a', 'b'),
-    restartable: one(true, true, false),
-    held: one(false, false, false, false, true),
-  });
-  const fits = given.licenses.includes('cad') || given.licenses.includes('grid') ? { tasks: 1 } : {};
-  const job = { ...given, ...fits };
-  return outOfBounds(job) === null ? job : { ...job, benchmark: 100, simulatedRunS: runS, estimateS: 60 };
 }

@@ -1,6 +1,7 @@
 /** Virtual time, and processes in it that can be paused and killed, with clocks of their own. */
 import type { RandomStream } from '../../src/core/index.js';
-import type { Env } from '../../src/platform/env.js';
+import type { Env, Files } from '../../src/platform/env.js';
+import type { SimulatedDisk } from './disk.js';
 
 interface Due {
   at: number;
@@ -73,16 +74,25 @@ const before = (a: Due, b: Due): boolean => a.at < b.at || (a.at === b.at && a.o
 /** The surroundings of one process. While it is paused nothing of it runs, and its timers are late; when it is killed they are gone. */
 export class Process implements Env {
   dead = false;
+  readonly files!: Files;
   private pausedUntil = 0;
   /** Timers that were due meanwhile. */
   private readonly held: (() => void)[] = [];
   /** How far its clock is wrong, ms. */
   skewMs = 0;
+  /** It is killed in the one of its calls to the disk that is the last of so many. */
+  callsLeft = Infinity;
+  /** Told when that has happened. */
+  onDeath: () => void = () => {};
 
   constructor(
     private readonly time: Time,
     private readonly stream: RandomStream,
-  ) {}
+    /** Of its machine; null: it uses none. */
+    disk: SimulatedDisk | null = null,
+  ) {
+    if (disk !== null) this.files = disk.of(this);
+  }
 
   nowMs = (): number => this.time.now + this.skewMs;
   upMs = (): number => this.time.now;
@@ -93,15 +103,25 @@ export class Process implements Env {
     const ring = (): void => {
       if (this.dead) return;
       if (this.paused) this.held.push(ring);
-      else timer.run?.();
+      else this.run(timer.run);
     };
-    this.time.after(ms, ring);
+    const cancel = this.time.after(ms, ring);
     return () => {
       timer.run = null;
+      cancel();
     };
   };
 
   soon = (run: () => void): void => void this.after(0, run);
+
+  private run(run: (() => void) | null): void {
+    try {
+      run?.();
+    } catch (error) {
+      // It was killed in the middle.
+      if (!this.dead) throw error;
+    }
+  }
 
   pause(ms: number): void {
     this.pausedUntil = Math.max(this.pausedUntil, this.time.now + ms);

@@ -17,6 +17,7 @@ import type {
 } from '../../src/store/store.js';
 import {
   assigned,
+  byIds,
   context,
   dispatched,
   ended,
@@ -29,6 +30,7 @@ import {
   start,
   submit,
   T0,
+  treeMove,
   vouch,
   type World,
 } from './world.js';
@@ -46,8 +48,6 @@ const rules = (now: number, change: Partial<SweepRules> = {}): SweepRules => ({
   limit: 1000,
   ...change,
 });
-
-const byIds = (ids: number[], ownedBy: number | null = null): JobSelection => ({ ids, ownedBy, limit: 100 });
 
 export function describeStore(
   name: string,
@@ -708,6 +708,16 @@ export function describeStore(
         expect((await store.assignments(site, rest.next, 3, MIB)).assignments).toEqual([]);
       });
 
+      it('gives the full list where a run has been given up since', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+        const { next } = await store.assignments(site, null, 10, MIB);
+        await store.reportRuns(site, [ended(a!, 1, { cause: 'LOST', exitCode: null })], MAX_ATTEMPTS);
+        expect(await store.assignments(site, next, 10, MIB)).toMatchObject({
+          list: { first: true, last: true },
+          assignments: [{ jobId: b }],
+        });
+      });
+
       it('gives the full list where the cursor is too old', async () => {
         const [a] = await assigned(world, user, site, machine, [newJob()]);
         const { next } = await store.assignments(site, null, 10, MIB);
@@ -1254,6 +1264,109 @@ export function describeStore(
           ['DISPATCHED', site],
           ['HELD', site],
         ]);
+      });
+    });
+
+    describe('schedulers between the root and sites', () => {
+      const place = async (id: number) => {
+        const found = (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id);
+        return [found?.state, found?.siteId, found?.job.schedulerId, found?.job.treeMoves];
+      };
+      let west: number;
+      let far: number;
+
+      beforeEach(async () => {
+        west = await world.addScheduler('west');
+        far = await world.addScheduler('far-west', west);
+        await world.moveSite(site, far);
+      });
+
+      it('are told with the sites below them', async () => {
+        const image = await store.loadGrid(0);
+        expect(image.schedulers).toEqual([
+          { id: west, name: 'west', parentId: null },
+          { id: far, name: 'far-west', parentId: west },
+        ]);
+        expect(image.sites.map(({ schedulerId }) => schedulerId)).toEqual([far, null]);
+        await world.removeScheduler(west);
+        const changes = await store.changesSince(image.cursor, 1000);
+        if (changes === 'too-old') throw new Error('the cursor is not old');
+        expect(changes.directory?.schedulers).toEqual([{ id: far, name: 'far-west', parentId: null }]);
+        await world.removeScheduler(far);
+        const { sites } = await store.loadGrid(0);
+        expect(sites.map(({ schedulerId }) => schedulerId)).toEqual([null, null]);
+      });
+
+      it('hold jobs: from the root, to one another, to a meta-queue and back up, each step a transition', async () => {
+        const [a] = await submit(world, user, [newJob()]);
+        const go = async (one: Parameters<typeof store.applyMoves>[0][number]) =>
+          expect(await store.applyMoves([one], context(T0 + 1))).toMatchObject({ accepted: [a] });
+        await go(treeMove(a!, west));
+        expect(await place(a!)).toEqual(['QUEUED', null, west, 0]);
+        await go(treeMove(a!, far, null, 2));
+        expect(await place(a!)).toEqual(['QUEUED', null, far, 2]);
+        await go({ ...metaMove(a!, site), treeMoves: 3 });
+        expect(await place(a!)).toEqual(['QUEUED', site, null, 3]);
+        await go(treeMove(a!, far, site));
+        expect(await place(a!)).toEqual(['QUEUED', null, far, 3]);
+        await go(treeMove(a!, null));
+        expect(await place(a!)).toEqual(['QUEUED', null, null, 3]);
+        await go(treeMove(a!, west));
+        await go(move(a!, site));
+        expect(await place(a!)).toEqual(['DISPATCHED', site, null, 3]);
+        const events = await world.events(a!);
+        expect(events.map(({ kind, seq, fromSiteId, siteId }) => [kind, seq, fromSiteId, siteId])).toEqual([
+          ['JOB_STATE', 1, null, null],
+          ['JOB_STATE', 2, null, null],
+          ['JOB_STATE', 3, null, null],
+          ['JOB_STATE', 4, null, site],
+          ['JOB_STATE', 5, site, null],
+          ['JOB_STATE', 6, null, null],
+          ['JOB_STATE', 7, null, null],
+          ['JOB_STATE', 8, null, site],
+        ]);
+        await nothingBroken();
+      });
+
+      it('take nothing once they are removed, and nothing that is elsewhere', async () => {
+        const [a, b] = await submit(world, user, [newJob(), newJob()]);
+        await store.applyMoves([metaMove(b!, site)], context());
+        await world.removeScheduler(far);
+        const plan = [treeMove(a!, far), treeMove(b!, west)];
+        const { accepted, refused } = await store.applyMoves(plan, context());
+        expect([accepted, refused.map(({ jobId }) => jobId)]).toEqual([[], [a, b]]);
+      });
+
+      it('give jobs to people, and back to the root', async () => {
+        const [a, b] = await submit(world, user, [newJob(), newJob()]);
+        await store.applyMoves([treeMove(a!, west), treeMove(b!, far)], context());
+        expect(await store.hold(byIds([a!]))).toMatchObject({ changed: [a], touched: [null] });
+        expect(await store.cancel(byIds([b!]), T0 + 1, 'CANCELLED_BY_USER')).toMatchObject({ changed: [b] });
+        expect(await place(a!)).toEqual(['HELD', null, null, 0]);
+        await store.release(byIds([a!]));
+        expect(await place(a!)).toEqual(['QUEUED', null, null, 0]);
+      });
+
+      it('are where changes tell that jobs are; preferences come with the job', async () => {
+        const preferences = [{ siteId: site }, { os: 'linux', licenses: ['cad'], memoryMbPerTask: 7 }];
+        const [a, b] = await submit(world, user, [newJob({ preferences }), newJob()]);
+        const { cursor, jobs } = await store.loadGrid(0);
+        expect(jobs.map(({ job }) => job.preferences)).toEqual([preferences, []]);
+        await store.applyMoves([treeMove(a!, far, null, 1), treeMove(b!, west)], context());
+        const changes = await store.changesSince(cursor, 1000);
+        if (changes === 'too-old') throw new Error('the cursor is not old');
+        expect(
+          changes.jobs.map(({ id, position }) => [id, position?.schedulerId, position?.treeMoves]),
+        ).toEqual([
+          [a, far, 1],
+          [b, west, 0],
+        ]);
+        const mirror = new Mirror(store);
+        await mirror.sync();
+        await store.applyMoves([treeMove(a!, west)], context());
+        await mirror.sync();
+        expect(mirror.grid.job(a!)).toMatchObject({ schedulerId: west, treeMoves: 1, preferences });
+        expect(mirror.grid.placeOf(a!)).toEqual({ at: 'ROOT' });
       });
     });
 

@@ -11,12 +11,14 @@ import type {
   Link,
   Machine,
   Move,
+  Position,
   Reservation,
   Run,
   RunAverages,
   Site,
   SiteState,
   Start,
+  TreeScheduler,
   UserClass,
 } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy } from '../../src/core/policy.js';
@@ -35,7 +37,7 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
-import type { EventKind, EventRow, OutputRow, RatioPointRow } from '../../src/store/rows.js';
+import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
   bytesOf,
@@ -43,7 +45,9 @@ import {
   dataOf,
   type FreeResources,
   holderOf,
+  isGivenUp,
   judgeReport,
+  keptPiece,
   MACHINE_FAILURES_MAX,
   observedRun,
   quotaFreesAt,
@@ -69,6 +73,7 @@ import {
   type ListPlace,
   type Measurement,
   type NewJob,
+  type OutputBounds,
   type OutputPiece,
   type PlanContext,
   type Policy,
@@ -78,6 +83,7 @@ import {
   type ReportOutcome,
   type ReportResult,
   type Retention,
+  type RunOutput,
   type RunReport,
   type SelectionOutcome,
   type StartOutcome,
@@ -139,14 +145,20 @@ type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly s
 /** To the millisecond, as Postgres keeps times. */
 const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
+/** A move to where the job is already is none. */
+const isElsewhere = ({ queue, from, to }: Move, schedulerId: number | null): boolean =>
+  queue === 'LOCAL' || (queue === 'META' ? from !== to : from !== null || schedulerId !== to);
+
 export class MemoryStore implements Store {
   readonly users = new Map<number, MemoryUser>();
   readonly sites = new Map<number, Site & { removed: boolean }>();
+  readonly schedulers = new Map<number, TreeScheduler>();
   readonly machines = new Map<number, MemoryMachine>();
   readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
   readonly jobs = new Map<number, MemoryJob>();
   readonly runs = new Map<string, MemoryRun>();
-  readonly outputs = new Map<string, OutputRow>();
+  /** By run: pieces of what it wrote. */
+  readonly outputs = new Map<string, OutputPiece[]>();
   readonly events: EventRow[] = [];
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
@@ -174,6 +186,7 @@ export class MemoryStore implements Store {
   readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private lastId = 0;
+  private lastScheduler = 0;
   private lastSubmission = 0;
   private lastPoint = 0;
   private lastEvent = 0;
@@ -223,9 +236,33 @@ export class MemoryStore implements Store {
     maxRunningJobs: number | null = null,
   ): number {
     const id = this.sites.size + 1;
-    this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, removed: false });
+    const nowhere = { schedulerId: null, position: null };
+    this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, ...nowhere, removed: false });
     this.event('SITE', id, id);
     return id;
+  }
+
+  /** Hangs it under a scheduler; null: under the root. */
+  moveSite(siteId: number, schedulerId: number | null, position: Position | null = null): void {
+    Object.assign(this.sites.get(siteId) as Site, { schedulerId, position });
+    this.event('SITE', siteId, siteId);
+  }
+
+  addScheduler(name: string, parentId: number | null = null): number {
+    const id = ++this.lastScheduler;
+    this.schedulers.set(id, { id, name, parentId });
+    this.event('SCHEDULER', id, null);
+    return id;
+  }
+
+  /** What is under it goes to its parent. */
+  removeScheduler(id: number): void {
+    const { parentId } = this.schedulers.get(id) as TreeScheduler;
+    for (const site of this.sites.values())
+      if (site.schedulerId === id) this.moveSite(site.id, parentId, site.position);
+    for (const one of this.schedulers.values()) if (one.parentId === id) one.parentId = parentId;
+    this.schedulers.delete(id);
+    this.event('SCHEDULER', id, null);
   }
 
   setSiteState(siteId: number, state: SiteState): void {
@@ -326,7 +363,10 @@ export class MemoryStore implements Store {
         const run = isLive(state) ? this.coreRun(id, epoch as number) : null;
         return {
           id,
-          position: { state, siteId, priority, migratedAt: job.migratedAt, dispatchedAt, run },
+          position: {
+            ...{ state, siteId, priority, migratedAt: job.migratedAt, dispatchedAt, run },
+            ...{ schedulerId: job.schedulerId, treeMoves: job.treeMoves },
+          },
           job: told.has(id) ? { ...this.coreJob(job), priority, dispatchedAt } : null,
         };
       }),
@@ -336,7 +376,8 @@ export class MemoryStore implements Store {
         userClass: this.user(userId).class,
         share: this.user(userId).share,
       })),
-      directory: changed(['SITE', 'MACHINE', 'LICENSE', 'POLICY']).length > 0 ? this.directory() : null,
+      directory:
+        changed(['SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'POLICY']).length > 0 ? this.directory() : null,
       datasets: [
         ...new Set(
           changed(['DATA'])
@@ -428,35 +469,48 @@ export class MemoryStore implements Store {
     return { kind: 'accepted', jobIds, groupId, repeated: false };
   }
 
+  knowsKey(userId: number, key: string): boolean {
+    return this.submissions.some((one) => one.userId === userId && one.key === key);
+  }
+
   async applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied> {
     const accepted: Move[] = [];
     const refused: Applied['refused'] = [];
     for (const move of moves) {
       const job = this.jobs.get(move.jobId);
-      const site = this.sites.get(move.to);
       const where = job?.state === 'QUEUED' && job.siteId === move.from;
-      const moves = move.queue === 'LOCAL' || move.from !== move.to;
+      const moves = isElsewhere(move, job?.schedulerId ?? null);
       const twice = accepted.some((other) => other.jobId === move.jobId);
-      if (!where || !moves || twice || site?.state !== 'UP' || site.removed) {
+      if (!where || !moves || twice || !this.takes(move)) {
         refused.push({ jobId: move.jobId, why: 'it does not fit the truth' });
       } else accepted.push(move);
     }
-    for (const { jobId, from, to, queue, priority } of [...accepted].sort(
-      (a, b) => a.queue.localeCompare(b.queue) || a.jobId - b.jobId,
-    )) {
+    const inOrder = [...accepted].sort((a, b) => a.queue.localeCompare(b.queue) || a.jobId - b.jobId);
+    for (const move of inOrder) {
+      const { jobId, from, priority } = move;
       const job = this.jobs.get(jobId) as MemoryJob;
       this.decisions.push({ jobId, kind: 'DISPATCH', policyVersion: context.policyVersion });
+      const { treeMoves = job.treeMoves } = move;
+      if (move.queue === 'SCHEDULER') {
+        this.change(job, 'moveInTree', { schedulerId: move.to, treeMoves });
+        continue;
+      }
+      const { to, queue } = move;
       if (queue === 'META') {
-        this.change(job, 'moveToMeta', {
-          siteId: to,
-          migratedAt: from === null ? job.migratedAt : ms(context.now),
-        });
+        const migratedAt = from === null ? job.migratedAt : ms(context.now);
+        this.change(job, 'moveToMeta', { siteId: to, migratedAt, treeMoves });
         continue;
       }
       if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
       this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: ms(context.now) });
     }
     return { accepted: accepted.map((move) => move.jobId), refused };
+  }
+
+  private takes({ queue, to }: Move): boolean {
+    if (queue === 'SCHEDULER') return to === null || this.schedulers.has(to);
+    const site = this.sites.get(to);
+    return site?.state === 'UP' && !site.removed;
   }
 
   async applyStarts(
@@ -584,8 +638,9 @@ export class MemoryStore implements Store {
     reports: readonly RunReport[],
     maxAttempts: number,
     agentId: number | null = null,
+    outputBytes?: number,
   ): Promise<ReportOutcome> {
-    return this.report(siteId, reports, maxAttempts, agentId);
+    return this.report(siteId, reports, maxAttempts, agentId, outputBytes);
   }
 
   /** Whether the agent serves one of these machines. */
@@ -599,6 +654,7 @@ export class MemoryStore implements Store {
     reports: readonly RunReport[],
     maxAttempts: number,
     agentId: number | null = null,
+    userBytes = Number.POSITIVE_INFINITY,
   ): ReportOutcome {
     const touched = new Set<number | null>();
     const starts: (() => void)[] = [];
@@ -629,8 +685,7 @@ export class MemoryStore implements Store {
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      this.keepOutput(report, 'STDOUT', report.stdout);
-      this.keepOutput(report, 'STDERR', report.stderr);
+      this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
@@ -687,7 +742,7 @@ export class MemoryStore implements Store {
     const endedAt = run.endedAt as number;
     const turnaroundS = Math.max(
       endedAt - (run.startedAt ?? endedAt),
-      Math.min(endedAt, Date.now() / 1000) - run.assignedAt,
+      Math.min(endedAt, this.now()) - run.assignedAt,
     );
     const observed = observedRun(ms(turnaroundS), report, sitePower);
     if (observed === null) return;
@@ -709,6 +764,7 @@ export class MemoryStore implements Store {
       epoch: run.epoch,
       siteId: run.siteId,
       ...observed,
+      ioMethod: report.usage?.ioWaitMethod ?? null,
       ...ratio,
     });
   }
@@ -733,7 +789,12 @@ export class MemoryStore implements Store {
   ): Promise<AssignmentBatch> {
     const live = (job: MemoryJob) =>
       isLive(job.state) && job.siteId === siteId && this.serves(agentId, this.assignment(job).machines);
-    if (typeof after !== 'string' || Number(after) < this.horizon) {
+    const recent = this.events.filter((event) => event.id > Number(after));
+    if (
+      typeof after !== 'string' ||
+      Number(after) < this.horizon ||
+      recent.some((event) => isGivenUp(event, siteId))
+    ) {
       const place = typeof after === 'string' ? null : after;
       const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
       const part = this.fitting(left, bytesMax).slice(0, limit);
@@ -745,7 +806,6 @@ export class MemoryStore implements Store {
         assignments: part.map((job) => this.assignment(job)),
       };
     }
-    const recent = this.events.filter((event) => event.id > Number(after));
     const news = recent
       .filter(
         (event) =>
@@ -1024,7 +1084,7 @@ export class MemoryStore implements Store {
       this.jobs.delete(id);
       for (let e = 1; e <= epoch; e++) {
         this.runs.delete(`${id}/${e}`);
-        for (const stream of ['STDOUT', 'STDERR']) this.outputs.delete(`${id}/${e}/${stream}`);
+        this.outputs.delete(`${id}/${e}`);
       }
     }
     const kept = this.ratioPoints.slice(0, limit).findIndex((point) => point.at >= jobsEndedBefore);
@@ -1080,6 +1140,8 @@ export class MemoryStore implements Store {
       siteId: null,
       priority: null,
       groupId,
+      schedulerId: null,
+      treeMoves: 0,
       migratedAt: null,
       epoch: 0,
       cause: null,
@@ -1104,7 +1166,7 @@ export class MemoryStore implements Store {
     values: ValuesOf<A>,
     state: JobState = stateAfter(action) ?? job.state,
   ): void {
-    const { state: fromState, siteId: fromSiteId } = job;
+    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler } = job;
     const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
     if (!possible(action, fromState))
       throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
@@ -1112,7 +1174,8 @@ export class MemoryStore implements Store {
     if (!keeps.includes(fromState)) job.state = state;
     job.seq++;
     const { siteId } = job;
-    const moved = job.state !== fromState || (job.state === 'QUEUED' && siteId !== fromSiteId);
+    const rehung = siteId !== fromSiteId || job.schedulerId !== fromScheduler;
+    const moved = job.state !== fromState || (job.state === 'QUEUED' && rehung);
     if (moved) assertTransition(fromState, job.state);
     this.event(moved ? 'JOB_STATE' : 'JOB_CHANGED', job.id, siteId, {
       seq: job.seq,
@@ -1145,23 +1208,43 @@ export class MemoryStore implements Store {
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
 
-  private keepOutput(report: RunReport, stream: 'STDOUT' | 'STDERR', piece: OutputPiece | null): void {
-    const { jobId, epoch } = report;
-    if (piece !== null) this.outputs.set(`${jobId}/${epoch}/${stream}`, { jobId, epoch, stream, ...piece });
+  async reportOutput(
+    siteId: number,
+    pieces: readonly RunOutput[],
+    { userBytes }: OutputBounds,
+  ): Promise<ReportResult[]> {
+    return pieces.map((piece) => {
+      const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
+      if (run?.siteId !== siteId) return 'unknown-run';
+      if (run.endedAt !== null) return 'stale-epoch';
+      this.keepOutput((this.jobs.get(piece.jobId) as MemoryJob).userId, piece, [piece], userBytes);
+      return 'accepted';
+    });
   }
 
-  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses'> {
+  private keepOutput(
+    userId: number,
+    { jobId, epoch }: Pick<RunOutput, 'jobId' | 'epoch'>,
+    pieces: readonly OutputPiece[],
+    userBytes: number,
+  ): void {
+    const key = `${jobId}/${epoch}`;
+    for (const piece of pieces) {
+      let used = 0;
+      for (const [of, kept] of this.outputs)
+        if (this.jobs.get(Number.parseInt(of, 10))?.userId === userId)
+          for (const { body } of kept) used += body.length;
+      this.outputs.set(key, [...(this.outputs.get(key) ?? []), keptPiece(piece, userBytes - used)]);
+    }
+  }
+
+  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> {
     const inService = <T extends { removed: boolean }>(list: Iterable<T>) =>
       [...list].filter((one) => !one.removed);
     return {
       policy: this.policy,
-      sites: inService(this.sites.values()).map(({ id, name, state, localPolicy, maxRunningJobs }) => ({
-        id,
-        name,
-        state,
-        localPolicy,
-        maxRunningJobs,
-      })),
+      sites: inService(this.sites.values()).map(({ removed: _, ...site }) => site),
+      schedulers: [...this.schedulers.values()],
       machines: inService(this.machines.values()).map(
         ({
           id,

@@ -30,6 +30,7 @@ import {
   reservation,
   start,
   T0,
+  treeMove,
   vouch,
   type World,
 } from './world.js';
@@ -220,14 +221,20 @@ const operations = fc.oneof(
     weight: 12,
     arbitrary: operation(
       'moves',
-      fc.array(fc.record({ pick, to: siteId, meta: fc.boolean(), wrong: rarely }), { maxLength: 8 }),
+      fc.array(
+        fc.record({ pick, to: siteId, kind: fc.constantFrom('LOCAL', 'META', 'TREE'), wrong: rarely }),
+        { maxLength: 8 },
+      ),
       async ({ store }, now, list) => {
         const queued = (await store.loadGrid(0)).jobs.filter(
           ({ state }) => state === 'QUEUED' || state === 'DISPATCHED',
         );
-        const moves = list.map(({ pick: n, to, meta, wrong }) => {
+        const moves = list.map(({ pick: n, to, kind, wrong }) => {
           const { job, siteId: from } = at(queued, n) ?? NOBODY;
-          return (meta ? metaMove : move)(job.id, to, wrong ? 1 : from);
+          const source = wrong ? 1 : from;
+          // To the root, or to scheduler 1 or 2.
+          if (kind === 'TREE') return treeMove(job.id, n % 3 || null, source, n % 2);
+          return (kind === 'META' ? metaMove : move)(job.id, to, source);
         });
         return items(await store.applyMoves(moves, context(now)));
       },

@@ -58,14 +58,14 @@ beforeAll(async () => {
       ended(ids[0]!, 1, {
         at: T0 + 90,
         cpuS: 1.5,
-        stdout: { body: 'out "\\\n', bytes: 7, truncated: false },
+        outputs: [{ stream: 'STDOUT', start: 0, body: Buffer.from('out "\\\n'), bytes: 7 }],
       }),
       ended(ids[1]!, 1, {
         at: T0 + 80,
         exitCode: 3,
         cause: 'EXITED_NONZERO',
         message: 'no',
-        stderr: { body: 'a\0b', bytes: 3, truncated: true },
+        outputs: [{ stream: 'STDERR', start: 0, body: Buffer.from('a\0b'), bytes: 9 }],
       }),
       report(ids[2]!, 1),
     ],
@@ -199,6 +199,8 @@ describe('jobs', () => {
         sandboxMb: 0,
         outputMb: 0,
         inputs: [],
+        preferences: [],
+        schedulerId: null,
         originSiteId: null,
         computationShare: null,
         simulatedIoS: null,
@@ -265,15 +267,13 @@ describe('jobs', () => {
       endedAt: T0 + 90,
     });
     expect(await queries.output(ids[0]!, null, 'STDOUT')).toEqual({
-      jobId: ids[0],
-      epoch: 1,
-      stream: 'STDOUT',
-      body: 'out "\\\n',
-      bytes: 7,
-      truncated: false,
+      ...{ epoch: 1, bytes: 7, kept: 7 },
+      pieces: [{ start: 0, body: Buffer.from('out "\\\n') }],
     });
-    // A character that Postgres cannot keep does not lose the report.
-    expect(await queries.output(ids[1]!, 1, 'STDERR')).toMatchObject({ body: 'a\uFFFDb', truncated: true });
+    expect(await queries.output(ids[1]!, 1, 'STDERR')).toEqual({
+      ...{ epoch: 1, bytes: 9, kept: 3 },
+      pieces: [{ start: 0, body: Buffer.from('a\0b') }],
+    });
     expect(await queries.output(ids[1]!, 2, 'STDERR')).toBeNull();
     const decisions = await queries.decisionsOfJob(ids[0]!, 0, 10);
     expect(

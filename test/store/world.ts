@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
-import type { NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
+import type { JobSelection, NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
 import type { TestDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
 import { MemoryStore } from './memory.js';
@@ -20,6 +20,10 @@ export interface World {
   setUserClass(userId: number, userClass: UserClass): Promise<void>;
   addSite(name: string, maxRunningJobs?: number | null): Promise<number>;
   setSiteState(siteId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
+  addScheduler(name: string, parentId?: number | null): Promise<number>;
+  /** Hangs a site under a scheduler; null: under the root. */
+  moveSite(siteId: number, schedulerId: number | null): Promise<void>;
+  removeScheduler(schedulerId: number): Promise<void>;
   addMachine(
     siteId: number,
     name: string,
@@ -73,6 +77,7 @@ export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
   sandboxMb: 0,
   outputMb: 0,
   inputs: [],
+  preferences: [],
   restartable: true,
   boost: 0,
   held: false,
@@ -87,8 +92,6 @@ export function report(jobId: number, epoch: number, change: Partial<RunReport> 
     message: null,
     cpuS: null,
     ioWaitS: null,
-    stdout: null,
-    stderr: null,
   };
   return { jobId, epoch, phase: 'STARTED', at: T0 + 10, ...empty, ...change };
 }
@@ -129,6 +132,16 @@ export const move = (jobId: number, to: number, from: number | null = null, prio
 /** Into a meta-queue. */
 export const metaMove = (jobId: number, to: number, from: number | null = null) =>
   ({ ...move(jobId, to, from), queue: 'META' }) as const;
+
+/** To a scheduler above the sites; null: to the root. */
+export const treeMove = (jobId: number, to: number | null, from: number | null = null, treeMoves?: number) =>
+  ({ ...move(jobId, 0, from), to, queue: 'SCHEDULER', ...(treeMoves && { treeMoves }) }) as const;
+
+export const byIds = (ids: number[], ownedBy: number | null = null): JobSelection => ({
+  ids,
+  ownedBy,
+  limit: 100,
+});
 
 /** Submits jobs and puts them into the meta-queue of a site. */
 export async function metaQueued(
@@ -230,6 +243,9 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
     addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
+    addScheduler: async (name, parentId = null) => store.addScheduler(name, parentId),
+    moveSite: async (siteId, schedulerId) => store.moveSite(siteId, schedulerId),
+    removeScheduler: async (id) => store.removeScheduler(id),
     addMachine: async (siteId, name, cpus, memoryMb = 1000, licenses = [], maxTasks = null) => {
       const shape = {
         cpus,
@@ -292,9 +308,9 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, margins, runs, outputs,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, user_outputs, margins, runs, outputs,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
-       run_averages, job_ratios RESTART IDENTITY`,
+       run_averages, job_ratios RESTART IDENTITY CASCADE`,
   );
   await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
   await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [
@@ -322,6 +338,10 @@ export async function postgresWorld(
       return (await done<{ id: number }>(directory.registerSite(site, actor))).id;
     },
     setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
+    addScheduler: async (name, parentId = null) =>
+      (await done<{ id: number }>(directory.createScheduler({ name, parentId }, actor))).id,
+    moveSite: (siteId, schedulerId) => done(directory.updateSite(siteId, { schedulerId }, actor)),
+    removeScheduler: (id) => done(directory.removeScheduler(id, T0, actor)),
     addMachine: async (siteId, name, cpus, memoryMb = 1000, licenseIds = [], maxTasks = null) => {
       const shape = {
         cpus,

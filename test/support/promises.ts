@@ -98,7 +98,7 @@ const promises: Record<string, string> = {
   '7: every run that ended well and took time is in the history, once': `
     SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
       LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch
-     WHERE (SELECT id FROM job_ratios_horizon) = 0
+     WHERE (SELECT id FROM job_ratios_horizon) = 0 AND r.machine_ids <> '{}'
      GROUP BY 1, 2, r.assigned_at, r.started_at, r.ended_at
     HAVING count(p.id) <> CASE WHEN greatest(r.ended_at - r.started_at, least(r.ended_at, now()) - r.assigned_at) > interval '0' THEN 1 ELSE 0 END
     UNION ALL
@@ -108,10 +108,10 @@ const promises: Record<string, string> = {
   '7: every run was decided': `
     SELECT r.job_id, count(*) AS runs FROM runs r GROUP BY 1
     HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = r.job_id AND d.kind = 'START')`,
-  '7: every dispatch was decided, to a local queue or to a meta-queue': `
-    SELECT e.entity_id FROM events e WHERE e.from_state = 'QUEUED' AND (SELECT id FROM events_horizon) = 0
-       AND (e.to_state = 'DISPATCHED' OR e.kind = 'JOB_STATE' AND e.to_state = 'QUEUED' AND e.site_id IS NOT NULL)
-     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind = 'DISPATCH')`,
+  '7: every move was decided: to a local queue, to a meta-queue, to a scheduler above the sites, or back': `
+    SELECT e.entity_id FROM events e WHERE e.kind = 'JOB_STATE' AND (SELECT id FROM events_horizon) = 0
+       AND (e.from_state = 'QUEUED' AND e.to_state IN ('QUEUED', 'DISPATCHED') OR e.from_state = 'DISPATCHED' AND e.to_state = 'QUEUED')
+     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind IN ('DISPATCH', 'TAKE_BACK'))`,
   '7: who waits at a site was sent there by the last decision about it': `
     SELECT j.id, j.state, j.site_id, d.kind, d.site_id AS decided FROM jobs j
       LEFT JOIN LATERAL (SELECT kind, site_id FROM decisions WHERE job_id = j.id ORDER BY id DESC LIMIT 1) d ON true

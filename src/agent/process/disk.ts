@@ -1,5 +1,6 @@
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Files, REAL_ENV } from '../../platform/env.js';
 
 /** Of the file system, whichever is less. With less room than this nothing new is started. */
 const LOW = { bytes: 256 << 20, part: 1 / 20 };
@@ -22,7 +23,10 @@ export class Disk {
   private low = false;
   private lookedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly dir: string) {
+  constructor(
+    private readonly dir: string,
+    private readonly files: Files = REAL_ENV.files,
+  ) {
     this.path = join(dir, 'reserve');
   }
 
@@ -30,7 +34,7 @@ export class Disk {
   isLow(nowMs: number): boolean {
     if (nowMs - this.lookedAtMs < LOOK_EVERY_MS) return this.low;
     this.lookedAtMs = nowMs;
-    const { bavail, blocks, bsize } = statfsSync(this.dir);
+    const { bavail, blocks, bsize } = this.files.statfsSync(this.dir);
     const size = blocks * bsize;
     this.low = bavail * bsize < Math.min(LOW.bytes, size * LOW.part);
     if (!this.low) this.reserve(Math.floor(Math.min(RESERVE.bytes, size * RESERVE.part)));
@@ -39,23 +43,50 @@ export class Disk {
 
   /** Gives up what was kept back. */
   release(): void {
-    rmSync(this.path, { force: true });
+    this.files.rmSync(this.path, { force: true });
     this.lookedAtMs = Number.NEGATIVE_INFINITY;
   }
 
   private reserve(bytes: number): void {
-    if (statSync(this.path, { throwIfNoEntry: false })?.size === bytes) return;
+    const { files } = this;
+    if (files.statSync(this.path, { throwIfNoEntry: false })?.size === bytes) return;
     try {
-      const fd = openSync(this.path, 'w', 0o600);
+      const fd = files.openSync(this.path, 'w', 0o600);
       try {
         // Not zeros: some file systems store those without taking room for them.
         const noise = Buffer.alloc(bytes, 'switchyard');
-        for (let at = 0; at < bytes; ) at += writeSync(fd, noise, at);
+        for (let at = 0; at < bytes; ) at += files.writeSync(fd, noise, at, bytes - at, null);
       } finally {
-        closeSync(fd);
+        files.closeSync(fd);
       }
     } catch {
       this.release();
     }
+  }
+}
+
+/** Files of a tree that are looked at. */
+const MAX_FILES = 100_000;
+
+/** How much room trees take. */
+export class Space {
+  /** Bytes of all files below these directories. What vanishes meanwhile, or cannot be read, does not count. */
+  async of(directories: readonly string[]): Promise<number> {
+    let bytes = 0;
+    let files = 0;
+    const waiting = [...directories];
+    for (let dir = waiting.pop(); dir !== undefined && files < MAX_FILES; dir = waiting.pop()) {
+      try {
+        for await (const entry of await opendir(dir)) {
+          if (++files > MAX_FILES) break;
+          const path = join(dir, entry.name);
+          if (entry.isDirectory()) waiting.push(path);
+          bytes += (await lstat(path)).blocks * 512;
+        }
+      } catch {
+        // It has gone.
+      }
+    }
+    return bytes;
   }
 }

@@ -1,17 +1,15 @@
-import {
-  closeSync,
-  constants,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { EndedReport, RunReport, StartedReport } from '../runner.js';
+import { type Files, REAL_ENV } from '../../platform/env.js';
+import {
+  type EndedReport,
+  type OutputPiece,
+  type RunReport,
+  type StartedReport,
+  type Stream,
+  UNMEASURED,
+} from '../runner.js';
 
 /** A segment is closed beyond this size, and removed when all its reports are acknowledged. */
 const SEGMENT_BYTES = 4 << 20;
@@ -52,14 +50,15 @@ export class Journal {
   constructor(
     private readonly dir: string,
     seen: (report: RunReport) => void,
+    private readonly files: Files = REAL_ENV.files,
   ) {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    this.ackFd = openSync(join(dir, 'acknowledged'), constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.acknowledged = Number(readFileSync(join(dir, 'acknowledged'), 'utf8')) || 0;
+    this.files.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    this.ackFd = this.files.openSync(join(dir, 'acknowledged'), constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.acknowledged = Number(this.files.readFileSync(join(dir, 'acknowledged'), 'utf8')) || 0;
     this.lastSeq = this.acknowledged;
-    const firsts = readdirSync(dir).flatMap((name) =>
-      /^\d+\.jsonl$/.test(name) ? [Number.parseInt(name, 10)] : [],
-    );
+    const firsts = this.files
+      .readdirSync(dir)
+      .flatMap((name) => (/^\d+\.jsonl$/.test(name) ? [Number.parseInt(name, 10)] : []));
     let spoiled = 0;
     for (const first of firsts.sort((a, b) => a - b)) {
       this.segments.push(first);
@@ -89,16 +88,16 @@ export class Journal {
 
   private write(line: Buffer): void {
     try {
-      const written = writeSync(this.fd, line);
+      const written = this.files.writeSync(this.fd, line, 0, line.length, null);
       if (written < line.length) {
         // The rest says why: mostly that the disk is full.
-        const rest = writeSync(this.fd, line, written);
+        const rest = this.files.writeSync(this.fd, line, written, line.length - written, null);
         if (written + rest < line.length)
           throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' });
       }
       this.size += line.length;
     } catch (error) {
-      ftruncateSync(this.fd, this.size);
+      this.files.ftruncateSync(this.fd, this.size);
       throw error;
     }
   }
@@ -123,31 +122,32 @@ export class Journal {
     // One system call of constant width: kill -9 leaves the old number or the new one. On a full disk it may stay the old one: then
     // the next agent reports again, and is told that it repeats itself.
     try {
-      writeSync(this.ackFd, String(this.acknowledged).padStart(ACK_DIGITS), 0);
+      const digits = Buffer.from(String(this.acknowledged).padStart(ACK_DIGITS));
+      this.files.writeSync(this.ackFd, digits, 0, digits.length, 0);
     } catch {}
     this.removeSegments();
     return gone;
   }
 
   close(): void {
-    if (this.fd >= 0) closeSync(this.fd);
-    closeSync(this.ackFd);
+    if (this.fd >= 0) this.files.closeSync(this.fd);
+    this.files.closeSync(this.ackFd);
   }
 
   private openSegment(): void {
     const first = this.lastSeq + 1;
-    const fd = openSync(this.path(first), 'a', 0o600);
-    if (this.fd >= 0) closeSync(this.fd);
+    const fd = this.files.openSync(this.path(first), 'a', 0o600);
+    if (this.fd >= 0) this.files.closeSync(this.fd);
     this.fd = fd;
     // One of that name has no whole line in it, or the number would be taken.
-    ftruncateSync(fd, 0);
+    this.files.ftruncateSync(fd, 0);
     this.size = 0;
     if (this.segments.at(-1) !== first) this.segments.push(first);
   }
 
   private removeSegments(): void {
     while (this.segments.length > 1 && this.segments[1]! <= this.acknowledged + 1) {
-      rmSync(this.path(this.segments.shift()!), { force: true });
+      this.files.rmSync(this.path(this.segments.shift()!), { force: true });
     }
   }
 
@@ -157,7 +157,7 @@ export class Journal {
 
   /** null: a line that is no whole report. The last one may lack its end: the agent died while it was written. */
   private read(first: number): (RunReport | null)[] {
-    const lines = readFileSync(this.path(first), 'utf8').split('\n');
+    const lines = this.files.readFileSync(this.path(first), 'utf8').split('\n');
     if (lines.at(-1) === '') lines.pop();
     return lines.map(reportOf);
   }
@@ -175,8 +175,19 @@ function reportOf(line: string): RunReport | null {
   const text = line.startsWith('{') ? line : line.slice(9);
   if (text !== line && line.slice(0, 9) !== `${checksum(text)} `) return null;
   try {
-    return JSON.parse(text) as RunReport;
+    return upToDate(JSON.parse(text));
   } catch {
     return null;
   }
+}
+
+/** What a stream was in reports of an earlier release. */
+type OldText = { text: string; bytes: number } | null;
+
+function upToDate(report: RunReport & { stdout?: OldText; stderr?: OldText }): RunReport {
+  if (report.phase !== 'ENDED' || report.outputs !== undefined) return report;
+  const { stdout, stderr, ...rest } = report;
+  const piece = (stream: Stream, text: OldText | undefined): OutputPiece[] =>
+    text ? [{ stream, start: 0, ...text }] : [];
+  return { ...UNMEASURED, ...rest, outputs: [...piece('STDOUT', stdout), ...piece('STDERR', stderr)] };
 }

@@ -1,5 +1,5 @@
+import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
-import type { OutputText } from '../runner.js';
 
 /**
  * One stream of a run in a file of bounded size.
@@ -45,25 +45,24 @@ export class OutputFile {
     ftruncateSync(this.fd, this.headBytes);
   }
 
-  /** What was written up to now. */
-  read(): OutputText {
-    const size = Math.max(fstatSync(this.fd).size, this.cut?.at ?? 0);
-    if (size === 0) return { text: '', bytes: 0, truncated: false };
-    if (size <= this.keepBytes)
-      return { text: plainText(this.slice(0, size)), bytes: size, truncated: false };
-    const head = wholeCharacters(this.slice(0, this.headBytes), 'end');
-    const tail = wholeCharacters(this.tail(size), 'start');
-    const left = size - head.length - tail.length;
-    return {
-      text: `${plainText(head)}\n[${left} bytes left out]\n${plainText(tail)}`,
-      bytes: size,
-      truncated: true,
-    };
+  /** Bytes written up to now. */
+  get size(): number {
+    return Math.max(fstatSync(this.fd).size, this.cut?.at ?? 0);
+  }
+
+  /** What is kept and follows `from`, at most so many bytes of it in one piece. null: nothing has been written behind it. */
+  next(from: number, most: number): { start: number; body: Buffer } | null {
+    const { size } = this;
+    if (from >= size) return null;
+    const inHead = size <= this.keepBytes || from < this.headBytes;
+    const start = inHead ? from : Math.max(from, size - (this.keepBytes - this.headBytes));
+    const end = Math.min(size, start + most, inHead && size > this.keepBytes ? this.headBytes : size);
+    return { start, body: this.range(start, end) };
   }
 
   /** The first bytes as text. */
   beginning(bytes: number): string {
-    return plainText(this.slice(0, bytes));
+    return this.slice(0, bytes).toString('utf8');
   }
 
   close(): void {
@@ -74,12 +73,17 @@ export class OutputFile {
     return this.keepBytes >> 1;
   }
 
-  /** The last bytes before `end`, from the file and, where that was cut, from what was kept of it. */
+  /** The last bytes before `end` that are kept. */
   private tail(end: number): Buffer {
-    const from = Math.max(this.headBytes, end - (this.keepBytes - this.headBytes));
-    if (!this.cut || from >= this.cut.at) return this.slice(from, end);
-    const kept = this.cut.tail.subarray(Math.max(0, this.cut.tail.length - (this.cut.at - from)));
-    return Buffer.concat([kept, this.slice(this.cut.at, end)]);
+    return this.range(Math.max(this.headBytes, end - (this.keepBytes - this.headBytes)), end);
+  }
+
+  /** From the file and, where that was cut, from what was kept of it. */
+  private range(from: number, to: number): Buffer {
+    if (!this.cut || from >= this.cut.at || to <= this.headBytes) return this.slice(from, to);
+    const { at, tail } = this.cut;
+    const kept = tail.subarray(Math.max(0, tail.length - (at - from)), tail.length - Math.max(0, at - to));
+    return to <= at ? kept : Buffer.concat([kept, this.slice(at, to)]);
   }
 
   private slice(from: number, to: number): Buffer {
@@ -94,22 +98,9 @@ export class OutputFile {
   }
 }
 
-/** Text that a database takes: no NUL, and what is no UTF-8 replaced. */
-function plainText(bytes: Buffer): string {
-  return bytes.toString('utf8').replaceAll('\0', '\uFFFD');
-}
-
-/** Drops the part of a UTF-8 character that a cut left at one side. */
-function wholeCharacters(bytes: Buffer, side: 'start' | 'end'): Buffer {
-  const isContinuation = (at: number): boolean => (bytes[at]! & 0xc0) === 0x80;
-  if (side === 'start') {
-    let from = 0;
-    while (from < 3 && from < bytes.length && isContinuation(from)) from++;
-    return bytes.subarray(from);
-  }
-  let lead = bytes.length - 1;
-  while (lead > 0 && bytes.length - lead < 4 && isContinuation(lead)) lead--;
-  const first = bytes[lead] ?? 0;
-  const needed = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
-  return bytes.length - lead < needed ? bytes.subarray(0, lead) : bytes;
+/** As text where that says the same. */
+export function written(body: Buffer): { text: string } | { base64: string } {
+  return isUtf8(body) && !body.includes(0)
+    ? { text: body.toString('utf8') }
+    : { base64: body.toString('base64') };
 }

@@ -7,11 +7,9 @@ export interface ProcessRow {
   parent: number;
   group: number;
   session: number;
-  /** Ticks of 10 ms waited for block I/O. */
-  ioWaitTicks: number;
+  /** When it began, ticks since the machine was booted: tells it from another one of its pid. 0: not known. */
+  startTicks: number;
 }
-
-const TICKS_PER_S = 100;
 
 function readStat(pid: number): ProcessRow | null {
   try {
@@ -24,7 +22,7 @@ function readStat(pid: number): ProcessRow | null {
       parent: Number(fields[1]),
       group: Number(fields[2]),
       session: Number(fields[3]),
-      ioWaitTicks: Number(fields[39] ?? 0),
+      startTicks: Number(fields[19]),
     };
   } catch {
     return null;
@@ -43,9 +41,7 @@ function processTable(): ProcessRow[] {
     .flatMap((line) => {
       const [pid, parent, group, state] = line.trim().split(/\s+/);
       if (!pid || state?.startsWith('Z')) return [];
-      return [
-        { pid: Number(pid), parent: Number(parent), group: Number(group), session: -1, ioWaitTicks: 0 },
-      ];
+      return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: -1, startTicks: 0 }];
     });
 }
 
@@ -58,6 +54,14 @@ function carriesMarker(pid: number, marker: string): boolean {
   }
 }
 
+function uidOf(pid: number): number | null {
+  try {
+    return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]);
+  } catch {
+    return null;
+  }
+}
+
 /**
  * The processes of a run beside its lane: those in the lane's group or session, all their descendants, and (Linux) those
  * that inherited the run's environment, so that a process which made itself a session of its own is found too.
@@ -66,12 +70,21 @@ function carriesMarker(pid: number, marker: string): boolean {
  * @param laneLives false: the lane is known to be dead. Then a process with its pid is somebody else's, and so are that
  *   one's group and session: a pid is not given out again while a group or session is named by it.
  * @param marker the environment entry that only this run has, `NAME=value`
+ * @param uid the account that only this run has; null: it has none
+ * @param grouped those in the control group of the run
  */
-export function processesOfRun(lane: number, laneLives: boolean, marker: string): ProcessRow[] {
+export function processesOfRun(
+  lane: number,
+  laneLives: boolean,
+  marker: string,
+  uid: number | null = null,
+  grouped: readonly number[] = [],
+): ProcessRow[] {
   const table = processTable().filter((row) => row.pid !== process.pid);
   const reused = !laneLives && table.some((row) => row.pid === lane);
-  const members = new Set<number>();
+  const members = new Set<number>(grouped);
   for (const row of table) {
+    if (uid !== null && uidOf(row.pid) === uid) members.add(row.pid);
     // 0 is the group and session of the system's own processes, and of everything that came from outside a container.
     const inGroup = lane > 0 && !reused && (row.group === lane || row.session === lane);
     if (inGroup || carriesMarker(row.pid, marker)) members.add(row.pid);
@@ -83,16 +96,67 @@ export function processesOfRun(lane: number, laneLives: boolean, marker: string)
   return table.filter((row) => members.has(row.pid) && !(row.pid === lane && (laneLives || reused)));
 }
 
-/** Seconds that the processes of a run which live now have waited for block I/O. By pid, because each only ever grows. */
-export function ioWaitOfRun(lane: number, marker: string): Map<number, number> {
-  return new Map(processesOfRun(lane, true, marker).map((row) => [row.pid, row.ioWaitTicks / TICKS_PER_S]));
-}
+/** For how long it is believed that a process belongs to no run: it may have been seen between fork and exec. */
+const NO_MARKER_MS = 1_000;
 
-/** Whether this system accounts for I/O wait: Linux with delay accounting on (`sysctl kernel.task_delayacct`). */
-export function accountsIoWait(): boolean {
-  try {
-    return readFileSync('/proc/sys/kernel/task_delayacct', 'utf8').trim() === '1';
-  } catch {
-    return false;
+/**
+ * Which processes belong to which run: one look at all processes for all runs, and one at the environment of each process. Slower to find
+ * what hides than `processesOfRun`; it is for measuring.
+ */
+export class Members {
+  private readonly markers = new Map<string, { marker: string | null; atMs: number }>();
+
+  /**
+   * @param runs lanes and markers
+   * @returns pids by lane, without the lanes themselves
+   */
+  of(runs: readonly { lane: number; marker: string }[], nowMs: number): Map<number, number[]> {
+    const table = processTable();
+    const byPid = new Map(table.map((row) => [row.pid, row]));
+    const lanes = new Set(runs.map(({ lane }) => lane));
+    const laneOf = new Map(runs.map(({ lane, marker }) => [marker, lane]));
+    const known = new Map<number, number | null>();
+    const find = (row: ProcessRow, depth: number): number | null => {
+      const found = known.get(row.pid);
+      if (found !== undefined || depth > MAX_DEPTH) return found ?? null;
+      const parent = byPid.get(row.parent);
+      const lane = lanes.has(row.session)
+        ? row.session
+        : lanes.has(row.group)
+          ? row.group
+          : (laneOf.get(this.markerOf(row, nowMs) ?? '') ?? (parent ? find(parent, depth + 1) : null));
+      known.set(row.pid, lane);
+      return lane;
+    };
+    const members = new Map<number, number[]>();
+    for (const row of table) {
+      const lane = row.pid === process.pid ? null : find(row, 0);
+      if (lane === null || lane === row.pid) continue;
+      const pids = members.get(lane);
+      if (pids) pids.push(row.pid);
+      else members.set(lane, [row.pid]);
+    }
+    if (this.markers.size > 2 * table.length + 1000) this.markers.clear();
+    return members;
+  }
+
+  private markerOf({ pid, startTicks }: ProcessRow, nowMs: number): string | null {
+    const key = `${pid}/${startTicks}`;
+    const known = this.markers.get(key);
+    if (known && (known.marker !== null || nowMs - known.atMs < NO_MARKER_MS)) return known.marker;
+    let marker: string | null = null;
+    try {
+      const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+      marker = environment.find((entry) => entry.startsWith(`${MARKER}=`)) ?? null;
+    } catch {
+      // It has gone, or is another's.
+    }
+    this.markers.set(key, { marker, atMs: nowMs });
+    return marker;
   }
 }
+
+/** Of parents that are looked at: a process tree is rarely deeper. */
+const MAX_DEPTH = 100;
+/** The variable by which the agent recognizes processes of its runs. */
+export const MARKER = 'SWITCHYARD_RUN';

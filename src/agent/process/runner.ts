@@ -1,23 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
+import { REAL_ENV } from '../../platform/env.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
   type EndCause,
-  type EndedReport,
+  type LiveOutput,
   type LiveRun,
+  type Measured,
+  type OutputPiece,
   type Runner,
   type RunReport,
   runKey,
 } from '../runner.js';
-import { Disk, isPassing } from './disk.js';
-import { Journal, type NewReport } from './journal.js';
+import { Cgroup } from './cgroup.js';
+import { Disk, isPassing, Space } from './disk.js';
+import { Isolation, killAccount, processesOfUids } from './isolation.js';
+import { Journal } from './journal.js';
+import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
+import { written } from './output.js';
 import { OutputPool, Outputs } from './outputs.js';
-import { accountsIoWait, ioWaitOfRun, processesOfRun } from './processes.js';
+import { MARKER, Members, type ProcessRow, processesOfRun } from './processes.js';
+import { type End, endReport, Reports } from './reports.js';
 import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
 
@@ -26,8 +35,16 @@ export interface ProcessRunnerOptions {
   stateDir: string;
   /** The environment that every run begins with. Nothing else of the agent's own environment reaches a run. */
   baseEnvironment?: Readonly<Record<string, string>>;
+  /** What stands between runs and everybody else; nothing by default. Opened for the state directory and the id that is kept in it. */
+  isolation?: (stateDir: string, id: string) => Isolation;
   /** How much is kept of each stream of a run, 1 KiB and up. */
   outputLimitBytes?: number;
+  /** Room on disk for the directory of a run, MB; null: as much as there is. */
+  diskLimitMb?: number | null;
+  /**
+   * CPU time beyond that of its CPUs which a run may use, where no control group holds it back, seconds; null: any.
+   */
+  cpuExcessS?: number | null;
   /** How many runs at once; more wait. */
   maxRuns?: number;
   /** Told of what its operator should know. */
@@ -36,7 +53,19 @@ export interface ProcessRunnerOptions {
 
 /** How often outputs, limits and runs of an earlier agent are looked at. */
 const POLL_MS = 100;
-const IO_WAIT_SAMPLE_MS = 1000;
+/** Runs that are shorter are not sampled. */
+const SAMPLE_AFTER_MS = 200;
+/** Of so many runs at each poll, in turn. */
+const SAMPLES_PER_POLL = 64;
+/** Between two looks at how much room on disk runs take. */
+const DISK_LOOK_MS = 1_000;
+/** Output in a report; more goes before it. */
+const REPORT_OUTPUT_BYTES = 64 << 10;
+/** Of one stream in one piece, and of all streams at a time. */
+const PIECE_BYTES = 256 << 10;
+const PIECES_BYTES = 512 << 10;
+/** Between two pieces of a run that goes on: it takes so long until somebody who follows it sees them. */
+const FOLLOW_MS = 500;
 /** A lane without work goes after this. */
 const LANE_IDLE_MS = 60_000;
 /** After a start that failed for want of room, descriptors or processes. */
@@ -59,6 +88,13 @@ interface RunRecord {
   cpuBeforeS: number;
   /** Where its output goes: the directory of `out` and `err`. */
   outputsDir: string;
+  /** Its account; null: the agent's. */
+  uid: number | null;
+  /** The directory of its control group; null: it has none. */
+  cgroup: string | null;
+  /** null: no limit. */
+  memoryMb: number | null;
+  cpus: number;
 }
 
 /**
@@ -80,10 +116,30 @@ interface LiveProcessRun extends RunRecord {
   forgotten: boolean;
   /** Its lane is dead: it is lost, as soon as its processes are gone. */
   lost: boolean;
-  /** Seconds of I/O wait by pid; null: not accounted. */
-  ioWaitS: Map<number, number> | null;
+  meter: Meter;
+  group: Cgroup | null;
+  /** Bytes that its lane and what that waited for had read and written before. */
+  bytesBefore: { read: number; written: number } | null;
+  /** Why the agent has ended it. */
+  verdict: string | null;
+  /** What the service has of its output: bytes of each stream. */
+  sent: Record<LiveOutput['stream'], number>;
+  sentAtMs: number;
 }
 
+/** What is left to be ended of a run that is over. */
+interface Remains {
+  uid: number | null;
+  group: Cgroup | null;
+  /** Directories of its own: not removed before nobody can exchange what is in them for a link to somewhere else. */
+  trash: readonly string[];
+  rounds: number;
+}
+
+const STREAMS = [
+  ['STDOUT', 'out'],
+  ['STDERR', 'err'],
+] as const;
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
 /**
@@ -100,17 +156,20 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
  * dead and wrote no end, then what is left of it is killed and it is LOST. None is ever started again.
  */
 export class ProcessRunner implements Runner {
-  onReports: (() => void) | null = null;
   private readonly live = new Map<string, LiveProcessRun>();
   private readonly bySlot = new Map<Slot, LiveProcessRun>();
   private readonly waiting = new Map<string, Assignment>();
   private readonly idle: Slot[] = [];
   private readonly programs = new ProgramFinder();
-  private readonly ioWait = accountsIoWait();
-  private nextIoWaitMs = 0;
+  private readonly delayAccounting = accountsIoWait();
+  private readonly members = new Members();
+  private readonly isolation: Isolation;
+  private readonly space = new Space();
+  private remains: Remains[] = [];
+  private sampledUpTo = 0;
+  private nextDiskMs = 0;
   private nextSlot = 1;
   private nextTrash = 1;
-  private announced = false;
   private closed = false;
   /** Nothing is started before. */
   private pausedUntilMs = 0;
@@ -118,8 +177,7 @@ export class ProcessRunner implements Runner {
   /** Why the last launch failed that should not have, and until when it is not tried again. */
   private broken = '';
   private brokenUntilMs = 0;
-  /** Reports for which there was no room, in order. */
-  private readonly owed: NewReport[] = [];
+  private readonly journal: Reports;
   private readonly disk: Disk;
   private readonly outputs: OutputPool;
   private readonly timer: NodeJS.Timeout;
@@ -129,11 +187,16 @@ export class ProcessRunner implements Runner {
     /** Kept in the state directory. */
     readonly id: string,
     private readonly lock: LockFile,
-    private readonly journal: Journal,
+    journal: Journal,
     private readonly known: KnownRuns,
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
+    this.isolation = options.isolation(stateDir, id);
+    // Accounts of runs have to get to their directories, and to nothing else here.
+    if (this.isolation.hasAccounts)
+      for (const dir of [stateDir, join(stateDir, 'slots')]) chmodSync(dir, 0o711);
     this.disk = new Disk(stateDir);
+    this.journal = new Reports(journal, this.disk, REAL_ENV);
     const { outputLimitBytes, maxRuns } = options;
     const dir = join(stateDir, 'outputs');
     this.outputs = new OutputPool(dir, outputLimitBytes, maxRuns, (pid) => signal(pid, 'SIGKILL'));
@@ -154,7 +217,10 @@ export class ProcessRunner implements Runner {
     const journal = new Journal(join(stateDir, 'reports'), ({ jobId, epoch }) => known.add(jobId, epoch));
     const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
       baseEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      isolation: () => Isolation.none(),
       outputLimitBytes: 256 << 10,
+      diskLimitMb: null,
+      cpuExcessS: null,
       maxRuns: 1024,
       warn: () => {},
       ...options,
@@ -220,8 +286,55 @@ export class ProcessRunner implements Runner {
     return [...live, ...waiting];
   }
 
+  get onReports(): (() => void) | null {
+    return this.journal.onNews;
+  }
+  set onReports(run: (() => void) | null) {
+    this.journal.onNews = run;
+  }
+
   reports(limit: number): RunReport[] {
     return this.journal.list(limit);
+  }
+
+  freshOutput(): LiveOutput[] {
+    const now = upMs();
+    const pieces: LiveOutput[] = [];
+    let bytes = 0;
+    for (const run of this.live.values()) {
+      if (run.forgotten || (!run.ended && now - Math.max(run.startedUpMs, run.sentAtMs) < FOLLOW_MS))
+        continue;
+      for (const piece of this.unsent(run, PIECE_BYTES)) {
+        pieces.push({ jobId: run.jobId, epoch: run.epoch, ...piece.told });
+        bytes += piece.length;
+      }
+      if (bytes >= PIECES_BYTES) break;
+    }
+    return pieces;
+  }
+
+  delivered(pieces: readonly LiveOutput[]): void {
+    for (const { jobId, epoch, stream, start, text, base64 } of pieces) {
+      const run = this.live.get(runKey(jobId, epoch));
+      if (!run) continue;
+      const length = text === undefined ? Buffer.byteLength(base64!, 'base64') : Buffer.byteLength(text);
+      run.sent[stream] = Math.max(run.sent[stream], start + length);
+      run.sentAtMs = upMs();
+      // To the end: whoever is served first is not first again.
+      this.live.delete(runKey(jobId, epoch));
+      this.live.set(runKey(jobId, epoch), run);
+    }
+  }
+
+  /** The next piece of each stream that the service does not have. */
+  private unsent(run: LiveProcessRun, most: number): { told: OutputPiece; length: number }[] {
+    return STREAMS.flatMap(([stream, file]) => {
+      const found = run.outputs[file].next(run.sent[stream], most);
+      if (!found) return [];
+      const { start, body } = found;
+      const told = { stream, start, ...written(body), bytes: run.outputs[file].size };
+      return [{ told, length: body.length }];
+    });
   }
 
   acknowledge(seq: number): void {
@@ -241,6 +354,7 @@ export class ProcessRunner implements Runner {
       run.outputs.close();
     }
     this.outputs.close();
+    this.isolation.cgroups?.close();
     this.journal.close();
     this.lock.release();
   }
@@ -256,7 +370,7 @@ export class ProcessRunner implements Runner {
 
   /** Whether there is room: for one more run, and on the disk. */
   private mayLaunch(): boolean {
-    if (this.live.size >= this.options.maxRuns || this.owed.length > 0 || upMs() < this.pausedUntilMs)
+    if (this.live.size >= this.options.maxRuns || this.journal.owes || upMs() < this.pausedUntilMs)
       return false;
     const low = this.disk.isLow(upMs());
     if (low && !this.wasLow)
@@ -278,6 +392,8 @@ export class ProcessRunner implements Runner {
     const key = runKey(jobId, epoch);
     let slot: Slot | null = null;
     let outputs: Outputs | null = null;
+    let uid: number | null = null;
+    let group: Cgroup | null = null;
     try {
       if (!/^[\w.:=+-]+$/.test(jobId))
         throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
@@ -289,6 +405,13 @@ export class ProcessRunner implements Runner {
       const program = this.programs.find(assignment.command, path, directory);
       this.ensureLane(slot);
       outputs = this.outputs.take();
+      uid = this.isolation.takeUid();
+      slot.give(uid, this.isolation.mode === 'sandbox');
+      const words = this.isolation.words({
+        ...{ uid, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+      });
+      const limits = limitsOf(assignment);
+      group = this.isolation.cgroups?.make(key, { ...limits, processes: this.isolation.processes }) ?? null;
       // Written out: objects put together of others cost a run more than they save here.
       const record: RunRecord = {
         jobId,
@@ -299,22 +422,32 @@ export class ProcessRunner implements Runner {
         privateDirectory: assignment.workingDirectory === null,
         cpuBeforeS: slot.childrenCpuS,
         outputsDir: outputs.dir,
+        uid,
+        cgroup: group?.dir ?? null,
+        memoryMb: limits.memoryMb,
+        cpus: limits.cpus,
       };
       const run: LiveProcessRun = {
         ...record,
-        ...{ slot, outputs, ended: null, ours: true, stop: null, forgotten: false, lost: false },
-        ioWaitS: this.ioWait ? new Map() : null,
+        ...this.newState(slot, outputs, group, record.startedUpMs, true),
+        bytesBefore: bytesOf(slot.lanePid),
       };
-      const environment = { ...assignment.environment, ...this.runEnvironment(assignment) };
+      const environment = {
+        ...this.placeEnvironment(uid, slot),
+        ...assignment.environment,
+        ...this.runEnvironment(assignment),
+      };
       slot.record(
         runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
           ...assignment,
           environment,
-          directory,
+          directory: this.isolation.mode === 'sandbox' ? slot.workDirectory : directory,
+          prologue: [...this.isolation.prologue(), ...(group ? [group.enter] : [])],
+          words,
         }),
       );
       this.addLive(run);
-      this.report({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
+      this.journal.add({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
       slot.launch();
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
@@ -322,6 +455,8 @@ export class ProcessRunner implements Runner {
       if (slot) this.bySlot.delete(slot);
       if (slot) this.freeSlot(slot);
       if (outputs) this.outputs.putBack(outputs);
+      group?.remove();
+      if (uid !== null) this.isolation.putBackUid(uid);
       if (isPassing(error)) {
         // Not the run's fault: it waits.
         this.pausedUntilMs = upMs() + START_PAUSE_MS;
@@ -340,6 +475,23 @@ export class ProcessRunner implements Runner {
     this.broken = `the last launch failed: ${message}`;
     this.brokenUntilMs = upMs() + BROKEN_PAUSE_MS;
     return 'MACHINE_FAILED';
+  }
+
+  /** What is known of a run besides its record. `whole`: from its beginning. */
+  private newState(slot: Slot, outputs: Outputs, group: Cgroup | null, startedUpMs: number, whole: boolean) {
+    return {
+      ...{ slot, outputs, group, ended: null, ours: whole, stop: null, forgotten: false, lost: false },
+      meter: new Meter(startedUpMs, whole, this.delayAccounting),
+      ...{ bytesBefore: null, verdict: null, sent: { STDOUT: 0, STDERR: 0 }, sentAtMs: 0 },
+    };
+  }
+
+  /** What an account that is nobody's finds as its home. */
+  private placeEnvironment(uid: number | null, slot: Slot): Record<string, string> {
+    if (uid === null && this.isolation.mode !== 'sandbox') return {};
+    const tmp = this.isolation.mode === 'sandbox' ? '/tmp' : slot.tmpDirectory;
+    const name = uid === null ? undefined : `job-${uid}`;
+    return { HOME: slot.workDirectory, TMPDIR: tmp, ...(name && { USER: name, LOGNAME: name }) };
   }
 
   private freeSlot(slot: Slot): void {
@@ -385,7 +537,7 @@ export class ProcessRunner implements Runner {
       SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
       SWITCHYARD_MACHINES: machines.map((machine) => `${machine.name}:${machine.tasks}`).join(','),
       ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
-      SWITCHYARD_RUN: `${this.id}/${runKey(jobId, epoch)}`,
+      [MARKER]: `${this.id}/${runKey(jobId, epoch)}`,
     };
   }
 
@@ -404,11 +556,11 @@ export class ProcessRunner implements Runner {
   /** The lane has died: no process of the run may outlive the report that it is lost, for it may be started elsewhere. */
   private endLost(run: LiveProcessRun): void {
     run.lost = true;
-    const left = processesOfRun(run.slot.lanePid, false, this.marker(run));
-    for (const { pid } of left) signal(pid, 'SIGKILL');
-    if (left.length > 0) return; // Looked at again by the next poll.
+    run.group?.kill();
+    if (this.killEach(run, false) > 0) return; // Looked at again by the next poll.
     const cause = run.stop?.cause ?? 'LOST';
-    this.finishWith(run, { cause, message: 'its lane died: exit code unknown' });
+    const message = run.verdict ?? 'its lane died: exit code unknown';
+    this.finishWith(run, { cause, message, ...this.measured(run, null) });
   }
 
   private finish(run: LiveProcessRun, end: EndRecord): void {
@@ -420,30 +572,50 @@ export class ProcessRunner implements Runner {
     let cause: EndCause = end.code === 0 ? 'EXITED_ZERO' : signalName ? 'SIGNALLED' : 'EXITED_NONZERO';
     let message: string | null = null;
     let exitCode: number | null = end.code;
-    const problem = end.code === 0 ? null : launchProblem(run);
+    const problem =
+      end.code === 0 ? null : launchProblem(run, this.isolation.mode === 'none' ? [] : LAUNCHERS);
     if (problem !== null) {
       // Never the machine's fault: the words may be the job's, and would take machines from others.
       cause = 'LAUNCH_FAILED';
       exitCode = null;
       message = problem;
-    } else if (run.stop && end.code !== 0) cause = run.stop.cause;
-    const ioWaitS = run.ioWaitS ? [...run.ioWaitS.values()].reduce((sum, value) => sum + value, 0) : null;
-    this.finishWith(run, { cause, message, exitCode, signal: signalName, cpuS, ioWaitS }, end.atMs);
+    } else if (run.group?.usage().outOfMemory) {
+      cause = 'MEMORY_LIMIT';
+      message = `it needed more than the ${run.memoryMb} MB that it asked for`;
+    } else if (run.stop && (end.code !== 0 || run.verdict !== null)) {
+      cause = run.stop.cause;
+      message = run.verdict;
+    }
+    const measured = this.measured(run, cpuS);
+    this.finishWith(run, { cause, message, exitCode, signal: signalName, ...measured }, end.atMs);
+  }
+
+  private measured(run: LiveProcessRun, cpuS: number | null): Measured {
+    const { slot, bytesBefore, group } = run;
+    const now = bytesBefore && bytesOf(slot.lanePid);
+    const bytes = now && { read: now.read - bytesBefore.read, written: now.written - bytesBefore.written };
+    return run.meter.result(group?.usage() ?? null, { cpuS, bytes });
   }
 
   /** `atMs`: when it was written down that it ended; by default it is over now. */
   private finishWith(run: LiveProcessRun, end: End, atMs = Number.POSITIVE_INFINITY): void {
-    const { slot, outputs } = run;
+    const { slot } = run;
     const key = runKey(run.jobId, run.epoch);
     // A run is over when its command is: what it left behind would use CPUs that are given to the next.
     const held = slot.isHeld();
     if (held) this.killEach(run, slot.laneLives());
+    if (run.group?.processes().length) run.group.kill();
     if (!run.forgotten) {
-      const texts = { stdout: outputs.out.read(), stderr: outputs.err.read() };
+      const outputs = this.lastOutputs(run);
+      if (outputs === null) {
+        run.ended = { end, atMs };
+        this.journal.announce();
+        return;
+      }
       // As long after the start as has passed, whatever was done to the clock meanwhile.
       const endedAtMs = Math.min(Math.max(atMs, run.startedAtMs), run.startedAtMs + upMs() - run.startedUpMs);
-      const report = endReport(run.jobId, run.epoch, { ...end, ...texts }, Math.round(endedAtMs));
-      if (!this.tryReport(report)) {
+      const report = endReport(run.jobId, run.epoch, { ...end, outputs }, Math.round(endedAtMs));
+      if (!this.journal.tryAdd(report)) {
         // No room. The slot keeps what is known of the run, for this agent or the next.
         run.ended = { end, atMs };
         return;
@@ -452,28 +624,100 @@ export class ProcessRunner implements Runner {
     }
     this.live.delete(key);
     this.bySlot.delete(slot);
-    this.outputs.rest(outputs);
-    this.reuse(run, held);
+    this.outputs.rest(run.outputs);
+    const trash = this.reuse(run, held);
+    this.clear({ uid: run.uid, group: run.group, trash, rounds: 0 });
     this.launchWaiting();
   }
 
-  private reuse({ slot, privateDirectory, ours }: LiveProcessRun, held: boolean): void {
-    try {
-      if (privateDirectory)
-        slot.cleanWorkDirectory(join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`));
-      slot.free(upMs());
-    } catch {
-      slot.remove();
-      return;
+  /** What is left to be told of a run's output; null: it is too much for a report, and goes before. */
+  private lastOutputs(run: LiveProcessRun): OutputPiece[] | null {
+    const sent = { ...run.sent };
+    const last: OutputPiece[] = [];
+    let room = REPORT_OUTPUT_BYTES;
+    for (;;) {
+      const pieces = this.unsent({ ...run, sent }, room + 1);
+      if (pieces.length === 0) break;
+      for (const { told, length } of pieces) {
+        room -= length;
+        if (room < 0) return null;
+        last.push(told);
+        sent[told.stream] = told.start + length;
+      }
     }
-    // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
-    if (held || !ours) slot.remove();
-    else this.idle.push(slot);
+    // That it wrote nothing is worth telling too.
+    for (const [stream] of STREAMS) {
+      if (sent[stream] === 0) last.push({ stream, start: 0, text: '', bytes: 0 });
+    }
+    return last;
   }
 
-  private killEach(run: LiveProcessRun, laneLives: boolean): void {
-    for (const { pid } of processesOfRun(run.slot.lanePid, laneLives, this.marker(run)))
-      signal(pid, 'SIGKILL');
+  /**
+   * Gives back account and control group of a run that is over, when nothing uses them any more. A process that has left group, session and
+   * environment behind is met here: the control group holds it, and its account is no other's.
+   */
+  private clear(one: Remains): void {
+    const { uid, group } = one;
+    if (group?.remove() === false) {
+      group.kill();
+      this.remains.push(one);
+      // With a group that is gone nobody of the account is left. Without one, somebody has to look.
+    } else if (uid !== null && group === null) this.remains.push(one);
+    else this.cleared(one);
+  }
+
+  private cleared({ uid, trash }: Remains): void {
+    if (uid !== null) this.isolation.putBackUid(uid);
+    for (const dir of trash) rm(dir, { recursive: true, force: true }).catch(() => {}); // What resists goes at the agent's next start.
+  }
+
+  private clearRemains(): void {
+    const { remains } = this;
+    if (remains.length === 0) return;
+    this.remains = [];
+    const uids = new Set(remains.flatMap(({ uid, group }) => (uid === null || group ? [] : [uid])));
+    const left = uids.size > 0 ? processesOfUids(uids) : null;
+    for (const one of remains) {
+      const pids = one.uid === null || one.group ? undefined : left!.get(one.uid);
+      if (one.group) this.clear(one);
+      else if (pids === undefined) this.cleared(one);
+      else {
+        for (const pid of pids) signal(pid, 'SIGKILL');
+        if (one.rounds > 2) killAccount(one.uid!);
+        this.remains.push({ ...one, rounds: one.rounds + 1 });
+      }
+    }
+  }
+
+  /** The directories that have been put aside. */
+  private reuse({ slot, uid, privateDirectory, ours }: LiveProcessRun, held: boolean): string[] {
+    const aside = (): string => join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`);
+    let trash: string[] = [];
+    try {
+      if (privateDirectory || this.isolation.mode !== 'none') trash = slot.clean(aside);
+      slot.free(upMs());
+      // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
+      if (!held && ours) {
+        this.idle.push(slot);
+        return trash;
+      }
+    } catch {
+      // It cannot be emptied, or there is no room to write that it is free.
+    }
+    if (uid === null) slot.remove();
+    else trash.push(slot.putAside(aside()));
+    return trash;
+  }
+
+  /** How many there were. */
+  private killEach(run: LiveProcessRun, laneLives: boolean): number {
+    const found = this.processes(run, laneLives);
+    for (const { pid } of found) signal(pid, 'SIGKILL');
+    return found.length;
+  }
+
+  private processes(run: LiveProcessRun, laneLives: boolean): ProcessRow[] {
+    return processesOfRun(run.slot.lanePid, laneLives, this.marker(run), run.uid, run.group?.processes());
   }
 
   private stop(run: LiveProcessRun, cause: EndCause, graceMs: number): void {
@@ -483,14 +727,27 @@ export class ProcessRunner implements Runner {
       return;
     }
     run.stop = { cause, killAtMs, rounds: 0 };
+    if (graceMs === 0) return; // Killed by the next poll, or by whoever asks.
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
-    const processes = processesOfRun(lane, lives, this.marker(run));
+    const all = this.processes(run, lives);
+    // What holds the sandbox together would end it without grace.
+    const inside = this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    const processes = inside.length > 0 ? inside : all;
     // The group at one stroke, so that a fork in between is met too; then those that have left it. Once each: to many
     // programs a second SIGTERM means something else.
-    if (lives) signal(-lane, 'SIGTERM');
-    for (const { pid, group } of processes) if (!lives || group !== lane) signal(pid, 'SIGTERM');
+    const asGroup = lives && inside.length === 0;
+    if (asGroup) signal(-lane, 'SIGTERM');
+    for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, 'SIGTERM');
     for (const { pid } of processes) signal(pid, 'SIGCONT');
+  }
+
+  /** Ends a run that takes more than it may, at once: whoever takes too much is not asked. */
+  private endFor(run: LiveProcessRun, cause: EndCause, message: string): void {
+    if (run.stop || run.ended) return;
+    run.verdict = message;
+    this.stop(run, cause, 0);
+    this.kill(run, run.stop!.rounds++);
   }
 
   /**
@@ -499,23 +756,28 @@ export class ProcessRunner implements Runner {
    */
   private kill(run: LiveProcessRun, rounds: number): void {
     const lives = run.slot.laneLives();
+    run.group?.kill();
+    if (rounds > 2 && run.uid !== null) killAccount(run.uid);
+    // Stopped at one stroke, so that nothing forks away under what is killed one by one.
+    const frozen = lives && run.group === null;
+    if (frozen) signal(-run.slot.lanePid, 'SIGSTOP');
     this.killEach(run, lives);
+    if (frozen) signal(run.slot.lanePid, 'SIGCONT');
     if (rounds > MAX_KILL_ROUNDS && lives) signal(-run.slot.lanePid, 'SIGKILL');
   }
 
   private poll(): void {
     const now = upMs();
-    this.flush();
+    this.journal.flush();
     this.outputs.scan(now, () => this.ownLanes());
-    const sample = this.ioWait && now >= this.nextIoWaitMs;
-    if (sample) this.nextIoWaitMs = now + IO_WAIT_SAMPLE_MS;
+    this.clearRemains();
+    this.measure(now);
     for (const run of [...this.live.values()]) {
       if (run.ended) {
         this.finishWith(run, run.ended.end, run.ended.atMs);
         continue;
       }
       run.outputs.trim();
-      if (sample && run.ioWaitS && now - run.startedUpMs > IO_WAIT_SAMPLE_MS) this.sampleIoWait(run);
       if (run.lost) this.endLost(run);
       else if (!run.ours) this.watch(run);
       if (!run.stop && run.runTimeLimitS !== null && now > run.startedUpMs + run.runTimeLimitS * 1000) {
@@ -527,12 +789,72 @@ export class ProcessRunner implements Runner {
     this.launchWaiting();
   }
 
-  private ownLanes(): number[] {
-    return [...this.idle, ...this.bySlot.keys()].flatMap((slot) => slot.ownLanePid ?? []);
+  /** Samples the processes of runs, and ends those that take more than they may. */
+  private measure(now: number): void {
+    const old = [...this.live.values()].filter(
+      (run) => !run.ended && now - run.startedUpMs >= SAMPLE_AFTER_MS,
+    );
+    if (old.length === 0) return;
+    const from = this.sampledUpTo % old.length;
+    const runs = [...old.slice(from), ...old.slice(0, from)].slice(0, SAMPLES_PER_POLL);
+    this.sampledUpTo = from + runs.length;
+    const ungrouped = runs.filter(({ group }) => group === null);
+    const asked = ungrouped.map((run) => ({ lane: run.slot.lanePid, marker: this.marker(run) }));
+    const members = asked.length > 0 ? this.members.of(asked, now) : null;
+    for (const run of runs) {
+      const pids = run.group?.processes() ?? members?.get(run.slot.lanePid) ?? [];
+      const samples = pids.map(sampleOf).filter((sample): sample is Sample => sample !== null);
+      if (samples.length > 0) this.judge(run, run.meter.take(samples, now), samples, now);
+    }
+    if (this.options.diskLimitMb !== null && now >= this.nextDiskMs) this.lookAtDisk(runs, now);
   }
 
-  private sampleIoWait(run: LiveProcessRun): void {
-    for (const [pid, value] of ioWaitOfRun(run.slot.lanePid, this.marker(run))) run.ioWaitS!.set(pid, value);
+  private judge(run: LiveProcessRun, bytes: number, samples: readonly Sample[], now: number): void {
+    const { memoryMb, cpus, meter } = run;
+    const { controllers } = this.isolation.cgroups ?? {};
+    const megabytes = bytes / 1e6;
+    if (memoryMb !== null && megabytes > memoryMb) {
+      const used = `${Math.ceil(megabytes)} MB, and asked for ${memoryMb} MB`;
+      this.endFor(run, 'MEMORY_LIMIT', `its processes had ${used}`);
+      return;
+    }
+    const threads = samples.reduce((all, sample) => all + sample.threads, 0);
+    if (threads > this.isolation.processes) {
+      const most = `at most ${this.isolation.processes} are accepted (AGENT_RUN_PROCESSES)`;
+      this.endFor(run, 'PROCESS_LIMIT', `it had ${threads} processes and threads; ${most}`);
+      return;
+    }
+    const { cpuExcessS } = this.options;
+    if (cpuExcessS === null || controllers?.has('cpu')) return;
+    const cpuS = run.group?.usage().cpuS ?? meter.cpuS;
+    const given = (cpus * (now - run.startedUpMs)) / 1000;
+    if (cpuS <= given + cpuExcessS) return;
+    const used = `${Math.round(cpuS)} s of CPU time in ${Math.round(given / cpus)} s, and asked for ${cpus} CPUs`;
+    this.endFor(run, 'CPU_LIMIT', `it used ${used}`);
+  }
+
+  /** Looks at the directory of one run after another, beside everything else: trees can be large. */
+  private lookAtDisk(runs: readonly LiveProcessRun[], now: number): void {
+    this.nextDiskMs = Number.POSITIVE_INFINITY;
+    const limit = this.options.diskLimitMb!;
+    const look = async (): Promise<void> => {
+      for (const run of runs) {
+        const { workDirectory, tmpDirectory } = run.slot;
+        const megabytes = (await this.space.of([workDirectory, tmpDirectory])) / 1e6;
+        if (megabytes > limit && this.live.get(runKey(run.jobId, run.epoch)) === run) {
+          const used = `${Math.ceil(megabytes)} MB in its directory; accepted are ${limit} (AGENT_RUN_DISK_MB)`;
+          this.endFor(run, 'DISK_LIMIT', `it had ${used}`);
+        }
+      }
+    };
+    void look().finally(() => {
+      // Never busy with that for more than a twentieth of the time.
+      this.nextDiskMs = upMs() + Math.max(DISK_LOOK_MS, 20 * (upMs() - now));
+    });
+  }
+
+  private ownLanes(): number[] {
+    return [...this.idle, ...this.bySlot.keys()].flatMap((slot) => slot.ownLanePid ?? []);
   }
 
   /** A run whose lane belongs to an earlier agent. */
@@ -565,89 +887,65 @@ export class ProcessRunner implements Runner {
       }
       this.known.add(record.jobId, record.epoch);
       const key = runKey(record.jobId, record.epoch);
-      const ioWaitS = this.ioWait ? new Map<number, number>() : null;
       const outputs = new Outputs(record.outputsDir, this.options.outputLimitBytes);
       inUse.add(outputs.dir);
-      const state = { ended: null, ours: false, stop: null, forgotten: false, lost: false };
-      this.addLive({ ...record, slot, outputs, ...state, ioWaitS });
+      const group = record.cgroup === null ? null : new Cgroup(record.cgroup);
+      this.addLive({ ...record, ...this.newState(slot, outputs, group, record.startedUpMs, false) });
       if (!started.has(key)) {
-        this.report({ phase: 'STARTED', jobId: record.jobId, epoch: record.epoch, atMs: record.startedAtMs });
+        this.journal.add({
+          phase: 'STARTED',
+          jobId: record.jobId,
+          epoch: record.epoch,
+          atMs: record.startedAtMs,
+        });
       }
     }
     this.outputs.recover(inUse);
+    const live = [...this.live.values()];
+    this.isolation.reserveUids(
+      new Set(live.flatMap(({ uid }) => (uid === null || !this.isolation.isOurs(uid) ? [] : [uid]))),
+    );
+    this.isolation.cgroups?.clean(new Set(live.flatMap(({ cgroup }) => cgroup ?? [])));
     this.poll();
   }
 
   private marker(run: { jobId: string; epoch: number }): string {
-    return `SWITCHYARD_RUN=${this.id}/${runKey(run.jobId, run.epoch)}`;
+    return `${MARKER}=${this.id}/${runKey(run.jobId, run.epoch)}`;
   }
 
   private reportEnd(jobId: string, epoch: number, end: End): void {
     this.known.reported(jobId, epoch);
-    this.report(endReport(jobId, epoch, end, Date.now()));
-  }
-
-  /** Keeps it in memory where there is no room for it: the next agent would find out by itself. */
-  private report(report: NewReport): void {
-    if (!this.tryReport(report)) this.owed.push(report);
-  }
-
-  /** Writes down what there was no room for. */
-  private flush(): void {
-    for (let next = this.owed[0]; next && this.keep(next); next = this.owed[0]) this.owed.shift();
-  }
-
-  /** Behind all that is owed. False: there is no room for it. */
-  private tryReport(report: NewReport): boolean {
-    this.flush();
-    return this.owed.length === 0 && this.keep(report);
-  }
-
-  private keep(report: NewReport): boolean {
-    try {
-      this.journal.append(report);
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-      this.disk.release();
-      try {
-        this.journal.append(report);
-      } catch {
-        return false;
-      }
-    }
-    this.announce();
-    return true;
-  }
-
-  private announce(): void {
-    if (this.announced) return;
-    this.announced = true;
-    setImmediate(() => {
-      this.announced = false;
-      if (!this.closed) this.onReports?.();
-    });
+    this.journal.add(endReport(jobId, epoch, end, Date.now()));
   }
 }
 
-/** An end as far as it is known; what is left out is null. */
-type End = Pick<EndedReport, 'cause'> &
-  Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
+/** What a run may have of this machine. */
+function limitsOf({ tasks, cpusPerTask, memoryMbPerTask }: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> {
+  return { cpus: tasks * cpusPerTask, memoryMb: memoryMbPerTask > 0 ? tasks * memoryMbPerTask : null };
+}
 
-function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
-  const nothing = { exitCode: null, signal: null, message: null, cpuS: null, ioWaitS: null };
-  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, stdout: null, stderr: null, ...end };
+/** Those that bubblewrap runs: behind its own two, the lane's child and that one's. */
+function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
+  const outer = new Set(all.filter(({ parent }) => parent === lane).map(({ pid }) => pid));
+  const inner = new Set(all.filter(({ parent }) => outer.has(parent)).map(({ pid }) => pid));
+  return all.filter(({ pid }) => !outer.has(pid) && !inner.has(pid));
 }
 
 /**
  * The shell's own words on standard error, where it could not start the program: that has changed since it was found, say,
  * or its interpreter is missing. null: the program was started.
+ *
+ * @param launchers what others that launch programs begin their words with
  */
-function launchProblem({ slot, outputs }: LiveProcessRun): string | null {
+function launchProblem({ slot, outputs }: LiveProcessRun, launchers: readonly string[]): string | null {
   const said = outputs.err.beginning(4096);
-  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `];
+  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
 }
+
+/** What programs that launch others say is said with their name. */
+const LAUNCHERS = ['bwrap: ', 'setpriv: '];
 
 function parseRecord(line: string | null, slotDir: string): RunRecord | null {
   if (line === null) return null;
@@ -655,7 +953,8 @@ function parseRecord(line: string | null, slotDir: string): RunRecord | null {
     const record = JSON.parse(line) as RunRecord;
     // Of an earlier release.
     const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
-    return { ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
+    const unlimited = { uid: null, cgroup: null, memoryMb: null, cpus: 1 };
+    return { ...unlimited, ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {
     return null; // Cut short: the agent died before it told the lane.
   }

@@ -82,9 +82,16 @@ export function runScript(
     }
     words.unshift('env', ...odd);
   }
+  words.unshift(...(run.words ?? []).map(quote));
+  const { prologue = [] } = run;
+  const command = [...plain, ...words].join(' ');
+  // A shell of its own where something has to be said before the program: it becomes the program.
+  const body =
+    prologue.length === 0
+      ? `{ cd ${quote(run.directory)} && ${command}; }`
+      : `( ${prologue.join(' && ')} && cd ${quote(run.directory)} && ${command} )`;
   return (
-    `${record}\nrun=${quote(key)}\n` +
-    `{ cd ${quote(run.directory)} && ${[...plain, ...words].join(' ')}; } ` +
+    `${record}\nrun=${quote(key)}\n${body} ` +
     `</dev/null >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
   );
 }
@@ -93,6 +100,10 @@ export interface RunCommand {
   arguments: readonly string[];
   environment: Readonly<Record<string, string>>;
   directory: string;
+  /** Shell text before the program. */
+  prologue?: readonly string[];
+  /** Words before the program: a program that launches it. */
+  words?: readonly string[];
 }
 
 /** @throws LaunchError where a string cannot be passed to a process */

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   constants,
   fstatSync,
@@ -13,7 +15,6 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processIdentity } from '../../platform/lockfile.js';
 import { LANE_NAME, LANE_SCRIPT } from './script.js';
@@ -62,6 +63,8 @@ export class Slot {
   private readonly runFd: number;
   private readonly endFd: number;
   private child: ChildProcess | null = null;
+  /** Whose the directories of runs are; null: nobody was told. */
+  private uid: number | null = null;
   private lane: Lane | null = null;
 
   constructor(readonly dir: string) {
@@ -87,6 +90,19 @@ export class Slot {
 
   get workDirectory(): string {
     return join(this.dir, 'work');
+  }
+
+  get tmpDirectory(): string {
+    return join(this.dir, 'tmp');
+  }
+
+  /** Hands the directories of runs to an account (null: ours). `tmp`: also one for temporary files. */
+  give(uid: number | null, tmp: boolean): void {
+    if (tmp || uid !== null) mkdirSync(this.tmpDirectory, { recursive: true, mode: 0o700 });
+    if (uid === null || uid === this.uid) return;
+    for (const dir of [this.workDirectory, this.tmpDirectory]) chownSync(dir, uid, uid);
+    chmodSync(this.dir, 0o711);
+    this.uid = uid;
   }
 
   /** Pid of the lane; also its process group and session. */
@@ -197,15 +213,21 @@ export class Slot {
     this.idleSinceMs = nowMs;
   }
 
-  /** Empties the private directory. Large trees are removed beside the stream of runs. */
-  cleanWorkDirectory(trash: string): void {
-    const names = list(this.workDirectory);
-    if (names?.length === 0) return;
-    if (names) {
-      renameSync(this.workDirectory, trash);
-      rm(trash, { recursive: true, force: true }).catch(() => {}); // What resists goes at the agent's next start.
+  /** Empties the directories of runs: what is in them is put aside. `trash` names a place for it. */
+  clean(trash: () => string): string[] {
+    const asides: string[] = [];
+    for (const dir of [this.workDirectory, this.tmpDirectory]) {
+      const names = list(dir);
+      if (names?.length === 0 || (!names && dir === this.tmpDirectory)) continue;
+      if (names) {
+        const aside = trash();
+        renameSync(dir, aside);
+        asides.push(aside);
+      }
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      this.uid = null;
     }
-    mkdirSync(this.workDirectory, { recursive: true, mode: 0o700 });
+    return asides;
   }
 
   /** Gives up the files. */
@@ -213,6 +235,13 @@ export class Slot {
     this.releaseLane();
     closeSync(this.runFd);
     closeSync(this.endFd);
+  }
+
+  /** Gives up the slot for good, and leaves its removal to others. */
+  putAside(aside: string): string {
+    this.close();
+    renameSync(this.dir, aside);
+    return aside;
   }
 
   /** Gives up the slot for good. */

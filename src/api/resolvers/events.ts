@@ -10,6 +10,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   MACHINE: 'machine',
   AGENT: 'agent',
   LICENSE: 'license',
+  SCHEDULER: 'scheduler',
   USER: 'user',
   POLICY: 'policy',
   SIMULATION: 'simulation',

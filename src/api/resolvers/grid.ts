@@ -15,6 +15,8 @@ import { visibleJob } from '../services/access.js';
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
   agents: (site, _, { loaders }) => loaders.agentsOfSite(site.id),
+  scheduler: (site, _, { loaders }) =>
+    site.schedulerId === null ? null : loaders.scheduler(site.schedulerId),
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
   licenses: (site, _, { loaders }) => loaders.licensesOfSite(site.id),
   queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,

@@ -18,6 +18,7 @@ import * as ratios from './ratios.js';
 import { Mutation, Query, Subscription } from './root.js';
 import * as shares from './shares.js';
 import * as simulations from './simulations.js';
+import * as tree from './tree.js';
 
 export const resolvers: Resolvers = {
   ...data,
@@ -31,6 +32,7 @@ export const resolvers: Resolvers = {
   ...ratios,
   ...shares,
   ...simulations,
+  ...tree,
   Query,
   Mutation: startingAfresh(Mutation),
   Subscription,

@@ -28,6 +28,7 @@ import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
+import { outputText } from '../services/output.js';
 
 export const Job: JobResolvers = {
   id: (job) => globalId('job', job.id),
@@ -37,6 +38,8 @@ export const Job: JobResolvers = {
   offeredTo: (job, _, { services }) => services.federation.offeredTo(job.id),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
+  scheduler: (job, _, { loaders }) => (job.schedulerId === null ? null : loaders.scheduler(job.schedulerId)),
+  path: (job, _, { services }) => services.tree.pathOf(job.id),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
@@ -61,7 +64,8 @@ export const Run: RunResolvers = {
 };
 
 export const Output: OutputResolvers = {
-  text: (output) => output.body,
+  text: (output, { maxBytes }) => outputText(output, maxBytes),
+  truncated: ({ bytes, kept }) => kept < bytes,
 };
 
 export const Allocation: AllocationResolvers = {

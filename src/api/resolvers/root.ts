@@ -4,6 +4,7 @@ import { UNBOUNDED } from '../admission/budget.js';
 import type { Context } from '../context.js';
 import type {
   MutationResolvers,
+  OutputPart,
   QueryResolvers,
   ResolversTypes,
   SubscriptionResolvers,
@@ -16,6 +17,9 @@ export const Query: Required<QueryResolvers> = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
   node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
+  schedulers: (_, _arguments, { services, viewer }) => services.tree.schedulers(viewer),
+  scheduler: (_, { id }, { services, viewer }) => services.tree.scheduler(viewer, id),
+  tree: (_, _arguments, { services, viewer }) => services.tree.tree(viewer),
   machines: (_, { site, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, site ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
@@ -74,6 +78,12 @@ export const Mutation: Required<MutationResolvers> = {
     services.grid.drainSite(viewer, site, requestId),
   removeSite: (_, { site }, { services, viewer, requestId }) =>
     services.grid.removeSite(viewer, site, requestId),
+  createScheduler: (_, { input }, { services, viewer, requestId }) =>
+    services.tree.createScheduler(viewer, input, requestId),
+  updateScheduler: (_, { input }, { services, viewer, requestId }) =>
+    services.tree.updateScheduler(viewer, input, requestId),
+  removeScheduler: (_, { scheduler }, { services, viewer, requestId }) =>
+    services.tree.removeScheduler(viewer, scheduler, requestId),
   registerMachine: (_, { input }, { services, viewer, requestId }) =>
     services.grid.registerMachine(viewer, input, requestId),
   registerMachines: (_, { inputs }, { services, viewer, requestId }) =>
@@ -152,6 +162,9 @@ export const Mutation: Required<MutationResolvers> = {
   reportRuns: async (_, { site, agent, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
   }),
+  reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
+    results: await services.agents.reportOutput(viewer, site, outputs),
+  }),
 };
 
 /** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */
@@ -180,6 +193,13 @@ export const Subscription: Required<SubscriptionResolvers> = {
   jobGroupUpdated: {
     subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
     resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
+  },
+  jobOutput: {
+    subscribe: (_, args, { services, viewer }) => services.output.jobOutput(viewer, args),
+    resolve(part: OutputPart, _: unknown, context: Context) {
+      context.budget = context.budget.another();
+      return part;
+    },
   },
   jobRatioUpdated: {
     subscribe: (_, { application, after }, { services, viewer }) =>

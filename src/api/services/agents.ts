@@ -2,7 +2,6 @@
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
-import type { Queries } from '../../store/queries.js';
 import type {
   AgentBeat,
   AgentRegistration,
@@ -10,6 +9,7 @@ import type {
   Measurement,
   OutputPiece,
   RunReport,
+  RunUsage,
 } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost, plainName, text, within } from '../check.js';
@@ -17,19 +17,22 @@ import { ApiError, badInput } from '../errors.js';
 import type {
   AgentMachineInput,
   MeasurementInput,
+  OutputPieceInput,
   RegisterAgentInput,
   ReportResult,
+  RunOutputInput,
   RunReportInput,
 } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { RegisterAgentPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
+import { remembered } from './remembered.js';
 
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
 
 /** A new policy acts from the next cycle; here it may take so long. */
-const POLICY_MS = 1_000;
+const POLICY_S = 1;
 
 const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run', ReportResult>> = {
   accepted: 'ACCEPTED',
@@ -39,8 +42,8 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 };
 
 export function createAgentsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
-  const maxAttempts = maxAttemptsOf(queries);
+  const { store, limits, now } = parts;
+  const maxAttempts = maxAttemptsOf(parts);
   /** Beats that come while others are being written go together. */
   const beat = gathered(async (beats: readonly AgentBeat[]) => {
     const { answers, touched } = await store.heartbeat(beats, now());
@@ -112,9 +115,32 @@ export function createAgentsService(parts: ServiceParts) {
       const agentId = viewer.role === 'PEER' ? null : agentOf(agent);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
-      const outcome = await store.reportRuns(siteId, reports.map(runReport), await maxAttempts(), agentId);
+      const outcome = await store.reportRuns(
+        siteId,
+        reports.map(runReport),
+        await maxAttempts(),
+        agentId,
+        limits.userOutputBytes,
+      );
       if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       return outcome.results.map((result) => RESULTS[result]);
+    },
+
+    async reportOutput(
+      viewer: Viewer,
+      site: string,
+      outputs: readonly RunOutputInput[],
+    ): Promise<ReportResult[]> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      atMost('outputs', outputs, limits.reportsMax);
+      const pieces = outputs.map((input, index) => ({
+        jobId: localId('job', input.job, `outputs[${index}].job`),
+        epoch: input.epoch,
+        ...outputPiece(input, `outputs[${index}]`),
+      }));
+      const bounds = { keepBytes: limits.outputBytesMax, userBytes: limits.userOutputBytes };
+      return (await store.reportOutput(siteId, pieces, bounds)).map((result) => RESULTS[result]);
     },
   });
 }
@@ -217,37 +243,33 @@ function gathered<I, O>(ask: (items: readonly I[]) => Promise<readonly O[]>): (i
 }
 
 /** How often a job may run, by the policy in force. */
-export const maxAttemptsOf = (queries: Pick<Queries, 'policy'>): (() => Promise<number>) =>
-  remembered(POLICY_MS, async () => {
+export const maxAttemptsOf = ({
+  queries,
+  now,
+}: Pick<ServiceParts, 'queries' | 'now'>): (() => Promise<number>) =>
+  remembered(POLICY_S, now, async () => {
     const policy = await queries.policy();
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
   });
 
-/** Asks at most once in a while; calls that come together share the answer. */
-function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | null = null;
-  let until = 0;
-  return () => {
-    if (answer === null || Date.now() >= until) {
-      until = Date.now() + forMs;
-      answer = ask();
-      answer.catch(() => {
-        answer = null;
-      });
-    }
-    return answer;
-  };
-}
-
 function runReport(input: RunReportInput, index: number): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
-  const seconds = (name: 'cpuS' | 'ioWaitS'): number | null => {
+  const upTo = (most: number, name: 'cpuS' | 'ioWaitS' | 'peakMemoryMb' | 'readMb' | 'writtenMb') => {
     const value = input[name] ?? null;
-    if (value !== null && !(value >= 0 && value <= MAX.reportedSeconds))
-      throw badInput(field(name), value, `0 to ${MAX.reportedSeconds}`);
+    if (value !== null && !(value >= 0 && value <= most)) throw badInput(field(name), value, `0 to ${most}`);
     return value;
   };
+  const usage: RunUsage = {
+    cpuMethod: input.cpuMethod ?? null,
+    peakMemoryMb: upTo(MAX.reportedMb, 'peakMemoryMb'),
+    peakMemoryMethod: input.peakMemoryMethod ?? null,
+    readMb: upTo(MAX.reportedMb, 'readMb'),
+    writtenMb: upTo(MAX.reportedMb, 'writtenMb'),
+    bytesMethod: input.bytesMethod ?? null,
+    ioWaitMethod: input.ioWaitMethod ?? null,
+  };
   if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
+  atMost(field('outputs'), input.outputs ?? [], MAX.reportedPieces);
   const ended = input.phase === 'ENDED';
   if (ended && !input.cause) throw badInput(field('cause'), null, 'a cause, because the phase is ENDED');
   const signal = input.signal ?? null;
@@ -263,16 +285,29 @@ function runReport(input: RunReportInput, index: number): RunReport {
     cause: ended ? (input.cause ?? null) : null,
     // Cut rather than refused: the end of a run must not be lost over the length of its message.
     message: input.message?.slice(0, MAX.messageChars) ?? null,
-    cpuS: seconds('cpuS'),
-    ioWaitS: seconds('ioWaitS'),
-    stdout: output(input.stdout, field('stdout.bytes')),
-    stderr: output(input.stderr, field('stderr.bytes')),
+    cpuS: upTo(MAX.reportedSeconds, 'cpuS'),
+    ioWaitS: upTo(MAX.reportedSeconds, 'ioWaitS'),
+    usage,
+    outputs: (input.outputs ?? []).map((piece, i) => outputPiece(piece, field(`outputs[${i}]`))),
   };
 }
 
-function output(piece: RunReportInput['stdout'], field: string): OutputPiece | null {
-  if (!piece) return null;
-  if (!(piece.bytes >= 0 && piece.bytes <= Number.MAX_SAFE_INTEGER))
-    throw badInput(field, piece.bytes, '0 or more');
-  return { body: piece.text, bytes: Math.floor(piece.bytes), truncated: piece.truncated };
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+function outputPiece({ stream, start, text, base64, bytes }: OutputPieceInput, field: string): OutputPiece {
+  const given = text ?? base64;
+  if (given === null || given === undefined || (text != null && base64 != null))
+    throw badInput(`${field}.text`, text ?? null, 'either text or base64');
+  if (base64 != null && !BASE64.test(base64))
+    throw badInput(`${field}.base64`, base64.slice(0, 80), 'base64');
+  const body = Buffer.from(given, text == null ? 'base64' : 'utf8');
+  if (!(start >= 0 && start <= Number.MAX_SAFE_INTEGER)) throw badInput(`${field}.start`, start, '0 or more');
+  if (!(bytes >= start && bytes <= Number.MAX_SAFE_INTEGER))
+    throw badInput(`${field}.bytes`, bytes, 'as many as there are before the end of the piece, or more');
+  return {
+    stream,
+    start: Math.floor(start),
+    body,
+    bytes: Math.max(Math.floor(bytes), Math.floor(start) + body.length),
+  };
 }

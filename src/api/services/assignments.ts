@@ -12,11 +12,12 @@ export interface AgentNews {
   assignments: Assignment[];
 }
 
-/** Messages that may wait for an agent; one that is further behind connects again, and gets the list of what is live. */
+/** Messages that may wait for an agent; one that is further behind gets the list of what is live. */
 const WAITING_MAX = 100;
 
 /** The news of one site, and the agents that wait for them. */
 class SiteNews {
+  /** Without news: they have to be given the list of what is live. */
   private readonly agents = new Map<symbol, { agentId: number; news: AgentNews[] | null }>();
   private reading: Promise<void> | null = null;
 
@@ -53,13 +54,13 @@ class SiteNews {
     return news === null || (news?.length ?? 0) > 0;
   }
 
-  /** What waits for the agent, of what is behind a cursor. Throws when it was too much. */
-  take(key: symbol, behind: Cursor): AgentNews[] {
+  /** What waits for the agent, of what is behind a cursor; null: it needs the list of what is live, and what is new from now on. */
+  take(key: symbol, behind: Cursor): AgentNews[] | null {
     const agent = this.agents.get(key);
-    const news = agent?.news;
-    if (!agent || !news) throw new Error('the agent is too slow; it may subscribe again');
+    if (!agent) return [];
+    const { news } = agent;
     agent.news = [];
-    return news.filter((one) => Number(one.cursor) > Number(behind));
+    return news?.filter((one) => Number(one.cursor) > Number(behind)) ?? null;
   }
 
   private async read(): Promise<void> {
@@ -70,7 +71,7 @@ class SiteNews {
       MAX.assignmentBytes,
     );
     if (list !== null) {
-      // Retention has passed us: whoever waits has to begin anew.
+      // Runs were given up, or retention has passed us.
       for (const agent of this.agents.values()) agent.news = null;
       this.at = typeof next === 'string' ? next : next.cursor;
       return;

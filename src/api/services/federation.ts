@@ -18,7 +18,7 @@ const NUMBER = /^\d{1,16}$/;
 
 export function createFederationService(parts: ServiceParts) {
   const { directory, offers, copies, now } = parts;
-  const maxAttempts = maxAttemptsOf(parts.queries);
+  const maxAttempts = maxAttemptsOf(parts);
   const wake = (touched: readonly (number | null)[]): void => {
     if (touched.length > 0) parts.wake(touched.map(schedulerOf));
   };
@@ -55,6 +55,13 @@ export function createFederationService(parts: ServiceParts) {
       async exchangeJobs(viewer: Viewer, input: ExchangeInput) {
         if (input.protocol !== PROTOCOL) throw badInput('protocol', input.protocol, String(PROTOCOL));
         const after = numberOf('after', input.after);
+        const service = await directory.serviceId();
+        if (input.service === service)
+          throw badInput(
+            'service',
+            input.service,
+            'the id of another service than this: a copy of its database needs one of its own',
+          );
         const siteId = siteOf(viewer);
         const asked = {
           service: text('service', input.service, MAX.nameChars, 1),
@@ -64,7 +71,7 @@ export function createFederationService(parts: ServiceParts) {
         };
         const news = await offers.exchange(siteId, asked, now());
         return {
-          service: await directory.serviceId(),
+          service,
           site: globalId('site', siteId),
           cursor: String(news.at(-1)?.version ?? after),
           more: news.length === OFFERS_PAGE,

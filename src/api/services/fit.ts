@@ -2,14 +2,16 @@
 import { Grid } from '../../core/index.js';
 import { WaitingReason } from '../../core/reasons.js';
 import { whyNowhere } from '../../core/resources/eligibility.js';
+import type { PeerRow } from '../../store/directory/peers.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
+import { remembered } from './remembered.js';
 
 /** How long the machines are remembered. */
-const FRESH_MS = 2_000;
+const FRESH_S = 2;
 /** More than anybody has; with more nothing is refused. */
 const MOST = 10_000;
 const SHOWN = 10;
@@ -18,37 +20,36 @@ interface Resources {
   grid: Grid;
   machines: readonly MachineRow[];
   licenses: readonly LicenseRow[];
+  /** That may be offered jobs of ours. */
+  peers: readonly PeerRow[];
 }
 
 /** What tells of a job why nothing could run it; null: something can, or nothing is registered yet. */
 export type Fit = (job: NewJob) => Fault | null;
 
-export function createFit(queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>): () => Promise<Fit> {
-  let known: Promise<Resources> | null = null;
-  let until = 0;
-
+export function createFit(
+  queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>,
+  directory: { peers(): Promise<PeerRow[]> },
+  now: () => number,
+): () => Promise<Fit> {
   async function read(): Promise<Resources> {
-    const [sites, machines, licenses] = await Promise.all([
+    const [sites, machines, licenses, peers] = await Promise.all([
       queries.sites('', MOST),
       queries.machines(null, null, MOST),
       queries.licenses(null, MOST),
+      directory.peers(),
     ]);
     const grid = new Grid();
     for (const { id, name, state } of sites) grid.setSite({ id, name, state, localPolicy: null });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
     for (const machine of machines) grid.setMachine({ ...machine, available: true });
-    return { grid, machines, licenses };
+    const asked = peers.filter(({ isolated, forward }) => !isolated && forward !== 'NEVER');
+    return { grid, machines, licenses, peers: asked };
   }
 
+  const known = remembered(FRESH_S, now, read);
   return async () => {
-    if (known === null || Date.now() >= until) {
-      until = Date.now() + FRESH_MS;
-      known = read();
-      known.catch(() => {
-        known = null;
-      });
-    }
-    const resources = await known;
+    const resources = await known();
     if (resources.machines.length === 0 || resources.machines.length === MOST) return () => null;
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
@@ -57,7 +58,7 @@ export function createFit(queries: Pick<Queries, 'sites' | 'machines' | 'license
       const key = JSON.stringify([os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask]);
       let fault = judged.get(key);
       if (fault === undefined) {
-        fault = faultOf(job, resources);
+        fault = resources.peers.some((peer) => fitsPeer(job, peer)) ? null : faultOf(job, resources);
         judged.set(key, fault);
       }
       return fault;
@@ -115,6 +116,25 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
     default:
       return never('tasks', `${tasks} with all that they need`, `${tasksAt(able, job, 'both')} at one site`);
   }
+}
+
+/** Whether the machines of one site that the peer has told of can run the job; as it is offered jobs (store/federation/offers.ts). */
+function fitsPeer(job: NewJob, { kinds, hops }: PeerRow): boolean {
+  const { os, architecture, licenses, cpusPerTask, memoryMbPerTask } = job;
+  const able = kinds.filter(
+    (kind) =>
+      (os ?? kind.os) === kind.os &&
+      (architecture ?? kind.architecture) === kind.architecture &&
+      licenses.every((one) => kind.licenses.includes(one)) &&
+      kind.hops < hops,
+  );
+  const bySite = new Map<number, number>();
+  for (const { site, cpus, memoryMb, maxTasks, machines } of able) {
+    const ofCpus = maxTasks === null ? Math.floor(cpus / cpusPerTask) : cpus >= cpusPerTask ? maxTasks : 0;
+    const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : Infinity;
+    bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
+  }
+  return job.inputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
 /** The most tasks of the job that fit the idle machines of a site. */

@@ -137,6 +137,7 @@ export function createGridService(parts: ServiceParts) {
         longitude: degrees('longitude', input.longitude, MAX.longitude),
         localPolicy: localPolicy(input.localPolicy),
         maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
+        schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
       };
       const made = done(await directory.registerSite(site, actor(viewer, requestId)));
       await wakeAfter(parts, { of: 'SITE', siteId: made.id });
@@ -158,6 +159,12 @@ export function createGridService(parts: ServiceParts) {
         ...(input.maxRunningJobs === undefined
           ? {}
           : { maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs) }),
+        ...(input.scheduler === undefined
+          ? {}
+          : {
+              schedulerId:
+                input.scheduler === null ? null : localId('scheduler', input.scheduler, 'scheduler'),
+            }),
       };
       return changeSite(viewer, input.site, change, requestId, 'updateSite');
     },

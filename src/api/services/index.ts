@@ -9,6 +9,7 @@ import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
+import { createOutputService } from './output.js';
 import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
@@ -16,6 +17,7 @@ import { createRatiosService } from './ratios.js';
 import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
 import { createSubscriptionsService } from './subscriptions.js';
+import { createTreeService } from './tree.js';
 
 export function createServices(parts: ServiceParts) {
   return {
@@ -29,12 +31,14 @@ export function createServices(parts: ServiceParts) {
     history: createHistoryService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
+    output: createOutputService(parts),
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
     ratios: createRatiosService(parts),
     shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
     subscriptions: createSubscriptionsService(parts),
+    tree: createTreeService(parts),
   };
 }
 

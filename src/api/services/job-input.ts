@@ -2,13 +2,18 @@
  * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
-import type { JobInput as CoreInput } from '../../core/model.js';
+import { type JobInput as CoreInput, type JobPreference, NO_PREFERENCES } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
 import { notAccepted } from '../errors.js';
-import type { ErrorCode, InputDataInput, JobInput } from '../generated/resolvers-types.js';
+import type {
+  ErrorCode,
+  InputDataInput,
+  JobInput,
+  JobPreferenceInput,
+} from '../generated/resolvers-types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 
 export interface Fault {
@@ -35,7 +40,7 @@ export interface Places {
  * may have been removed since it was accepted.
  */
 export async function placesOf(
-  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite'>>,
+  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite' | 'preferences'>>,
   queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds'>,
   removedToo = false,
 ): Promise<Places> {
@@ -45,8 +50,9 @@ export async function placesOf(
     const parsed = id ? parseGlobalId(id) : null;
     if (parsed?.type === type) into.add(parsed.id);
   };
-  for (const { inputs, originSite } of jobs) {
+  for (const { inputs, originSite, preferences } of jobs) {
     note('site', originSite, sites);
+    for (const { site } of preferences) note('site', site, sites);
     for (const { dataset, site } of inputs) {
       note('dataset', dataset, datasets);
       note('site', site, sites);
@@ -135,6 +141,32 @@ export function newJob(
     return { datasetId: 0 };
   };
 
+  const kinds = (field: string, given: readonly string[]): string[] => {
+    if (given.length > MAX.jobLicenses) refuse(field, given.length, `up to ${MAX.jobLicenses} kinds`);
+    const licenses = [...new Set(given)].sort();
+    if (licenses.length !== given.length) refuse(field, given, 'each kind once');
+    for (const kind of licenses) text(field, kind, MAX.nameChars);
+    return licenses;
+  };
+  const liked = (input: JobPreferenceInput, field: string): JobPreference => {
+    const { site, os, architecture, licenses, cpusPerTask, memoryMbPerTask } = input;
+    const given = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
+    const preference: JobPreference = {
+      ...(given(site) && { siteId: place(`${field}.site`, 'site', site) }),
+      ...(given(os) && { os: text(`${field}.os`, os, MAX.nameChars) as string }),
+      ...(given(architecture) && {
+        architecture: text(`${field}.architecture`, architecture, MAX.nameChars) as string,
+      }),
+      ...(licenses.length > 0 && { licenses: kinds(`${field}.licenses`, licenses) }),
+      ...(given(cpusPerTask) && { cpusPerTask: whole(`${field}.cpusPerTask`, cpusPerTask, 1, MAX.tasks) }),
+      ...(given(memoryMbPerTask) && {
+        memoryMbPerTask: whole(`${field}.memoryMbPerTask`, memoryMbPerTask, 0, MAX.integer),
+      }),
+    };
+    if (Object.keys(preference).length === 0) refuse(field, input, 'at least one condition');
+    return preference;
+  };
+
   text('command', input.command, MAX.pathChars);
   if (input.arguments.length > MAX.arguments)
     refuse('arguments', input.arguments.length, `up to ${MAX.arguments} arguments`);
@@ -168,17 +200,13 @@ export function newJob(
     refuse('workingDirectory', workingDirectory, 'an absolute path');
   }
 
-  let licenses: string[] = [];
-  if (input.licenses.length > 0) {
-    if (input.licenses.length > MAX.jobLicenses)
-      refuse('licenses', input.licenses.length, `up to ${MAX.jobLicenses} kinds`);
-    licenses = [...new Set(input.licenses)].sort();
-    if (licenses.length !== input.licenses.length) refuse('licenses', input.licenses, 'each kind once');
-    for (const kind of licenses) text('licenses', kind, MAX.nameChars);
-  }
+  const licenses = input.licenses.length === 0 ? [] : kinds('licenses', input.licenses);
 
   if (input.inputs.length > MAX.jobInputs)
     refuse('inputs', input.inputs.length, `up to ${MAX.jobInputs} inputs`);
+
+  if (input.preferences.length > MAX.jobPreferences)
+    refuse('preferences', input.preferences.length, `up to ${MAX.jobPreferences} preferences`);
 
   whole('boost', input.boost, -MAX.boost, MAX.boost);
   if (input.boost > 0 && !mayRaise)
@@ -221,6 +249,10 @@ export function newJob(
     inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
     originSiteId: origin === null ? null : place('originSite', 'site', origin),
     computationShare: amount('computationShare', input.computationShare, 1),
+    preferences:
+      input.preferences.length === 0
+        ? NO_PREFERENCES
+        : input.preferences.map((one, i) => liked(one, `preferences[${i}]`)),
     restartable: input.restartable,
     simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),

@@ -16,6 +16,8 @@ export function createNodesService({ queries }: ServiceParts) {
       return job && maySeeJob(viewer, job) ? job : null;
     },
     site: async (viewer, id) => (maySeeSite(viewer, id) ? (await queries.sitesByIds([id]))[0] : null),
+    scheduler: async (viewer, id) =>
+      viewer.role === 'AGENT' ? null : (await queries.schedulersByIds([id]))[0],
     async machine(viewer, id) {
       const [machine] = await queries.machinesByIds([id]);
       return machine && maySeeSite(viewer, machine.siteId) ? machine : null;
@@ -69,6 +71,7 @@ export function createNodesService({ queries }: ServiceParts) {
 const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   job: 'Job',
   site: 'Site',
+  scheduler: 'Scheduler',
   machine: 'Machine',
   agent: 'Agent',
   license: 'License',

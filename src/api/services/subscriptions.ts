@@ -3,6 +3,7 @@ import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
+import { isGivenUp } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
@@ -131,8 +132,11 @@ export function createSubscriptionsService(parts: ServiceParts) {
         async read() {
           if (upToDate) {
             await joined.upTo(feed.cursor);
-            const updates = joined.take(at as Cursor).map((one) => newsBatch(one.cursor, one.assignments));
-            return { updates, more: false };
+            const told = joined.take(at as Cursor);
+            if (told !== null)
+              return { updates: told.map((one) => newsBatch(one.cursor, one.assignments)), more: false };
+            upToDate = false;
+            at = null;
           }
           const before: typeof at = at;
           const { next, list, assignments } = await store.assignments(
@@ -179,7 +183,8 @@ const newsBatch = (cursor: Cursor, assignments: readonly StoredAssignment[]): As
 
 /** Something that an agent of the site has to be told. */
 const concernsAgents = (event: EventRow, siteId: number): boolean =>
-  event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING');
+  (event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING')) ||
+  isGivenUp(event, siteId);
 
 /** What a part of a list has for a cursor: who goes on from there begins anew. */
 const BEFORE_ALL = '0';

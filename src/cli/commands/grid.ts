@@ -1,6 +1,7 @@
 /** `switchyard sites`, `machines`, `agents`, `licenses`, `drain`, `undrain`: what there is to run on. */
 import type { Command } from 'commander';
-import { addCommand, collect, findMachine, findSite, readJson, show } from '../command.js';
+import type { Client } from '../../client/index.js';
+import { addCommand, collect, findMachine, findScheduler, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
 import { usage } from '../errors.js';
@@ -93,7 +94,7 @@ function addSites(program: Command): void {
   const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)');
   siteOptions(add).action(async (name: string, options: SiteOptions) => {
     const client = connect();
-    const input = { name, ...(await siteFields(options)) };
+    const input = { name, ...(await siteFields(client, options)) };
     const data = await client.request<{ registerSite: Site }>(documents.REGISTER_SITE, { input });
     show(add, data.registerSite, (site) => siteTable([site]));
   });
@@ -106,7 +107,7 @@ function addSites(program: Command): void {
       const client = connect();
       const state = optional(options.state, (value) => parseWord('--state', value, STATES));
       const { id } = await findSite(client, nameOrId);
-      const input = { site: id, name: options.name, state, ...(await siteFields(options)) };
+      const input = { site: id, name: options.name, state, ...(await siteFields(client, options)) };
       const data = await client.request<{ updateSite: Site }>(documents.UPDATE_SITE, { input });
       show(set, data.updateSite, (site) => siteTable([site]));
     });
@@ -125,6 +126,7 @@ interface SiteOptions {
   longitude?: string;
   localPolicy?: string;
   maxRunningJobs?: string;
+  scheduler?: string;
 }
 
 function siteOptions(command: Command): Command {
@@ -132,13 +134,11 @@ function siteOptions(command: Command): Command {
     .option('--latitude <degrees>', 'latitude, degrees north')
     .option('--longitude <degrees>', 'longitude, degrees east')
     .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force")
-    .option(
-      '--max-running-jobs <n>',
-      'how many jobs may run there at once; none: no limit but its resources',
-    );
+    .option('--max-running-jobs <n>', 'how many jobs may run there at once; none: no limit but its resources')
+    .option('--scheduler <scheduler>', 'the scheduler of the tree that it is under; none: the root');
 }
 
-async function siteFields(options: SiteOptions): Promise<object> {
+async function siteFields(client: Client, options: SiteOptions): Promise<object> {
   const degrees = (field: string, limit: number) => (value: string) =>
     parseNumber(field, value, { min: -limit, max: limit });
   return {
@@ -151,6 +151,12 @@ async function siteFields(options: SiteOptions): Promise<object> {
           ? null
           : await readJson('--local-policy', options.localPolicy),
     maxRunningJobs: optional(options.maxRunningJobs, limit('--max-running-jobs')),
+    scheduler:
+      options.scheduler === undefined
+        ? undefined
+        : options.scheduler === 'none'
+          ? null
+          : (await findScheduler(client, options.scheduler)).id,
   };
 }
 

@@ -11,6 +11,7 @@ import {
   JOB_COUNT,
   JOB_LINES,
   JOB_OUTPUT,
+  JOB_OUTPUT_FOLLOWED,
   JOBS,
   RELEASE,
   REPRIORITIZE,
@@ -67,16 +68,18 @@ export function addJobs(program: Command): void {
     .option('--output', 'print its standard output and standard error')
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
+    .option('--follow', 'print what it writes as it comes, until it has ended')
     .option('--epoch <n>', 'number of the run (default: the latest)');
   job.action(
-    async (id: string, options: { output?: boolean; stdout?: boolean; stderr?: boolean; epoch?: string }) => {
+    async (id: string, options: OutputOptions & { output?: boolean; follow?: boolean; epoch?: string }) => {
       const client = connect();
       const jobId = parseId('job', id);
-      if (options.output || options.stdout || options.stderr) {
+      if (options.output || options.stdout || options.stderr || options.follow) {
         const epoch =
           options.epoch === undefined
             ? undefined
             : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
+        if (options.follow) return followOutput(client, jobId, { ...options, epoch });
         return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
       }
       const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
@@ -149,6 +152,64 @@ interface Output {
   truncated: boolean;
 }
 
+/** Which streams; both when neither is named. */
+interface OutputOptions {
+  stdout?: boolean;
+  stderr?: boolean;
+}
+
+interface OutputPart {
+  cursor: string;
+  epoch: number;
+  start: number;
+  base64: string;
+  length: number;
+  last: boolean;
+}
+
+/** Prints what a job writes as it comes, each stream on the stream of its name. */
+async function followOutput(
+  client: Client,
+  id: string,
+  { stdout, stderr, epoch }: OutputOptions & { epoch: number | undefined },
+): Promise<void> {
+  const both = Boolean(stdout) === Boolean(stderr);
+  const stop = new AbortController();
+  const follow = async (stream: 'STDOUT' | 'STDERR'): Promise<void> => {
+    const to = stream === 'STDOUT' ? process.stdout : process.stderr;
+    // What is no whole character waits for the rest of it.
+    const decoder = new TextDecoder();
+    const told = {
+      after: null,
+      signal: stop.signal,
+      onRetry: (why: string) => note(`connection lost (${why}); trying again`),
+    };
+    let at: { epoch: number; end: number } | null = null;
+    for await (const part of client.updates<OutputPart>(
+      JOB_OUTPUT_FOLLOWED,
+      'jobOutput',
+      { id, stream, epoch },
+      told,
+    )) {
+      if (part.last) return;
+      const known: number = at?.epoch === part.epoch ? at.end : 0;
+      if (part.start > known) note(`(${part.start - known} bytes of ${stream.toLowerCase()} were not kept)`);
+      at = { epoch: part.epoch, end: part.start + part.length };
+      const body = Buffer.from(part.base64, 'base64');
+      to.write(to.isTTY ? printableOutput(decoder.decode(body, { stream: true })) : body);
+    }
+  };
+  try {
+    await Promise.all(
+      (['STDOUT', 'STDERR'] as const)
+        .filter((stream) => both || (stream === 'STDOUT') === Boolean(stdout))
+        .map(follow),
+    );
+  } finally {
+    stop.abort();
+  }
+}
+
 /** Prints what a job wrote, each stream on the stream of its name. */
 export async function printOutput(
   client: Client,
@@ -199,7 +260,7 @@ async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise
       ? `it wrote nothing: ${state}${because}`
       : `nothing that it wrote was kept: ${state}${because}`;
   }
-  if (isLive(state)) return `no output yet: it is ${state}, and its output is kept when it has ended`;
+  if (isLive(state)) return `no output yet: it is ${state}`;
   const data = await client.request<{ job: { whyWaiting: { code: string; message: string } | null } | null }>(
     WHY_WAITING,
     { id },
@@ -268,6 +329,10 @@ interface FullJob extends JobLine {
     cause: string | null;
     cpuS: number | null;
     ioWaitS: number | null;
+    ioWaitMethod: string | null;
+    peakMemoryMb: number | null;
+    readMb: number | null;
+    writtenMb: number | null;
     plannedS: number;
   }[];
 }
@@ -313,12 +378,27 @@ function describeJob(job: FullJob): string {
       run.cause,
       run.signal ?? run.exitCode,
       duration(run.cpuS),
-      duration(run.ioWaitS),
+      duration(run.ioWaitS) && `${duration(run.ioWaitS)} (${run.ioWaitMethod ?? 'not said how'})`,
+      run.peakMemoryMb === null ? null : `${Math.ceil(run.peakMemoryMb)} MB`,
+      run.readMb === null ? null : `${run.readMb.toFixed(1)}/${(run.writtenMb ?? 0).toFixed(1)} MB`,
     ]);
     text.push(
       '',
       table(
-        ['RUN', 'SITE', 'MACHINES', 'STARTED (UTC)', 'TOOK', 'PLANNED', 'CAUSE', 'EXIT', 'CPU', 'I/O WAIT'],
+        [
+          'RUN',
+          'SITE',
+          'MACHINES',
+          'STARTED (UTC)',
+          'TOOK',
+          'PLANNED',
+          'CAUSE',
+          'EXIT',
+          'CPU',
+          'I/O WAIT',
+          'MEMORY',
+          'READ/WRITTEN',
+        ],
         rows,
       ),
     );

@@ -14,6 +14,7 @@ interface Point {
   site: Named;
   turnaroundS: number;
   ioS: number | null;
+  ioMethod: string | null;
   runs: number;
   computation: number | null;
 }
@@ -150,17 +151,27 @@ function describe({ application, computation, source, runs, history }: Ratio): s
   const from = SOURCES[source] ?? `from ${count(runs, 'run')}`;
   const line = `${application} computes ${share(computation)} of its time, input and output ${share(1 - computation)} (${from})`;
   if (history.nodes.length === 0) return line;
-  const headings = ['ENDED (UTC)', 'JOB', 'SITE', 'TOOK', 'INPUT AND OUTPUT', 'RUNS', 'COMPUTES %'];
+  const headings = [
+    'ENDED (UTC)',
+    'JOB',
+    'SITE',
+    'TOOK',
+    'INPUT AND OUTPUT',
+    'MEASURED BY',
+    'RUNS',
+    'COMPUTES %',
+  ];
   return `${line}\n${table(headings, rowsOf(history.nodes))}`;
 }
 
 const rowsOf = (points: readonly Point[]): unknown[][] =>
-  points.map(({ at, job, site, turnaroundS, ioS, runs, computation }) => [
+  points.map(({ at, job, site, turnaroundS, ioS, ioMethod, runs, computation }) => [
     time(at),
     job?.id ?? '-',
     site.name,
     duration(turnaroundS),
     ioS === null ? 'not measured' : duration(ioS),
+    ioMethod,
     runs,
     computation === null ? '' : Number((100 * computation).toFixed(1)),
   ]);

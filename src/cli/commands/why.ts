@@ -29,6 +29,14 @@ interface Why {
   cause: string | null;
   message: string | null;
   site: { name: string } | null;
+  scheduler: { name: string } | null;
+  path: {
+    at: string;
+    scheduler: { name: string } | null;
+    site: { name: string } | null;
+    reason: string;
+    message: string;
+  }[];
   whyWaiting: {
     code: string;
     message: string;
@@ -118,8 +126,9 @@ async function dryRun(
 }
 
 function describeWhy(job: Why): string {
+  const at = job.site ?? job.scheduler;
   const lines = [
-    `${job.id} is ${job.state}${job.site ? ` at ${printable(job.site.name)}` : ''}${job.cause ? ` (${job.cause})` : ''}`,
+    `${job.id} is ${job.state}${at ? ` at ${printable(at.name)}` : ''}${job.cause ? ` (${job.cause})` : ''}`,
   ];
   if (job.message) lines.push(printable(job.message));
   const wait = job.whyWaiting;
@@ -128,6 +137,14 @@ function describeWhy(job: Why): string {
     if (wait.startsAt) lines.push(`  predicted start ${time(wait.startsAt)} UTC`);
     for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
+  }
+  // A path through the tree has more than its end.
+  if (job.path.some(({ scheduler }) => scheduler !== null)) {
+    lines.push('', 'its path:');
+    for (const step of job.path) {
+      const to = step.site ? `site ${step.site.name}` : (step.scheduler?.name ?? 'the root');
+      lines.push(printable(`  ${time(step.at)}  to ${to}: ${step.message} (${step.reason})`));
+    }
   }
   for (const decision of job.decisions.nodes) {
     const from = decision.kind === 'DISPATCH' && decision.from ? `from ${decision.from.name}; ` : '';

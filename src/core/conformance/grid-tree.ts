@@ -141,6 +141,7 @@ function collected(input: CollectInput): { id: string; from: string | null; how:
   const { butterfly, loadBalance } = input;
   const block = collect(asked, takers, unassigned, input.jobs.length, {
     butterfly,
+    fallback: true,
     loadBalance,
     movesMax: Infinity,
   });

@@ -43,14 +43,22 @@ export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPla
  * Carries out a move in the grid, for a driver whose world the grid is: another hears of it from its store. What schedulers want to
  * know of the past is noted where somebody keeps it.
  */
-export function applyMove(grid: Grid, { jobId, from, to, queue, priority }: Move, now: number): void {
-  const job = grid.job(jobId) as Job;
+export function applyMove(grid: Grid, move: Move, now: number): void {
+  const { from, priority } = move;
+  const job = grid.job(move.jobId) as Job;
+  const treeMoves = move.treeMoves ?? job.treeMoves;
+  if (move.queue === 'SCHEDULER') {
+    grid.placeAtRoot({ ...job, priority: null, dispatchedAt: null, schedulerId: move.to, treeMoves });
+    return;
+  }
+  const { to, queue } = move;
   if (from !== to) grid.knownIndex(Traffic)?.of(to).arrived(now);
   if (queue === 'META') {
-    grid.placeAtMeta({ ...job, priority, migratedAt: from === null ? job.migratedAt : now }, to);
+    const migratedAt = from === null ? job.migratedAt : now;
+    grid.placeAtMeta({ ...job, priority, migratedAt, schedulerId: null, treeMoves }, to);
     return;
   }
   const margin = marginOf(job);
   if (margin !== null) grid.knownIndex(Margins)?.add([margin]);
-  grid.placeAtSite({ ...job, priority, dispatchedAt: now }, to);
+  grid.placeAtSite({ ...job, priority, dispatchedAt: now, schedulerId: null, treeMoves }, to);
 }

@@ -48,6 +48,41 @@ export interface DispatchLook {
   readonly seed: number;
 }
 
+/** By scheduler between the root and sites; null: the root. */
+export type TreeView = Map<number | null, SchedulerView>;
+
+/** A scheduler as it stands (grid-tree.md). */
+export interface SchedulerView {
+  /** Jobs that nobody below has been given. */
+  holds: number;
+  /** Jobs that have not started, here or below. */
+  waiting: number;
+  channels: ChannelView[];
+}
+
+export interface ChannelView {
+  port: number;
+  power: number;
+  /** Its bag: what the machines below can run, and how many jobs of the tree ask for it. */
+  classes: {
+    os: string | null;
+    architecture: string | null;
+    licenses: readonly string[];
+    tasks: number;
+    cpusPerTask: number;
+    memoryMbPerTask: number;
+    jobs: number;
+  }[];
+  /** Channels of those below that it is made of, and how many jobs these have been given. */
+  branches: {
+    siteId: number | null;
+    schedulerId: number | null;
+    port: number;
+    power: number;
+    jobs: number;
+  }[];
+}
+
 /** A kind of dispatch policy: all that there is to say of it. */
 export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   /** Of its document, with bounds. */
@@ -64,6 +99,8 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   queueLimit?(rules: z.infer<S>): number;
   /** Jobs may wait in meta-queues: its cycles serve them. */
   readonly servesMeta?: true;
+  /** Sites ask for work: one with free CPUs is the business of the root, whoever has the jobs that wait. */
+  readonly sitesAsk?: true;
   /** What one cycle sends to a site is a batch, which its jobs name. */
   readonly inBatches?: true;
   /** It looks at what runs have shown (`JobHistory`). */
@@ -77,6 +114,8 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
    * or without any, the policy does not go by quotas.
    */
   standings?(grid: Grid, rules: z.infer<S>): { siteId: number | null; standings: Standings }[];
+  /** Where jobs go through schedulers between the root and sites: how these stand. */
+  tree?(look: DispatchLook, rules: z.infer<S>): TreeView;
 }
 
 /** Gives a kind its type. */

@@ -2,13 +2,23 @@
 import { z } from 'zod';
 import { mostFlops, random, roundRobin } from './baselines/baselines.js';
 import { diana } from './diana/diana.js';
+import { gridTree } from './grid-tree/grid-tree.js';
 import { jobRatio } from './job-ratio/job-ratio.js';
 import type { DispatchKind } from './policy.js';
 import { queues } from './queues/queues.js';
 import { DEFAULT_TWO_LEVEL, twoLevel } from './two-level/two-level.js';
 
 /** To add one: its name here. Everything else follows from what it defines. */
-export const dispatchKinds = [twoLevel, queues, jobRatio, diana, roundRobin, random, mostFlops] as const;
+export const dispatchKinds = [
+  twoLevel,
+  queues,
+  jobRatio,
+  diana,
+  gridTree,
+  roundRobin,
+  random,
+  mostFlops,
+] as const;
 
 type Schemas<T extends readonly { schema: unknown }[]> = { readonly [K in keyof T]: T[K]['schema'] };
 

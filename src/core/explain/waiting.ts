@@ -51,7 +51,8 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
   const pass = beginDispatch(grid, policy, now);
   const kind = dispatchKindOf(policy.dispatch);
   // What goes to a meta-queue goes there at once.
-  if (queueLimitOf(policy) === null || kind.servesMeta) return waiting(ReasonCode.READY, numbers);
+  if (queueLimitOf(policy) === null || (kind.servesMeta && !kind.sitesAsk))
+    return waiting(ReasonCode.READY, numbers);
   const plan = new PlanBuilder(Infinity);
   pass.decide(plan);
   if (plan.moves.some((move) => move.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
@@ -170,6 +171,7 @@ const changes: Record<WaitingReason, string> = {
   NO_SITE_HAS_ROOM: 'A running job ends and makes room for it, or a job leaves a full queue.',
   BEHIND_HEAD:
     'The job ahead of it is dispatched or removed, or this one has waited longer than the age bound.',
+  NO_BRANCH_ASKS: 'Machines that could run it become free, or jobs that wait before it start or are removed.',
   META_QUEUE: "Jobs in the site's local queue start or are removed, or the policy's queueLimit is raised.",
   SITE_DOWN: 'The site comes up, or the job is returned to the global queue.',
   SITE_DRAINING: 'The site stops draining, or the job is returned to the global queue.',

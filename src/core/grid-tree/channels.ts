@@ -3,7 +3,7 @@
  * kept as its children's channels come, change and go.
  */
 import { distanceKm } from './machines.js';
-import type { Address, Entry, LeafView } from './messages.js';
+import type { Address, Block, Entry, LeafView } from './messages.js';
 import { type Gain, Place, type Taker } from './selection.js';
 
 /** A child's channel, bound to one of ours. */
@@ -19,6 +19,8 @@ export class Branch implements Taker {
   asked = false;
   /** The scheduler's version at which there was nothing for it. */
   triedAt = -1;
+  /** When it was given something last. */
+  block: Block | undefined;
   private readonly gains = new Map<string, Gain>();
 
   constructor(

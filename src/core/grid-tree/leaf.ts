@@ -97,6 +97,13 @@ export class Leaf {
     return this.told;
   }
 
+  /** A request that it holds, as is known of a time before it was made. */
+  restore(entry: Entry): void {
+    this.held.set(entry.key, entry);
+    this.sorted = null;
+    this.changed = true;
+  }
+
   /** Requests that it has asked their owners for. */
   get claims(): Iterable<{ request: Entry; key: number | null }> {
     return this.claimed.values();
@@ -238,7 +245,8 @@ export class Leaf {
       return;
     }
     let power = 0;
-    for (const { kind, count, uses } of this.kinds.values()) if (uses > 0) power += kind.cpus * count;
+    for (const { kind, count, uses } of this.kinds.values())
+      if (uses > 0) power += kind.cpus * (kind.cpuPower ?? 1) * count;
     bag.sort();
     const leaves = [this.view()];
     const { told } = this;

@@ -9,10 +9,17 @@ export interface MachineKind {
   licenses: readonly string[];
   cpus: number;
   memoryMb: number;
+  /** So many tasks of one job at most; left out: as many as there is room for. */
+  tasksOfJob?: number;
+  /** What a CPU of it counts in the power of channels; left out: 1. */
+  cpuPower?: number;
 }
 
 export const kindKey = (kind: MachineKind): string =>
-  JSON.stringify([kind.os, kind.architecture, kind.licenses, kind.cpus, kind.memoryMb]);
+  JSON.stringify([
+    ...[kind.os, kind.architecture, kind.licenses, kind.cpus, kind.memoryMb],
+    ...[kind.tasksOfJob ?? null, kind.cpuPower ?? 1],
+  ]);
 
 /** A class; what is not given is not asked for. */
 export function requirement(given: Partial<Omit<Requirement, 'key'>>): Requirement {
@@ -46,7 +53,10 @@ export function tasksOn(requirement: Requirement, kind: MachineKind): number {
     requirement.licenses.every((license) => kind.licenses.includes(license));
   if (!able) return 0;
   const byMemory = requirement.memoryMbPerTask > 0 ? kind.memoryMb / requirement.memoryMbPerTask : Infinity;
-  return Math.floor(Math.min(kind.cpus / requirement.cpusPerTask, byMemory));
+  return Math.min(
+    Math.floor(Math.min(kind.cpus / requirement.cpusPerTask, byMemory)),
+    kind.tasksOfJob ?? Infinity,
+  );
 }
 
 const EARTH_KM = 6371;

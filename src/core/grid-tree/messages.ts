@@ -133,11 +133,22 @@ export type OwnerMessage =
 
 export type Message = TreeMessage | OwnerMessage;
 
+/** What a branch was due when it asked. */
+export interface Block {
+  /** Of the branch, and of all. */
+  power: number;
+  totalPower: number;
+  /** Requests in the subtree that have not started, how many of them are the branch's share, and how many it had. */
+  waiting: number;
+  share: number;
+  had: number;
+}
+
 /** What a state machine answers with; the carrier sees to it. */
 export interface Effects {
   send(to: Address, message: Message): void;
-  /** A request went from one scheduler to another, for the record. */
-  moved?(entry: Entry, from: Address, to: Address, reason: MoveReason): void;
+  /** A request went from one scheduler to another, for the record; with the block that it is a part of, if it is of one. */
+  moved?(entry: Entry, from: Address, to: Address, reason: MoveReason, block?: Block): void;
   /** A leaf was granted a claim: its job starts. */
   started?(request: Request, leaf: Address): void;
   /** It was refused: what the leaf kept free for it is free again. */
@@ -147,12 +158,19 @@ export interface Effects {
 /** What an administrator may set. */
 export interface TreeRules {
   butterfly: boolean;
+  /** Requests that came back go ahead of later ones that were given out; without it they wait where they are. */
+  fallback: boolean;
   loadBalance: boolean;
   /** So many moves by butterfly and load-balance together, then a request stays: none can be moved for ever and never start. */
   movesMax: number;
 }
 
-export const DEFAULT_TREE_RULES: TreeRules = { butterfly: true, loadBalance: true, movesMax: 16 };
+export const DEFAULT_TREE_RULES: TreeRules = {
+  butterfly: true,
+  fallback: true,
+  loadBalance: true,
+  movesMax: 16,
+};
 
 /** Order of service. */
 export const before = (a: Entry, b: Entry): boolean => inOrder(a, b) < 0;

@@ -174,6 +174,14 @@ export class Root extends Scheduler {
     this.matchingWanted = true;
   }
 
+  override restore(entry: Entry, child: Address | null): void {
+    const way = { from: null, origin: this.id, hops: this.rootRules.hops, visited: [], forwardedTo: [] };
+    this.known.set(entry.id, { entry, ...way, arrivedAt: this.now });
+    this.count(entry.requirement.key, 1);
+    for (const { key } of entry.preferences) this.count(key, 1);
+    super.restore(entry, child);
+  }
+
   private enter(
     request: Request,
     sequence: number | null,

@@ -17,7 +17,7 @@ import {
   type Requirement,
   type TreeRules,
 } from './messages.js';
-import { collect, lastOf, Place } from './selection.js';
+import { collect, lastOf, Place, powerOf, shareOf } from './selection.js';
 
 /** What becomes of a request that is being taken back: a branch gets it, the parent, or it is given out here. */
 type Destination = { branch: Branch; why: MoveReason } | 'PARENT' | 'HERE' | 'AHEAD';
@@ -57,6 +57,8 @@ export class Scheduler {
   /** Counts what may change what a branch gets. */
   private version = 0;
   private matchingAsked = false;
+  /** What the channels below can run may be less than it was. */
+  private lessRuns = false;
   private returned: number[] = [];
   private gone: number[] = [];
 
@@ -111,6 +113,23 @@ export class Scheduler {
     this.channels.removed.clear();
   }
 
+  /** Classes and preferences that are live, as is known of a time before it was made. */
+  learn(requirements: readonly Requirement[], preferences: readonly Preference[]): void {
+    this.discover(requirements, preferences, []);
+  }
+
+  /** A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. */
+  restore(entry: Entry, child: Address | null): void {
+    const one: Held = { entry, place: null, child, destination: null };
+    this.held.set(entry.key, one);
+    this.lessRuns = true;
+    if (child === null) this.put(one, this.unassigned);
+    else {
+      const branch = this.channels.of(child).find((each) => each.fits(entry.requirement.key));
+      this.put(one, branch?.place ?? this.childNamed(child).limbo);
+    }
+  }
+
   /** Requests in its subtree that have not started. */
   get waiting(): number {
     return this.held.size;
@@ -132,6 +151,7 @@ export class Scheduler {
   /** After one or more messages: tells the parent of channels, answers RFCs, and asks for what is missing. */
   settle(): void {
     this.announce();
+    if (this.lessRuns) this.fallBack();
     this.sendUp('RETURNED', this.returned);
     this.sendUp('GONE', this.gone);
     this.returned = [];
@@ -254,6 +274,7 @@ export class Scheduler {
     const branch = this.channels.set(from, port, bag, power, leaves);
     if (branch === undefined) return;
     this.version++;
+    this.lessRuns = true;
     if (branch.channel !== before) this.send(from, { kind: 'PORT', port, at: branch.channel.port });
     if (known === undefined) this.rehome(child.limbo, [branch]);
   }
@@ -261,6 +282,7 @@ export class Scheduler {
   /** The branch is no more. Its requests are counted at another one of the child that can run them, if there is one. */
   private drop(branch: Branch, child: Child): void {
     this.version++;
+    this.lessRuns = true;
     this.channels.delete(branch);
     if (branch.asked) this.asking = this.asking.filter((one) => one !== branch);
     for (const key of branch.expected) (this.held.get(key) as Held).destination = 'HERE';
@@ -276,6 +298,19 @@ export class Scheduler {
       if (branch === undefined) continue;
       limbo.delete(entry);
       this.put(this.held.get(entry.key) as Held, branch.place);
+    }
+  }
+
+  /** What waits here and nothing below can run any more goes back. */
+  private fallBack(): void {
+    this.lessRuns = false;
+    if (this.parent === null) return;
+    for (const [key, groups] of [...this.unassigned.classes]) {
+      if (this.channels.has(key)) continue;
+      for (const entry of [...groups.values()].flat()) {
+        this.forgetOne(this.held.get(entry.key) as Held);
+        this.returned.push(entry.key);
+      }
     }
   }
 
@@ -322,8 +357,13 @@ export class Scheduler {
 
   /** Gives the branch its block; false: there is nothing for it. */
   private answer(branch: Branch, branches: readonly Branch[]): boolean {
-    const block = collect(branch, branches, this.unassigned, this.held.size, this.rules);
+    const waiting = this.held.size;
+    const block = collect(branch, branches, this.unassigned, waiting, this.rules);
     if (block.length === 0) return false;
+    const { power } = branch;
+    const totalPower = powerOf(branches);
+    const had = branch.place.size + branch.coming;
+    branch.block = { power, totalPower, waiting, share: shareOf(power, totalPower, waiting), had };
     const ready: Held[] = [];
     const back = new Map<Address, Held[]>();
     for (const { entry, from, how } of block) {
@@ -349,7 +389,7 @@ export class Scheduler {
       if (one.place !== null) this.leavePlace(one);
       this.put(one, branch.place);
       entries.push(one.entry);
-      this.effects.moved?.(one.entry, this.id, branch.child, why);
+      this.effects.moved?.(one.entry, this.id, branch.child, why, ahead ? undefined : branch.block);
     }
     const answer = branch.asked && !ahead;
     if (answer) {
@@ -362,12 +402,27 @@ export class Scheduler {
   protected hold(entry: Entry, ahead: boolean): void {
     const one: Held = { entry, place: null, child: null, destination: null };
     this.held.set(entry.key, one);
-    if (ahead) this.placeAhead(one);
+    if (ahead && this.rules.fallback) this.placeAhead(one);
     else this.put(one, this.unassigned);
   }
 
+  /** Gives out what nobody below has, ahead of later requests that were given out: it came back, or has come to be wanted earlier. */
+  giveAhead(): void {
+    if (!this.rules.fallback) return;
+    for (const groups of [...this.unassigned.classes.values()]) {
+      for (const group of groups.values()) {
+        for (const entry of [...group]) {
+          const one = this.held.get(entry.key) as Held;
+          this.leavePlace(one);
+          // The others of its class are later still.
+          if (!this.placeAhead(one)) break;
+        }
+      }
+    }
+  }
+
   /** It came back, or never left. Swaps places with the last of the later requests that were given out, if there is one. */
-  private placeAhead(one: Held): void {
+  private placeAhead(one: Held): boolean {
     let found: { branch: Branch; last: Entry } | null = null;
     for (const branch of this.channels.all()) {
       if (!branch.fits(one.entry.requirement.key)) continue;
@@ -377,12 +432,13 @@ export class Scheduler {
     }
     if (found === null) {
       this.put(one, this.unassigned);
-      return;
+      return false;
     }
     const later = this.held.get(found.last.key) as Held;
     this.expect(later, 'HERE');
     this.takeBack(found.branch.child, [later]);
     this.push(found.branch, [one], 'FALLBACK', true);
+    return true;
   }
 
   // Taking back.
@@ -439,7 +495,7 @@ export class Scheduler {
         const block = given.get(destination.branch);
         if (block === undefined) given.set(destination.branch, { why: destination.why, held: [one] });
         else block.held.push(one);
-      } else if (destination === null || destination === 'AHEAD') ahead.push(one);
+      } else if ((destination === null || destination === 'AHEAD') && this.rules.fallback) ahead.push(one);
       else this.put(one, this.unassigned);
     }
     for (const [branch, { why, held }] of given) {

@@ -10,6 +10,13 @@ export function shareOf(power: number, totalPower: number, waiting: number): num
   return totalPower > 0 ? Math.ceil((power * waiting) / totalPower) : 0;
 }
 
+/** Of branches together. */
+export function powerOf(takers: readonly { power: number }[]): number {
+  let power = 0;
+  for (const taker of takers) power += taker.power;
+  return power;
+}
+
 /** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
 export class Place {
   /** By key of the class, then by group; where it is plain, all of a class are one group. */
@@ -115,8 +122,7 @@ export function collect<T extends Taker>(
   waiting: number,
   rules: TreeRules,
 ): Collected<T>[] {
-  let total = 0;
-  for (const taker of takers) total += taker.power;
+  const total = powerOf(takers);
   const lacks = shareOf(asked.power, total, waiting) - asked.place.size - asked.coming;
   if (lacks <= 0) return [];
   const block: Collected<T>[] = [];

@@ -264,7 +264,7 @@ export class SiteResources {
 }
 
 /** Every license of its site and of the grid, unless it is restricted to some. */
-const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
+export const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
   licenseIds.length === 0 || licenseIds.includes(id);
 
 /** A machine that nobody uses. */

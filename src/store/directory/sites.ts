@@ -6,6 +6,7 @@ import { instant, json, plain } from '../read-rows.js';
 import type { SiteRow } from '../rows.js';
 import { sql } from '../sql.js';
 import { type Actor, type Changes, conflict, inService, type Transaction, unique } from './changes.js';
+import { shareScheduler } from './schedulers.js';
 
 export interface NewSite {
   name: string;
@@ -14,11 +15,14 @@ export interface NewSite {
   localPolicy: LocalPolicy | null;
   /** Null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** The scheduler that it is under; null or left out: the root. */
+  schedulerId?: number | null;
 }
 
 export const siteChanges = (change: Changes) => ({
   registerSite(site: NewSite, actor: Actor) {
     return change(actor, 'registerSite', async (tx, note): Promise<SiteRow> => {
+      await shareScheduler(tx, site.schedulerId);
       const data = { ...site, localPolicy: localPolicy(site.localPolicy) };
       const after = plain(
         await unique(`a site in service is called ${site.name}`, () => tx.site.create({ data })),
@@ -32,6 +36,7 @@ export const siteChanges = (change: Changes) => ({
   updateSite(id: number, given: Partial<NewSite & { state: SiteState }>, actor: Actor) {
     return change(actor, 'updateSite', async (tx, note): Promise<SiteRow> => {
       const before = await lockSite(tx, id);
+      await shareScheduler(tx, given.schedulerId);
       const data = {
         ...given,
         localPolicy: given.localPolicy === undefined ? undefined : localPolicy(given.localPolicy),

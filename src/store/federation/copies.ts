@@ -13,9 +13,9 @@ import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
-import { labels, type Sql, sql } from '../sql.js';
+import { labels, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { NewJob, RunReport } from '../store.js';
+import type { NewJob, RunReport, RunUsage } from '../store.js';
 import type { GrantedJob, MachineKind, OfferedJob } from './offers.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -26,6 +26,8 @@ const COMMAND = '(known to its owner)';
 const REPORTS_PAGE = 500;
 /** Kinds of machines that are told to a peer. */
 const KINDS_MAX = 500;
+/** Machines so many services away are told of no farther: those that are gone come to an end in a circle of peers. */
+const HOPS_TOLD = 8;
 
 /** A peer that we have a key of. */
 export interface Lender {
@@ -64,7 +66,7 @@ RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.isolated, p.cursor`,
 export const leave = (database: Db, worker: string): Promise<number> =>
   run(database.pool, sql`UPDATE peers SET worker = NULL, worker_seen_at = NULL WHERE worker = ${worker}`);
 
-/** Who we are, how many more of the peer's jobs we take, and what they could run on. */
+/** Who we are, how many more of the peer's jobs we take, and what they could run on: here, or at peers of ours who have asked us. */
 export function ourselves(
   database: Db,
   siteId: number,
@@ -72,14 +74,24 @@ export function ourselves(
   return value(
     database.pool,
     sql`
-WITH kind AS (
+WITH own AS (
   SELECT dense_rank() OVER (ORDER BY m.site_id) AS site, os, architecture, cpus, memory_mb AS "memoryMb", max_tasks AS "maxTasks",
-         count(*) AS machines,
+         count(*) AS machines, 1 AS hops,
          ARRAY(SELECT DISTINCT kind FROM licenses l
                 WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id ORDER BY kind)::text[] AS licenses
     FROM machines m JOIN sites s ON s.id = m.site_id
    WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks ORDER BY count(*) DESC LIMIT ${KINDS_MAX}
+   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks
+), behind AS (
+  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(k.machines) AS machines, min(k.hops) + 1 AS hops, licenses
+    FROM peers p JOIN sites s ON s.id = p.site_id,
+         jsonb_to_recordset(p.kinds) AS k (os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer,
+                                           machines integer, hops integer, licenses text[])
+   WHERE p.site_id <> ${siteId} AND s.removed_at IS NULL AND NOT p.isolated AND p.forward <> 'NEVER' AND k.hops < ${HOPS_TOLD}
+     AND p.seen_at > clock_timestamp() - make_interval(secs => p.lost_after_s)
+   GROUP BY os, architecture, cpus, "memoryMb", "maxTasks", licenses
+), kind AS (
+  SELECT * FROM (SELECT * FROM own UNION ALL SELECT * FROM behind) k ORDER BY hops, machines DESC LIMIT ${KINDS_MAX}
 )
 SELECT json_build_object(
   'service', (SELECT id FROM service),
@@ -134,8 +146,8 @@ SELECT json_build_array(
       'bigint',
       copies.map(({ offer }) => offer),
     )})),
-  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs
-    WHERE told < 2 AND request = ANY (${list(
+  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+    WHERE f.told < 2 AND j.ended_at IS NULL AND f.request = ANY (${list(
       'text',
       copies.map(({ request }) => request.request),
     )}))) AS v`,
@@ -191,7 +203,7 @@ SELECT json_build_array(
 const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
   ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
-  ...{ groupName: null, inputs: [], originSiteId: null, restartable: false, held: false },
+  ...{ groupName: null, inputs: [], preferences: [], originSiteId: null, restartable: false, held: false },
   boost: boostOf(boost, more),
 });
 
@@ -229,7 +241,7 @@ SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
 }
 
 /**
- * Their owner wants these no more: those that wait end, granted runs are asked to stop. `jobIds` left out: of this peer all that were not
+ * Their owner wants these no more: those that wait end, granted runs are asked to stop. UNGRANTED: of this peer all that were not
  * granted. Answers with the schedulers that have something new to do.
  */
 export async function withdraw(
@@ -249,6 +261,29 @@ SELECT coalesce(json_agg(f.job_id), '[]') AS v FROM foreign_jobs f JOIN jobs j O
   if (ids.length === 0) return [];
   const outcome = await control.cancel(database, { ids, ownedBy: null, limit: ids.length }, now, 'WITHDRAWN');
   return outcome.touched;
+}
+
+/**
+ * Withdraws what we still have of earlier offers of these jobs. Their owner offers them anew, so those are over; it tells that by the new
+ * offer alone if we have not asked in between.
+ */
+export async function supersede(
+  database: Db,
+  siteId: number,
+  copies: readonly NewCopy[],
+  now: number,
+): Promise<(number | null)[]> {
+  const items = table('t', copies, {
+    owner_job_id: ['bigint', ({ jobId }) => jobId],
+    newest: ['bigint', ({ offer }) => offer],
+  });
+  const offers = await value<number[]>(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(f.offer), '[]') AS v FROM foreign_jobs f JOIN ${items} USING (owner_job_id)
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND f.offer < t.newest`,
+  );
+  return offers.length === 0 ? [] : withdraw(database, siteId, offers, now);
 }
 
 /** Copies that wait for their grant: they have machines. */
@@ -325,7 +360,7 @@ SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_
 }
 
 /** What an owner has to hear: of a copy that was granted. */
-export interface Told extends Omit<RunReport, 'jobId' | 'phase'> {
+export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'usage'>, RunUsage {
   offer: number;
   /** The owner's number of it. */
   jobId: number;
@@ -333,19 +368,22 @@ export interface Told extends Omit<RunReport, 'jobId' | 'phase'> {
   /** It has ended; `cause` says how. */
   over: boolean;
   told: number;
+  /** Of what it wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
+  outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
 }
+
+/** Of each stream, from its beginning and from its end: a report has no more than 16. */
+const PIECES = 4;
 
 /** Starts and ends that the peer does not know yet, oldest jobs first; so many bytes of outputs, or one job. */
 export async function toReport(database: Db, siteId: number, bytesMax: number): Promise<Told[]> {
-  const output = (stream: 'STDOUT' | 'STDERR'): Sql => sql`(
-    SELECT json_build_object('body', body, 'bytes', bytes, 'truncated', truncated) FROM outputs o
-     WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch AND o.stream = ${stream}::output_stream)`;
   return rows(
     database.pool,
     sql`
 WITH due AS MATERIALIZED (
   SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
-         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s
+         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s,
+         r.cpu_method, r.peak_memory_mb, r.peak_memory_method, r.read_mb, r.written_mb, r.bytes_method, r.io_wait_method
     FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
    WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NOT NULL AND (j.ended_at IS NOT NULL OR f.told = 0 AND r.started_at IS NOT NULL)
    ORDER BY j.id LIMIT ${REPORTS_PAGE}
@@ -362,8 +400,15 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
        -- Who ends a peer's job here does not decide about it: its owner does.
        CASE WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
        coalesce(p.message, p.job_message) AS message, p.cpu_s AS "cpuS", p.io_wait_s AS "ioWaitS",
-       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDOUT')} END AS stdout,
-       CASE WHEN p.over_at IS NOT NULL THEN ${output('STDERR')} END AS stderr
+       p.cpu_method AS "cpuMethod", p.peak_memory_mb AS "peakMemoryMb", p.peak_memory_method AS "peakMemoryMethod",
+       p.read_mb AS "readMb", p.written_mb AS "writtenMb", p.bytes_method AS "bytesMethod", p.io_wait_method AS "ioWaitMethod",
+       CASE WHEN p.over_at IS NOT NULL THEN (
+         SELECT json_agg(json_build_object('stream', stream, 'start', start, 'base64', translate(encode(body, 'base64'), E'\\n', ''),
+                                           'bytes', bytes) ORDER BY stream, start)
+           FROM (SELECT o.*, row_number() OVER (PARTITION BY stream ORDER BY start) AS first,
+                        row_number() OVER (PARTITION BY stream ORDER BY start DESC) AS last
+                   FROM outputs o WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch) o
+          WHERE first <= ${PIECES} OR last <= ${PIECES}) END AS outputs
   FROM part p ORDER BY p.job_id`,
   );
 }

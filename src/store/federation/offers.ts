@@ -26,6 +26,8 @@ export interface MachineKind {
   /** Tasks that share each of them; null: it is shared in space, by CPUs. */
   maxTasks: number | null;
   machines: number;
+  /** Services on the way to them: 1, the peer's own; 2, of a peer of its. */
+  hops: number;
   /** Kinds of licenses there. */
   licenses: readonly string[];
 }
@@ -115,6 +117,7 @@ interface Asker {
   isolated: boolean;
   forward: 'ALWAYS' | 'WHEN_NEEDED' | 'NEVER';
   neededAfterS: number;
+  hops: number;
 }
 
 /** The peer lives, and is told what is new for it; more of our jobs are offered to it first, if it has room. */
@@ -141,7 +144,7 @@ function seen(database: Db, siteId: number, { service, kinds }: Asked, now: numb
     sql`
 UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, kinds = ${JSON.stringify(kinds)}::jsonb
   FROM sites s WHERE p.site_id = ${siteId} AND s.id = p.site_id AND s.removed_at IS NULL
-RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS"`,
+RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS", p.hops`,
   );
 }
 
@@ -149,7 +152,7 @@ RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS"`,
 const fits = (kind: string): Sql =>
   raw(`EXISTS (
     SELECT 1 FROM ${kind} k
-     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses
+     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops
      GROUP BY k.site
     HAVING sum(k.machines::numeric * least(
              CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
@@ -163,7 +166,7 @@ const fits = (kind: string): Sql =>
 async function offer(
   database: Db,
   siteId: number,
-  { forward, neededAfterS }: Asker,
+  { forward, neededAfterS, hops }: Asker,
   { service, after, room, kinds }: Asked,
   now: number,
 ): Promise<void> {
@@ -175,11 +178,11 @@ async function offer(
     database.pool,
     sql`
 WITH theirs AS MATERIALIZED (
-  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, licenses
+  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
     FROM json_to_recordset(${JSON.stringify(kinds)}::json)
-      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, licenses text[])
+      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[])
 ), ours AS MATERIALIZED (
-  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines,
+  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
          ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses
     FROM machines m JOIN sites s ON s.id = m.site_id
    WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
@@ -189,11 +192,11 @@ WITH theirs AS MATERIALIZED (
          row_number() OVER (ORDER BY id) - 1 AS ahead
     FROM jobs WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND inputs IS NULL ORDER BY id LIMIT ${LOOKED_AT}
 ), open AS MATERIALIZED (
-  SELECT w.*, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS class
-    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id
+  SELECT w.*, h.hops, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
+    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
    WHERE NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = w.id AND o.site_id = ${siteId}
                                               AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
-     AND (f.job_id IS NULL OR f.hops > 1 AND f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
+     AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
 ), class AS MATERIALIZED (
   SELECT c.class, ${fits('theirs')} AS fits, ${forward === 'ALWAYS' ? sql`true` : fits('ours')} AS fits_home
     FROM (SELECT DISTINCT ON (class) * FROM open ORDER BY class) c
@@ -336,14 +339,15 @@ async function grant(
   now: number,
 ): Promise<void> {
   const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
-  await insertDecisions(
-    tx,
-    'DISPATCH',
-    { policyVersion, now, cycle: 'claim' },
-    jobs.map(({ id, siteId: from }) => {
-      return { jobId: id, fromSiteId: from, siteId, reason: 'CLAIMED_BY_PEER', explanation: {} };
-    }),
-  );
+  const back = jobs.filter(({ state }) => state === 'DISPATCHED');
+  const context = { policyVersion, now, cycle: 'claim' };
+  const decisions = (of: readonly ClaimedJob[], to: number | null) =>
+    of.map(({ id, siteId: from }) => {
+      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation: {} };
+    });
+  if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', context, decisions(back, null));
+  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId));
+  await insertDecisions(tx, 'START', context, decisions(jobs, siteId));
   await copy(
     tx,
     'runs',
@@ -367,7 +371,6 @@ async function grant(
     offer: ['bigint', ({ offer }) => offer],
     epoch: ['integer', ({ epoch }) => epoch + 1],
   });
-  const back = jobs.filter(({ state }) => state === 'DISPATCHED');
   const dispatched = {
     siteId: sql`${siteId}::integer`,
     priority: sql`NULL`,
@@ -410,7 +413,7 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
         over.map(({ offer }) => offer),
       )}), version = nextval('offers_number'),
     again_at = to_timestamp(${now}::float8 + ${REST_S})
- WHERE offer = ANY (${list('bigint', offers)}) AND site_id = ${siteId}`,
+ WHERE offer = ANY (${list('bigint', offers)}) AND site_id = ${siteId} AND NOT withdrawn`,
     ]);
     return [...jobs.values()].filter((job) => !over.includes(job));
   });

@@ -157,7 +157,7 @@ function newAssignments(connection: Connection, part: Part, after: Cursor): Prom
     connection,
     sql`
 WITH recent AS MATERIALIZED (
-  SELECT id, entity_id, to_state, site_id FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
+  SELECT id, entity_id, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
 ), news AS MATERIALIZED (
   SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT ${limit}
 ), found AS MATERIALIZED (
@@ -170,7 +170,10 @@ WITH recent AS MATERIALIZED (
     FROM found f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
    WHERE f.before < ${bytesMax}
 )
-SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(
+SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) AND NOT EXISTS (
+  SELECT 1 FROM recent
+   WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state = 'QUEUED')
+) THEN json_build_array(
   coalesce(CASE WHEN EXISTS (SELECT 1 FROM found WHERE before >= ${bytesMax}) THEN (SELECT max(place) FROM live)
                 WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
            ${after}::bigint)::text,

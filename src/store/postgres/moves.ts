@@ -1,5 +1,5 @@
 /** Plans of the root, and what sites give back. */
-import type { Move } from '../../core/model.js';
+import type { Move, SiteMove, TreeMove } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
@@ -22,15 +22,22 @@ export async function applyMoves(
   return transaction(
     database,
     async (tx): Promise<Applied> => {
-      const [up, elsewhere] = await lockMoves(tx, moves);
-      const { accepted, refused } = judged(moves, new Set(up), elsewhere);
+      const [up, schedulers, elsewhere] = await lockMoves(tx, moves);
+      const takers = { up: new Set(up), schedulers: new Set(schedulers) };
+      const { accepted, refused } = judged(moves, takers, elsewhere);
       if (accepted.length > 0) {
         await insertDecisions(tx, 'DISPATCH', context, accepted.map(decision));
-        const local = accepted.filter((move) => move.queue === 'LOCAL');
-        const meta = accepted.filter((move) => move.queue === 'META');
+        const local: SiteMove[] = [];
+        const meta: SiteMove[] = [];
+        const inTree: TreeMove[] = [];
+        for (const move of accepted) {
+          if (move.queue === 'SCHEDULER') inTree.push(move);
+          else (move.queue === 'LOCAL' ? local : meta).push(move);
+        }
         await commitWith(tx, [
           ...(local.length > 0 ? [dispatch(local, context.now)] : []),
           ...(meta.length > 0 ? [moveToMeta(meta, context.now)] : []),
+          ...(inTree.length > 0 ? [moveInTree(inTree)] : []),
         ]);
       }
       return { accepted: accepted.map((move) => move.jobId), refused };
@@ -42,35 +49,49 @@ export async function applyMoves(
 type Elsewhere = [move: number, state: JobState | null, siteId: number | null];
 
 /**
- * Locks the sites (so that none can be drained meanwhile) and the jobs in the order of ids, and answers only what does not
- * fit: which sites are UP, and which moves are of jobs that are elsewhere. Ten thousand moves that all fit cost one short answer.
+ * Locks the sites and schedulers (so that none can be drained or removed meanwhile) and the jobs in the order of ids, and answers only what
+ * does not fit: which sites are UP, which schedulers are there, and which moves are of jobs that are elsewhere. Ten thousand moves that all fit cost one short answer.
  */
-function lockMoves(tx: Transaction, moves: readonly Move[]): Promise<[up: number[], Elsewhere[]]> {
-  const sites = [...new Set(moves.map((move) => move.to))];
+function lockMoves(
+  tx: Transaction,
+  moves: readonly Move[],
+): Promise<[up: number[], schedulers: number[], Elsewhere[]]> {
+  const sites = new Set<number>();
+  const schedulers = new Set<number>();
+  for (const { queue, to } of moves) {
+    if (queue !== 'SCHEDULER') sites.add(to);
+    else if (to !== null) schedulers.add(to);
+  }
   const jobs = moves.map((move) => move.jobId);
   const items = table('m', moves, {
     id: ['bigint', (move) => move.jobId],
     from_site: ['integer', (move) => move.from],
+    in_tree: ['boolean', (move) => move.queue === 'SCHEDULER'],
+    scheduler: ['integer', (move) => move.to],
   });
   return value(
     tx,
     sql`
 WITH site AS MATERIALIZED (
-  SELECT id FROM sites WHERE id = ANY (${list('integer', sites)}) AND state = 'UP' AND removed_at IS NULL ORDER BY id FOR SHARE
+  SELECT id FROM sites WHERE id = ANY (${list('integer', [...sites])}) AND state = 'UP' AND removed_at IS NULL ORDER BY id FOR SHARE
+), scheduler AS MATERIALIZED (
+  SELECT id FROM schedulers WHERE id = ANY (${list('integer', [...schedulers])}) AND removed_at IS NULL ORDER BY id FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) ORDER BY id FOR NO KEY UPDATE
+  SELECT id, state, site_id, scheduler_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(id), '[]') FROM site),
+  (SELECT coalesce(json_agg(id), '[]') FROM scheduler),
   (SELECT coalesce(json_agg(json_build_array(m.place - 1, job.state, job.site_id)), '[]')
      FROM ${items} LEFT JOIN job USING (id)
-    WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site)) AS v`,
+    WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site
+       OR m.in_tree AND job.site_id IS NULL AND job.scheduler_id IS NOT DISTINCT FROM m.scheduler)) AS v`,
   );
 }
 
 function judged(
   moves: readonly Move[],
-  up: ReadonlySet<number>,
+  takers: Takers,
   elsewhere: readonly Elsewhere[],
 ): { accepted: Move[]; refused: Applied['refused'] } {
   const whyNot = new Map(elsewhere.map(([place, state, site]) => [place, whereabouts(state, site)]));
@@ -80,7 +101,7 @@ function judged(
   moves.forEach((move, place) => {
     const why =
       whyNot.get(place) ??
-      (up.has(move.to) ? null : `site ${move.to} is not up`) ??
+      whyNotTaken(move, takers) ??
       (move.queue === 'META' && move.from === move.to ? 'it is in that meta-queue' : null) ??
       (named.has(move.jobId) ? 'the plan names it twice' : null);
     if (why !== null) refused.push({ jobId: move.jobId, why });
@@ -92,16 +113,26 @@ function judged(
   return { accepted, refused };
 }
 
+interface Takers {
+  up: ReadonlySet<number>;
+  schedulers: ReadonlySet<number>;
+}
+
+function whyNotTaken({ queue, to }: Move, { up, schedulers }: Takers): string | null {
+  if (queue !== 'SCHEDULER') return up.has(to) ? null : `site ${to} is not up`;
+  return to === null || schedulers.has(to) ? null : `there is no scheduler ${to}`;
+}
+
 function whereabouts(state: JobState | null, siteId: number | null): string {
   if (state === null) return 'there is no such job';
   return `the job is ${state}${siteId === null ? '' : ` at site ${siteId}`}`;
 }
 
-const decision = ({ jobId, from, to, reason, explanation }: Move) => {
-  return { jobId, fromSiteId: from, siteId: to, reason, explanation };
+const decision = ({ jobId, from, to, queue, reason, explanation }: Move) => {
+  return { jobId, fromSiteId: from, siteId: queue === 'SCHEDULER' ? null : to, reason, explanation };
 };
 
-function dispatch(moves: readonly Move[], now: number): Sql {
+function dispatch(moves: readonly SiteMove[], now: number): Sql {
   const items = table('t', moves, {
     id: ['bigint', (move) => move.jobId],
     site_id: ['integer', (move) => move.to],
@@ -114,14 +145,28 @@ function dispatch(moves: readonly Move[], now: number): Sql {
   });
 }
 
-function moveToMeta(moves: readonly Move[], now: number): Sql {
+function moveToMeta(moves: readonly SiteMove[], now: number): Sql {
   const items = table('t', moves, {
     id: ['bigint', (move) => move.jobId],
     site_id: ['integer', (move) => move.to],
+    tree_moves: ['integer', (move) => move.treeMoves ?? null],
   });
   return changeJobs('moveToMeta', items, {
     siteId: sql`t.site_id`,
     migratedAt: sql`CASE WHEN j.site_id IS NULL THEN j.migrated_at ELSE to_timestamp(${now}::float8) END`,
+    treeMoves: sql`coalesce(t.tree_moves, j.tree_moves)`,
+  });
+}
+
+function moveInTree(moves: readonly TreeMove[]): Sql {
+  const items = table('t', moves, {
+    id: ['bigint', (move) => move.jobId],
+    scheduler_id: ['integer', (move) => move.to],
+    tree_moves: ['integer', (move) => move.treeMoves ?? null],
+  });
+  return changeJobs('moveInTree', items, {
+    schedulerId: sql`t.scheduler_id`,
+    treeMoves: sql`coalesce(t.tree_moves, j.tree_moves)`,
   });
 }
 

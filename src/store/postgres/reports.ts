@@ -6,13 +6,14 @@ import { commitWith, type Database, type Transaction, transaction } from '../poo
 import {
   type JobEnd,
   judgeReport,
+  keptPiece,
   MACHINE_FAILURES_MAX,
   type ReportedJob,
   timesOfReports,
 } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
-import type { OutputPiece, ReportOutcome, ReportResult, RunReport } from '../store.js';
+import type { OutputBounds, ReportOutcome, ReportResult, RunOutput, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 
 /** `siteId` null: the service itself reports, for any site. */
@@ -22,6 +23,7 @@ export async function reportRuns(
   reports: readonly RunReport[],
   maxAttempts: number,
   agentId: number | null = null,
+  userBytes = Number.POSITIVE_INFINITY,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
@@ -31,7 +33,8 @@ export async function reportRuns(
     const touched = new Set<number | null>();
     /** By job: what changes of its live run. */
     const runs = new Map<number, RunChange>();
-    const outputs: Output[] = [];
+    const outputs: RunOutput[] = [];
+    const users = new Map<number, number>();
     const started: RunReport[] = [];
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
@@ -57,8 +60,10 @@ export async function reportRuns(
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
         started.push(report);
       }
-      if (report.stdout) outputs.push({ report, stream: 'STDOUT', piece: report.stdout });
-      if (report.stderr) outputs.push({ report, stream: 'STDERR', piece: report.stderr });
+      for (const piece of report.outputs ?? []) {
+        outputs.push({ jobId: report.jobId, epoch: report.epoch, ...piece });
+        users.set(report.jobId, job.userId);
+      }
       const { end } = judgment;
       if (end === null) continue;
       change.ended = report;
@@ -78,7 +83,11 @@ export async function reportRuns(
     }
 
     if (runs.size > 0) await updateRuns(tx, [...runs]);
-    if (outputs.length > 0) await upsertOutputs(tx, outputs);
+    if (outputs.length > 0)
+      await insertOutputs(
+        tx,
+        await withinShares(tx, outputs, ({ jobId }) => users.get(jobId) as number, userBytes),
+      );
     const changes = [
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
@@ -92,6 +101,7 @@ export async function reportRuns(
 
 /** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
 type LockedJob = ReportedJob & {
+  userId: number;
   since: number | null;
   /** The reporting agent serves a machine of its latest run. */
   served: boolean;
@@ -103,12 +113,6 @@ interface RunChange {
   startedAt: number | null;
   /** null: it has not. */
   ended: RunReport | null;
-}
-
-interface Output {
-  report: RunReport;
-  stream: 'STDOUT' | 'STDERR';
-  piece: OutputPiece;
 }
 
 interface EndedJob {
@@ -135,7 +139,7 @@ async function lockJobs(
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
-SELECT id, state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
+SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
        ${served} AS served,
@@ -188,31 +192,137 @@ function updateRuns(
     message: ['text', ([, { ended }]) => ended?.message ?? null],
     cpu_s: ['float8', ([, { ended }]) => ended?.cpuS ?? null],
     io_wait_s: ['float8', ([, { ended }]) => ended?.ioWaitS ?? null],
+    cpu_method: ['measurement_method', ([, { ended }]) => ended?.usage?.cpuMethod ?? null],
+    peak_memory_mb: ['float8', ([, { ended }]) => ended?.usage?.peakMemoryMb ?? null],
+    peak_memory_method: ['measurement_method', ([, { ended }]) => ended?.usage?.peakMemoryMethod ?? null],
+    read_mb: ['float8', ([, { ended }]) => ended?.usage?.readMb ?? null],
+    written_mb: ['float8', ([, { ended }]) => ended?.usage?.writtenMb ?? null],
+    bytes_method: ['measurement_method', ([, { ended }]) => ended?.usage?.bytesMethod ?? null],
+    io_wait_method: ['measurement_method', ([, { ended }]) => ended?.usage?.ioWaitMethod ?? null],
   });
   return run(
     tx,
     sql`
 UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at), ended_at = to_timestamp(t.ended_at),
-    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s
+    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
+    cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
+    written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method
   FROM ${items} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
 }
 
-function upsertOutputs(tx: Transaction, outputs: readonly Output[]): Promise<number> {
-  const items = table('t', outputs, {
-    job_id: ['bigint', ({ report }) => report.jobId],
-    epoch: ['integer', ({ report }) => report.epoch],
+/** With what does not fit into the share of its user left out. */
+async function withinShares(
+  tx: Transaction,
+  pieces: readonly RunOutput[],
+  userOf: (piece: RunOutput) => number,
+  userBytes: number,
+): Promise<RunOutput[]> {
+  const users = [...new Set(pieces.map(userOf))];
+  const used = new Map(
+    (
+      await rows<{ userId: number; bytes: number }>(
+        tx,
+        sql`SELECT user_id AS "userId", bytes FROM user_outputs WHERE user_id = ANY (${list('integer', users)})`,
+      )
+    ).map(({ userId, bytes }) => [userId, bytes]),
+  );
+  // Pieces of one stream that are left out fall together.
+  const kept = new Map<string, RunOutput>();
+  for (const piece of pieces) {
+    const user = userOf(piece);
+    const taken = used.get(user) ?? 0;
+    const rest = keptPiece(piece, userBytes - taken);
+    used.set(user, taken + rest.body.length);
+    const key = `${rest.jobId}/${rest.epoch}/${rest.stream}/${rest.start}`;
+    const same = kept.get(key);
+    kept.set(key, {
+      ...rest,
+      body: same && same.body.length > rest.body.length ? same.body : rest.body,
+      bytes: Math.max(rest.bytes, same?.bytes ?? 0),
+    });
+  }
+  return [...kept.values()];
+}
+
+const pieceTable = (pieces: readonly RunOutput[]): Sql =>
+  table('t', pieces, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
     stream: ['output_stream', ({ stream }) => stream],
-    body: ['text', ({ piece }) => piece.body],
-    bytes: ['bigint', ({ piece }) => piece.bytes],
-    truncated: ['boolean', ({ piece }) => piece.truncated],
+    start: ['bigint', ({ start }) => start],
+    body: ['text', ({ body }) => body.toString('base64')],
+    bytes: ['bigint', ({ bytes }) => bytes],
   });
+
+/** A piece that is there already, in part perhaps, is the same up to its length. */
+function insertOutputs(tx: Transaction, pieces: readonly RunOutput[]): Promise<number> {
   return run(
     tx,
     sql`
-INSERT INTO outputs (job_id, epoch, stream, body, bytes, truncated)
-  SELECT job_id, epoch, stream, body, bytes, truncated FROM ${items}
-  ON CONFLICT (job_id, epoch, stream) DO UPDATE SET body = excluded.body, bytes = excluded.bytes, truncated = excluded.truncated`,
+INSERT INTO outputs AS o (job_id, epoch, stream, start, body, bytes)
+  SELECT job_id, epoch, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
+  ON CONFLICT (job_id, epoch, stream, start) DO UPDATE SET body = excluded.body, bytes = greatest(o.bytes, excluded.bytes)
+    WHERE length(excluded.body) >= length(o.body)`,
+  );
+}
+
+/** Small pieces are put together up to this size: a job that writes a line a second makes no row for each. */
+const ROW_BYTES = 16_384;
+
+/** Keeps what runs write while they go on. */
+export async function reportOutput(
+  database: Pick<Database, 'pool'>,
+  siteId: number,
+  pieces: readonly RunOutput[],
+  { keepBytes, userBytes }: OutputBounds,
+): Promise<ReportResult[]> {
+  if (pieces.length === 0) return [];
+  return transaction(database, async (tx) => {
+    const asked = table('t', pieces, {
+      job_id: ['bigint', ({ jobId }) => jobId],
+      epoch: ['integer', ({ epoch }) => epoch],
+    });
+    const runs = await rows<{ place: number; live: boolean; jobId: number; userId: number }>(
+      tx,
+      sql`
+SELECT place::integer, r.ended_at IS NULL AS live, r.job_id AS "jobId", j.user_id AS "userId"
+  FROM ${asked} JOIN runs r USING (job_id, epoch) JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}`,
+    );
+    const live = new Map(runs.map((run) => [run.place - 1, run.live]));
+    const users = new Map(runs.map(({ jobId, userId }) => [jobId, userId]));
+    const told = pieces.filter((_, i) => live.get(i));
+    if (told.length > 0) {
+      const kept = await withinShares(tx, told, ({ jobId }) => users.get(jobId) as number, userBytes);
+      const appended = await rows<{ place: number }>(
+        tx,
+        sql`
+UPDATE outputs o SET body = o.body || decode(t.body, 'base64'), bytes = greatest(o.bytes, t.bytes)
+  FROM ${pieceTable(kept)} WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+   AND o.start + length(o.body) = t.start AND length(o.body) + length(t.body) * 3 / 4 <= ${ROW_BYTES}
+  RETURNING t.place::integer`,
+      );
+      const places = new Set(appended.map(({ place }) => place - 1));
+      const others = kept.filter((_, i) => !places.has(i));
+      if (others.length > 0) await insertOutputs(tx, others);
+      const long = kept.filter(({ bytes }) => bytes > keepBytes);
+      if (long.length > 0) await cutOutputs(tx, long, keepBytes);
+    }
+    return pieces.map(
+      (_, i): ReportResult => (live.get(i) ? 'accepted' : live.has(i) ? 'stale-epoch' : 'unknown-run'),
+    );
+  });
+}
+
+/** Gives up what lies behind the head and before the tail. */
+function cutOutputs(tx: Transaction, pieces: readonly RunOutput[], keepBytes: number): Promise<number> {
+  const half = Math.floor(keepBytes / 2);
+  return run(
+    tx,
+    sql`
+DELETE FROM outputs o USING ${pieceTable(pieces.map((piece) => ({ ...piece, body: Buffer.alloc(0) })))}
+ WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+   AND o.start >= ${half} AND o.start + length(o.body) <= t.bytes - ${half}`,
   );
 }
 

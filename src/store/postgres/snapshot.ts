@@ -56,8 +56,10 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
       const [datasets, links, quotas, averages, traffic] = data;
       const kept = await reservations(tx);
       const jobs: JobImage[] = [];
-      for (;;) {
-        const page = await loadJobs(tx, jobs.at(-1)?.job.id ?? 0);
+      for (let next = loadJobs(tx, 0); ; ) {
+        const page = await next;
+        // The server reads the next page while this one is taken in.
+        if (page.length === LOAD_PAGE) next = loadJobs(tx, jobFromArray(page[LOAD_PAGE - 1]![0]).id);
         for (const [job, state, siteId, run] of page) {
           const image = jobFromArray(job);
           jobs.push({ job: image, state, siteId, run: run && runFromArray(image.id, run) });
@@ -134,6 +136,8 @@ type ChangedJob = [
   priority?: number | null,
   migratedAt?: number | null,
   dispatchedAt?: number | null,
+  schedulerId?: number | null,
+  treeMoves?: number,
   run?: RunArray | null,
   job?: JobArray | null,
 ];
@@ -179,12 +183,14 @@ function jobChange([
   priority = null,
   migratedAt = null,
   dispatchedAt = null,
+  schedulerId = null,
+  treeMoves = 0,
   run,
   job,
 ]: ChangedJob): JobChange {
   if (state === undefined) return { id, position: null, job: null };
   const position = {
-    ...{ state, siteId, priority, migratedAt, dispatchedAt },
+    ...{ state, siteId, priority, migratedAt, dispatchedAt, schedulerId, treeMoves },
     run: run ? runFromArray(id, run) : null,
   };
   return { id, position, job: job ? { ...jobFromArray(job), priority, dispatchedAt } : null };
@@ -232,6 +238,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
       SELECT json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
           extract(epoch FROM j.migrated_at)::float8,
           CASE WHEN f.to_state <> 'QUEUED' THEN extract(epoch FROM j.dispatched_at)::float8 END,
+          CASE WHEN f.to_state = 'QUEUED' AND f.site_id IS NULL THEN j.scheduler_id END, j.tree_moves,
           CASE WHEN f.to_state IN ${live} THEN
             (SELECT ${raw(runArray)} FROM runs r WHERE r.job_id = f.entity_id AND r.epoch = f.epoch) END,
           CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)
@@ -242,7 +249,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
   (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share))
      FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
-  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'POLICY')) THEN ${raw(directoryArray())} END,
+  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'POLICY')) THEN ${raw(directoryArray())} END,
   (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
   (SELECT json_agg(${raw(averagesObject)}) FROM run_averages v WHERE event_id > ${cursor}::bigint),
   (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)

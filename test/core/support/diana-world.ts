@@ -214,6 +214,7 @@ export class DianaWorld {
   }
 
   private apply({ jobId, from, to, queue, priority, reason }: Move): void {
+    if (queue === 'SCHEDULER') throw new Error('there are no schedulers between the root and sites');
     const { job } = this.places.get(jobId) as Place;
     const migrates = queue === 'META' && from !== null;
     this.moved.push({ groupId: job.groupId, from, to, reason });
@@ -234,6 +235,7 @@ export class DianaWorld {
     expect(moves.length).toBeLessThanOrEqual(this.maxMoves);
     const fed = new Map<number, number>();
     for (const { jobId, from, to, queue, priority, reason } of moves) {
+      if (queue === 'SCHEDULER') throw new Error('there are no schedulers between the root and sites');
       const { job, at, siteId } = this.places.get(jobId) as Place;
       expect([at, siteId]).toEqual(from === null ? ['ROOT', null] : ['META', from]);
       expect(queue === 'LOCAL').toBe(from === to);

@@ -266,7 +266,8 @@ export class World {
       maxMoves: 5,
     });
     for (const move of plan.moves) {
-      const { jobId, to, priority } = move;
+      const { jobId, to, queue, priority } = move;
+      if (queue === 'SCHEDULER') throw new Error('there are no schedulers between the root and sites');
       const job: Job = { ...(this.atRoot.get(jobId) as Job), priority, dispatchedAt: this.now };
       this.atRoot.delete(jobId);
       this.atSite.set(jobId, { job, siteId: to });

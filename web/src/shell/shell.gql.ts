@@ -23,6 +23,7 @@ export type EventKind =
   | 'MACHINE'
   | 'AGENT'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'

@@ -13,16 +13,14 @@ import { z } from 'zod';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { QueueOrder } from '../../grid/queue.js';
 import type { Requirement } from '../../grid/requirements.js';
-import type { RunState } from '../../grid/site-resources.js';
 import { ageBoundS } from '../../local/age.js';
-import { Claims } from '../../local/claims.js';
 import type { Job } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyBusy } from '../../resources/eligibility.js';
-import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
-import { pickPools, placeNow } from '../../resources/placement.js';
+import type { FreeResources } from '../../resources/free.js';
 import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import { powerOf } from '../../terms/power.js';
+import { StartsNow } from '../../terms/starts-now.js';
 import {
   type Choice,
   type DispatchLook,
@@ -90,12 +88,11 @@ class QueuesPass implements DispatchPass {
   /** Jobs submitted before are overtaken no more. */
   private readonly agedBefore: number;
   private readonly eligible: EligibleSites;
-  private readonly copies = new LicenseCopies();
+  private readonly startsNow: StartsNow;
   /** By class and site: the version at which the class was found to fit; REFUSED: it does not, whatever else moves. */
   private readonly known = new Map<Requirement, Int32Array>();
   /** By site: 1 where the job that was asked about last could start at once. */
   private readonly starts: Uint8Array;
-  private readonly claims = new Map<SiteEntry, Claims>();
   /** By lane: the job that holds it up. */
   private readonly heads = new Map<number, number>();
 
@@ -106,9 +103,10 @@ class QueuesPass implements DispatchPass {
     const { grid, now } = look;
     this.agedBefore = rules.ageBoundS === null ? -Infinity : now - rules.ageBoundS;
     this.eligible = grid.index(EligibleSites);
+    this.startsNow = new StartsNow(grid, now);
     this.sites = grid.sites.map((entry) => ({
       entry,
-      free: new FreeResources(entry.resources, this.copies),
+      free: this.startsNow.freeAt(entry),
       queued: entry.queue.length,
       capacity: powerOf(entry.resources.machines.filter(({ machine }) => machine.available)),
       version: 1,
@@ -202,7 +200,8 @@ class QueuesPass implements DispatchPass {
     if (index === -1) return false;
     plan.take(job, this.choiceOf(job, index, eligibility));
     const site = this.sites[index] as SiteRoom;
-    const start = this.starts[index] === 1 ? this.startAt(site, job, requirement) : null;
+    const start =
+      this.starts[index] === 1 ? this.startsNow.of(site.entry, site.free, job, requirement) : null;
     if (start === null) site.queued++;
     else {
       site.free.take(start);
@@ -301,29 +300,9 @@ class QueuesPass implements DispatchPass {
     const { licenses } = requirement.signature;
     return (
       licenses.length === 0 ||
-      this.claimsOf(entry).others.length === 0 ||
-      this.startAt(site, job, requirement) !== null
+      this.startsNow.claimsOf(entry).others.length === 0 ||
+      this.startsNow.of(entry, free, job, requirement) !== null
     );
-  }
-
-  /** What the job would occupy at the site from now on, null when it does not fit. */
-  private startAt({ entry, free }: SiteRoom, job: Job, requirement: Requirement): RunState | null {
-    const eligible = entry.resources.eligible(requirement.signature);
-    const placement = placeNow(requirement, eligible, free);
-    if (placement === null) return null;
-    const end = this.look.now + (job.estimateS * job.benchmark) / placement.benchmark;
-    const pools = pickPools(eligible, (pool) => this.claimsOf(entry).allowsNow(pool, end, null));
-    if (pools === null) return null;
-    return runInMind(requirement, placement, pools, job.id, end);
-  }
-
-  private claimsOf(entry: SiteEntry): Claims {
-    let claims = this.claims.get(entry);
-    if (claims === undefined) {
-      claims = new Claims(this.look.grid, entry.site.id, this.look.now, this.copies);
-      this.claims.set(entry, claims);
-    }
-    return claims;
   }
 }
 

@@ -31,6 +31,9 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
   | 'MACHINE_FAILED'
   | 'LOST'
@@ -65,6 +68,7 @@ export type RegisterSiteInput = {
   latitude?: number | null | undefined;
   longitude?: number | null | undefined;
   localPolicy?: unknown;
+  scheduler?: string | null | undefined;
   maxRunningJobs?: number | null | undefined;
 };
 
@@ -76,6 +80,7 @@ export type UpdateSiteInput = {
   longitude?: number | null | undefined;
   localPolicy?: unknown;
   maxRunningJobs?: number | null | undefined;
+  scheduler?: string | null | undefined;
 };
 
 export type RegisterMachineInput = {

@@ -38,12 +38,22 @@ export type JobInput = {
   inputs?: Array<InputDataInput>;
   outputMb?: number;
   originSite?: string | null | undefined;
+  preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
   restartable?: boolean;
   boost?: number;
   held?: boolean;
   simulatedRunS?: number | null | undefined;
   simulatedIoS?: number | null | undefined;
+};
+
+export type JobPreferenceInput = {
+  site?: string | null | undefined;
+  os?: string | null | undefined;
+  architecture?: string | null | undefined;
+  licenses?: Array<string>;
+  cpusPerTask?: number | null | undefined;
+  memoryMbPerTask?: number | null | undefined;
 };
 
 export type SubmitJobsInput = {

@@ -27,10 +27,16 @@ export type EventKind =
   | 'MACHINE'
   | 'AGENT'
   | 'LICENSE'
+  | 'SCHEDULER'
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
   | 'DATA';
+
+export type Forwarding =
+  | 'ALWAYS'
+  | 'WHEN_NEEDED'
+  | 'NEVER';
 
 export type TreeQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -44,9 +50,39 @@ export type FlowSubscriptionVariables = Exact<{
 
 export type FlowSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, event: { id: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, site: { id: string } | null } | null } };
 
+export type FederationPeerPartsFragment = { name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string } };
+
+export type FederationQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type FederationQuery = { federationPeers: Array<{ name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string } }> };
+
+export type IsolatePeerMutationVariables = Exact<{
+  peer: string;
+}>;
+
+
+export type IsolatePeerMutation = { isolatePeer: { isolated: boolean } };
+
+export type RejoinPeerMutationVariables = Exact<{
+  peer: string;
+}>;
+
+
+export type RejoinPeerMutation = { rejoinPeer: { isolated: boolean } };
+
 
 export const TreeDocument =
   "query Tree { policy { id version document } atRoot: jobCount(filter: {states: [QUEUED]}) held: jobCount(filter: {states: [HELD]}) sites(first: 200) { nodes { id name state queuedJobs metaQueuedJobs runningJobs cpus cpusUsed localPolicy } } peers(first: 200) { alive queued metaQueued arrivalRate serviceRate congested powerTotal site { id } } }" as unknown as TypedDocumentNode<TreeQuery, TreeQueryVariables>;
 
 export const FlowDocument =
   "subscription Flow($after: String) { jobUpdated(after: $after) { cursor resyncRequired event { id kind fromState toState site { id } } } }" as unknown as TypedDocumentNode<FlowSubscription, FlowSubscriptionVariables>;
+
+export const FederationDocument =
+  "query Federation { federationPeers { ...FederationPeerParts } } fragment FederationPeerParts on FederationPeer { site { id } name url isolated forward neededAfterS hops foreignMax seenAt reachedAt failure foreignJobs offeredJobs claimedJobs }" as unknown as TypedDocumentNode<FederationQuery, FederationQueryVariables>;
+
+export const IsolatePeerDocument =
+  "mutation IsolatePeer($peer: ID!) { isolatePeer(peer: $peer) { isolated } }" as unknown as TypedDocumentNode<IsolatePeerMutation, IsolatePeerMutationVariables>;
+
+export const RejoinPeerDocument =
+  "mutation RejoinPeer($peer: ID!) { rejoinPeer(peer: $peer) { isolated } }" as unknown as TypedDocumentNode<RejoinPeerMutation, RejoinPeerMutationVariables>;

@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useData, useFollow } from '../../api/data';
 import { count, figure, plural } from '../../ui/format';
 import { Badge, Bar, Card, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
+import { Federation } from './federation';
 import { FlowDocument, TreeDocument, type TreeQuery } from './tree.gql';
 
 const WINDOW_S = 60;
@@ -91,6 +92,7 @@ export function Tree() {
           <>
             <Drawn data={data} flows={flows} />
             <Peers data={data} />
+            <Federation />
           </>
         )}
       </Loaded>

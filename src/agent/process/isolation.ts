@@ -1,0 +1,406 @@
+/**
+ * What stands between a job and everybody else on its host: an account of its own, a sandbox, a control group.
+ *
+ *   none     the account of the agent: a job can do what the agent can
+ *   user     an account that no other run has, without any privilege, below the account `root` of the agent
+ *   sandbox  the same behind bubblewrap: no other processes, and of the files only the system's (read-only), the run's own, and what the
+ *            operator shows. An agent that is not root can do this too, where the kernel lets ordinary accounts make namespaces; then
+ *            what is not shown is out of reach although the account is the agent's
+ *
+ * Each may have a control group for every run besides (cgroup.ts).
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { Cgroups } from './cgroup.js';
+import { LaunchError } from './script.js';
+
+export type IsolationMode = 'none' | 'user' | 'sandbox';
+
+/** A directory that jobs in a sandbox see besides the system's and their own. */
+export interface ShownDirectory {
+  path: string;
+  readOnly: boolean;
+}
+
+export interface IsolationOptions {
+  /** `strongest`: the strongest that this host offers to this account. */
+  mode: IsolationMode | 'strongest';
+  /** Whether runs have control groups where they can be made. */
+  cgroups?: boolean;
+  /** User and group ids that runs get, one each: nobody else on the host may have them. */
+  uids?: { first: number; last: number };
+  shown?: readonly ShownDirectory[];
+  /** false: a sandbox has no network. */
+  network?: boolean;
+  /** Processes and threads that a run may have. */
+  processes?: number;
+}
+
+/** Where a run takes place and what it may have. */
+export interface Place {
+  /** Of its own; null: the agent's. */
+  uid: number | null;
+  /** The directory in which it begins. */
+  directory: string;
+  /** Directories that are the run's alone: for its files, and for temporary ones. */
+  work: string;
+  tmp: string;
+}
+
+const SETPRIV = '/usr/bin/setpriv';
+const BWRAP = '/usr/bin/bwrap';
+const SYSTEM = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/etc',
+  '/opt',
+  '/nix',
+  '/gnu',
+];
+const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
+const DEFAULT_PROCESSES = 4096;
+
+/** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
+const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
+
+export class Isolation {
+  /** What the operator is to know at the start, in one line. */
+  readonly said: string;
+  private readonly free: number[] = [];
+  private nextUid: number;
+
+  private constructor(
+    readonly mode: IsolationMode,
+    readonly cgroups: Cgroups | null,
+    /** Why nothing stronger, and no control groups. */
+    readonly lacking: readonly string[],
+    private readonly uids: { first: number; last: number },
+    private readonly shown: readonly ShownDirectory[],
+    private readonly network: boolean,
+    readonly processes: number,
+    private readonly ulimit: string | null,
+  ) {
+    this.nextUid = uids.first;
+    this.said = [
+      `isolation of jobs: ${mode}`,
+      cgroups === null
+        ? 'no control groups'
+        : `a control group for each run (${[...cgroups.controllers].join(', ') || 'without controllers'})`,
+      ...(mode === 'sandbox' && !network ? ['no network'] : []),
+    ].join(', ');
+  }
+
+  /** Every run as the agent's account, and nothing around it. */
+  static none(): Isolation {
+    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null);
+  }
+
+  /**
+   * @param stateDir where runs take place; it must be there
+   * @param name tells this agent's control groups and accounts from others'
+   * @throws Error when the mode asked for is not to be had here
+   */
+  static open(options: IsolationOptions, stateDir: string, name: string): Isolation {
+    const uids = shareOf(options.uids ?? DEFAULT_UIDS, name);
+    const lacking: string[] = [];
+    const modes: IsolationMode[] =
+      options.mode === 'strongest' ? ['sandbox', 'user', 'none'] : [options.mode];
+    const mode = modes.find((one) => {
+      const problem = missing(one, uids, stateDir);
+      if (problem !== null) lacking.push(`${one}: ${problem}`);
+      return problem === null;
+    });
+    if (mode === undefined)
+      throw new Error(
+        `the isolation that was asked for is not to be had on this host: ${lacking.join('; ')}`,
+      );
+    const cgroups = options.cgroups === false ? 'they are switched off' : Cgroups.open(name);
+    if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
+    return new Isolation(
+      mode,
+      typeof cgroups === 'string' ? null : cgroups,
+      lacking,
+      uids,
+      options.shown ?? [],
+      options.network ?? true,
+      options.processes ?? DEFAULT_PROCESSES,
+      ownsAccounts(mode) ? limitOfProcesses() : null,
+    );
+  }
+
+  /** Whether each run has an account of its own. */
+  get hasAccounts(): boolean {
+    return ownsAccounts(this.mode);
+  }
+
+  /** An account for a run; null: the agent's. Throws where all are in use: then the run waits. */
+  takeUid(): number | null {
+    if (!this.hasAccounts) return null;
+    const uid = this.free.pop() ?? this.nextUid++;
+    if (uid > this.uids.last)
+      throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
+    return uid;
+  }
+
+  /** Nothing of its run is left. */
+  putBackUid(uid: number): void {
+    this.free.push(uid);
+  }
+
+  /** Accounts that an earlier agent gave to runs which go on. */
+  reserveUids(inUse: ReadonlySet<number>): void {
+    const last = Math.max(this.uids.first - 1, ...inUse);
+    for (let uid = this.uids.first; uid <= last; uid++) if (!inUse.has(uid)) this.free.push(uid);
+    this.nextUid = last + 1;
+  }
+
+  isOurs(uid: number): boolean {
+    return uid >= this.uids.first && uid <= this.uids.last;
+  }
+
+  /** Shell text that a run's shell executes before anything else. */
+  prologue(): string[] {
+    // When memory runs out on the host, runs go first.
+    const lines = ['echo 1000 >/proc/self/oom_score_adj'];
+    if (this.ulimit !== null) lines.push(`ulimit ${this.ulimit} ${this.processes}`);
+    return this.mode === 'none' ? [] : lines;
+  }
+
+  /**
+   * The words before the program.
+   *
+   * @throws LaunchError for a directory that the run may not see
+   */
+  words(place: Place): string[] {
+    const account = place.uid === null ? [] : dropTo(place.uid);
+    const { directory, work } = place;
+    const shown = this.shown.find((one) => isBelow(directory, one.path));
+    if (
+      directory !== work &&
+      this.mode === 'sandbox' &&
+      !shown &&
+      !SYSTEM.some((path) => isBelow(directory, path)) &&
+      !SEEN.includes(directory)
+    ) {
+      const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
+      throw new LaunchError(
+        `${directory}: jobs at this site see only the system's directories, their own, and ${names} (AGENT_DIRECTORIES)`,
+      );
+    }
+    // Who is put into a directory would be past the doors that are closed to them.
+    if (directory !== work && place.uid !== null && !canEnter(directory, shown ? dirname(shown.path) : null))
+      throw new LaunchError(
+        `${directory}: jobs have accounts of their own at this site, which may not enter it`,
+      );
+    if (this.mode !== 'sandbox') return account;
+    return [
+      BWRAP,
+      '--die-with-parent',
+      '--unshare-pid',
+      '--unshare-ipc',
+      '--unshare-uts',
+      '--unshare-cgroup-try',
+      ...(place.uid === null ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
+      ...(this.network ? [] : ['--unshare-net']),
+      ...systemBinds(),
+      ...(this.network ? resolverBinds() : []),
+      '--proc',
+      '/proc',
+      '--dev',
+      '/dev',
+      // What lies there is memory: of the run's own account, and little of it without a control group that counts it.
+      ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
+      '--tmpfs',
+      '/dev/shm',
+      ...['--bind', place.tmp, '/tmp'],
+      ...['--bind', place.tmp, '/var/tmp'],
+      ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
+      ...['--bind', place.work, place.work],
+      ...['--chdir', place.directory],
+      '--',
+      ...account,
+    ];
+  }
+
+  /** Those of these secret files that a job can read, as far as it is given by account and sandbox. */
+  exposed(secrets: readonly string[]): string[] {
+    return secrets.filter((path) => {
+      if (!existsSync(path)) return false;
+      if (
+        this.mode === 'sandbox' &&
+        ![...SYSTEM, ...this.shown.map((one) => one.path)].some((dir) => isBelow(path, dir))
+      )
+        return false;
+      if (!this.hasAccounts) return isReadable(path);
+      return (statSync(path).mode & 0o004) !== 0 && canEnter(dirname(path), null);
+    });
+  }
+}
+
+/** Ids that one agent takes of a range: where it is large, agents on one host do not meet. */
+const SHARE = 4096;
+
+function shareOf(
+  { first, last }: { first: number; last: number },
+  name: string,
+): { first: number; last: number } {
+  const shares = Math.floor((last - first + 1) / SHARE);
+  if (shares < 2) return { first, last };
+  const own = first + SHARE * (crc32(name) % shares);
+  return { first: own, last: own + SHARE - 1 };
+}
+
+const ownsAccounts = (mode: IsolationMode): boolean => mode !== 'none' && process.getuid?.() === 0;
+
+const isBelow = (path: string, dir: string): boolean =>
+  path === dir || path.startsWith(`${dir.replace(/\/$/, '')}/`);
+
+/** The words that make a process one of this account and of nothing else. */
+const dropTo = (uid: number): string[] => [
+  SETPRIV,
+  `--reuid=${uid}`,
+  `--regid=${uid}`,
+  '--clear-groups',
+  '--no-new-privs',
+  '--inh-caps=-all',
+  '--bounding-set=-all',
+  '--',
+];
+
+/** What the host lacks for a mode; null: nothing. */
+function missing(
+  mode: IsolationMode,
+  uids: { first: number; last: number },
+  stateDir: string,
+): string | null {
+  if (mode === 'none') return null;
+  if (process.platform !== 'linux') return 'only on Linux';
+  const root = process.getuid?.() === 0;
+  if (mode === 'user' && !root) return 'the agent is not root';
+  if (root) {
+    if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
+      return `AGENT_UIDS: ${uids.first} to ${uids.last} is no range of ids from ${LEAST_UID}`;
+    if (!existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
+    if (!areMapped(uids)) return `the ids ${uids.first} to ${uids.last} do not exist in this container`;
+    const problem = fails([...dropTo(uids.first), '/bin/sh', '-c', 'exit 0']);
+    if (problem !== null) return `cannot change the account: ${problem}`;
+  }
+  if (mode === 'user') {
+    // The directory itself is opened, for passing through, by whoever runs jobs in it.
+    return canEnter(dirname(stateDir), null)
+      ? null
+      : `other accounts may not enter a directory above ${stateDir}`;
+  }
+  if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
+  const problem = fails([
+    ...[BWRAP, '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...(root ? [] : ['--unshare-user'])],
+    ...[...systemBinds(), '--proc', '/proc', '--dev', '/dev', '--', ...(root ? dropTo(uids.first) : [])],
+    ...['/bin/sh', '-c', 'exit 0'],
+  ]);
+  return problem === null ? null : `bubblewrap does not work here: ${problem}`;
+}
+
+function fails([command, ...args]: string[]): string | null {
+  const done = spawnSync(command!, args, { encoding: 'utf8', env: {}, cwd: '/', timeout: 10_000 });
+  if (done.status === 0) return null;
+  return (done.error?.message ?? done.stderr.trim()) || `it ended with ${done.status ?? done.signal}`;
+}
+
+/** Whether these ids are those of the host, or some of a container's (user_namespaces(7)). */
+function areMapped({ first, last }: { first: number; last: number }): boolean {
+  return readFileSync('/proc/self/uid_map', 'utf8')
+    .trim()
+    .split('\n')
+    .some((line) => {
+      const [from, , count] = line.trim().split(/\s+/).map(Number) as [number, number, number];
+      return first >= from && last < from + count;
+    });
+}
+
+/** Whether other accounts may pass through a directory and all those above it. `to`: not looked at from there up. */
+function canEnter(path: string, to: string | null): boolean {
+  for (let dir = path; dir !== to; dir = dirname(dir)) {
+    if ((statSync(dir).mode & 0o001) === 0) return false;
+    if (dir === dirname(dir)) break;
+  }
+  return true;
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The system's directories, read-only; those that are links to others stay such. */
+function systemBinds(): string[] {
+  return SYSTEM.flatMap((path) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return [];
+    return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
+  });
+}
+
+/** What /etc/resolv.conf points to, often below /run. */
+function resolverBinds(): string[] {
+  try {
+    const target = readlinkSync('/etc/resolv.conf');
+    const path = join('/etc', target);
+    const absolute = target.startsWith('/') ? target : path;
+    return existsSync(absolute) && !isBelow(absolute, '/etc') ? ['--ro-bind', absolute, absolute] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** How this shell's `ulimit` names the number of processes. */
+function limitOfProcesses(): string | null {
+  return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
+}
+
+/** Below are the accounts of the system. */
+const LEAST_UID = 1000;
+
+/** By uid of those asked for: processes that it has. */
+export function processesOfUids(uids: ReadonlySet<number>): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${name}/status`, 'latin1'))![1]);
+      if (!uids.has(uid)) continue;
+      const pids = found.get(uid);
+      if (pids) pids.push(Number(name));
+      else found.set(uid, [Number(name)]);
+    } catch {
+      // It has gone.
+    }
+  }
+  return found;
+}
+
+/** Ends all processes of an account at one stroke: nothing forks away under it. */
+export function killAccount(uid: number): void {
+  if (!(uid >= LEAST_UID)) throw new RangeError(`account ${uid} is one of the system's`);
+  const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', 'kill -9 -1'];
+  spawnSync(command!, args, { stdio: 'ignore', env: {}, cwd: '/', timeout: 10_000 });
+}

@@ -1,0 +1,90 @@
+import type { Env } from '../../platform/env.js';
+import { type EndedReport, type RunReport, UNMEASURED } from '../runner.js';
+import { type Disk, isPassing } from './disk.js';
+import type { Journal, NewReport } from './journal.js';
+
+/** An end as far as it is known; what is left out is null. */
+export type End = Pick<EndedReport, 'cause'> &
+  Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
+
+export function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
+  const nothing = { exitCode: null, signal: null, message: null, ...UNMEASURED, outputs: [] };
+  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, ...end };
+}
+
+/** What a runner has to tell: in its journal, or in memory as long as the disk has no room for it. */
+export class Reports {
+  /** Called (soon, and once for many) when there are new ones. */
+  onNews: (() => void) | null = null;
+  /** Those for which there was no room, in order. */
+  private readonly owed: NewReport[] = [];
+  private announced = false;
+
+  constructor(
+    private readonly journal: Journal,
+    private readonly disk: Pick<Disk, 'release'>,
+    private readonly env: Pick<Env, 'soon'>,
+  ) {}
+
+  /** Whether some could not be written down yet. */
+  get owes(): boolean {
+    return this.owed.length > 0;
+  }
+
+  /** Keeps it in memory where there is no room for it: the next agent would find out by itself. */
+  add(report: NewReport): void {
+    if (!this.tryAdd(report)) this.owed.push(report);
+  }
+
+  /** Behind all that is owed. False: there is no room for it. */
+  tryAdd(report: NewReport): boolean {
+    this.flush();
+    return !this.owes && this.keep(report);
+  }
+
+  /** Writes down what there was no room for. */
+  flush(): void {
+    for (let next = this.owed[0]; next && this.keep(next); next = this.owed[0]) this.owed.shift();
+  }
+
+  /** The oldest that the service has not acknowledged. */
+  list(limit: number): RunReport[] {
+    return this.journal.list(limit);
+  }
+
+  /** Forgets those up to `seq`, and answers with them. */
+  acknowledge(seq: number): RunReport[] {
+    return this.journal.acknowledge(seq);
+  }
+
+  /** Has `onNews` called. */
+  announce(): void {
+    if (this.announced) return;
+    this.announced = true;
+    this.env.soon(() => {
+      this.announced = false;
+      this.onNews?.();
+    });
+  }
+
+  close(): void {
+    this.onNews = null;
+    this.journal.close();
+  }
+
+  private keep(report: NewReport): boolean {
+    try {
+      this.journal.append(report);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      this.disk.release();
+      try {
+        this.journal.append(report);
+      } catch {
+        return false;
+      }
+    }
+    this.announce();
+    return true;
+  }
+}

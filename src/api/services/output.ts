@@ -1,0 +1,183 @@
+/** What runs write: as a text, as a stream that is followed, and as bytes. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTerminal, type JobState, waitingStates } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
+import type { JobRow, OutputRow } from '../../store/rows.js';
+import type { OutputPiece } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { badInput, notFound } from '../errors.js';
+import type { OutputPart, SubscriptionJobOutputArgs } from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { pulled } from '../subscriptions/streams.js';
+import { guarded, maySeeJob } from './access.js';
+import type { ServiceParts } from './parts.js';
+
+type Stream = OutputPiece['stream'];
+
+/** Between two looks for more of a run that goes on: its agent sends about as often. */
+const FOLLOW_MS = 500;
+/** Of one message. */
+const PART_BYTES = 256 * 1024;
+
+export function createOutputService({ queries }: ServiceParts) {
+  /** The job as the viewer may see it; what may not be seen is not there. */
+  async function seen(viewer: Viewer, job: string): Promise<JobRow> {
+    const id = localId('job', job, 'job');
+    const [row] = await queries.jobsByIds([id]);
+    if (!row || !maySeeJob(viewer, row)) throw notFound('job', job);
+    return row;
+  }
+
+  return {
+    ...guarded({
+      async jobOutput(viewer: Viewer, { job, stream, after, ...args }: SubscriptionJobOutputArgs) {
+        const epoch = args.epoch ?? null;
+        const { id } = await seen(viewer, job);
+        const stop = new AbortController();
+        let { run, at } = placeOf(after ?? null);
+        let done = false;
+        return pulled<OutputPart>(
+          async () => {
+            while (!done && !stop.signal.aborted) {
+              // Asked before the output, so that of a run that has ended then nothing comes any more.
+              const [row] = await queries.jobsByIds([id]);
+              if (!row) return null;
+              const latest = epoch ?? row.epoch;
+              if (run !== latest && (run === null || hasEnded(row, run))) {
+                // Started again: what it writes now begins anew.
+                if (run !== null) at = 0;
+                run = latest > 0 ? latest : null;
+              }
+              const ended = hasEnded(row, run);
+              const part = run === null ? null : await next(id, run, stream, at, ended);
+              if (part) {
+                at = part.start + part.length;
+                return part;
+              }
+              if (ended && (epoch !== null || isTerminal(row.state))) {
+                done = true;
+                const of = run ?? row.epoch;
+                const nothing = { start: at, text: '', base64: '', length: 0, bytes: at };
+                return { cursor: cursorOf(of, at), epoch: of, ...nothing, last: true };
+              }
+              await sleep(FOLLOW_MS, undefined, { signal: stop.signal }).catch(() => {});
+            }
+            return null;
+          },
+          () => stop.abort(),
+        );
+      },
+    }),
+
+    /** For the download: what is kept from byte `from` on, and how much has been written. null: nothing was kept. */
+    async bytes(
+      viewer: Viewer,
+      job: string,
+      epoch: number | null,
+      stream: Stream,
+    ): Promise<OutputRow | null> {
+      const { id } = await seen(viewer, job);
+      return queries.output(id, epoch, stream);
+    },
+  };
+
+  async function next(
+    jobId: number,
+    epoch: number,
+    stream: Stream,
+    from: number,
+    ended: boolean,
+  ): Promise<OutputPart | null> {
+    const found = await queries.output(jobId, epoch, stream, { from, most: PART_BYTES });
+    const first = found?.pieces[0];
+    if (!found || !first || first.body.length === 0) return null;
+    const bodies: Buffer[] = [];
+    let end = first.start;
+    for (const { start, body } of found.pieces) {
+      if (start !== end) break;
+      bodies.push(body);
+      end += body.length;
+    }
+    const all = Buffer.concat(bodies);
+    const body = ended && end >= found.bytes ? all : wholeCharacters(all);
+    if (body.length === 0) return null;
+    const { bytes } = found;
+    const encoded = { text: plainText(body), base64: body.toString('base64') };
+    const cursor = cursorOf(epoch, first.start + body.length);
+    return { cursor, epoch, start: first.start, ...encoded, length: body.length, bytes, last: false };
+  }
+}
+
+/** Which run, and how many bytes of it. */
+const cursorOf = (epoch: number, bytes: number): string => `${epoch}-${bytes}`;
+
+function placeOf(cursor: string | null): { run: number | null; at: number } {
+  if (cursor === null) return { run: null, at: 0 };
+  const [, epoch, bytes] = /^(\d{1,9})-(\d{1,15})$/.exec(cursor) ?? [];
+  if (epoch === undefined) throw badInput('after', cursor, 'a cursor of this subscription');
+  return { run: Number(epoch), at: Number(bytes) };
+}
+
+const waiting: ReadonlySet<JobState> = new Set(waitingStates);
+
+/** Whether a run is over; null: the one to come. */
+function hasEnded({ state, epoch }: JobRow, run: number | null): boolean {
+  if (isTerminal(state)) return true;
+  return run !== null && (run < epoch || (run === epoch && waiting.has(state)));
+}
+
+/** What was kept as a text of at most so many bytes; where something is left out, it says how much. */
+export function outputText({ bytes, pieces }: OutputRow, most: number): string {
+  if (!(most >= 1 && most <= MAX.outputTextBytes))
+    throw badInput('maxBytes', most, `1 to ${MAX.outputTextBytes}`);
+  const kept = pieces.reduce((sum, { body }) => sum + body.length, 0);
+  const halves = kept > most ? [Math.ceil(most / 2), Math.floor(most / 2)] : [kept, 0];
+  const chosen = kept > most ? [...firstOf(pieces, halves[0]!), ...lastOf(pieces, halves[1]!)] : pieces;
+  const texts: Buffer[] = [];
+  let end = 0;
+  const gapTo = (start: number): void => {
+    if (start > end) texts.push(Buffer.from(`\n[${start - end} bytes left out]\n`));
+  };
+  for (const { start, body } of chosen) {
+    gapTo(start);
+    texts.push(body);
+    end = start + body.length;
+  }
+  gapTo(bytes);
+  return plainText(Buffer.concat(texts));
+}
+
+function firstOf(pieces: OutputRow['pieces'], most: number): OutputRow['pieces'] {
+  let room = most;
+  return pieces.flatMap(({ start, body }) => {
+    const taken = body.subarray(0, room);
+    room -= taken.length;
+    return taken.length > 0 ? [{ start, body: taken }] : [];
+  });
+}
+
+function lastOf(pieces: OutputRow['pieces'], most: number): OutputRow['pieces'] {
+  let room = most;
+  return pieces
+    .toReversed()
+    .flatMap(({ start, body }) => {
+      const taken = body.subarray(Math.max(0, body.length - room));
+      room -= taken.length;
+      return taken.length > 0 ? [{ start: start + body.length - taken.length, body: taken }] : [];
+    })
+    .toReversed();
+}
+
+/** No NUL, and what is no UTF-8 replaced. */
+const plainText = (bytes: Buffer): string => bytes.toString('utf8').replaceAll('\0', '\uFFFD');
+
+/** Without the beginning of a UTF-8 character at the end. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if ((byte & 0xc0) === 0x80) continue;
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return needed > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}

@@ -1,0 +1,158 @@
+/** `switchyard tree`: the schedulers between the root and sites, what each holds, and its channels. */
+import type { Command } from 'commander';
+import { addCommand, findScheduler, type Named, show } from '../command.js';
+import { connect } from '../connect.js';
+import { CREATE_SCHEDULER, REMOVE_SCHEDULER, TREE, TREE_CHANNELS, UPDATE_SCHEDULER } from '../documents.js';
+import { count, short, table } from '../format.js';
+
+/** The root, or a scheduler below it. */
+interface Standing {
+  holds: number;
+  waiting: number;
+  channels: { power: number }[];
+  children: { id: string }[];
+  sites: (Named & { state: string; metaQueuedJobs: number; queuedJobs: number; runningJobs: number })[];
+}
+
+interface Class {
+  os: string | null;
+  architecture: string | null;
+  licenses: string[];
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  jobs: number;
+}
+
+interface Channel {
+  port: number;
+  power: number;
+  classes: Class[];
+  branches: { scheduler: Named | null; site: Named | null; port: number; power: number; jobs: number }[];
+}
+
+interface Tree {
+  tree: Standing;
+  schedulers: (Named & Standing)[];
+}
+
+interface Scheduler extends Named {
+  parent: Named | null;
+}
+
+export function addTree(program: Command): void {
+  const tree = addCommand(
+    program,
+    'tree',
+    'show the tree of schedulers, or change it: what each holds, and the power of its channels',
+  );
+  tree.action(async () => show(tree, await connect().request<Tree>(TREE), treeTable));
+
+  const channels = addCommand(
+    tree,
+    'channels [scheduler]',
+    'what the machines below a scheduler can run, by channel; without a name: below the root',
+  );
+  channels.action(async (nameOrId: string | undefined) => {
+    const client = connect();
+    const id = nameOrId === undefined ? null : (await findScheduler(client, nameOrId)).id;
+    const of = await client.request<Record<'tree' | 'scheduler', { channels: Channel[] } | undefined>>(
+      TREE_CHANNELS,
+      { id: id ?? '', root: id === null },
+    );
+    show(channels, (of.tree ?? of.scheduler)?.channels ?? [], describeChannels);
+  });
+
+  const changed = ({ name, parent }: Scheduler): string => `${name} is under ${parent?.name ?? 'the root'}`;
+  const add = addCommand(tree, 'add <name>', 'create a scheduler (ADMIN)').option(
+    '--under <scheduler>',
+    'the scheduler above it (default: the root)',
+  );
+  add.action(async (name: string, { under }: { under?: string }) => {
+    const client = connect();
+    const input = { name, parent: under === undefined ? null : (await findScheduler(client, under)).id };
+    const data = await client.request<{ createScheduler: Scheduler }>(CREATE_SCHEDULER, { input });
+    show(add, data.createScheduler, changed);
+  });
+
+  const change = async (nameOrId: string, fields: { name?: string; under?: string | null }) => {
+    const client = connect();
+    const { id } = await findScheduler(client, nameOrId);
+    const { name, under } = fields;
+    const parent = typeof under === 'string' ? (await findScheduler(client, under)).id : under;
+    const input = { scheduler: id, name, parent };
+    return (await client.request<{ updateScheduler: Scheduler }>(UPDATE_SCHEDULER, { input }))
+      .updateScheduler;
+  };
+  const move = addCommand(
+    tree,
+    'move <scheduler> [under]',
+    'move a scheduler with all that is below it under another; without one: under the root (ADMIN)',
+  );
+  move.action(async (nameOrId: string, under: string | undefined) =>
+    show(move, await change(nameOrId, { under: under ?? null }), changed),
+  );
+  const rename = addCommand(tree, 'rename <scheduler> <name>', 'rename a scheduler (ADMIN)');
+  rename.action(async (nameOrId: string, name: string) =>
+    show(rename, await change(nameOrId, { name }), changed),
+  );
+
+  const remove = addCommand(
+    tree,
+    'remove <scheduler>',
+    'remove a scheduler: what is below goes to the one above, and its jobs go on (ADMIN)',
+  );
+  remove.action(async (nameOrId: string) => {
+    const client = connect();
+    const { id } = await findScheduler(client, nameOrId);
+    const data = await client.request<{ removeScheduler: Scheduler }>(REMOVE_SCHEDULER, { scheduler: id });
+    show(remove, data.removeScheduler, ({ name }) => `${name} is removed`);
+  });
+}
+
+/** From the root down; sites below the schedulers of their level. */
+function treeTable({ tree, schedulers }: Tree): string {
+  const byId = new Map(schedulers.map((one) => [one.id, one]));
+  const rows: unknown[][] = [];
+  const add = (name: string, of: Standing, depth: number): void => {
+    const indent = '  '.repeat(depth);
+    const power = short(of.channels.reduce((sum, channel) => sum + channel.power, 0));
+    rows.push([`${indent}${name}`, of.holds, of.waiting, of.channels.length, power, null, null]);
+    for (const { id } of of.children) {
+      const child = byId.get(id);
+      // One that was added between two looks of the service is missing.
+      if (child !== undefined) add(child.name, child, depth + 1);
+    }
+    for (const { name, state, metaQueuedJobs, queuedJobs, runningJobs } of of.sites) {
+      const label = `${indent}  site ${name}${state === 'UP' ? '' : ` (${state})`}`;
+      rows.push([label, metaQueuedJobs, metaQueuedJobs, null, null, queuedJobs, runningJobs]);
+    }
+  };
+  add('root', tree, 0);
+  return table(['SCHEDULER', 'HOLDS', 'WAITING', 'CHANNELS', 'POWER', 'QUEUED', 'RUNNING'], rows);
+}
+
+function describeChannels(channels: readonly Channel[]): string {
+  if (channels.length === 0) return 'no channels: no jobs wait that a machine below can run';
+  return channels
+    .map(({ port, power, classes, branches }) =>
+      [
+        `channel ${port}, power ${short(power)}`,
+        ...classes.map((one) => `  runs ${describeClass(one)}`),
+        ...branches.map(
+          ({ scheduler, site, port: below, power: part, jobs }) =>
+            `  branch ${scheduler?.name ?? `site ${site?.name}`}, channel ${below}: power ${short(part)}, holds ${count(jobs, 'job')}`,
+        ),
+      ].join('\n'),
+    )
+    .join('\n');
+}
+
+function describeClass(one: Class): string {
+  const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, jobs } = one;
+  const wants = [
+    ...[`${count(tasks, 'task')} × ${count(cpusPerTask, 'CPU')}`, `${memoryMbPerTask} MB`],
+    ...[os, architecture, ...licenses].filter((name) => name !== null),
+  ];
+  return `${count(jobs, 'job')} of ${wants.join(', ')}`;
+}

@@ -1,0 +1,183 @@
+/**
+ * The grid tree (AlZoubi and Dandamudi; exact rules: grid-tree.md): schedulers in a tree, of which the sites are the leaves. Sites with free
+ * CPUs ask for work, and it is pushed down to them by shares; butterfly, fallback and load-balance move what waits.
+ *
+ * A job waits at the root, at a scheduler between it and sites, or at a leaf: in the meta-queue of the site, from which it can still go
+ * elsewhere. See live-tree.ts for how a pass comes to its moves.
+ */
+import type { SiteEntry } from '../../grid/grid.js';
+import type { DispatchExplanation, Job, Move } from '../../model.js';
+import { ReasonCode } from '../../reasons.js';
+import { type Eligibility, whyNotUp } from '../../resources/eligibility.js';
+import {
+  type Choice,
+  type DispatchLook,
+  type DispatchPass,
+  dispatchKind,
+  type PlanBuilder,
+  type Why,
+} from '../policy.js';
+import { LiveTree, type TreeJob } from './live-tree.js';
+import { type Rules, schema } from './rules.js';
+import { viewOf } from './view.js';
+
+export const gridTree = dispatchKind({
+  schema,
+  documentation: {
+    jobsGo:
+      'down a tree of schedulers to the sites that ask for work, to each branch by its share of the power; from there to the local queue when they can start',
+    fields:
+      "`butterfly`, `fallback`, `loadBalance`: default true; `movesMax`: so often butterfly and load-balance move a job at most, default 16; `power`: `CPUS` (default) or `BENCHMARK`, what a CPU counts in a branch's power; `queueLimit`: jobs that wait in a site's local queue beside those that can start, default 1",
+  },
+  begin: (look, rules) => new GridTreePass(look, rules),
+  localOrder: () => 'ARRIVAL',
+  queueLimit: (rules) => rules.queueLimit,
+  servesMeta: true,
+  sitesAsk: true,
+  tree: viewOf,
+});
+
+class GridTreePass implements DispatchPass {
+  /** Σ by group of like jobs: what they find at the sites. */
+  private readonly terms = new Map<string, Pick<DispatchExplanation, 'sites' | 'terms'>>();
+
+  constructor(
+    private readonly look: DispatchLook,
+    private readonly rules: Rules,
+  ) {}
+
+  decide(plan: PlanBuilder): void {
+    const tree = new LiveTree(this.look, this.rules);
+    tree.run();
+    // Those that can start come first, should the plan be full before its end.
+    const moved: TreeJob[] = [];
+    const waiting: TreeJob[] = [];
+    for (const one of tree.jobs.values()) {
+      if (one.claimed) this.move(plan, tree, one);
+      else (isElsewhere(one) ? moved : waiting).push(one);
+    }
+    for (const one of moved) this.move(plan, tree, one);
+    for (const { from } of waiting)
+      plan.wait(from.siteId === null ? ReasonCode.NO_BRANCH_ASKS : ReasonCode.META_QUEUE);
+    for (const { eligibility } of tree.nowhere) plan.wait(eligibility.waiting as ReasonCode);
+    for (const { site, meta } of this.look.grid.sites) {
+      const reason = whyNotUp(site.state);
+      if (reason !== null) plan.wait(reason, meta.length);
+    }
+  }
+
+  choose(job: Job, eligibility: Eligibility): Choice {
+    const tree = new LiveTree(this.look, this.rules, job);
+    tree.run();
+    const one = tree.jobs.get(job.id) as TreeJob;
+    const { siteId } = one.at;
+    return {
+      site: siteId === null ? null : this.look.grid.siteEntry(siteId),
+      priority: 0,
+      reason:
+        siteId === null ? ReasonCode.NO_BRANCH_ASKS : (one.steps.at(-1)?.reason ?? ReasonCode.META_QUEUE),
+      explanation: { ...this.explain(tree, one), ineligible: eligibility.ineligible },
+    };
+  }
+
+  whyWaits(job: Job): Why {
+    const tree = new LiveTree(this.look, this.rules);
+    const { requirement } = tree.jobs.get(job.id) as TreeJob;
+    let ahead = 0;
+    let alike = 0;
+    for (const { job: other, requirement: of } of tree.jobs.values()) {
+      if (other.id === job.id) continue;
+      if (isBefore(other, job)) ahead++;
+      if (of === requirement) alike++;
+    }
+    const numbers = { waiting: tree.jobs.size, ahead, alike, treeMoves: job.treeMoves };
+    return { code: ReasonCode.NO_BRANCH_ASKS, numbers };
+  }
+
+  whyInMeta(job: Job, { queue, meta }: SiteEntry): Why {
+    let ahead = 0;
+    for (const slot of meta.slots()) if (isBefore(meta.jobs[slot] as Job, job)) ahead++;
+    const numbers = {
+      ahead,
+      queued: queue.length,
+      queueLimit: this.rules.queueLimit,
+      metaQueued: meta.length,
+      treeMoves: job.treeMoves,
+    };
+    return {
+      code: ReasonCode.META_QUEUE,
+      numbers,
+      changes: [
+        'Another branch of the tree asks for work, and the job is better off there, or here is more than the share.',
+      ],
+    };
+  }
+
+  private move(plan: PlanBuilder, tree: LiveTree, one: TreeJob): void {
+    if (plan.full) {
+      plan.cut(1);
+      return;
+    }
+    const { job, from, at, claimed, balanced } = one;
+    const { siteId, schedulerId } = at;
+    const move = {
+      jobId: job.id,
+      from: from.siteId,
+      priority: 0,
+      reason: one.steps.at(-1)?.reason as ReasonCode,
+      explanation: this.explain(tree, one),
+      ...(balanced > 0 ? { treeMoves: job.treeMoves + balanced } : {}),
+    };
+    const to: Pick<Move, 'to' | 'queue'> =
+      siteId === null
+        ? { to: schedulerId, queue: 'SCHEDULER' }
+        : { to: siteId, queue: claimed ? 'LOCAL' : 'META' };
+    plan.move({ ...move, ...to } as Move);
+  }
+
+  private explain(tree: LiveTree, one: TreeJob): DispatchExplanation {
+    const { eligibility, at, block, steps } = one;
+    const { sites, terms } = this.termsOf(tree, one);
+    return {
+      sites,
+      terms,
+      compared: 2,
+      candidates: at.siteId === null ? [] : [at.siteId],
+      ineligible: eligibility.ineligible,
+      level: null,
+      priorityTerms: block && { ...block },
+      path: steps,
+    };
+  }
+
+  private termsOf(tree: LiveTree, one: TreeJob): Pick<DispatchExplanation, 'sites' | 'terms'> {
+    const group = tree.groupOf(one);
+    let found = this.terms.get(group);
+    if (found === undefined) {
+      const { grid } = this.look;
+      const gains = one.eligibility.siteIds.flatMap((siteId) => {
+        const gain = tree.gainAt(siteId, one);
+        return gain === null ? [] : [{ siteId, ...gain }];
+      });
+      found = {
+        sites: gains.map(({ siteId }) => siteId),
+        terms: {
+          unmet: gains.map(({ unmet }) => unmet),
+          distanceKm: gains.map(({ distanceKm }) => distanceKm),
+          power: gains.map(({ power }) => power),
+          waiting: gains.map(({ siteId }) => grid.siteEntry(siteId).meta.length),
+        },
+      };
+      this.terms.set(group, found);
+    }
+    return found;
+  }
+}
+
+/** Whether it is to be told: what came back to where it was has not moved. */
+const isElsewhere = ({ job, from, at }: TreeJob): boolean =>
+  at.siteId !== from.siteId || at.schedulerId !== (from.siteId === null ? job.schedulerId : null);
+
+/** In order of service. */
+const isBefore = (a: Job, b: Job): boolean =>
+  (b.boost - a.boost || a.submittedAt - b.submittedAt || a.id - b.id) < 0;

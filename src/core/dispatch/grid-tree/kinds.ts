@@ -1,0 +1,104 @@
+/** Classes of jobs and kinds of machines as the tree knows them, kept from cycle to cycle: each is worked out once. */
+import type { Grid, SiteEntry } from '../../grid/grid.js';
+import type { Requirement as GridRequirement, Signature } from '../../grid/requirements.js';
+import { runsLicense } from '../../grid/site-resources.js';
+import {
+  kindKey,
+  type MachineKind,
+  type Preference,
+  preference,
+  type Requirement,
+  requirement,
+} from '../../grid-tree/index.js';
+import type { JobPreference, Machine } from '../../model.js';
+import type { Rules } from './rules.js';
+
+/** Kinds of machines, and how many there are of each. */
+export type CountedKinds = readonly { kind: MachineKind; count: number }[];
+
+export const siteAddress = (siteId: number): string => `site ${siteId}`;
+
+export class TreeKinds {
+  private readonly classes = new WeakMap<GridRequirement, Requirement>();
+  private readonly preferences = new WeakMap<readonly JobPreference[], readonly Preference[]>();
+  /** By site, as of a topology of the grid and kinds of licenses that were asked for. */
+  private readonly machines = new Map<number, { of: string; kinds: CountedKinds }>();
+
+  constructor(private readonly grid: Grid) {}
+
+  classOf(of: GridRequirement): Requirement {
+    let found = this.classes.get(of);
+    if (found === undefined) {
+      const { signature, tasks, cpusPerTask, memoryMbPerTask } = of;
+      found = requirement({ ...platformOf(signature), tasks, cpusPerTask, memoryMbPerTask });
+      this.classes.set(of, found);
+    }
+    return found;
+  }
+
+  preferencesOf(of: readonly JobPreference[]): readonly Preference[] {
+    let found = this.preferences.get(of);
+    if (found === undefined) {
+      found = of.map(({ siteId, ...machine }) => preferenceOf(siteId, machine));
+      this.preferences.set(of, found);
+    }
+    return found;
+  }
+
+  /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
+  machinesOf(
+    { site, resources }: SiteEntry,
+    licenses: readonly string[],
+    power: Rules['power'],
+  ): CountedKinds {
+    const of = JSON.stringify([this.grid.topology, power, ...licenses]);
+    const known = this.machines.get(site.id);
+    if (known?.of === of) return known.kinds;
+    const counted = new Map<string, { kind: MachineKind; count: number }>();
+    for (const { machine } of resources.machines) {
+      if (!machine.available) continue;
+      const kind: MachineKind = {
+        ...{ os: machine.os, architecture: machine.architecture },
+        licenses: licenses.filter((license) => this.canUse(machine, license)),
+        ...{ cpus: machine.cpus, memoryMb: machine.memoryMb },
+        ...(resources.shared ? { tasksOfJob: 1 } : {}),
+        ...(power === 'BENCHMARK' ? { cpuPower: machine.benchmark } : {}),
+      };
+      const key = kindKey(kind);
+      const alike = counted.get(key);
+      if (alike === undefined) counted.set(key, { kind, count: 1 });
+      else alike.count++;
+    }
+    const kinds = [...counted.values()];
+    this.machines.set(site.id, { of, kinds });
+    return kinds;
+  }
+
+  private canUse(machine: Machine, kind: string): boolean {
+    return this.grid
+      .licensePools(kind)
+      .some(
+        ({ license }) =>
+          (license.siteId === null || license.siteId === machine.siteId) &&
+          license.copies > 0 &&
+          runsLicense(machine, license.id),
+      );
+  }
+}
+
+const platformOf = ({ os, architecture, licenses }: Pick<Signature, 'os' | 'architecture' | 'licenses'>) => ({
+  os: os === null ? [] : [os],
+  architecture,
+  licenses,
+});
+
+function preferenceOf(siteId: number | undefined, machine: Omit<JobPreference, 'siteId'>): Preference {
+  const { os = null, architecture = null, licenses = [], cpusPerTask = 1, memoryMbPerTask = 0 } = machine;
+  const asks = Object.keys(machine).length > 0;
+  return preference({
+    leaf: siteId === undefined ? null : siteAddress(siteId),
+    requirement: asks
+      ? requirement({ ...platformOf({ os, architecture, licenses }), cpusPerTask, memoryMbPerTask })
+      : null,
+  });
+}

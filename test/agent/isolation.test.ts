@@ -1,0 +1,299 @@
+/**
+ * A job that means harm, in every isolation that this machine offers: it fails, and everybody else goes on. What cannot be tried here is
+ * said by the names of the tests that are left out (`describe.runIf`): an ordinary account cannot give runs accounts, a host without
+ * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
+ */
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
+import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
+import { complete, endOf, lives, openRunner, script, temporaryDirectory, until } from './support.js';
+
+const isRoot = process.getuid?.() === 0;
+
+interface Kind {
+  mode: IsolationMode;
+  cgroups: boolean;
+}
+
+/** Those that this machine has. */
+const kinds: Kind[] = (['none', 'user', 'sandbox'] as const).flatMap((mode) =>
+  [false, true].flatMap((cgroups): Kind[] => {
+    try {
+      const { cgroups: groups } = Isolation.open({ mode, cgroups }, reachable(), 'test-probe');
+      return cgroups && groups === null ? [] : [{ mode, cgroups }];
+    } catch {
+      return [];
+    }
+  }),
+);
+
+/** A directory that other accounts may enter. */
+function reachable(): string {
+  return tmpdir();
+}
+
+/** Whether groups of runs bound this here. */
+function hasController(name: 'cpu' | 'memory'): boolean {
+  return Isolation.open({ mode: 'none' }, reachable(), 'test-probe').cgroups?.controllers.has(name) ?? false;
+}
+
+const nameOf = ({ mode, cgroups }: Kind): string => `${mode}${cgroups ? ' with control groups' : ''}`;
+
+async function open(
+  kind: Kind,
+  more: Partial<IsolationOptions> = {},
+  options: Partial<ProcessRunnerOptions> = {},
+): Promise<{ runner: ProcessRunner; stateDir: string }> {
+  const stateDir = temporaryDirectory();
+  chmodSync(stateDir, 0o755);
+  const runner = await openRunner({
+    stateDir,
+    isolation: (dir, id) => Isolation.open({ ...kind, ...more }, dir, id),
+    ...options,
+  });
+  return { runner, stateDir };
+}
+
+/** Processes that a job of a test may have left. */
+const strays = new Set<number>();
+afterEach(() => {
+  for (const pid of strays) if (lives(pid)) process.kill(pid, 'SIGKILL');
+  strays.clear();
+});
+
+/** The processes of the host with these words on their command line. */
+function withWords(words: string): number[] {
+  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  return pids.filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(words) && lives(pid);
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(kind), kind] as const))(
+  'isolation %s',
+  (_name, kind) => {
+    const throttles = kind.cgroups && hasController('cpu');
+    const apart = kind.mode === 'user' || kind.mode === 'sandbox';
+
+    it('a job gets what it needs: its directory, its output, its exit code, the environment that it asked for', async () => {
+      const { runner } = await open(kind);
+      const run = {
+        ...script('job_1', 'echo "$GREETING"; echo on > file; cat file; pwd; exit 3'),
+        environment: { GREETING: 'hi' },
+      };
+      const end = await complete(runner, run);
+      expect(end).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 3, stderr: { text: '' } });
+      expect(end.stdout!.text).toMatch(/^hi\non\n\/.*work\n$/);
+      expect(await complete(runner, script('job_2', 'ls -A; exec no-such-command'))).toMatchObject({
+        stdout: { text: '' },
+        exitCode: 127,
+      });
+      expect(await complete(runner, script('job_3', 'kill -SEGV $$'))).toMatchObject({
+        cause: 'SIGNALLED',
+        signal: 'SIGSEGV',
+      });
+    });
+
+    it.runIf(apart)(
+      'cannot read keys, another job’s files or environment, or the agent’s state',
+      async () => {
+        const { runner, stateDir } = await open(kind);
+        const key = join(stateDir, 'admin.key');
+        writeFileSync(key, 'the-secret', { mode: 0o600 });
+        const victim = {
+          ...script('job_victim', 'umask 0; echo private > secret.txt; echo ready; sleep 100'),
+          environment: { TOKEN: 'their-token' },
+        };
+        runner.start(victim);
+        await until(() => existsSync(join(stateDir, 'slots/1/work/secret.txt')), 'the other job');
+        const attack = `
+        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${stateDir}/slots/1/work/secret.txt
+        cat /proc/[0-9]*/environ | tr '\\0' '\\n'
+        ls ${stateDir}/slots/1/work && echo listed
+        echo forged > ${stateDir}/slots/1/work/forged && echo wrote
+        echo forged > ${stateDir}/slots/1/end && echo wrote
+        true`;
+        const { stdout } = await complete(runner, script('job_attack', attack));
+        expect(stdout!.text).not.toMatch(
+          /the-secret|their-token|private|listed|wrote|SWITCHYARD_JOB_ID=job_victim/,
+        );
+        runner.cancel('job_victim', 1, 0);
+        await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
+      },
+    );
+
+    it.runIf(apart)('cannot kill the agent, its lane or another job, nor become somebody else', async () => {
+      const { runner } = await open(kind);
+      const words = `victim ${process.pid} ${nameOf(kind)}`;
+      runner.start(script('job_victim', `sleep 100; true # ${words}`));
+      await until(() => withWords(words).length > 0, 'the other job');
+      // Named one by one: were the isolation broken, this test should not end everything on the machine.
+      const attack = `
+        for p in ${process.pid} $PPID ${withWords(words).join(' ')}; do [ $p = 1 ] || kill -9 $p && echo killed $p; done
+        setpriv --reuid=0 id -u; su -c id root </dev/null; sudo -n id -u; chroot / id -u
+        true`;
+      const end = await complete(runner, script('job_attack', attack));
+      expect(end.stdout!.text).not.toMatch(/killed [^1]|^0$|uid=0/m);
+      expect(runner.runs().map(({ jobId }) => jobId)).toEqual(['job_victim']);
+      expect(await complete(runner, script('job_next', 'echo on'))).toMatchObject({
+        stdout: { text: 'on\n' },
+      });
+      runner.cancel('job_victim', 1, 0);
+      await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
+    });
+
+    it('cannot go on as a daemon when it has ended', async () => {
+      // Without anything around it what throws away session, environment and descriptors cannot be told from other processes.
+      const hides = apart || kind.cgroups;
+      const { runner } = await open(kind);
+      const words = `daemon ${process.pid} ${nameOf(kind)}`;
+      const daemon = `sh -c "sleep 1000 # ${words}; true"`;
+      const flight = hides ? `env -i /usr/bin/setsid ${daemon}` : `setsid ${daemon}`;
+      const close = hides ? '9>&- 8>&- <&- >&- 2>&-' : '';
+      await complete(runner, script('job_1', `(${flight} ${close} &) ; sleep 0.3`));
+      for (const pid of withWords(words)) strays.add(pid);
+      await until(() => withWords(words).length === 0, 'the daemon to be gone');
+    });
+
+    it('cannot ignore that it is to end', async () => {
+      const { runner } = await open(kind);
+      const words = `stubborn ${process.pid} ${nameOf(kind)}`;
+      const stubborn = `trap "" TERM HUP INT; echo ready > ready; while :; do sleep 0.1; done # ${words}`;
+      runner.start(script('job_1', `setsid sh -c '${stubborn}' & ${stubborn.replace('ready > ready', '')}`));
+      await until(() => withWords(words).length >= 2, 'it to run');
+      runner.cancel('job_1', 1, 100);
+      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+      expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', exitCode: 137 });
+      await until(() => withWords(words).length === 0, 'all of it to be gone');
+    });
+
+    it('has time to clean up when it is cancelled', async () => {
+      const { runner } = await open(kind);
+      const words = `tidy ${process.pid} ${nameOf(kind)}`;
+      runner.start(
+        script('job_1', `trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.1; done # ${words}`),
+      );
+      await until(() => withWords(words).length >= 1, 'it to run');
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      runner.cancel('job_1', 1, 30_000);
+      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+      expect(endOf(runner, 'job_1')).toMatchObject({
+        cause: 'CANCELLED_BY_USER',
+        exitCode: 7,
+        stdout: { text: 'up\ntidied\n' },
+      });
+    });
+
+    it('is ended for more memory than it asked for, and the next one runs', async () => {
+      const { runner } = await open(kind);
+      // Tail keeps what it reads until a line ends.
+      const eat = script('job_1', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c');
+      const end = await complete(runner, { ...eat, memoryMbPerTask: 50 });
+      expect(end).toMatchObject({ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') });
+      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
+    });
+
+    it.runIf(!throttles)('is ended for more CPU time than its CPUs give', async () => {
+      const { runner } = await open(kind, {}, { cpuExcessS: 0.3 });
+      // Less than one, so that also a machine which is busy gives it too much.
+      const spin = { ...script('job_1', 'while :; do :; done'), cpusPerTask: 0.01 };
+      expect(await complete(runner, spin)).toMatchObject({
+        cause: 'CPU_LIMIT',
+        message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/),
+      });
+    });
+
+    it('is ended for more room on disk than the site accepts', async () => {
+      const { runner } = await open(kind, {}, { diskLimitMb: 20 });
+      const end = await complete(runner, script('job_1', 'head -c 30000000 /dev/zero > big; sleep 60'));
+      expect(end).toMatchObject({ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') });
+    });
+
+    it('cannot have more processes than a run may', async () => {
+      const { runner } = await open(kind, { processes: 30 });
+      const words = `fork ${process.pid} ${nameOf(kind)}`;
+      // Were there no limit, it would end with 511 of them: a bomb that does not go off.
+      const bomb = `f() { sleep 0.3; [ $1 = 8 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
+      runner.start({ ...script('job_1', bomb), runTimeLimitS: 30 });
+      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+      expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(endOf(runner, 'job_1')!.cause);
+      await until(() => withWords(words).length === 0, 'all of it to be gone');
+      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
+    });
+  },
+);
+
+describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => {
+  const kind: Kind = { mode: 'sandbox', cgroups: false };
+
+  it('shows the system, the run’s own directory and what the operator shows, and nothing else', async () => {
+    const shown = temporaryDirectory();
+    chmodSync(shown, 0o755);
+    writeFileSync(join(shown, 'data'), 'shown\n');
+    const { runner, stateDir } = await open(kind, { shown: [{ path: shown, readOnly: true }] });
+    const look = `cat ${shown}/data; touch ${shown}/x; ls /home /root /work /var ${stateDir} 2>/dev/null; ls -d /proc/[0-9]* | wc -l; touch /tmp/mine /usr/x; ls /tmp`;
+    const { stdout, stderr } = await complete(runner, script('job_1', look));
+    const [data, ...rest] = stdout!.text.split('\n');
+    expect(data).toMatch(/^shown/);
+    // Of the directories on the way to its own only these names are seen.
+    const leading = [shown, stateDir].map((path) => path.split('/').at(-1)!);
+    const names = rest.filter((line) => !/^\d*$|:$/.test(line) && !leading.includes(line));
+    expect(names.filter((name) => !['lib', 'tmp', 'mine', 'slots'].includes(name))).toEqual([]);
+    expect(stderr!.text).toMatch(/touch: .*Read-only file system|touch: .*Permission denied/);
+    // Its own three or four, not those of the host.
+    expect(Number(/^\d+$/m.exec(stdout!.text)![0])).toBeLessThan(10);
+    const elsewhere = await complete(runner, { ...script('job_2', 'pwd'), workingDirectory: stateDir });
+    expect(elsewhere).toMatchObject({
+      cause: 'LAUNCH_FAILED',
+      message: expect.stringContaining('AGENT_DIRECTORIES'),
+    });
+  });
+
+  it('has no network where the site gives none, and then reaches no service of the host', async () => {
+    const server = createServer((socket) => socket.end('reached'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const connect = script('job_1', `exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3`);
+    const bash = { ...connect, command: '/bin/bash' };
+    const { runner } = await open(kind, { network: false });
+    expect((await complete(runner, bash)).stdout!.text).not.toContain('reached');
+    const { runner: open2 } = await open(kind);
+    expect(await complete(open2, bash)).toMatchObject({ stdout: { text: 'reached' }, stderr: { text: '' } });
+  });
+});
+
+describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and not to be had', () => {
+  it('is refused with the reason, and the strongest that is there is taken by default', () => {
+    const dir = temporaryDirectory();
+    const uids = { first: 4_294_967_290, last: 4_294_967_299 };
+    expect(() => Isolation.open({ mode: 'user', uids }, dir, 'x')).toThrow(/isolation that was asked for/);
+    const { mode, lacking } = Isolation.open({ mode: 'strongest', uids, cgroups: false }, dir, 'x');
+    expect(mode).toBe('none');
+    expect(lacking).toHaveLength(3);
+  });
+});
+
+describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', () => {
+  it('are found again by the next agent, and not given to anybody else', () => {
+    const isolation = Isolation.open(
+      { mode: 'user', cgroups: false, uids: { first: 70_000, last: 70_003 } },
+      reachable(),
+      'x',
+    );
+    isolation.reserveUids(new Set([70_001]));
+    const taken = [isolation.takeUid(), isolation.takeUid(), isolation.takeUid()];
+    expect(new Set(taken)).toEqual(new Set([70_000, 70_002, 70_003]));
+    expect(() => isolation.takeUid()).toThrow(/in use/);
+    isolation.putBackUid(70_002);
+    expect(isolation.takeUid()).toBe(70_002);
+  });
+});

@@ -1,0 +1,348 @@
+/**
+ * A machine with a disk, the processes of its runs, which outlive the agent, and the runner of an agent there: what process/runner.ts does
+ * with real ones, over the real journal and the real accounts of the disk.
+ */
+
+import { ENDED_BEFORE, KnownRuns } from '../../src/agent/known.js';
+import { Disk, isPassing } from '../../src/agent/process/disk.js';
+import { Journal } from '../../src/agent/process/journal.js';
+import { type End, endReport, Reports } from '../../src/agent/process/reports.js';
+import {
+  type Assignment,
+  type EndCause,
+  type LiveRun,
+  type Runner,
+  type RunReport,
+  runKey,
+} from '../../src/agent/runner.js';
+import type { RandomStream } from '../../src/core/index.js';
+import { SimulatedDisk } from './disk.js';
+import type { Process, Time } from './time.js';
+
+const DIR = '/agent';
+const RUNS = `${DIR}/runs`;
+const BLOCKS = 1_000;
+const POLL_MS = 500;
+const PAUSE_MS = 1_000;
+const GRACE_MS = 10_000;
+const TERMINATED = 143;
+
+/** What a lane has written down of the end of its run. */
+interface LaneEnd {
+  code: number;
+  atMs: number;
+}
+
+interface Lane {
+  end: LaneEnd | null;
+  cancel: () => void;
+}
+
+export class Host {
+  readonly disk: SimulatedDisk;
+  private lanes = new Map<string, Lane>();
+  /** Told of ends: the agent that lives. */
+  onEnd: (key: string) => void = () => {};
+
+  constructor(
+    readonly time: Time,
+    private readonly random: RandomStream,
+    private readonly fail: (what: string) => void,
+  ) {
+    this.disk = new SimulatedDisk(time, random, BLOCKS);
+  }
+
+  launch(key: string, durationMs: number): void {
+    if (this.lanes.has(key)) this.fail(`2: run ${key} was started twice on its machine`);
+    const lane: Lane = { end: null, cancel: () => {} };
+    this.lanes.set(key, lane);
+    lane.cancel = this.time.after(durationMs, () => this.end(key, lane, 0));
+  }
+
+  /** What asks for the end of a run, which needs a while for that. */
+  terminate(key: string): void {
+    const lane = this.lanes.get(key);
+    if (lane === undefined || lane.end !== null) return;
+    lane.cancel();
+    lane.cancel = this.time.after(this.random.integer(0, GRACE_MS), () => this.end(key, lane, TERMINATED));
+  }
+
+  /** How a run stands; null: nobody knows of it. */
+  lane(key: string): Readonly<Lane> | null {
+    return this.lanes.get(key) ?? null;
+  }
+
+  /** An agent knows nothing of a run. */
+  lost(key: string): void {
+    if (this.lanes.has(key)) this.fail(`1: run ${key} is called lost, and its machine knows of it`);
+  }
+
+  cutPower(): void {
+    for (const { cancel } of this.lanes.values()) cancel();
+    this.lanes = new Map();
+    this.disk.cutPower();
+  }
+
+  /** Of how many runs a process lives. */
+  get living(): number {
+    return [...this.lanes.values()].filter(({ end }) => end === null).length;
+  }
+
+  private end(key: string, lane: Lane, code: number): void {
+    lane.end = { code, atMs: this.time.now };
+    this.onEnd(key);
+  }
+}
+
+interface RunRecord {
+  jobId: string;
+  epoch: number;
+  startedAtMs: number;
+  startedUpMs: number;
+  runTimeLimitS: number | null;
+}
+
+interface DurableRun extends RunRecord {
+  stop: 'CANCELLED_BY_USER' | 'RUN_TIME_LIMIT' | null;
+  forgotten: boolean;
+  lookAgain: boolean;
+}
+
+export class DurableRunner implements Runner {
+  private readonly known = new KnownRuns();
+  private readonly live = new Map<string, DurableRun>();
+  private readonly waiting = new Map<string, Assignment>();
+  private readonly said: Reports;
+  private readonly disk: Disk;
+  private pausedUntilMs = 0;
+  private polls = false;
+
+  /** @throws when the disk has no room for it, or it dies */
+  constructor(
+    private readonly host: Host,
+    private readonly process: Process,
+  ) {
+    const { files } = process;
+    const journal = new Journal(`${DIR}/reports`, ({ jobId, epoch }) => this.known.add(jobId, epoch), files);
+    this.disk = new Disk(DIR, files);
+    this.said = new Reports(journal, this.disk, process);
+    host.onEnd = (key) => process.soon(() => this.look(key));
+    this.recover();
+    this.poll();
+  }
+
+  get problem(): string | null {
+    return null;
+  }
+
+  get onReports(): (() => void) | null {
+    return this.said.onNews;
+  }
+  set onReports(run: (() => void) | null) {
+    this.said.onNews = run;
+  }
+
+  start(assignment: Assignment): void {
+    if (!this.isNew(assignment)) return;
+    this.waiting.set(runKey(assignment.jobId, assignment.epoch), assignment);
+    this.launchWaiting();
+  }
+
+  resume(assignment: Assignment): void {
+    if (!this.isNew(assignment)) return;
+    const { jobId, epoch } = assignment;
+    this.host.lost(runKey(jobId, epoch));
+    this.reportEnd(jobId, epoch, { cause: 'LOST' });
+  }
+
+  cancel(jobId: string, epoch: number): void {
+    const key = runKey(jobId, epoch);
+    const run = this.live.get(key);
+    if (run) this.stop(key, run, 'CANCELLED_BY_USER');
+    if (this.known.has(jobId, epoch) && !this.waiting.delete(key)) return;
+    this.known.add(jobId, epoch);
+    this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER' });
+  }
+
+  forget(jobId: string, epoch: number): void {
+    const key = runKey(jobId, epoch);
+    this.known.add(jobId, epoch);
+    this.waiting.delete(key);
+    const run = this.live.get(key);
+    if (!run) return;
+    run.forgotten = true;
+    this.stop(key, run, 'CANCELLED_BY_USER');
+  }
+
+  runs(): LiveRun[] {
+    const startedAtMs = this.process.nowMs();
+    return [...this.live.values(), ...this.waiting.values()].map(({ jobId, epoch }) => ({
+      jobId,
+      epoch,
+      startedAtMs,
+    }));
+  }
+
+  reports(limit: number): RunReport[] {
+    return this.said.list(limit);
+  }
+
+  acknowledge(seq: number): void {
+    for (const { phase, jobId, epoch } of this.said.acknowledge(seq))
+      if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
+  }
+
+  /** Its runs write nothing. */
+  freshOutput(): [] {
+    return [];
+  }
+
+  delivered(): void {}
+
+  close(): void {}
+
+  private isNew({ jobId, epoch }: Assignment): boolean {
+    const key = runKey(jobId, epoch);
+    const standing = this.known.standing(jobId, epoch, this.live.has(key) || this.waiting.has(key));
+    this.known.add(jobId, epoch);
+    if (standing === 'acknowledged') this.reportEnd(jobId, epoch, { cause: 'LOST', message: ENDED_BEFORE });
+    return standing === 'new';
+  }
+
+  private launchWaiting(): void {
+    for (const [key, assignment] of this.waiting) {
+      const { upMs } = this.process;
+      if (this.said.owes || upMs() < this.pausedUntilMs || this.disk.isLow(upMs())) {
+        this.poll();
+        return;
+      }
+      this.waiting.delete(key);
+      this.launch(key, assignment);
+    }
+  }
+
+  private launch(key: string, assignment: Assignment): void {
+    const { process, host } = this;
+    const { jobId, epoch, runTimeLimitS } = assignment;
+    const record = {
+      ...{ jobId, epoch, runTimeLimitS },
+      ...{ startedAtMs: process.nowMs(), startedUpMs: process.upMs() },
+    };
+    const path = `${RUNS}/${key}`;
+    try {
+      this.record(path, JSON.stringify(record));
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      process.files.rmSync(path, { force: true });
+      this.pausedUntilMs = process.upMs() + PAUSE_MS;
+      this.waiting.set(key, assignment);
+      return;
+    }
+    this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
+    this.said.add({ phase: 'STARTED', jobId, epoch, atMs: record.startedAtMs });
+    const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
+    host.launch(key, durationS * 1000);
+    if (runTimeLimitS !== null) this.limit(key, record.startedUpMs + runTimeLimitS * 1000);
+  }
+
+  /** Writes down the whole of it, or throws. */
+  private record(path: string, text: string): void {
+    const { files } = this.process;
+    const fd = files.openSync(path, 'w');
+    const bytes = Buffer.from(text);
+    try {
+      if (files.writeSync(fd, bytes, 0, bytes.length, 0) < bytes.length)
+        throw Object.assign(new Error('no room'), { code: 'ENOSPC' });
+    } finally {
+      files.closeSync(fd);
+    }
+  }
+
+  private limit(key: string, atUpMs: number): void {
+    this.process.after(Math.min(atUpMs - this.process.upMs(), 2 ** 31), () => {
+      const run = this.live.get(key);
+      if (run) this.stop(key, run, 'RUN_TIME_LIMIT');
+    });
+  }
+
+  private stop(key: string, run: DurableRun, cause: NonNullable<DurableRun['stop']>): void {
+    run.stop ??= cause;
+    this.host.terminate(key);
+  }
+
+  /** Whether a run is over; then its end is reported, as soon as there is room for that. */
+  private look(key: string): void {
+    const run = this.live.get(key);
+    if (!run) return;
+    const { jobId, epoch, stop, startedAtMs, startedUpMs } = run;
+    const lane = this.host.lane(key);
+    if (lane !== null && lane.end === null) return;
+    const upMs = lane?.end?.atMs ?? this.process.upMs();
+    const code = lane?.end?.code ?? null;
+    const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop);
+    const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
+    const report = endReport(jobId, epoch, end, Math.round(startedAtMs + upMs - startedUpMs));
+    run.lookAgain = !run.forgotten && !this.said.tryAdd(report);
+    if (run.lookAgain) {
+      this.poll();
+      return;
+    }
+    if (!run.forgotten) this.known.reported(jobId, epoch);
+    this.live.delete(key);
+    this.process.files.rmSync(`${RUNS}/${key}`, { force: true });
+    this.launchWaiting();
+  }
+
+  /** As long as something is not as it should be. */
+  private poll(): void {
+    if (this.polls) return;
+    this.polls = true;
+    this.process.after(POLL_MS, () => {
+      this.polls = false;
+      this.said.flush();
+      for (const [key, { lookAgain }] of [...this.live]) if (lookAgain) this.look(key);
+      this.launchWaiting();
+      if (this.said.owes) this.poll();
+    });
+  }
+
+  private recover(): void {
+    const { files } = this.process;
+    const ended = new Set<string>();
+    const started = new Set<string>();
+    for (const { jobId, epoch, phase } of this.said.list(Number.POSITIVE_INFINITY)) {
+      if (phase === 'ENDED') this.known.reported(jobId, epoch);
+      (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
+    }
+    for (const key of files.readdirSync(RUNS)) {
+      const record = recordOf(files.readFileSync(`${RUNS}/${key}`, 'utf8'));
+      if (record === null || ended.has(key)) {
+        files.rmSync(`${RUNS}/${key}`, { force: true });
+        continue;
+      }
+      const { jobId, epoch, startedAtMs, startedUpMs, runTimeLimitS } = record;
+      this.known.add(jobId, epoch);
+      this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
+      if (!started.has(key)) this.said.add({ phase: 'STARTED', jobId, epoch, atMs: startedAtMs });
+      if (runTimeLimitS !== null) this.limit(key, startedUpMs + runTimeLimitS * 1000);
+      this.look(key);
+    }
+  }
+
+  private reportEnd(jobId: string, epoch: number, end: End): void {
+    this.known.reported(jobId, epoch);
+    this.said.add(endReport(jobId, epoch, end, this.process.nowMs()));
+    if (this.said.owes) this.poll();
+  }
+}
+
+const endCause = (code: number, stop: DurableRun['stop']): EndCause =>
+  code === 0 ? 'EXITED_ZERO' : (stop ?? 'SIGNALLED');
+
+function recordOf(text: string): RunRecord | null {
+  try {
+    return JSON.parse(text) as RunRecord;
+  } catch {
+    return null;
+  }
+}

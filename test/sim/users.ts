@@ -1,0 +1,246 @@
+/** Users: what they submit, ordinary and at the bounds of what is accepted and beyond, again and again until they have an answer. */
+
+import type { JobInput } from '../../src/api/generated/resolvers-types.js';
+import { globalId } from '../../src/api/ids.js';
+import type { ServiceError } from '../../src/client/index.js';
+import { RandomStream } from '../../src/core/index.js';
+import { MAX } from '../../src/platform/limits.js';
+import type { MemoryStore } from '../store/memory.js';
+import type { Api } from './api.js';
+import { viewer } from './api.js';
+import type { Promises } from './promises.js';
+import type { Process } from './time.js';
+
+export const USERS = 2;
+const OPERATOR = viewer({ userId: 1, role: 'OPERATOR' });
+const ACTIONS = ['cancel', 'hold', 'release', 'boost'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+interface UsersWorld {
+  store: MemoryStore;
+  promises: Promises;
+  databaseNow(): number;
+  process(name: string): Process;
+  /** Asks the API for something. */
+  call<T>(caller: Process, work: (api: Api) => Promise<T>): Promise<T>;
+  /** The same over a network that repeats what it carries. */
+  callRepeated<T>(caller: Process, work: (api: Api) => Promise<T>): Promise<T>;
+}
+
+/** What may change between drawing a job and submitting it. */
+const PASSING = /^deadline$|^inputs\[\d+\]\.dataset$/;
+
+/** One value of those. */
+const one = <T>(random: RandomStream, ...list: T[]): T => list[random.integer(0, list.length - 1)] as T;
+
+export class Users {
+  private keys = 0;
+  /** Jobs that no machine can run. */
+  readonly unfit = new Set<string>();
+
+  constructor(private readonly world: UsersWorld) {}
+
+  /**
+   * Asks again, with the same key, until there is an answer; and now and then once more behind that, or with other jobs. Without a key
+   * nobody asks twice.
+   */
+  submit(n: number): void {
+    const { world } = this;
+    const { promises } = world;
+    const random = new RandomStream(n, 'jobs');
+    const who = viewer({ userId: random.integer(1, USERS) });
+    const caller = world.process('user');
+    const draw = () => drawInput(random, world);
+    const drawn = Array.from({ length: random.integer(1, 4) }, draw);
+    const jobs = drawn.map(({ input }) => input);
+    const wrong = drawn.find((job) => job.wrong !== null)?.wrong ?? null;
+    const unfit = drawn.some((job) => job.unfit);
+    const allowUnfit = unfit && random.next() < 0.5;
+    const idempotencyKey = random.next() < 0.1 ? null : `key-${++this.keys}`;
+    const attempt = (left: number, asked = jobs): void => {
+      const call = idempotencyKey === null ? world.call : world.callRepeated;
+      const ask = call(caller, ({ jobs: service }) =>
+        service.submitJobs(who, structuredClone({ idempotencyKey, jobs: asked, allowUnfit }), 'request'),
+      );
+      const again = () => {
+        const next = one(random, jobs, jobs, [...jobs, ...jobs]);
+        if (left > 0) caller.after(random.integer(100, 20_000), () => attempt(left - 1, next));
+      };
+      ask.then(
+        ({ ids, errors }) => {
+          if (asked !== jobs) return promises.fail(`8: ${idempotencyKey} is taken with other jobs`);
+          const faulty = wrong ?? (unfit && !allowUnfit ? 'tasks' : null);
+          const lasting = errors.filter(({ field }) => !PASSING.test(field));
+          if (faulty === null ? lasting.length > 0 : errors.length === 0)
+            promises.fail(`9: ${faulty} is wrong, and is answered with ${JSON.stringify(errors)}`);
+          if (errors.length > 0) promises.refused(idempotencyKey);
+          else {
+            promises.submitted(idempotencyKey, jobs.length, ids);
+            ids.forEach((id, i) => void (drawn[i]?.unfit && this.unfit.add(globalId('job', id))));
+          }
+          if (idempotencyKey !== null && errors.length === 0) again();
+        },
+        (error: ServiceError) => {
+          if (['NETWORK', 'UNAVAILABLE'].includes(error.code)) {
+            if (idempotencyKey !== null) caller.after(random.integer(100, 3_000), () => attempt(left, asked));
+          } else if (error.code === 'IDEMPOTENCY_KEY_REUSED' && asked !== jobs) return;
+          else if (error.code === 'QUOTA_EXCEEDED') promises.refused(idempotencyKey);
+          else promises.fail(`9: a submission was answered with ${error.code}: ${error.message}`);
+        },
+      );
+    };
+    if (idempotencyKey !== null) promises.asked(idempotencyKey);
+    attempt(random.integer(0, 1));
+  }
+
+  /** By the owner, an operator, or somebody who may not. */
+  act(action: Action, n: number): void {
+    const { world } = this;
+    const { store, promises } = world;
+    if (store.jobs.size === 0) return;
+    const jobId = 1 + (n % store.jobs.size);
+    const owner = store.jobs.get(jobId)?.userId as number;
+    const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
+    const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
+    const selection = { ids: [globalId('job', jobId)] };
+    const asked = world.call(world.process('user'), async ({ jobs }) => {
+      const acts = {
+        cancel: () => jobs.cancelJobs(who, selection, 'request'),
+        hold: () => jobs.holdJobs(who, selection, 'request'),
+        release: () => jobs.releaseJobs(who, selection, 'request'),
+        boost: () => jobs.reprioritizeJobs(who, selection, boost, 'request'),
+      };
+      return acts[action]();
+    });
+    asked.then(
+      ({ ids }) => {
+        if (ids.length > 0 && who.role === 'USER' && who.userId !== owner)
+          promises.fail(`1: user ${who.userId} has changed job ${jobId} of user ${owner}`);
+        if (ids.length > 0 && action === 'boost' && boost > 0 && who.role === 'USER')
+          promises.fail(`1: user ${who.userId} has raised job ${jobId}`);
+      },
+      ({ code, message }: ServiceError) => {
+        if (!['NETWORK', 'UNAVAILABLE', 'FORBIDDEN'].includes(code))
+          promises.fail(`9: ${action} was answered with ${code}: ${message}`);
+      },
+    );
+  }
+
+  /** Nobody wants for ever what can never run, or what somebody holds. */
+  giveUp(): void {
+    const { world } = this;
+    const caller = world.process('operator');
+    const ids = [...this.unfit];
+    const ask = world.call(caller, async ({ jobs }) => {
+      if (ids.length > 0) await jobs.cancelJobs(OPERATOR, { ids }, 'request');
+      await jobs.releaseJobs(OPERATOR, { filter: { states: ['HELD'] } }, 'request');
+    });
+    ask.catch(({ code, message }: ServiceError) => {
+      if (!['NETWORK', 'UNAVAILABLE'].includes(code)) world.promises.fail(`9: ${code}: ${message}`);
+    });
+  }
+}
+
+interface Drawn {
+  input: JobInput;
+  /** What is not acceptable; null: all is. */
+  wrong: keyof JobInput | null;
+  unfit: boolean;
+}
+
+function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld): Drawn {
+  const pick = <T>(...list: T[]): T => one(random, ...list);
+  const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
+  const many = licenses.length === 0;
+  const runS = pick(0, 1, 5, 20, 60, 120);
+  const benchmark = pick(100, 100, 100, MAX.leastBenchmark, MAX.benchmark);
+  const tasks = many ? pick(1, 1, 2, 3) : 1;
+  const cpusPerTask = pick(1, 1, 2);
+  // The longest that is accepted, and no longer than the work.
+  const longestS = Math.min(MAX.seconds, MAX.work / (benchmark * tasks * cpusPerTask));
+  const time = (afterS: number): Date => new Date(Math.ceil((databaseNow() + afterS) * 1000));
+  const site = (): string => globalId('site', random.integer(1, store.sites.size));
+  const input: JobInput = {
+    application: pick('a', 'b', 'x'.repeat(MAX.nameChars), '🜁'),
+    arrayIndex: pick<number | null>(null, null, 0, MAX.integer),
+    command: pick('true', 'true', `/${'x'.repeat(MAX.pathChars - 1)}`),
+    arguments: pick<string[]>([], [], [''], ['--', '\n', '$(reboot)', "'"]),
+    environment: pick<{ name: string; value: string }[]>(
+      [],
+      [],
+      [
+        { name: '__proto__', value: 'a' },
+        { name: 'constructor', value: '' },
+      ],
+    ),
+    workingDirectory: pick(null, null, '/tmp'),
+    tasks,
+    cpusPerTask,
+    memoryMbPerTask: pick(0, 100, 300),
+    licenses,
+    estimateS: pick(10, 60, MAX.leastSeconds, longestS),
+    benchmark,
+    runTimeLimitS: pick(null, null, MAX.leastSeconds, 30, MAX.seconds),
+    deadline: pick(null, null, time(5), time(60), time(1e8), new Date(Date.UTC(9999, 11, 31))),
+    sandboxMb: pick(0, MAX.sizeMb),
+    outputMb: pick(0, MAX.sizeMb),
+    inputs: [],
+    preferences: [],
+    originSite: pick(null, null, site()),
+    computationShare: pick(null, null, 0, 1),
+    restartable: pick(true, true, false),
+    boost: pick(0, 0, -MAX.boost),
+    held: pick(false, false, false, false, true),
+    simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),
+    simulatedIoS: pick(null, 0, 1, MAX.seconds),
+  };
+  const datasets = [...store.datasets.keys()];
+  const count = pick(0, 0, 1, 2, random.next() < 0.02 ? MAX.jobInputs : 3);
+  for (let i = 0; i < count; i++) {
+    if (datasets.length > 0 && random.next() < 0.7)
+      input.inputs.push({ dataset: globalId('dataset', pick(...datasets)) });
+    else input.inputs.push({ sizeMb: pick(0, 100, MAX.sizeMb), site: site() });
+  }
+  const chance = random.next();
+  if (chance < 0.03)
+    return {
+      input: { ...input, tasks: pick(100, MAX.tasks), cpusPerTask: 1, benchmark: 100, estimateS: 10 },
+      wrong: null,
+      unfit: true,
+    };
+  if (chance > 0.06) return { input, wrong: null, unfit: false };
+  // One step beyond.
+  const beyond: Partial<JobInput>[] = [
+    { estimateS: longestS * (1 + 2 ** -50) },
+    { estimateS: MAX.leastSeconds / 2 },
+    { estimateS: Number.NaN },
+    { benchmark: MAX.benchmark * (1 + 2 ** -50), estimateS: 1 },
+    { benchmark: MAX.leastBenchmark / 2 },
+    { tasks: 0 },
+    { tasks: MAX.tasks + 1 },
+    { cpusPerTask: 0 },
+    { memoryMbPerTask: -1 },
+    { runTimeLimitS: 0 },
+    { runTimeLimitS: MAX.seconds + 1 },
+    { deadline: new Date(databaseNow() * 1000 - 60_000) },
+    { sandboxMb: -1 },
+    { outputMb: MAX.sizeMb * 2 },
+    { boost: 1 },
+    { boost: -MAX.boost - 1 },
+    { arrayIndex: -1 },
+    { computationShare: 1.0000001 },
+    { simulatedRunS: -1 },
+    { inputs: [{ dataset: globalId('dataset', 1_000_000) }] },
+    { inputs: [{ sizeMb: 1 }] },
+    { originSite: globalId('dataset', 1) },
+    { command: '' },
+    { arguments: ['\0'] },
+    { application: '\ud800' },
+    { environment: [{ name: '1', value: '' }] },
+    { licenses: ['cad', 'cad'] },
+    { workingDirectory: 'here' },
+  ];
+  const change = pick(...beyond);
+  const [wrong] = Object.keys(change) as [keyof JobInput];
+  return { input: { ...input, ...change }, wrong, unfit: false };
+}

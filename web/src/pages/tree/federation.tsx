@@ -1,0 +1,166 @@
+/** The services that this one exchanges jobs with: what each may take and give, and whether it does. */
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useAction, useData } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Button, Dialog } from '../../ui/controls';
+import { count, duration, plural } from '../../ui/format';
+import { Ago, Badge, Card, type Column, Table } from '../../ui/show';
+import { told } from '../../ui/toast';
+import {
+  FederationDocument,
+  type FederationPeerPartsFragment,
+  IsolatePeerDocument,
+  RejoinPeerDocument,
+} from './tree.gql';
+
+type Peer = FederationPeerPartsFragment;
+
+/** Nothing where the service has no such peers, or the viewer may not see them. */
+export function Federation() {
+  const viewer = useViewer();
+  const federation = useData(FederationDocument, {}, { everyMs: 3_000, pause: !viewer.may('OPERATOR') });
+  const rejoin = useAction(RejoinPeerDocument);
+  const [isolating, setIsolating] = useState<Peer | null>(null);
+  const peers = federation.data?.federationPeers ?? [];
+  if (peers.length === 0) return null;
+
+  const action: Column<Peer> = {
+    key: 'action',
+    header: <span className="hidden-visually">Change</span>,
+    right: true,
+    cell: (peer) =>
+      peer.isolated ? (
+        <Button
+          className="small"
+          isDisabled={rejoin.busy}
+          onPress={() =>
+            void told(
+              rejoin.run({ peer: peer.site.id }),
+              `Jobs are exchanged with “${peer.name}” again.`,
+            ).then(federation.refresh)
+          }
+        >
+          Rejoin
+        </Button>
+      ) : (
+        <Button className="small" variant="quiet" onPress={() => setIsolating(peer)}>
+          Isolate…
+        </Button>
+      ),
+  };
+  return (
+    <Card
+      title="Federation"
+      about="Services with administrators of their own: they run jobs of ours, and we run theirs"
+      flush
+    >
+      <Table
+        label="Federation"
+        rows={peers}
+        id={({ site }) => site.id}
+        columns={[...COLUMNS, ...(viewer.may('ADMIN') ? [action] : [])]}
+      />
+      {isolating && (
+        <IsolateDialog
+          peer={isolating}
+          onClose={() => {
+            setIsolating(null);
+            federation.refresh();
+          }}
+        />
+      )}
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<Peer>[] = [
+  {
+    key: 'name',
+    header: 'Service',
+    cell: ({ site, name }) => (
+      <Link to="/sites/$id" params={{ id: site.id }}>
+        {name}
+      </Link>
+    ),
+  },
+  { key: 'state', header: 'State', cell: (peer) => <State peer={peer} /> },
+  {
+    key: 'heard',
+    header: 'Heard',
+    right: true,
+    minor: true,
+    cell: ({ seenAt }) => <Ago at={seenAt} />,
+  },
+  { key: 'offered', header: 'Is offered ours', cell: offersOf },
+  { key: 'hops', header: 'Hops', right: true, minor: true, cell: ({ hops }) => count(hops) },
+  {
+    key: 'foreign',
+    header: 'Its jobs here',
+    right: true,
+    cell: ({ foreignJobs, foreignMax }) => (
+      <>
+        {count(foreignJobs)} <span className="unit-of">of {count(foreignMax)}</span>
+      </>
+    ),
+  },
+  {
+    key: 'claimable',
+    header: 'Ours offered',
+    right: true,
+    cell: ({ offeredJobs }) => count(offeredJobs),
+  },
+  { key: 'there', header: 'Ours there', right: true, cell: ({ claimedJobs }) => count(claimedJobs) },
+];
+
+function State({ peer }: { peer: Peer }) {
+  if (peer.isolated) return <Badge tone="warn">Isolated</Badge>;
+  if (peer.failure)
+    return (
+      <>
+        <Badge tone="danger">No answer</Badge> <span className="faint">{peer.failure}</span>
+      </>
+    );
+  if (peer.url === null) return <Badge>No address</Badge>;
+  return peer.reachedAt === null ? <Badge>Not asked yet</Badge> : <Badge tone="good">Answers</Badge>;
+}
+
+function offersOf({ forward, neededAfterS }: Peer): string {
+  if (forward === 'WHEN_NEEDED') return `when they would wait ${duration(neededAfterS)}`;
+  return forward === 'ALWAYS' ? 'always' : 'never';
+}
+
+function IsolateDialog({ peer, onClose }: { peer: Peer; onClose(): void }) {
+  const isolate = useAction(IsolatePeerDocument);
+  return (
+    <Dialog
+      title={`Isolate ${peer.name}`}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Leave it</Button>
+          <Button
+            variant="danger"
+            className="solid"
+            isDisabled={isolate.busy}
+            onPress={() =>
+              void told(
+                isolate.run({ peer: peer.site.id }),
+                `Nothing new is exchanged with “${peer.name}”.`,
+              ).then(onClose)
+            }
+          >
+            Isolate
+          </Button>
+        </>
+      }
+    >
+      <p>
+        Nothing new is exchanged from now on. Of its {plural(peer.foreignJobs, 'job')} here, those that wait
+        are its own again; of ours, {plural(peer.offeredJobs, 'offer')} and {plural(peer.claimedJobs, 'job')}{' '}
+        there are taken back and wait here. What runs ends.
+      </p>
+    </Dialog>
+  );
+}
