@@ -341,9 +341,13 @@ BEGIN
   UPDATE machines m SET
       cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN sign * t.cpus ELSE 0 END,
       tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE sign * t.tasks END,
-      memory_used_mb = m.memory_used_mb + sign * t.memory_mb
+      memory_used_mb = m.memory_used_mb + sign * t.memory_mb,
+      -- Who has started something is not broken. Those that fail together count once.
+      launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
     FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
-                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb,
+                 bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
+                 bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = r.machine_ids[1]) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
@@ -384,8 +388,11 @@ CREATE TRIGGER machines_inserted AFTER INSERT ON machines FOR EACH ROW EXECUTE F
 CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_at ON licenses
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', 'in_use');
 CREATE TRIGGER machines_changed
-  AFTER UPDATE OF name, state, silent, cpus, memory_mb, benchmark, os, architecture, license_ids, max_tasks, removed_at ON machines
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'heartbeat_at,cpus_used,memory_used_mb,tasks_used');
+  AFTER UPDATE OF name, state, reason, agent_id, silent, measured, problem, cpus, memory_mb, benchmark, os, architecture, license_ids,
+    max_tasks, removed_at ON machines
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used');
+CREATE TRIGGER agents_changed AFTER INSERT OR UPDATE OF instance, host, version, protocol, simulated, problem ON agents
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('AGENT', 'seen_at');
 
 CREATE FUNCTION triggers.policies_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

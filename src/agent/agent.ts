@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
+import { VERSION } from '../platform/version.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
+import type { Measurement } from './measure.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -30,8 +33,14 @@ export interface AgentOptions {
   /** What carries out the assignments. The agent does not close it. */
   runner: Runner;
   log: AgentLog;
-  /** Only these machines are vouched for; by default all of the site. */
-  machines?: readonly string[];
+  /** Kept with the agent's state: the same after a restart, another where that state was lost. */
+  identity: string;
+  /** The host that it runs on. */
+  host: string;
+  /** The machines that it serves; null: all of the site, which is for simulated ones. */
+  machines: readonly AgentMachine[] | null;
+  /** Why nothing can be run on its machines now; null: it can. */
+  problem?: () => string | null;
   heartbeatMs?: number;
   /** What brings runs their inputs, where something does: reports on it are sent. */
   staging?: StagingSource;
@@ -48,6 +57,13 @@ export interface AgentOptions {
   env?: Env;
 }
 
+/** A machine that an agent serves. */
+export interface AgentMachine {
+  name: string;
+  /** null: nothing is run there (simulated). */
+  measured: Measurement | null;
+}
+
 /** What an agent needs of a client. */
 export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 
@@ -55,9 +71,12 @@ export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 const BATCH_TEXT = 1 << 20;
 /** Between two looks for output of runs that go on. */
 const OUTPUT_MS = 250;
-const MACHINES_REFRESH_BEATS = 6;
 /** Between two reports of how far inputs have come. */
 const STAGING_MS = 1_000;
+/** Everything is said again with each so many heartbeats. */
+const REGISTER_BEATS = 6;
+/** The version of PROTOCOL.md. */
+export const PROTOCOL = 2;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
@@ -69,13 +88,14 @@ const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX'
 const SITES = `query Sites($first: Int!, $after: String) {
   sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
 }`;
-const MACHINES = `query Machines($site: ID!, $first: Int!, $after: String) {
-  machines(site: $site, first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
+const REGISTER = `mutation Register($input: RegisterAgentInput!) {
+  registerAgent(input: $input) { agent { id } machines { name refused problem } }
 }`;
-const HEARTBEAT =
-  'mutation Heartbeat($site: ID!, $machines: [ID!]!) { heartbeat(site: $site, machines: $machines) }';
-const REPORT = `mutation Report($site: ID!, $reports: [RunReportInput!]!) {
-  reportRuns(site: $site, reports: $reports) { results }
+const HEARTBEAT = `mutation Heartbeat($site: ID!, $agent: ID!, $instance: String!) {
+  heartbeat(site: $site, agent: $agent, instance: $instance)
+}`;
+const REPORT = `mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) {
+  reportRuns(site: $site, agent: $agent, reports: $reports) { results }
 }`;
 const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $outputs: [RunOutputInput!]!) {
   reportOutput(site: $site, outputs: $outputs) { results }
@@ -86,8 +106,8 @@ const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasu
 const REPORT_STAGING = `mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) {
   reportStaging(site: $site, reports: $reports)
 }`;
-const ASSIGNMENTS = `subscription Assignments($site: ID!) {
-  assignments(site: $site) {
+const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
+  assignments(site: $site, agent: $agent) {
     cursor
     complete
     part
@@ -102,7 +122,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!) {
 /** All that an agent asks for. */
 export const DOCUMENTS = [
   SITES,
-  MACHINES,
+  REGISTER,
   HEARTBEAT,
   REPORT,
   REPORT_OUTPUT,
@@ -114,6 +134,14 @@ export const DOCUMENTS = [
 interface Named {
   id: string;
   name: string;
+}
+
+interface Lease {
+  name: string;
+  /** Why the agent may not serve the machine; null: it does. */
+  refused: string | null;
+  /** Why the machine gets no jobs. */
+  problem: string | null;
 }
 
 interface Batch {
@@ -142,6 +170,14 @@ export class Agent {
   private done: Promise<unknown> | null = null;
   /** What the list of live runs has named that is being received. */
   private readonly listed = new Set<string>();
+  private readonly instance = randomUUID();
+  /** As the service knows it; '' until it has registered. */
+  private id = '';
+  /** What was said of the leases last. */
+  private leases = '';
+  private saidProblem: string | null = null;
+  /** Ends the subscription: its machines are others now. */
+  private subscription = new AbortController();
 
   constructor(private readonly options: AgentOptions) {
     const { url, key } = options;
@@ -168,7 +204,10 @@ export class Agent {
   private async serve(): Promise<void> {
     const site = await this.untilDone('find the site', () => this.findSite());
     if (site === undefined) return;
-    this.options.log.info({ site: this.options.site, id: site }, 'agent is running');
+    const { identity, host } = this.options;
+    this.options.log.info({ site: this.options.site, id: site, identity, host }, 'agent is running');
+    await this.untilDone('register', () => this.register(site));
+    if (this.stopping.signal.aborted) return;
     await Promise.all([
       this.followAssignments(site),
       this.sendReports(site),
@@ -191,16 +230,18 @@ export class Agent {
   private async followAssignments(site: string): Promise<void> {
     const { signal } = this.stopping;
     await this.untilDone('follow assignments', async (progress) => {
+      const { subscription } = this;
+      const ending = AbortSignal.any([signal, subscription.signal]);
       for await (const { assignments } of this.client.subscribe<{ assignments: Batch }>(
         ASSIGNMENTS,
-        { site },
-        signal,
+        { site, agent: this.id },
+        ending,
       )) {
         progress();
         this.take(assignments);
       }
-      // Completed by the service: it is going down, or the key has expired.
-      if (!signal.aborted) throw new ServiceError('the service ended the subscription', 'NETWORK');
+      // Completed by the service: it is going down, or the key has expired. Or our machines are others now.
+      if (!signal.aborted) throw new ServiceError('the subscription has ended', 'NETWORK');
     });
   }
 
@@ -241,7 +282,7 @@ export class Agent {
   /** Sends reports, and in parts what is refused as a whole: one that cannot be taken must not hold up the others. */
   private async send(site: string, reports: RunReport[]): Promise<void> {
     try {
-      const variables = { site, reports: reports.map(reportInput) };
+      const variables = { site, agent: this.id, reports: reports.map(reportInput) };
       const { reportRuns } = await this.request<{ reportRuns: { results: ReportResult[] } }>(
         REPORT,
         variables,
@@ -307,24 +348,62 @@ export class Agent {
     this.runner.delivered(pieces);
   }
 
-  // --- Heartbeats
+  // --- Machines
 
   private async sendHeartbeats(site: string): Promise<void> {
-    let machines: string[] = [];
     const { signal } = this.stopping;
-    for (let beat = 0; !signal.aborted; beat++) {
-      await this.untilDone('send a heartbeat', async () => {
-        if (beat % MACHINES_REFRESH_BEATS === 0) machines = await this.findMachines(site);
-        await this.request(HEARTBEAT, { site, machines });
-      });
+    for (let beat = 1; !signal.aborted; beat++) {
       await pause(this.env, this.options.heartbeatMs ?? 5000, signal);
+      if (signal.aborted) return;
+      await this.untilDone('send a heartbeat', async () => {
+        const due = beat % REGISTER_BEATS === 0 || this.problem() !== this.saidProblem;
+        const variables = { site, agent: this.id, instance: this.instance };
+        if (due || !(await this.request<{ heartbeat: boolean }>(HEARTBEAT, variables)).heartbeat)
+          await this.register(site);
+      });
     }
   }
 
-  private async findMachines(site: string): Promise<string[]> {
-    const wanted = this.options.machines && new Set(this.options.machines);
-    const machines = await this.client.all<Named>(MACHINES, 'machines', { site }, this.stopping.signal);
-    return machines.filter(({ name }) => wanted?.has(name) ?? true).map(({ id }) => id);
+  private problem(): string | null {
+    return this.options.problem?.() ?? this.runner.problem ?? null;
+  }
+
+  /** Says everything: who we are, which machines we serve, what they are and how they are. */
+  private async register(site: string): Promise<void> {
+    const { identity, host, machines } = this.options;
+    const problem = this.problem();
+    const input = {
+      ...{ site, identity, instance: this.instance, host, version: VERSION, protocol: PROTOCOL },
+      simulated: machines?.every(({ measured }) => measured === null) ?? true,
+      machines: machines?.map((machine) => ({ ...machine, problem })) ?? null,
+    };
+    const { registerAgent } = await this.request<{
+      registerAgent: { agent: { id: string }; machines: Lease[] };
+    }>(REGISTER, { input });
+    this.saidProblem = problem;
+    this.heed(registerAgent.agent.id, registerAgent.machines);
+  }
+
+  /** Says loudly what we may not serve, and asks anew for what is to be run when our machines are others than before. */
+  private heed(id: string, machines: readonly Lease[]): void {
+    const { log } = this.options;
+    const leases = JSON.stringify([id, machines.map(({ name, refused }) => [name, refused === null])]);
+    const changed = leases !== this.leases;
+    const first = this.leases === '';
+    this.id = id;
+    this.leases = leases;
+    for (const { name, refused, problem } of machines) {
+      if (refused !== null)
+        log.error({ machine: name, refused }, `agent: refused machine ${name}; nothing is started there`);
+      else if (problem !== null) log.warn({ machine: name, problem }, `agent: machine ${name} gets no jobs`);
+    }
+    if (!changed) return;
+    const served = machines.filter(({ refused }) => refused === null).length;
+    log.info({ agent: id, machines: served, refused: machines.length - served }, 'agent has registered');
+    if (first) return;
+    const { subscription } = this;
+    this.subscription = new AbortController();
+    subscription.abort();
   }
 
   // --- Links

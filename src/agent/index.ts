@@ -1,6 +1,8 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
-export { Agent, type AgentLog, type AgentOptions, DOCUMENTS } from './agent.js';
+export { Agent, type AgentLog, type AgentMachine, type AgentOptions, DOCUMENTS } from './agent.js';
+export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
+export { hostShape, type Measurement, measureHost } from './measure.js';
 export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';

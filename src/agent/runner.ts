@@ -19,6 +19,7 @@ export type EndCause =
   | 'DISK_LIMIT'
   | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
   | 'LOST'
   | 'CANCELLED_BY_USER';
 
@@ -155,6 +156,8 @@ export interface LiveRun {
 }
 
 export interface Runner {
+  /** Why nothing can be started here now; null: it can. */
+  readonly problem: string | null;
   /**
    * Starts a run, unless this or a later one of the same job has been started before: asking twice does no harm.
    * Never throws for what an assignment asks: what cannot be started is reported as LAUNCH_FAILED.

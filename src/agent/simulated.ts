@@ -35,6 +35,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  * and they begin anew.
  */
 export class SimulatedRunner implements Runner {
+  readonly problem = null;
   onReports: (() => void) | null = null;
   private readonly live = new Map<string, SimulatedRun>();
   private readonly known = new KnownRuns();

@@ -6,6 +6,7 @@ export const idTypes = [
   'site',
   'scheduler',
   'machine',
+  'agent',
   'license',
   'user',
   'policy',

@@ -5,6 +5,7 @@ import type { JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import type { Queries } from '../store/queries.js';
 import type {
+  AgentRow,
   ApiKeyRow,
   DatasetRow,
   GroupRow,
@@ -66,6 +67,9 @@ export interface Loaders {
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
+  agent(id: number): AgentRow | Promise<AgentRow>;
+  agentsOfSite(siteId: number): Promise<AgentRow[]>;
+  machinesOfAgent(agentId: number): Promise<MachineRow[]>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
@@ -133,6 +137,15 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const machinesOfSites = grouped<MachineRow>(
     (ids) => queries.machinesOfSites(ids),
     (machine) => machine.siteId,
+  );
+  const agents = byId<AgentRow>((ids) => queries.agentsByIds(ids));
+  const agentsOfSites = grouped<AgentRow>(
+    (ids) => queries.agentsOfSites(ids),
+    (agent) => agent.siteId,
+  );
+  const machinesOfAgents = grouped<MachineRow>(
+    (ids) => queries.machinesOfAgents(ids),
+    (machine) => machine.agentId ?? 0,
   );
   const licensesOfSites = grouped<LicenseRow>(
     (ids) => queries.licensesOfSites(ids),
@@ -219,6 +232,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     schedulersBelow: (id) => schedulersBelow.load(id ?? 0),
     sitesBelow: (id) => sitesBelow.load(id ?? 0),
     machine: existing(machines, 'machine'),
+    agent: existing(agents, 'agent'),
     user: existing(users, 'user'),
     job: existing(jobs, 'job'),
     dataset: existing(datasets, 'dataset'),
@@ -234,6 +248,8 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),
+    agentsOfSite: (siteId) => agentsOfSites.load(siteId),
+    machinesOfAgent: (agentId) => machinesOfAgents.load(agentId),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),

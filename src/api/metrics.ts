@@ -5,6 +5,8 @@ export interface ApiMetrics {
   /** GraphQL operations ended. code: OK, or the code of the first error. */
   operations: { inc(labels: { type: OperationType; code: string }): void };
   operationSeconds: { observe(labels: { type: OperationType }, seconds: number): void };
+  /** Machines refused to agents, because another holds the lease. */
+  agentRefusals: { inc(): void };
   /** Open subscriptions by field. */
   subscriptions: { inc(labels: { field: string }): void; dec(labels: { field: string }): void };
 }

@@ -11,6 +11,7 @@ import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
+import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { Connection } from './connections.js';
 import type {
   Candidate,
@@ -28,6 +29,13 @@ export type TreeModel = Record<never, never>;
 export type ChannelModel = ChannelView;
 export type ChannelBranchModel = ChannelView['branches'][number];
 export type MachineModel = rows.MachineRow;
+export type AgentModel = rows.AgentRow;
+export type MachineMeasurementModel = Measurement & { measuredAt: number };
+
+export interface RegisterAgentPayloadModel {
+  agentId: number;
+  machines: readonly LeasedMachine[];
+}
 export type LicenseModel = rows.LicenseRow;
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;

@@ -128,6 +128,10 @@ export function createApi(parts: ApiParts): Api {
     oidcIssuer: config.oidc?.issuer ?? null,
     now,
     keysChanged: () => authenticator.forget(),
+    agentRefused(fields) {
+      metrics.agentRefusals.inc();
+      log.error(fields, 'an agent was refused a machine');
+    },
     wake(schedulers) {
       const failed = (error: unknown) =>
         log.warn({ err: error, schedulers }, 'wake-up failed; the slow timer makes up for it');

@@ -1,10 +1,16 @@
 /** Agents as parts of a process. */
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import {
   Agent,
+  type AgentOptions,
+  HealthCheck,
+  hostShape,
   Isolation,
   type LinkProbe,
+  measureHost,
   ProcessRunner,
   type Runner,
   SimulatedRunner,
@@ -22,13 +28,15 @@ export interface AgentAccess {
   /** Of role AGENT. */
   key: string;
   site: string;
+  /** Names of the machines that it serves; by default the host's, or if it is simulated all of the site. */
+  machines?: readonly string[] | undefined;
   /** Told when the service refuses the key. */
   onRefused?: (error: ServiceError) => void;
 }
 
-/** An agent that runs real processes on this machine. `access` is asked when it starts. */
+/** An agent that runs real processes on this host. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, async (site) => {
+  return agentPart(config, log, access, async ({ site, machines }) => {
     const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
@@ -38,12 +46,17 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       cpuExcessS: config.agentCpuExcessS || null,
       warn: (fields, message) => log.warn(fields, message),
     });
-    return new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
+    const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,
       maxBytes: config.agentCacheMb * 1e6,
       command: transferCommand(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
     });
+    const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
+    const measured = await measureHost(names.length);
+    // A directory that was copied to another host is another agent's there.
+    const identity = `${runner.id}@${hostname()}`;
+    return { runner: staging, staging, identity, machines: names.map((name) => ({ name, measured })) };
   });
 }
 
@@ -85,27 +98,44 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
 
 /** An agent whose runs only pass time, `speed` times as fast. */
 export function simulatedAgent(config: Config, log: Logger, access: () => AgentAccess, speed: number): Part {
-  return agentPart(config, log, access, async () => new SimulatedRunner({ speed }));
+  return agentPart(config, log, access, async ({ machines }) => ({
+    runner: new SimulatedRunner({ speed }),
+    // It has no state to lose: after a restart it is the same.
+    identity: `simulated ${machines ? createHash('sha256').update(machines.join()).digest('hex').slice(0, 16) : ''}`,
+    machines: machines ? machines.map((name) => ({ name, measured: null })) : null,
+  }));
+}
+
+interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging'> {
+  runner: Runner;
 }
 
 function agentPart(
   config: Config,
   log: Logger,
   access: () => AgentAccess,
-  openRunner: (site: string) => Promise<Runner>,
+  open: (access: AgentAccess) => Promise<Serving>,
 ): Part {
   let agent: Agent | null = null;
   let runner: Runner | null = null;
+  let health: HealthCheck | null = null;
   return {
     name: 'agent',
     async start() {
-      const reached = access();
-      runner = await openRunner(reached.site);
+      const { url, key, site, onRefused, ...rest } = access();
+      const serving = await open({ url, key, site, ...rest });
+      runner = serving.runner;
+      if (config.agentHealthCommand !== null) {
+        const [periodMs, timeoutMs] = [config.agentHealthS * 1000, config.agentHealthTimeoutS * 1000];
+        health = new HealthCheck({ command: config.agentHealthCommand, periodMs, timeoutMs });
+        health.start();
+      }
       agent = new Agent({
-        ...reached,
-        runner,
-        ...(runner instanceof StagingRunner && { staging: runner }),
+        ...{ url, key, site, ...(onRefused && { onRefused }) },
+        ...serving,
+        host: hostname(),
         log,
+        problem: () => health?.problem ?? null,
         heartbeatMs: config.agentHeartbeatS * 1000,
         linkProbes: linkProbes(config.agentLinks),
         linkProbeMs: config.agentLinksS * 1000,
@@ -115,6 +145,7 @@ function agentPart(
     },
     async stop() {
       await agent?.stop();
+      await health?.stop();
       runner?.close();
     },
   };

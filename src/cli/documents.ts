@@ -13,8 +13,11 @@ const SITE_FIELDS = `
   id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
   scheduler { id name } reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
-  id name state silent cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
+  id name state reason silent problem agent { id host } measured { cpus memoryMb os architecture benchmark gpus { name memoryMb } measuredAt }
+  cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
   site { id name } licenses { id kind }`;
+const AGENT_FIELDS =
+  'id host version protocol simulated registeredAt seenAt problem machines { name silent }';
 const LICENSE_FIELDS = 'id kind copies inUse site { id name }';
 const USER_FIELDS = `
   id name class role quotaShare active createdAt submissionQuota { limit periodS used }`;
@@ -77,6 +80,8 @@ export const JOB_UPDATED_FULL = `subscription JobUpdatedFull($filter: JobFilter,
 
 // Grid
 export const SITES = `query Sites($first: Int, $after: String) { sites(first: $first, after: $after) { nodes { ${SITE_FIELDS} } ${PAGE} } }`;
+export const AGENTS = `query Agents($first: Int, $after: String) {
+  sites(first: $first, after: $after) { nodes { name agents { ${AGENT_FIELDS} } } ${PAGE} } }`;
 export const MACHINES = `query Machines($site: ID, $first: Int, $after: String) {
   machines(site: $site, first: $first, after: $after) { nodes { ${MACHINE_FIELDS} } ${PAGE} } }`;
 export const LICENSES = `query Licenses($first: Int, $after: String) {

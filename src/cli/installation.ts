@@ -1,10 +1,10 @@
 /**
- * What makes a fresh database usable at once: the first policy and the administrator, whose key is in a file; a site with
- * this machine, and the key of its agent in another. All of it may be repeated: what is there stays as it is.
+ * What makes a fresh database usable at once: the first policy and the administrator, whose key is in a file; a site, and the key of its
+ * agents in another. All of it may be repeated: what is there stays as it is.
  */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { availableParallelism, hostname, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { hostShape } from '../agent/index.js';
 import type { Change, Directory } from '../store/directory.js';
 import type { Queries } from '../store/queries.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
@@ -27,13 +27,20 @@ export async function installAdministrator(at: Installation): Promise<{ keyFile:
   return { keyFile };
 }
 
-/** The site of this name, with this machine if it has none, and a good key for its agent in the home's file. */
-export async function installSite(at: Installation, name: string): Promise<{ keyFile: string }> {
+/**
+ * The site of this name, and a good key for its agent in the home's file. `withMachine`: and this machine, if it has none; otherwise
+ * its agents register their own.
+ */
+export async function installSite(
+  at: Installation,
+  name: string,
+  { withMachine }: { withMachine: boolean },
+): Promise<{ keyFile: string }> {
   const { directory, queries } = at;
   const site =
     (await queries.siteByName(name)) ??
     done(await directory.registerSite({ name, latitude: null, longitude: null, localPolicy: null }, ACTOR));
-  if ((await queries.machines(site.id, null, 1)).length === 0) {
+  if (withMachine && (await queries.machines(site.id, null, 1)).length === 0) {
     done(await directory.registerMachines([{ siteId: site.id, ...thisMachine() }], ACTOR));
   }
   const userName = `agent-${name}`;
@@ -47,18 +54,8 @@ export async function installSite(at: Installation, name: string): Promise<{ key
   return { keyFile };
 }
 
-/** Every machine is its own reference: its power is 100. */
-function thisMachine() {
-  return {
-    name: hostname(),
-    cpus: availableParallelism(),
-    memoryMb: Math.floor(totalmem() / 1e6),
-    benchmark: 100,
-    os: process.platform,
-    architecture: process.arch,
-    licenseIds: [],
-  };
-}
+/** The first machine of a site is its own reference: its power is 100. */
+const thisMachine = () => ({ ...hostShape(), benchmark: 100, licenseIds: [] });
 
 /**
  * Makes sure that the file holds a good key of this user. Otherwise all keys made for it before are revoked first, so that

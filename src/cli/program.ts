@@ -1,7 +1,6 @@
 /** All commands of `switchyard`. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { packagePath } from '../platform/paths.js';
+import { VERSION } from '../platform/version.js';
 
 /**
  * The modules of the commands, in the order of the help, each with the commands that it adds. A command loads its own module
@@ -20,7 +19,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },
   { commands: ['why', 'placement'], add: async () => (await import('./commands/why.js')).addWhy },
   {
-    commands: ['sites', 'machines', 'licenses', 'drain', 'undrain'],
+    commands: ['sites', 'machines', 'agents', 'licenses', 'drain', 'undrain'],
     add: async () => (await import('./commands/grid.js')).addGrid,
   },
   { commands: ['tree'], add: async () => (await import('./commands/tree.js')).addTree },
@@ -57,10 +56,9 @@ SWITCHYARD_URL and SWITCHYARD_KEY name the service and the key; by default the s
 
 /** The command line: the whole, or as much as the command of that name needs. */
 export async function buildProgram(command?: string): Promise<Command> {
-  const { version } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string };
   const program = new Command('switchyard')
     .description('Scheduling as a service for batch computing on many sites')
-    .version(version)
+    .version(VERSION)
     .option('--json', 'print JSON instead of text')
     // Options behind a command's first operand belong to what it runs: `submit sleep --help`.
     .enablePositionalOptions()

@@ -64,7 +64,7 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
         );
         const at = { ...stores, home };
         await installAdministrator(at);
-        await installSite(at, LOCAL_SITE);
+        await installSite(at, LOCAL_SITE, { withMachine: true });
         await service.start();
       },
       async stop() {

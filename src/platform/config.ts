@@ -231,6 +231,13 @@ export const VARIABLES = {
   ),
 
   agentSite: text('AGENT_SITE', 'local', 'the name of a site', /^[\w.-]{1,63}$/, 'Site of the agent.'),
+  agentMachines: optional(
+    'AGENT_MACHINES',
+    'names of machines separated by commas',
+    /^[\w.-]{1,63}(,[\w.-]{1,63})*$/,
+    false,
+    'Machines that the agent serves, each an equal part of its host; by default one that is called as the host.',
+  ),
   agentStateDir: optional(
     'AGENT_STATE_DIR',
     'a directory',
@@ -309,6 +316,27 @@ export const VARIABLES = {
     'Time from TERM to KILL when a run is cancelled, seconds.',
   ),
   agentHeartbeatS: whole('AGENT_HEARTBEAT_S', 5, 1, 60, 'Time between heartbeats of the agent, seconds.'),
+  agentHealthCommand: optional(
+    'AGENT_HEALTH_COMMAND',
+    'a command for /bin/sh',
+    /^[^\0]+$/,
+    false,
+    'A command that ends with 0 while the host is fit to run jobs. Otherwise its machines get no jobs, and what it says is shown as the reason.',
+  ),
+  agentHealthS: whole(
+    'AGENT_HEALTH_S',
+    60,
+    1,
+    86_400,
+    'Time between two runs of AGENT_HEALTH_COMMAND, seconds.',
+  ),
+  agentHealthTimeoutS: whole(
+    'AGENT_HEALTH_TIMEOUT_S',
+    30,
+    1,
+    3_600,
+    'AGENT_HEALTH_COMMAND is killed, and has failed, after so many seconds.',
+  ),
   agentLinks: optional(
     'AGENT_LINKS',
     'site=url pairs separated by commas, with http: or https: URLs',

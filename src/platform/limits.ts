@@ -512,7 +512,8 @@ export const FIXED_LIMITS = {
     'Query.loadHistory.points',
     'Query.licenseHistory.points',
   ),
-  heartbeatMachines: fixed(10_000, 'Machines in one heartbeat.', 'Mutation.heartbeat.machines'),
+  agentMachines: fixed(10_000, 'Machines that an agent may ask for.', 'RegisterAgentInput.machines'),
+  siteAgents: fixed(10_000, 'Agents of a site that are remembered.'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
   // In JSON up to six times as many; so that several messages fit into what may wait for a slow agent.
   assignmentBytes: fixed(

@@ -29,6 +29,8 @@ export interface Metrics {
   eventLagSeconds: Histogram;
   /** Events read by this process. */
   events: Counter;
+  /** Machines refused to agents, because another holds the lease. */
+  agentRefusals: Counter;
   /** Open subscriptions. */
   subscriptions: Gauge<'field'>;
   /** Connections of the database pool. state: total, idle or waiting. */
@@ -90,6 +92,10 @@ export function createMetrics(): Metrics {
       'Time from an event to its reading by this process.',
     ),
     events: counter('switchyard_events_total', 'Events read by this process.'),
+    agentRefusals: counter(
+      'switchyard_agent_refusals_total',
+      'Machines refused to agents, because another agent holds the lease.',
+    ),
     subscriptions: gauge('switchyard_subscriptions', 'Open subscriptions.', ['field']),
     pool: gauge('switchyard_pool_connections', 'Connections of the database pool.', ['pool', 'state']),
     operations: counter('switchyard_operations_total', 'GraphQL operations, by outcome.', ['type', 'code']),

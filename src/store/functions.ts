@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { INTERVAL_S } from '../core/data/traffic.js';
 import { endedStates, jobStates, liveStates, transitions, waitingStates } from '../core/states.js';
 import { packagePath } from '../platform/paths.js';
+import { VERSION } from '../platform/version.js';
 import { EVENT_CHANNEL, EVENT_LOCK } from './constants.js';
 
 const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
@@ -37,8 +38,7 @@ export interface Functions {
 }
 
 export function currentFunctions(): Functions {
-  const { version } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string };
-  return functionsOf(version, fromConstants() + readFileSync(packagePath('prisma', 'functions.sql'), 'utf8'));
+  return functionsOf(VERSION, fromConstants() + readFileSync(packagePath('prisma', 'functions.sql'), 'utf8'));
 }
 
 export const functionsOf = (release: string, sql: string): Functions => ({

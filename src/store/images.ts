@@ -146,8 +146,11 @@ export type DirectoryArray = [
   schedulers: TreeScheduler[],
 ];
 
+/** Of machines: something may be put on it. */
+export const isAvailable = "state = 'UP' AND NOT silent AND problem IS NULL";
+
 /** A DirectoryArray as it is now; machines are available where a condition holds. */
-export const directoryArray = (available = "state = 'UP' AND NOT silent"): string => `json_build_array(
+export const directoryArray = (available = isAvailable): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
             'maxRunningJobs', max_running_jobs, 'schedulerId', scheduler_id,

@@ -10,6 +10,7 @@ import type { Move, Reservation, Start } from '../core/model.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
 import * as control from './postgres/control.js';
+import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as reports from './postgres/reports.js';
 import * as retention from './postgres/retention.js';
@@ -18,6 +19,8 @@ import * as starts from './postgres/starts.js';
 import { submit } from './postgres/submit.js';
 import { sweep } from './postgres/sweep.js';
 import type {
+  AgentBeat,
+  AgentRegistration,
   Cursor,
   JobSelection,
   KeptPromises,
@@ -67,8 +70,14 @@ export class PostgresStore implements Store {
     return snapshot.promises(this.database.pool, siteId);
   }
 
-  assignments(siteId: number, after: Cursor | ListPlace | null, limit: number, bytesMax: number) {
-    return agents.assignments(this.database.pool, siteId, after, limit, bytesMax);
+  assignments(
+    siteId: number,
+    after: Cursor | ListPlace | null,
+    limit: number,
+    bytesMax: number,
+    agentId: number | null = null,
+  ) {
+    return agents.assignments(this.database.pool, siteId, after, limit, bytesMax, agentId);
   }
 
   // In ----------------------------------------------------------------------------------------------------------------
@@ -103,12 +112,22 @@ export class PostgresStore implements Store {
     return reports.reportOutput(this.database, siteId, pieces, bounds);
   }
 
-  reportRuns(siteId: number, batch: readonly RunReport[], maxAttempts: number, userBytes?: number) {
-    return reports.reportRuns(this.database, siteId, batch, maxAttempts, userBytes);
+  reportRuns(
+    siteId: number,
+    batch: readonly RunReport[],
+    maxAttempts: number,
+    agentId: number | null = null,
+    userBytes?: number,
+  ) {
+    return reports.reportRuns(this.database, siteId, batch, maxAttempts, agentId, userBytes);
   }
 
-  heartbeat(siteId: number, machineIds: readonly number[], now: number) {
-    return agents.heartbeat(this.database, siteId, machineIds, now);
+  registerAgent(registration: AgentRegistration, now: number, maxAttempts: number) {
+    return leases.registerAgent(this.database, registration, now, maxAttempts);
+  }
+
+  heartbeat(beats: readonly AgentBeat[], now: number) {
+    return leases.heartbeat(this.database, beats, now);
   }
 
   cancel(selection: JobSelection, now: number, cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR') {

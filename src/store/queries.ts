@@ -13,6 +13,7 @@ import { type JobFilter, jobConditions } from './job-filter.js';
 import type { Database } from './pool.js';
 import { plain, type Reading, readRows, rowsOf, seconds } from './read-rows.js';
 import type {
+  AgentRow,
   ApiKeyRow,
   AuditRow,
   DatasetRow,
@@ -384,6 +385,27 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
 
   async machinesByIds(ids: readonly number[]): Promise<MachineRow[]> {
     return all(await this.prisma.machine.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  async agentsByIds(ids: readonly number[]): Promise<AgentRow[]> {
+    return all(await this.prisma.agent.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** By site and host. */
+  async agentsOfSites(siteIds: readonly number[]): Promise<AgentRow[]> {
+    const where = { siteId: { in: [...siteIds] } };
+    return all(
+      await this.prisma.agent.findMany({
+        where,
+        orderBy: [{ siteId: 'asc' }, { host: 'asc' }, { id: 'asc' }],
+      }),
+    );
+  }
+
+  /** Machines in service that agents hold, or held last, by agent and name. */
+  async machinesOfAgents(agentIds: readonly number[]): Promise<MachineRow[]> {
+    const where = { removedAt: null, agentId: { in: [...agentIds] } };
+    return all(await this.prisma.machine.findMany({ where, orderBy: [{ agentId: 'asc' }, { name: 'asc' }] }));
   }
 
   /** Machines in service of the sites, by site and name. */

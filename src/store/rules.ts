@@ -6,7 +6,15 @@ import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { EventRow } from './rows.js';
-import type { OutputPiece, ReportResult, RunReport, Share } from './store.js';
+import type {
+  AgentRegistration,
+  MachineClaim,
+  Measurement,
+  OutputPiece,
+  ReportResult,
+  RunReport,
+  Share,
+} from './store.js';
 
 // Reports -------------------------------------------------------------------------------------------------------------
 
@@ -50,6 +58,8 @@ export interface Judgment {
  * brought there.
  */
 const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED', 'STAGING_FAILED']);
+/** Launches that fail for the sake of a machine in a row until it is drained. */
+export const MACHINE_FAILURES_MAX = 3;
 /** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
 const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
 
@@ -92,8 +102,9 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
-  if (restarting.has(cause) && job.restartable && job.epoch < maxAttempts)
-    return { state: 'QUEUED', cause: null };
+  // What its machine could not start has not begun: it does no harm to start it elsewhere.
+  const again = cause === 'MACHINE_FAILED' || (restarting.has(cause) && job.restartable);
+  if (again && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
   return { state: 'FAILED', cause };
 }
 
@@ -114,6 +125,104 @@ export function observedRun(
   if (!(turnaroundS > 0)) return null;
   const ioS = ioWaitS === null ? null : Math.max(0, Math.min(turnaroundS, ioWaitS));
   return { turnaroundS, ioS, sitePower };
+}
+
+/** What the service itself finds of a run. */
+export const serviceReport = (
+  run: Pick<RunReport, 'jobId' | 'epoch'>,
+  at: number,
+  cause: EndCause,
+  message: string,
+): RunReport => ({
+  ...{ jobId: run.jobId, epoch: run.epoch, at, cause, phase: 'ENDED', message },
+  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null },
+});
+
+// Machines and their agents -------------------------------------------------------------------------------------------
+
+/** A machine that an agent asks for, as it is. */
+export interface ClaimedMachine {
+  machineId: number;
+  name: string;
+  /** Who holds the lease or, of a silent machine, held it last. */
+  agentId: number | null;
+  holderHost: string | null;
+  holderSeenAt: number | null;
+  silent: boolean;
+  /** Runs of another agent are live on it. */
+  busy: boolean;
+  cpus: number;
+  memoryMb: number;
+  os: string;
+  architecture: string;
+  problem: string | null;
+  measured: Measurement | null;
+}
+
+/** What becomes of an agent's claim. `refused`: why it may not serve the machine; `changed`: something of the machine is other than it was. */
+export interface Claimed extends Pick<MachineClaim, 'name' | 'measured' | 'problem'> {
+  machineId: number;
+  refused: string | null;
+  changed: boolean;
+}
+
+/** A machine has one agent at a time: another gets it when the lease has run out and nothing of its former holder is live there. */
+export function claim(
+  { identity, machines, host }: Pick<AgentRegistration, 'identity' | 'machines' | 'host'>,
+  agentId: number,
+  machine: ClaimedMachine,
+  now: number,
+): Claimed {
+  const { machineId, name, holderHost, holderSeenAt } = machine;
+  const own = machine.agentId === agentId;
+  const asked = machines?.find((one) => one.name === name) ?? { measured: null, problem: null };
+  const { measured } = asked;
+  const problem = asked.problem ?? (measured && mismatch(machine, measured));
+  const answer = { machineId, name, measured, problem };
+  if (machine.agentId !== null && !own && (!machine.silent || machine.busy)) {
+    const heard = `last heard from ${Math.max(0, Math.round(now - (holderSeenAt ?? now)))} s ago`;
+    const same = holderHost === host ? ' on the same host, with another state directory' : '';
+    const refused = `machine ${name} is served by another agent${same || ` on ${holderHost}`} (${heard}); ${identity} on ${host} starts nothing there`;
+    return { ...answer, refused, changed: false };
+  }
+  const changed =
+    !own || machine.silent || machine.problem !== problem || keyOf(machine.measured) !== keyOf(measured);
+  return { ...answer, refused: null, changed };
+}
+
+const keyOf = (measured: Measurement | null): string => {
+  if (measured === null) return '';
+  const { cpus, memoryMb, os, architecture, benchmark, gpus } = measured;
+  return JSON.stringify([
+    cpus,
+    memoryMb,
+    os,
+    architecture,
+    benchmark,
+    gpus.map((gpu) => [gpu.name, gpu.memoryMb]),
+  ]);
+};
+
+/** Of the memory that is installed the system shows a little less. */
+const MEMORY_TOLERANCE = 0.05;
+
+/** How what an administrator has configured disagrees with what is there; null: it does not. What is configured is what is used, and may be less. */
+function mismatch(
+  configured: Pick<ClaimedMachine, 'cpus' | 'memoryMb' | 'os' | 'architecture'>,
+  measured: Measurement,
+): string | null {
+  const wrong = [
+    ...(configured.cpus > measured.cpus ? [`cpus ${configured.cpus}, measured ${measured.cpus}`] : []),
+    ...(configured.memoryMb * (1 - MEMORY_TOLERANCE) > measured.memoryMb
+      ? [`memoryMb ${configured.memoryMb}, measured ${measured.memoryMb}`]
+      : []),
+    ...(['os', 'architecture'] as const).flatMap((field) =>
+      configured[field] === measured[field]
+        ? []
+        : [`${field} ${configured[field]}, measured ${measured[field]}`],
+    ),
+  ];
+  return wrong.length === 0 ? null : `configured with more or other than is there: ${wrong.join('; ')}`;
 }
 
 // Starts --------------------------------------------------------------------------------------------------------------

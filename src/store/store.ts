@@ -215,7 +215,8 @@ export interface Assignment {
   runTimeLimitS: number | null;
   arrayIndex: number | null;
   application: string;
-  machines: { machineId: number; name: string; tasks: number; benchmark: number }[];
+  /** `agentId`: who holds, or held last, the lease on it. */
+  machines: { machineId: number; name: string; tasks: number; benchmark: number; agentId: number | null }[];
   /** Seconds the scheduler planned on these machines. */
   plannedS: number;
   /** Seconds it will take on these machines where the submission said so (simulations), input and output included; else null. */
@@ -237,6 +238,77 @@ export interface AssignmentBatch {
   /** A part of the list of all live runs; null: what is new. Beyond the whole list nothing is the agent's to run. */
   list: { first: boolean; last: boolean } | null;
   assignments: Assignment[];
+}
+
+/** What an agent has found on a machine. */
+export interface Measurement {
+  cpus: number;
+  memoryMb: number;
+  os: string;
+  architecture: string;
+  /** By a short standard run; about 100 on an ordinary machine. */
+  benchmark: number;
+  gpus: { name: string; memoryMb: number }[];
+}
+
+/** A machine that an agent serves, as it says. */
+export interface MachineClaim {
+  name: string;
+  /** null: nothing is run there, so nothing was measured (simulated). */
+  measured: Measurement | null;
+  /** Why nothing can be run there now; null: it can. */
+  problem: string | null;
+}
+
+/** An agent as it describes itself. */
+export interface AgentRegistration {
+  siteId: number;
+  /** Kept with its state: the same after a restart, another where the state was lost. */
+  identity: string;
+  /** Of the process: the latest to register speaks for the agent. */
+  instance: string;
+  host: string;
+  version: string;
+  protocol: number;
+  simulated: boolean;
+  /** null: all of the site, as they are registered. */
+  machines: readonly MachineClaim[] | null;
+  /** The entry in the audit log if machines are registered with it; their names are added. */
+  audit?: Omit<AuditEntry, 'after'>;
+}
+
+export interface LeasedMachine {
+  /** null: there is no such machine. */
+  machineId: number | null;
+  name: string;
+  /** Why the agent may not serve it; null: it has the lease. */
+  refused: string | null;
+  /** Why nothing is put on it though the agent has the lease. */
+  problem: string | null;
+}
+
+export interface RegistrationOutcome {
+  /** null: the site has too many agents already; nothing was done. */
+  agentId: number | null;
+  machines: LeasedMachine[];
+  /** A machine of the site is another than before: wake the root and the site. */
+  changed: boolean;
+  /** Schedulers of runs that were lost with a former agent; null is the root. */
+  touched: (number | null)[];
+}
+
+/** An agent says that it is there. */
+export interface AgentBeat {
+  siteId: number;
+  agentId: number;
+  instance: string;
+}
+
+export interface HeartbeatOutcome {
+  /** Aligned with the beats. `superseded`: another instance has registered as this agent since. */
+  answers: ('known' | 'unknown' | 'superseded')[];
+  /** Sites where machines are served again that were silent. */
+  touched: number[];
 }
 
 export interface RunReport {
@@ -339,7 +411,7 @@ export interface SelectionOutcome {
 export interface SweepRules {
   now: number;
   /**
-   * A machine whose heartbeat is older becomes silent: nothing new is put on it. Seconds. Silence is counted only from when
+   * A machine whose agent was heard from longer ago becomes silent, its lease runs out: nothing new is put on it. Seconds. Silence is counted only from when
    * an API process has been there to talk to (`processSeen`): the service's own absence makes nothing silent.
    */
   silentAfterS: number;
@@ -363,7 +435,7 @@ export interface Retention {
   jobsEndedBefore: number;
   /** Processes not seen since. */
   processesBefore: number;
-  /** Entries of the audit log before it; keys that expired or were revoked before it. */
+  /** Entries of the audit log before it; keys that expired or were revoked, and agents last seen, before it. */
   auditsBefore: number;
   /** At most so many rows of a kind in one call; call again while `more`. */
   limit: number;
@@ -441,23 +513,33 @@ export interface Store {
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
+    /** Who reports: runs on machines that it does not serve are unknown. null: the service, for all of the site. */
+    agentId?: number | null,
     userBytes?: number,
   ): Promise<ReportOutcome>;
   /**
    * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of
-   * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run.
+   * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run. Of an agent: those on machines that
+   * it serves.
    */
   assignments(
     siteId: number,
     after: Cursor | ListPlace | null,
     limit: number,
     bytesMax: number,
+    agentId?: number | null,
   ): Promise<AssignmentBatch>;
   /**
-   * The site's agent lives; machines named are seen, unnamed are not. Answers with those that were silent until now (a new
-   * machine is, until its first heartbeat): if there are any, wake the root and the site.
+   * An agent takes leases on machines that are free, its own, or whose lease has run out: then the runs of their former agent end as
+   * LOST first. Machines that were measured and are not registered yet are registered.
    */
-  heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]>;
+  registerAgent(
+    registration: AgentRegistration,
+    now: number,
+    maxAttempts: number,
+  ): Promise<RegistrationOutcome>;
+  /** Agents renew the leases on all their machines. */
+  heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome>;
 
   /** Not started → CANCELLED; live → CANCELLING (the agent ends it, and the job ends with this cause). */
   cancel(

@@ -16,6 +16,9 @@ function startAgent(service: TestService, runner: Runner, options: Partial<Agent
     key: 'good-key',
     site: 'here',
     runner,
+    identity: 'agent-1',
+    host: 'host-1',
+    machines: [{ name: 'a', measured: null }],
     log: silent,
     ...options,
   });
@@ -44,15 +47,32 @@ it('runs what is assigned, before and after it has come, and reports it once', a
     outputs: expect.arrayContaining([{ stream: 'STDOUT', start: 0, text: 'two\n', bytes: 4 }]),
   });
   expect(service.accepted).toHaveLength(6);
-  await until(() => service.heartbeats.length > 8, 'heartbeats');
-  expect(service.heartbeats[0]).toEqual(['machine_1', 'machine_2']);
+  await until(() => service.heartbeats > 8, 'heartbeats');
 });
 
-it('vouches for the machines it is told only', async () => {
+it('registers again when the service has forgotten it, and when something is wrong with its host', async () => {
   const service = await startService();
-  startAgent(service, new SimulatedRunner({ speed: 1 }), { machines: ['b'] });
-  await until(() => service.heartbeats.length > 0, 'a heartbeat');
-  expect(service.heartbeats[0]).toEqual(['machine_2']);
+  let problem: string | null = null;
+  startAgent(service, new SimulatedRunner({ speed: 1 }), { heartbeatMs: 20, problem: () => problem });
+  await until(() => service.heartbeats > 0, 'a heartbeat');
+  const before = service.registered.length;
+  service.known = false;
+  await until(() => service.known && service.registered.length > before, 'the registration');
+  problem = 'the fan is broken';
+  await until(() => service.registered.at(-1)?.[0]?.problem === problem, 'its problem');
+});
+
+it('says loudly which machines it may not serve, and asks anew for what is to be run when it may', async () => {
+  const service = await startService();
+  const errors: object[] = [];
+  const log = { ...silent, error: (fields: object) => errors.push(fields) };
+  service.refused.set('a', 'machine a is served by another agent');
+  startAgent(service, new SimulatedRunner({ speed: 1 }), { heartbeatMs: 10, log });
+  await until(() => errors.length > 0, 'the refusal');
+  expect(errors[0]).toEqual({ machine: 'a', refused: 'machine a is served by another agent' });
+  await until(() => service.subscriptions === 1, 'the subscription');
+  service.refused.clear();
+  await until(() => service.subscriptions === 2, 'another subscription');
 });
 
 it('stops a run on request', async () => {

@@ -48,9 +48,15 @@ type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
 
 export class TestService {
   readonly accepted: WireReport[] = [];
+  /** Machines of each registration. */
+  readonly registered: ({ name: string; problem: string | null }[] | null)[] = [];
+  heartbeats = 0;
+  /** By machine: why its agent may not serve it. */
+  readonly refused = new Map<string, string>();
+  /** What heartbeats are answered with. */
+  known = true;
   /** Output that came before the ends of runs. */
   readonly outputs: WireOutput[] = [];
-  readonly heartbeats: string[][] = [];
   subscriptions = 0;
   /** The cursors that subscribers came with. */
   readonly after: (string | undefined)[] = [];
@@ -102,7 +108,23 @@ export class TestService {
         const end = begin + this.pageSize;
         return page(MACHINES.slice(begin, end), end < MACHINES.length ? String(end) : null);
       },
-      heartbeat: ({ machines }: { machines: string[] }) => this.heartbeats.push(machines) > 0,
+      registerAgent: ({
+        input,
+      }: {
+        input: { machines: { name: string; problem: string | null }[] | null };
+      }) => {
+        this.registered.push(input.machines);
+        this.known = true;
+        const machines = (input.machines ?? []).map(({ name, problem }) => ({
+          ...{ name, problem },
+          refused: this.refused.get(name) ?? null,
+        }));
+        return { agent: { id: 'agent_1' }, machines };
+      },
+      heartbeat: () => {
+        this.heartbeats++;
+        return this.known;
+      },
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
       reportOutput: ({ outputs }: { outputs: WireOutput[] }) => {
         this.outputs.push(...outputs);

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
 import { ProcessRunner, StagingRunner } from '../../src/agent/index.js';
+import { measureHost } from '../../src/agent/measure.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -83,12 +84,22 @@ async function jobsWhen(ids: string[], ready: (jobs: JobAnswer[]) => boolean): P
 const ended = (jobs: JobAnswer[]): boolean =>
   jobs.every(({ state }) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state));
 
+const serving = async () => ({
+  identity: 'whole',
+  host: 'host',
+  // More than there may be: the processes sleep.
+  machines: [
+    { name: 'm', measured: { ...(await measureHost()), cpus: 16, os: 'linux', architecture: 'x64' } },
+  ],
+});
+
 it('500 real processes: each job ends as its process did', async () => {
   const agent = new Agent({
     url: api.url,
     key: agentKey,
     site: 'here',
     runner: await openRunner(),
+    ...(await serving()),
     log: quietLog,
   });
   agent.start();
@@ -151,7 +162,7 @@ it('inputs from another site are brought to a run, shown beside what was predict
   const options = { site: 'here', maxBytes: 1e8, command: null, rateMbPerS: 6, retryMs: 1 };
   const runner = new StagingRunner(await ProcessRunner.open({ stateDir: join(dir, 'agent') }), dir, options);
   const access = { url: api.url, key: agentKey, site: 'here', log: quietLog };
-  const agent = new Agent({ ...access, runner, staging: runner });
+  const agent = new Agent({ ...access, ...(await serving()), runner, staging: runner });
   agent.start();
   const reader = (dataset: string) => ({
     command: 'sh',

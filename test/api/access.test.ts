@@ -228,13 +228,18 @@ describe('whose objects', () => {
       site: null,
     });
     for (const action of [
-      `mutation { heartbeat(site: "${registerSite.id}", machines: []) }`,
-      `mutation { reportRuns(site: "${registerSite.id}", reports: []) { results } }`,
+      `mutation { heartbeat(site: "${registerSite.id}", agent: "agent_1", instance: "1") }`,
+      `mutation { reportRuns(site: "${registerSite.id}", agent: "agent_1", reports: []) { results } }`,
     ]) {
       expect((await api.ask(action, {}, keys.AGENT)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
     }
+    const agent = await api.serve(siteId, keys.AGENT);
     expect(
-      await api.must(`mutation { heartbeat(site: "${siteId}", machines: ["${own?.id}"]) }`, {}, keys.AGENT),
+      await api.must(
+        `mutation { heartbeat(site: "${siteId}", agent: "${agent}", instance: "1") }`,
+        {},
+        keys.AGENT,
+      ),
     ).toEqual({ heartbeat: true });
   });
 

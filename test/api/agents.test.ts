@@ -7,6 +7,7 @@ let site = '';
 let siteNumber = 0;
 let machine = '';
 let agent = '';
+let agentId = '';
 
 beforeAll(async () => {
   const { registerSite } = await api.must<{ registerSite: { id: string } }>(
@@ -27,12 +28,14 @@ const submit = async (jobs: object[]): Promise<string[]> => {
 };
 const report = async (reports: object[], key = agent): Promise<string[]> => {
   const query =
-    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }';
-  return (await api.must<{ reportRuns: { results: string[] } }>(query, { site, reports }, key)).reportRuns
-    .results;
+    'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }';
+  return (
+    await api.must<{ reportRuns: { results: string[] } }>(query, { site, agent: agentId, reports }, key)
+  ).reportRuns.results;
 };
-const heartbeat = () =>
-  api.must(`mutation { heartbeat(site: "${site}", machines: ["${machine}"]) }`, {}, agent);
+const heartbeat = async () => {
+  agentId = await api.serve(site, agent);
+};
 const now = () => new Date().toISOString();
 
 interface Batch {
@@ -41,13 +44,13 @@ interface Batch {
   part: string | null;
   assignments: ({ job: string; epoch: number; action: string } & Json)[];
 }
-const ASSIGNMENTS = `subscription ($site: ID!, $after: String) { assignments(site: $site, after: $after) { cursor complete part assignments {
+const ASSIGNMENTS = `subscription ($site: ID!, $agent: ID!, $after: String) { assignments(site: $site, agent: $agent, after: $after) { cursor complete part assignments {
   job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS
   arrayIndex application plannedS simulatedS simulatedIoS machines { machine name tasks } } } }`;
 function assignments(after?: string) {
   const batches: Batch[] = [];
   const stop = api.subscriber(agent).subscribe<{ assignments: Batch }>(
-    { query: ASSIGNMENTS, variables: { site, after } },
+    { query: ASSIGNMENTS, variables: { site, agent: agentId, after } },
     {
       next: ({ data }) => void (data && batches.push(data.assignments)),
       error: () => {},
@@ -256,8 +259,8 @@ test('a thousand reports in one request', async () => {
   expect(new Set(results.slice(0, 128))).toEqual(new Set(['ACCEPTED']));
   expect(new Set(results.slice(128))).toEqual(new Set(['REPEATED']));
   const { errors } = await api.ask(
-    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
-    { site, reports: [...both, ...old, ...old] },
+    'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+    { site, agent: agentId, reports: [...both, ...old, ...old] },
     agent,
   );
   expect(errors?.[0]?.extensions.code).toBe('LIMIT_EXCEEDED');
@@ -266,8 +269,12 @@ test('a thousand reports in one request', async () => {
 test('reports that say nothing clear are refused, with the field', async () => {
   const codes = async (more: object) => {
     const { errors } = await api.ask(
-      'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
-      { site, reports: [{ job: 'job_1', epoch: 1, phase: 'ENDED', at: now(), cause: 'LOST', ...more }] },
+      'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+      {
+        site,
+        agent: agentId,
+        reports: [{ job: 'job_1', epoch: 1, phase: 'ENDED', at: now(), cause: 'LOST', ...more }],
+      },
       agent,
     );
     return errors?.[0]?.message ?? 'accepted';
@@ -300,10 +307,10 @@ test("an agent's key is for one site, and only an agent's is", async () => {
 });
 
 test('seventy assignments of 1.5 MiB each arrive in parts', async () => {
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+  await api.must(
     `mutation { registerMachine(input: { site: "${site}", name: "large", cpus: 70, memoryMb: 1000 }) { id } }`,
   );
-  await api.must(`mutation { heartbeat(site: "${site}", machines: ["${registerMachine.id}"]) }`, {}, agent);
+  await heartbeat();
   // The most that a job may say, of what JSON makes most of.
   const half = '\u0001'.repeat(128 * 1024);
   const job = { command: 'x', arguments: [half, half] };

@@ -18,15 +18,11 @@ beforeAll(async () => {
     const { registerSite } = await api.must<{ registerSite: { id: string } }>(
       `mutation { registerSite(input: { name: "${name}" }) { id } }`,
     );
-    const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    await api.must(
       `mutation { registerMachine(input: { site: "${registerSite.id}", name: "m", cpus: 4, memoryMb: 100, benchmark: ${benchmark} }) { id } }`,
     );
     const { key } = await api.user('AGENT', `agent-${name}`, registerSite.id);
-    await api.must(
-      `mutation { heartbeat(site: "${registerSite.id}", machines: ["${registerMachine.id}"]) }`,
-      {},
-      key,
-    );
+    await api.serve(registerSite.id, key);
     return registerSite.id;
   };
   near = await site('near', 100);

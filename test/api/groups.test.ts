@@ -334,15 +334,11 @@ describe('a group', () => {
     const { registerSite: site } = await api.must<{ registerSite: { id: string } }>(
       `mutation { registerSite(input: { name: "${unique('site')}" }) { id } }`,
     );
-    const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    await api.must(
       `mutation { registerMachine(input: { site: "${site.id}", name: "m", cpus: 2, memoryMb: 100 }) { id } }`,
     );
     const agent = await api.user('AGENT', unique('agent'), site.id);
-    await api.must(
-      `mutation { heartbeat(site: "${site.id}", machines: ["${registerMachine.id}"]) }`,
-      {},
-      agent.key,
-    );
+    const agentId = await api.serve(site.id, agent.key);
     const { jobGroup, jobIds } = await submit({ template: { command: 'x', boost: 1000 }, count: 4 });
     const id = jobGroup?.id as string;
     const whole = follow<{ state: string; counts: { state: string; jobs: number }[]; progress: number }>(
@@ -377,9 +373,10 @@ describe('a group', () => {
     });
     const end = async (job: string | undefined, exitCode: number) =>
       api.must(
-        'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
+        'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
         {
           site: site.id,
+          agent: agentId,
           reports: [
             {
               job,

@@ -24,15 +24,11 @@ beforeAll(async () => {
     'mutation { registerSite(input: { name: "lab" }) { id } }',
   );
   site = registerSite.id;
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+  await api.must(
     `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 4, memoryMb: 1, benchmark: 100 }) { id } }`,
   );
   const agent = await api.user('AGENT', 'agent', site);
-  await api.must(
-    `mutation { heartbeat(site: "${site}", machines: ["${registerMachine.id}"]) }`,
-    {},
-    agent.key,
-  );
+  await api.serve(site, agent.key);
   [ann, bob] = [await api.user('USER', 'ann'), await api.user('USER', 'bob')];
   const wide = { command: 'x', application: 'model', cpusPerTask: 4, estimateS: 600 };
   const [first] = await submit(ann.key, wide);

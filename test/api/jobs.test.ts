@@ -572,11 +572,7 @@ describe('explanations', () => {
       { site: site.id },
     );
     const { key } = await api.user('AGENT', unique('agent'), site.id);
-    await api.must(
-      'mutation ($site: ID!, $m: [ID!]!) { heartbeat(site: $site, machines: $m) }',
-      { site: site.id, m: [machine.id] },
-      key,
-    );
+    await api.serve(site.id, key);
     expect(await api.must(why, { id: jobIds[0] })).toMatchObject({ job: { whyWaiting: { code: 'READY' } } });
 
     const dry = `query ($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) { policyVersion priority reason startsAt

@@ -7,6 +7,7 @@ import { schedule } from './support/schedule.js';
 const api = withApi();
 let site = '';
 let agent = '';
+let agentId = '';
 /** Power of the only machine; the policy's reference power is 1. */
 const POWER = 200;
 
@@ -15,11 +16,11 @@ beforeAll(async () => {
     'mutation { registerSite(input: { name: "lab" }) { id } }',
   );
   site = registerSite.id;
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+  await api.must(
     `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 10000, memoryMb: 1, benchmark: ${POWER} }) { id } }`,
   );
   agent = (await api.user('AGENT', 'agent', site)).key;
-  await api.must(`mutation { heartbeat(site: "${site}", machines: ["${registerMachine.id}"]) }`, {}, agent);
+  agentId = await api.serve(site, agent);
 });
 
 let turn = Promise.resolve();
@@ -69,8 +70,8 @@ async function run(runs: readonly Ran[], key = api.adminKey): Promise<string[]> 
     ];
   });
   const { reportRuns } = await api.must<{ reportRuns: { results: string[] } }>(
-    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
-    { site, reports },
+    'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+    { site, agent: agentId, reports },
     agent,
   );
   expect(new Set(reportRuns.results)).toEqual(new Set(['ACCEPTED']));

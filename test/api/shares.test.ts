@@ -96,11 +96,11 @@ test('outputs are bounded by user: beyond it they are short, no job fails for it
   const register = `mutation ($name: String!) { registerSite(input: { name: $name }) { id } }`;
   const site = (await api.must<{ registerSite: { id: string } }>(register, { name: unique('site') }))
     .registerSite.id;
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+  await api.must(
     `mutation { registerMachine(input: { site: "${site}", name: "m", os: "outputs", cpus: 8, memoryMb: 1000 }) { id } }`,
   );
   const agent = (await api.user('AGENT', unique('agent'), site)).key;
-  await api.must(`mutation { heartbeat(site: "${site}", machines: ["${registerMachine.id}"]) }`, {}, agent);
+  const agentId = await api.serve(site, agent);
   const [han, ivy] = [await api.user('USER', unique('han')), await api.user('USER', unique('ivy'))];
   const os = { os: 'outputs', held: false };
   const OUTPUT =
@@ -126,8 +126,8 @@ test('outputs are bounded by user: beyond it they are short, no job fails for it
       };
     });
     await api.must(
-      'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
-      { site, reports },
+      'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+      { site, agent: agentId, reports },
       agent,
     );
     type Kept = { node: { state: string; output: { text: string; bytes: number; truncated: boolean } } };

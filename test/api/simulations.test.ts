@@ -10,7 +10,7 @@ import { type WhatIfResult, whatIf } from '../../src/simulator/what-if.js';
 import { openDatabase } from '../../src/store/pool.js';
 import { Simulations, type SimulationTask } from '../../src/store/simulations.js';
 import { quietLog } from '../engine/support.js';
-import { dispatched, ended, newJob, report, start, submit, T0 } from '../store/world.js';
+import { dispatched, ended, newJob, report, start, submit, T0, vouch } from '../store/world.js';
 import { type Json, unique, withApi } from './support/api.js';
 
 const api = withApi();
@@ -106,7 +106,7 @@ async function record(): Promise<void> {
   const siteId = Number(site.id.split('_')[1]);
   const { rows } = await pool.query('SELECT id FROM machines');
   const machineId = rows[0].id as number;
-  await store.heartbeat(siteId, [machineId], T0);
+  await vouch(store, siteId, [machineId], T0);
   const { rows: users } = await pool.query(`SELECT id FROM users WHERE name = 'admin'`);
   const world = { store } as Parameters<typeof submit>[0];
   const shape = (cpusPerTask: number, estimateS: number, change = {}) =>

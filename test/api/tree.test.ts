@@ -124,12 +124,11 @@ describe('jobs in a tree', () => {
         'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
         { input: { name, scheduler } },
       );
-      const { registerMachine } = await api.must<{ registerMachine: Json }>(
-        'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
-        { input: { site: registerSite.id, name: 'm', cpus, memoryMb: 100 } },
-      );
-      const number = (of: Json): number => Number(String(of.id).split('_')[1]);
-      await api.parts.store.heartbeat(number(registerSite), [number(registerMachine)], Date.now() / 1000);
+      await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
+        input: { site: registerSite.id, name: 'm', cpus, memoryMb: 100 },
+      });
+      const { key } = await api.user('AGENT', `agent-${name}`, String(registerSite.id));
+      await api.serve(String(registerSite.id), key);
     }
     await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
       input: {

@@ -17,7 +17,7 @@ import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
-import { ended, newJob, T0 } from '../store/world.js';
+import { ended, newJob, T0, vouch } from '../store/world.js';
 import { quietLog } from './support.js';
 
 const QUEUES = { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: null } as const;
@@ -70,7 +70,7 @@ class Bench {
       licenseIds: licenses,
     };
     const machineId = this.store.addMachine({ siteId, name: 'm', ...shape });
-    await this.store.heartbeat(siteId, [machineId], T0);
+    await vouch(this.store, siteId, [machineId], T0);
     return siteId;
   }
 

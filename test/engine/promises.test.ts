@@ -9,7 +9,7 @@ import { type Policy, RandomStream } from '../../src/core/index.js';
 import { schedulerOf } from '../../src/core/scheduler.js';
 import type { JobSelection } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
-import { newJob, T0 } from '../store/world.js';
+import { newJob, T0, vouch } from '../store/world.js';
 import { type Happening, submission, VirtualService } from './virtual.js';
 import { testPolicy } from './world.js';
 
@@ -77,7 +77,7 @@ test('no promise is moved back, whoever made it', async () => {
           store.addMachine({ ...machine, name: 'm1', cpus: 4, licenseIds: [cad] }),
           store.addMachine({ ...machine, name: 'm2', cpus: 2, licenseIds: [] }),
         ];
-        await store.heartbeat(siteId, ids, T0);
+        await vouch(store, siteId, ids, T0);
       }
 
       /** By job: what it was promised last. */

@@ -24,7 +24,7 @@ import type { Sink } from '../../src/simulator/sink.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { GridImage, NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
-import { newJob, T0 } from '../store/world.js';
+import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
 import { accepted, SERVICE } from './directory.js';
@@ -268,7 +268,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         licenseIds: [],
       }),
     );
-    await store.heartbeat(siteId, ids, T0);
+    await vouch(store, siteId, ids, T0);
   }
   DATASETS.forEach((dataset, i) => {
     store.setDataset(i + 1, dataset);
@@ -357,7 +357,7 @@ describe('on Postgres', () => {
       }
       await accepted(directory.setLinks(LINKS, T0, SERVICE));
       for (const { name } of SITES)
-        await store.heartbeat(world.siteId(name), world.machineIds.get(name) as number[], T0);
+        await vouch(store, world.siteId(name), world.machineIds.get(name) as number[], T0);
 
       const { metaMoves } = await decidesAlike(store, userIds, policy, 20261121, 12);
       if (policy.dispatch.kind === 'diana') expect(metaMoves.length).toBeGreaterThan(0);

@@ -22,7 +22,7 @@ import type { SimJob } from '../../src/simulator/workload.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
-import { newJob, T0 } from '../store/world.js';
+import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
 import { accepted, SERVICE } from './directory.js';
@@ -219,7 +219,7 @@ async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userId
         licenseIds: licenses.map(() => cad),
       }),
     );
-    await store.heartbeat(siteId, ids, T0);
+    await vouch(store, siteId, ids, T0);
   }
   return { store, userIds: userIds as UserIds };
 }
@@ -284,7 +284,7 @@ describe('on Postgres', () => {
       userIds[userClass] = (await accepted(world.directory.registerUser(user, SERVICE))).id;
     }
     for (const { name } of SITES)
-      await world.store.heartbeat(world.siteId(name), world.machineIds.get(name) as number[], T0);
+      await vouch(world.store, world.siteId(name), world.machineIds.get(name) as number[], T0);
 
     const outage = async ({ siteId, machineId, state }: Outage): Promise<void> => {
       const { directory } = world;

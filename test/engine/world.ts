@@ -10,7 +10,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import type { Cursor, NewJob, RunReport } from '../../src/store/store.js';
-import { ended, newJob, report } from '../store/world.js';
+import { ended, newJob, report, vouch } from '../store/world.js';
 import { quietLog } from './support.js';
 
 const SERVICE = { userId: null, requestId: null };
@@ -185,7 +185,7 @@ export class InlineAgent {
       const nowMs = Date.now();
       if (nowMs - heartbeatAt > HEARTBEAT_MS) {
         heartbeatAt = nowMs;
-        const revived = await store.heartbeat(siteId, machines, nowMs / 1000);
+        const revived = await vouch(store, siteId, machines, nowMs / 1000);
         await store.processSeen('test-api', 'api', nowMs / 1000);
         if (revived.length > 0) await this.wake([ROOT, siteId]);
       }

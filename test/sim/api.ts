@@ -1,7 +1,8 @@
 /** An API process: the real services over the model of the store, and what its clients hear of them. */
 import type { ServiceClient } from '../../src/agent/agent.js';
 import type { Viewer } from '../../src/api/auth.js';
-import { globalId } from '../../src/api/ids.js';
+import type { RegisterAgentInput } from '../../src/api/generated/resolvers-types.js';
+import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import { createFit } from '../../src/api/services/fit.js';
 import { createJobsService } from '../../src/api/services/jobs.js';
@@ -27,6 +28,14 @@ const PRESENT_MS = 5_000;
 export const DATASETS = 3;
 /** So few in a message that lists come in parts. */
 const ASSIGNMENTS = 3;
+
+/** What agents send. */
+interface Variables {
+  input: RegisterAgentInput;
+  agent: string;
+  instance: string;
+  reports: { at: string }[];
+}
 
 export const viewer = (change: Partial<Viewer>): Viewer => ({
   keyId: 1,
@@ -66,7 +75,8 @@ export class Api {
     const { queue, metrics, databaseNow: now } = world;
     this.waker = openWaker({ connection: queue.of(process), log: quietLog, metrics, env: process });
     const queries = queriesOf(world.store);
-    const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake };
+    const agentRefused = (): void => {};
+    const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake, agentRefused };
     // Services get what they need of it.
     const fits = createFit(queries as never, { peers: async () => [] }, now);
     const all = { ...parts, fits } as unknown as ServiceParts;
@@ -117,35 +127,40 @@ export class Api {
     const served = <T>(work: (api: Api) => Promise<T>): Promise<T> => Api.call(current, wire, caller, work);
     return {
       request: async <T>(document: string, variables: object): Promise<T> => {
-        const given = structuredClone(variables) as { machines: string[]; reports: { at: string }[] };
+        const given = structuredClone(variables) as Variables;
+        if (document.includes('registerAgent('))
+          return served(async ({ agents }) => {
+            const { agentId, machines } = await agents.registerAgent(key, given.input, 'request');
+            return { registerAgent: { agent: { id: globalId('agent', agentId) }, machines } } as T;
+          });
         if (document.includes('heartbeat('))
           return served(
-            async ({ agents }) => ({ heartbeat: await agents.heartbeat(key, site, given.machines) }) as T,
+            async ({ agents }) =>
+              ({ heartbeat: await agents.heartbeat(key, site, given.agent, given.instance) }) as T,
           );
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
         current().world.promises.says(caller, given.reports as never);
         return served(async ({ agents, world }) => {
-          const reportRuns = { results: await agents.reportRuns(key, site, reports) };
+          const reportRuns = { results: await agents.reportRuns(key, site, given.agent, reports) };
           world.promises.reported(siteId, given.reports as never, reportRuns.results);
           return { reportRuns } as T;
         });
       },
-      all: async <T>(_document: string, list: string): Promise<T[]> =>
-        served(async ({ world: { store } }) => {
-          const named = (type: 'site' | 'machine', { id, name }: { id: number; name: string }) => ({
-            id: globalId(type, id),
-            name,
-          });
-          const all =
-            list === 'sites'
-              ? [...store.sites.values()].map((one) => named('site', one))
-              : [...store.machines.values()]
-                  .filter((machine) => machine.siteId === siteId)
-                  .map((machine) => named('machine', machine));
-          return all as T[];
-        }),
-      subscribe: <T>() =>
-        assignments(current(), { siteId, wire, caller, parts: !previous }) as AsyncGenerator<T>,
+      all: async <T>(): Promise<T[]> =>
+        served(
+          async ({ world: { store } }) =>
+            [...store.sites.values()].map(({ id, name }) => ({ id: globalId('site', id), name })) as T[],
+        ),
+      subscribe: <T>(_document: string, { agent }: { agent: string }) => {
+        const agentId = localId('agent', agent, 'agent');
+        return assignments(current(), {
+          siteId,
+          agentId,
+          wire,
+          caller,
+          parts: !previous,
+        }) as AsyncGenerator<T>;
+      },
     };
   }
 }
@@ -153,7 +168,13 @@ export class Api {
 /** As long as the wire and the API process hold; a connection that is lost is noticed by a ping without an answer. */
 async function* assignments(
   { process, world }: Api,
-  { siteId, wire, caller, parts }: { siteId: number; wire: Wire; caller: Process; parts: boolean },
+  {
+    siteId,
+    agentId,
+    wire,
+    caller,
+    parts,
+  }: { siteId: number; agentId: number; wire: Wire; caller: Process; parts: boolean },
 ): AsyncGenerator<unknown> {
   const actions = { ASSIGNED: 'START', RUNNING: 'CONTINUE', CANCELLING: 'STOP' } as const;
   const { store, random, databaseIsAway } = world;
@@ -172,7 +193,7 @@ async function* assignments(
     const after: typeof at = at;
     const batch: Awaited<ReturnType<Store['assignments']>> = await wire.call(caller, async () => {
       if (databaseIsAway()) throw new ServiceError('the database is away', 'UNAVAILABLE');
-      return store.assignments(siteId, after, ASSIGNMENTS, 2 ** 30);
+      return store.assignments(siteId, after, ASSIGNMENTS, 2 ** 30, agentId);
     });
     const { next, list } = batch;
     at = next;

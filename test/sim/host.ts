@@ -131,6 +131,10 @@ export class DurableRunner implements Runner {
     this.poll();
   }
 
+  get problem(): string | null {
+    return null;
+  }
+
   get onReports(): (() => void) | null {
     return this.said.onNews;
   }

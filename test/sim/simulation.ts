@@ -91,6 +91,14 @@ export const LOCAL_KINDS = ['flexible', 'easy', 'conservative', 'hybrid', 'fcfs'
 
 /** The first with simulated runs, the second with a machine that has a disk, the third shared in time. */
 const SITES = 3;
+const machineName = (site: number, machine: number): string => `m${site}-${machine + 1}`;
+/** The first site has an agent for each of its machines. */
+const AGENTS = [
+  { site: 0, machines: [machineName(0, 0)] },
+  { site: 1, machines: [machineName(1, 0), machineName(1, 1)] },
+  { site: 2, machines: [machineName(2, 0)] },
+  { site: 0, machines: [machineName(0, 1)] },
+] as const;
 const WORKERS = 2;
 /** All has to end within so long after the last fault. */
 const END_WITHIN_MS = 7_200_000;
@@ -167,10 +175,11 @@ export class Simulation {
       const siteId = this.store.addSite(`site-${i}`, null, i === 1 ? 2 : null);
       const licenseIds = [this.store.addLicense('cad', 1, siteId), grid];
       const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds };
-      if (i === 2) this.store.addMachine({ ...machine, name: 'm2-1', benchmark: 100, cpus: 2, maxTasks: 3 });
+      if (i === 2)
+        this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 2, maxTasks: 3 });
       else {
-        this.store.addMachine({ ...machine, name: `m${i}-1`, benchmark: 100, cpus: 4 });
-        this.store.addMachine({ ...machine, name: `m${i}-2`, benchmark: 50 + 50 * i, cpus: 2 });
+        this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 4 });
+        this.store.addMachine({ ...machine, name: machineName(i, 1), benchmark: 50 + 50 * i, cpus: 2 });
       }
     }
     for (let id = 1; id <= DATASETS; id++)
@@ -181,7 +190,7 @@ export class Simulation {
   async run(): Promise<string | null> {
     this.startApi();
     for (let i = 0; i < WORKERS; i++) this.startWorker(i);
-    for (let i = 0; i < SITES; i++) this.startAgent(i);
+    for (let i = 0; i < AGENTS.length; i++) this.startAgent(i);
     let at = 0;
     for (const deed of this.history.deeds) {
       at += deed.afterMs;
@@ -316,7 +325,7 @@ export class Simulation {
   }
 
   private startAgent(i: number): void {
-    const site = i + 1;
+    const { site, machines } = AGENTS[i] as (typeof AGENTS)[number];
     const before = this.agents[i];
     const host = before?.host ?? this.hostOf(i);
     const process = this.process(`agent-${i}`, host?.disk);
@@ -328,11 +337,14 @@ export class Simulation {
       const agent = new Agent({
         url: '',
         key: '',
-        site: `site-${i}`,
+        site: `site-${site}`,
         runner,
+        identity: `agent-${i}`,
+        host: `host-${i}`,
+        machines: machines.map((name) => ({ name, measured: null })),
         log: quietLog,
         client: Api.agentClient(() => this.api, {
-          siteId: site,
+          siteId: site + 1,
           wire,
           caller: process,
           previous: process.random() < 0.3,
@@ -365,7 +377,7 @@ export class Simulation {
   private happen({ kind, n, ms }: Deed): void {
     const { store, workers, agents } = this;
     const worker = workers[n % WORKERS] as Worker;
-    const agent = agents[n % SITES] as SiteAgent;
+    const agent = agents[n % agents.length] as SiteAgent;
     const host = agents[1]?.host as Host;
     const wakeAll = (): void => void this.api.waker.wake([ROOT, ...store.sites.keys()]);
     switch (kind) {
@@ -418,7 +430,7 @@ export class Simulation {
       case 'kill agent':
         // Where it has a disk, in the middle of one of its next calls.
         if (agent.host !== null && n % 4 > 0) agent.process.callsLeft = n % 13;
-        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % SITES));
+        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % agents.length));
         break;
       case 'kill api':
         if (!this.api.process.dead) this.kill(this.api.process, ms, () => this.startApi());

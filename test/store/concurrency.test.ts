@@ -22,6 +22,7 @@ import {
   start,
   submit,
   T0,
+  vouch,
   type World,
 } from './world.js';
 
@@ -50,7 +51,7 @@ beforeEach(async () => {
   site = await world.addSite('here');
   machines = [];
   for (let i = 0; i < 4; i++) machines.push(await world.addMachine(site, `m${i}`, 8));
-  await store.heartbeat(site, machines, T0);
+  await vouch(store, site, machines, T0);
 });
 
 const times = <T>(count: number, make: (i: number) => T): T[] =>
@@ -81,7 +82,7 @@ it('plans for the same machines never over-commit them, and take all there is', 
 
 it('plans for one time-shared machine never put more tasks on it than it takes', async () => {
   const shared = await world.addMachine(site, 'shared', 1, 1000, [], 7);
-  await store.heartbeat(site, [shared], T0);
+  await vouch(store, site, [shared], T0);
   const ids = await dispatched(
     world,
     user,
@@ -98,7 +99,7 @@ it('plans for one time-shared machine never put more tasks on it than it takes',
 it('a site never runs more jobs than it may, whoever plans, while others come to it', async () => {
   const few = await world.addSite('few', 5);
   const machine = await world.addMachine(few, 'm', 64);
-  await store.heartbeat(few, [machine], T0);
+  await vouch(store, few, [machine], T0);
   const ids = await dispatched(
     world,
     user,
@@ -349,7 +350,7 @@ it('readers by cursor see every event once and in order, while many write; a mir
       await store.cancel({ ids: [jobs[0]!], ownedBy: null, limit: 10 }, T0, 'CANCELLED_BY_USER');
       const starts = jobs.map((id, n) => start(id, site, { [machines[(writer + n) % 4]!]: 1 }));
       const { accepted } = await store.applyStarts(site, starts, null, context());
-      await store.heartbeat(site, [...machines].reverse(), T0 + round);
+      await vouch(store, site, [...machines].reverse(), T0 + round);
       await store.reportRuns(
         site,
         accepted.flatMap((id) => [report(id, 1), ended(id, 1, { cause: id % 3 ? 'EXITED_ZERO' : 'LOST' })]),
@@ -399,7 +400,7 @@ it('sweeps, heartbeats, actions and reports together break nothing', async () =>
   await store.processSeen('api', 'api', T0 + 100);
   await Promise.all([
     ...times(4, () => store.sweep(rules)),
-    ...times(4, (i) => store.heartbeat(site, i % 2 ? machines : [...machines].reverse(), T0 + 100)),
+    ...times(4, (i) => vouch(store, site, i % 2 ? machines : [...machines].reverse(), T0 + 100)),
     ...times(6, (i) =>
       store.reportRuns(
         site,

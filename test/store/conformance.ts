@@ -31,6 +31,7 @@ import {
   submit,
   T0,
   treeMove,
+  vouch,
   type World,
 } from './world.js';
 
@@ -71,8 +72,8 @@ export function describeStore(
       machine = await world.addMachine(site, 'm1', 4);
       second = await world.addMachine(site, 'm2', 4);
       elsewhere = await world.addMachine(other, 'm1', 4);
-      await store.heartbeat(site, [machine, second], T0);
-      await store.heartbeat(other, [elsewhere], T0);
+      await vouch(store, site, [machine, second], T0);
+      await vouch(store, other, [elsewhere], T0);
     });
 
     const states = async (ids: number[]) => {
@@ -325,7 +326,7 @@ export function describeStore(
 
       it('takes places and memory of a time-shared machine, no CPUs, and one task of a job', async () => {
         const shared = await world.addMachine(site, 'm3', 2, 100, [], 3);
-        await store.heartbeat(site, [shared], T0);
+        await vouch(store, site, [shared], T0);
         const ids = await dispatched(world, user, site, [
           newJob({ cpusPerTask: 2 }),
           newJob({ tasks: 2 }),
@@ -365,7 +366,7 @@ export function describeStore(
       it('runs no more jobs at a site than it may', async () => {
         const few = await world.addSite('few', 2);
         const large = await world.addMachine(few, 'm1', 64);
-        await store.heartbeat(few, [large], T0);
+        await vouch(store, few, [large], T0);
         const ids = await dispatched(
           world,
           user,
@@ -688,7 +689,7 @@ export function describeStore(
           ],
         });
         expect(all.assignments[0]!.machines).toEqual([
-          { machineId: machine, name: 'm1', tasks: 1, benchmark: 100 },
+          { machineId: machine, name: 'm1', tasks: 1, benchmark: 100, agentId: 1 },
         ]);
         const idle = await store.assignments(site, all.next, 10, MIB);
         expect(idle).toEqual({ next: all.next, list: null, assignments: [] });
@@ -866,17 +867,17 @@ export function describeStore(
         const available = async () =>
           (await store.loadGrid(0)).machines.filter((m) => m.available).map((m) => m.id);
         expect(await available()).toEqual([machine, second, elsewhere]);
-        expect(await store.heartbeat(site, [fresh, elsewhere, 999], T0 + 1)).toEqual([fresh]);
+        expect(await vouch(store, site, [fresh, elsewhere, 999], T0 + 1)).toEqual([fresh]);
         await store.processSeen('api', 'api', T0);
         await store.processSeen('api', 'api', T0 + 25);
         await store.processSeen('api', 'api', T0 + 50);
-        await store.heartbeat(site, [machine], T0 + 50);
+        await vouch(store, site, [machine], T0 + 50);
         await store.processSeen('api', 'api', T0 + 75);
         const outcome = await store.sweep(rules(T0 + 80));
         expect(outcome.silentMachines).toBe(3);
         expect(new Set(outcome.touched)).toEqual(new Set([site, other, null]));
         expect(await available()).toEqual([machine]);
-        expect(await store.heartbeat(site, [machine, second], T0 + 81)).toEqual([second]);
+        expect(await vouch(store, site, [machine, second], T0 + 81)).toEqual([second]);
         await nothingBroken();
       });
 
@@ -885,7 +886,7 @@ export function describeStore(
         const [b] = await assigned(world, user, site, second, [newJob()]);
         for (let t = 0; t <= 400; t += 20) {
           await store.processSeen('api', 'api', T0 + t);
-          await store.heartbeat(site, [second], T0 + t);
+          await vouch(store, site, [second], T0 + t);
         }
         await store.sweep(rules(T0 + 200));
         expect(await states([a!])).toEqual(['ASSIGNED']);
@@ -896,6 +897,148 @@ export function describeStore(
         expect((await store.reportRuns(site, [report(a!, 1)], MAX_ATTEMPTS)).results).toEqual([
           'stale-epoch',
         ]);
+        await nothingBroken();
+      });
+
+      describe('leases', () => {
+        const measured = {
+          cpus: 4,
+          memoryMb: 1000,
+          os: 'linux',
+          architecture: 'x64',
+          benchmark: 90,
+          gpus: [],
+        };
+        const registered = (identity: string, name: string, now: number, change: object = {}) =>
+          store.registerAgent(
+            {
+              ...{
+                siteId: site,
+                identity,
+                instance: `${identity}-1`,
+                host: identity,
+                version: '1',
+                protocol: 2,
+              },
+              ...{ simulated: false, machines: [{ name, measured, problem: null, ...change }] },
+            },
+            now,
+            MAX_ATTEMPTS,
+          );
+        const available = async (name: string) => {
+          const id = (await registered('nobody', name, T0)).machines[0]?.machineId;
+          return (await store.loadGrid(0)).machines.find((one) => one.id === id)?.available;
+        };
+
+        it('a machine has one agent at a time; another gets it when the lease has run out, and then what was live there is lost', async () => {
+          const first = await registered('a', 'm9', T0);
+          expect(first).toMatchObject({
+            changed: true,
+            machines: [{ name: 'm9', refused: null, problem: null }],
+          });
+          const m9 = first.machines[0]?.machineId as number;
+          const second = await registered('b', 'm9', T0 + 3);
+          expect(second).toMatchObject({ changed: false });
+          expect(second.machines[0]?.refused).toMatch(
+            /machine m9 is served by another agent on a \(last heard from 3 s ago\); b on b starts nothing there/,
+          );
+          const [job, once] = await assigned(world, user, site, m9, [
+            newJob(),
+            newJob({ restartable: false }),
+          ]);
+          // What is there is told to the one that holds the lease, and believed of it alone.
+          const of = async (agentId: number | null) =>
+            (await store.assignments(site, null, 10, MIB, agentId)).assignments.map(({ jobId }) => jobId);
+          expect(await of(first.agentId)).toEqual([job, once]);
+          expect(await of(second.agentId)).toEqual([]);
+          const report1 = [report(job!, 1)];
+          expect((await store.reportRuns(site, report1, 3, second.agentId)).results).toEqual(['unknown-run']);
+          expect((await store.reportRuns(site, report1, 3, first.agentId)).results).toEqual(['accepted']);
+
+          for (let t = 0; t <= 100; t += 20) await store.processSeen('api', 'api', T0 + t);
+          await store.sweep({ ...rules(T0 + 100), silentAfterS: 60, lostAfterS: 300 });
+          const third = await registered('b', 'm9', T0 + 100);
+          expect(third).toMatchObject({ changed: true, machines: [{ refused: null }] });
+          expect(new Set(third.touched)).toEqual(new Set([site, null]));
+          expect(await states([job!, once!])).toEqual(['QUEUED', 'FAILED']);
+          // The former holder returns: it is refused now, and nobody listens to it.
+          const beat = { siteId: site, agentId: first.agentId as number, instance: 'a-1' };
+          expect((await store.heartbeat([beat], T0 + 101)).answers).toEqual(['known']);
+          expect((await registered('a', 'm9', T0 + 101)).machines[0]?.refused).toMatch(
+            /served by another agent on b/,
+          );
+          expect((await store.reportRuns(site, [ended(job!, 1)], 3, first.agentId)).results).not.toEqual([
+            'accepted',
+          ]);
+          await nothingBroken();
+        });
+
+        it('renews the leases of all that beat together, and tells who has been superseded or forgotten', async () => {
+          const { agentId } = await registered('a', 'm9', T0);
+          for (let t = 0; t <= 100; t += 20) await store.processSeen('api', 'api', T0 + t);
+          await store.sweep({ ...rules(T0 + 100), silentAfterS: 60, lostAfterS: 300 });
+          const beats = ['a-1', 'a-0'].map((instance) => ({
+            siteId: site,
+            agentId: agentId as number,
+            instance,
+          }));
+          const outcome = await store.heartbeat([...beats, { ...beats[0]!, agentId: 77_777 }], T0 + 101);
+          expect(outcome).toEqual({ answers: ['known', 'superseded', 'unknown'], touched: [site] });
+          expect((await store.heartbeat(beats, T0 + 102)).touched).toEqual([]);
+        });
+
+        it('uses no machine that was registered with more than is there, or that its agent finds unfit', async () => {
+          const m10 = await world.addMachine(site, 'm10', 8);
+          const outcome = await registered('a', 'm10', T0);
+          expect(outcome.machines).toEqual([
+            {
+              machineId: m10,
+              name: 'm10',
+              refused: null,
+              problem: 'configured with more or other than is there: cpus 8, measured 4',
+            },
+          ]);
+          expect(await available('m10')).toBe(false);
+          await registered('a', 'm9', T0, { problem: 'the disk is full' });
+          expect(await available('m9')).toBe(false);
+          expect((await registered('a', 'm9', T0 + 1)).changed).toBe(true);
+          expect(await available('m9')).toBe(true);
+          expect((await registered('a', 'm9', T0 + 2)).changed).toBe(false);
+        });
+      });
+
+      it('tries elsewhere what a machine could not launch, and drains one where that keeps happening', async () => {
+        const m10 = await world.addMachine(site, 'm10', 2);
+        const available = async () =>
+          (await store.loadGrid(0)).machines.find(({ id }) => id === m10)?.available;
+        const [job] = await submit(world, user, [newJob({ restartable: false })]);
+        const broken = (id: number, epoch: number) =>
+          ended(id, epoch, { exitCode: null, cause: 'MACHINE_FAILED', message: 'no slots' });
+        const tried = async (id: number, reports: RunReport[]) => {
+          await vouch(store, site, [m10]);
+          expect(await available()).toBe(true);
+          await store.applyMoves([move(id, site)], context());
+          await store.applyStarts(site, [start(id, site, { [m10]: 1 })], null, context());
+          return store.reportRuns(site, reports, MAX_ATTEMPTS);
+        };
+        // It has not begun, so it may begin elsewhere, though it is not to be restarted.
+        expect(await tried(job!, [broken(job!, 1)])).toEqual({
+          results: ['accepted'],
+          touched: [site, null],
+        });
+        expect(await states([job!])).toEqual(['QUEUED']);
+        expect(await available()).toBe(false);
+        // One that starts in between shows that the machine is not broken.
+        const [good] = await submit(world, user, [newJob()]);
+        await tried(good!, [report(good!, 1), ended(good!, 1)]);
+        for (const epoch of [2, 3]) await tried(job!, [report(job!, epoch), broken(job!, epoch)]);
+        expect(await states([job!])).toEqual(['FAILED']);
+        const [other] = await submit(world, user, [newJob()]);
+        await tried(other!, [broken(other!, 1)]);
+        await vouch(store, site, [m10]);
+        expect(await available()).toBe(false);
+        await world.setMachineState(m10, 'UP');
+        expect(await available()).toBe(true);
         await nothingBroken();
       });
 

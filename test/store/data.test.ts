@@ -16,6 +16,7 @@ import {
   report,
   submit,
   T0,
+  vouch,
   type World,
 } from './world.js';
 
@@ -315,7 +316,7 @@ describe('what runs have shown', () => {
   beforeEach(async () => {
     user = await world.addUser('ann');
     machine = await world.addMachine(here, 'm1', 64);
-    await world.store.heartbeat(here, [machine], T0);
+    await vouch(world.store, here, [machine], T0);
   });
   /** Runs of 10 s, this much of each input and output. */
   const runs = async (application: string, ioS: number[], by = user) => {

@@ -14,6 +14,7 @@ import {
   postgresWorld,
   start,
   T0,
+  vouch,
   type World,
 } from './world.js';
 
@@ -39,7 +40,7 @@ beforeEach(async () => {
   user = await world.addUser('ann');
   site = await world.addSite('here');
   machine = await world.addMachine(site, 'm1', 4);
-  await world.store.heartbeat(site, [machine], T0);
+  await vouch(world.store, site, [machine], T0);
 });
 
 const done = async <T>(change: Promise<Change<T>>): Promise<T> => {

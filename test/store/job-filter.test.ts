@@ -16,6 +16,7 @@ import {
   postgresWorld,
   start,
   T0,
+  vouch,
   type World,
 } from './world.js';
 
@@ -32,7 +33,7 @@ beforeAll(async () => {
   const users = [await world.addUser('ann'), await world.addUser('ben')];
   const sites = [await world.addSite('one'), await world.addSite('two')];
   const machines = [await world.addMachine(1, 'm1', 100), await world.addMachine(2, 'm2', 100)];
-  for (const [i, siteId] of sites.entries()) await store.heartbeat(siteId, [machines[i] as number], T0);
+  for (const [i, siteId] of sites.entries()) await vouch(store, siteId, [machines[i] as number], T0);
   for (let i = 0; i < 8; i++) {
     const one = newJob({
       application: `app-${i % 2}`,

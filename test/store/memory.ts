@@ -41,29 +41,37 @@ import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js
 import {
   admitStart,
   bytesOf,
+  claim,
   dataOf,
   type FreeResources,
   holderOf,
   isGivenUp,
   judgeReport,
   keptPiece,
+  MACHINE_FAILURES_MAX,
   observedRun,
   quotaFreesAt,
   schedulersJob,
+  serviceReport,
   shareOf,
   storable,
   timesOfReports,
 } from '../../src/store/rules.js';
 import {
+  type AgentBeat,
+  type AgentRegistration,
   type Applied,
   type Assignment,
   type AssignmentBatch,
   type Cursor,
   type GridChanges,
   type GridImage,
+  type HeartbeatOutcome,
   type JobSelection,
   type KeptPromises,
+  type LeasedMachine,
   type ListPlace,
+  type Measurement,
   type NewJob,
   type OutputBounds,
   type OutputPiece,
@@ -71,6 +79,7 @@ import {
   type Policy,
   PRESENCE_GAP_S,
   type Pruned,
+  type RegistrationOutcome,
   type ReportOutcome,
   type ReportResult,
   type Retention,
@@ -97,7 +106,10 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   name: string;
   state: 'UP' | 'DRAINING' | 'DOWN';
   silent: boolean;
-  heartbeatAt: number | null;
+  agentId: number | null;
+  measured: Measurement | null;
+  problem: string | null;
+  launchFailures: number;
   cpusUsed: number;
   memoryUsedMb: number;
   tasksUsed: number;
@@ -105,6 +117,12 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
 }
 
 export type MemoryJob = StoredJob;
+
+interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'instance' | 'host'> {
+  id: number;
+  seenAt: number;
+  problem: string | null;
+}
 
 export interface MemoryRun {
   jobId: number;
@@ -165,6 +183,7 @@ export class MemoryStore implements Store {
     at: number;
   }[] = [];
   private readonly groups = new Set<number>();
+  readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private lastId = 0;
   private lastScheduler = 0;
@@ -256,7 +275,10 @@ export class MemoryStore implements Store {
     const empty = {
       state: 'UP',
       silent: true,
-      heartbeatAt: null,
+      agentId: null,
+      measured: null,
+      problem: null,
+      launchFailures: 0,
       cpusUsed: 0,
       memoryUsedMb: 0,
       tasksUsed: 0,
@@ -270,6 +292,7 @@ export class MemoryStore implements Store {
   setMachineState(machineId: number, state: MemoryMachine['state']): void {
     const machine = this.machines.get(machineId) as MemoryMachine;
     machine.state = state;
+    machine.launchFailures = 0;
     this.event('MACHINE', machineId, machine.siteId);
   }
 
@@ -504,7 +527,7 @@ export class MemoryStore implements Store {
       return { accepted: [], epochs: [], refused, outdated: true };
     }
     const machines = [...this.machines.values()].filter(
-      (machine) => machine.siteId === siteId && !machine.removed && !machine.silent && machine.state === 'UP',
+      (machine) => machine.siteId === siteId && !machine.removed && isAvailable(machine),
     );
     const pools = [...this.licenses.values()].filter(
       (pool) => !pool.removed && (pool.siteId ?? siteId) === siteId,
@@ -614,15 +637,23 @@ export class MemoryStore implements Store {
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
+    agentId: number | null = null,
     outputBytes?: number,
   ): Promise<ReportOutcome> {
-    return this.report(siteId, reports, maxAttempts, outputBytes);
+    return this.report(siteId, reports, maxAttempts, agentId, outputBytes);
+  }
+
+  /** Whether the agent serves one of these machines. */
+  private serves(agentId: number | null, allocations: readonly { machineId: number }[]): boolean {
+    if (agentId === null) return true;
+    return this.machines.get(allocations[0]?.machineId as number)?.agentId === agentId;
   }
 
   private report(
     siteId: number | null,
     reports: readonly RunReport[],
     maxAttempts: number,
+    agentId: number | null = null,
     userBytes = Number.POSITIVE_INFINITY,
   ): ReportOutcome {
     const touched = new Set<number | null>();
@@ -630,6 +661,8 @@ export class MemoryStore implements Store {
     const ends: (() => void)[] = [];
     const requeues: (() => void)[] = [];
     const completed: { job: MemoryJob; run: MemoryRun; report: RunReport }[] = [];
+    const ended: MemoryRun[] = [];
+    const broken = new Map<number, string>();
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
     const timeOf = timesOfReports(reports, this.now());
@@ -638,6 +671,8 @@ export class MemoryStore implements Store {
       const run = this.runs.get(`${report.jobId}/${report.epoch}`);
       if (job === undefined || run === undefined || (siteId !== null && run.siteId !== siteId))
         return 'unknown-run';
+      const latest = this.runs.get(`${job.id}/${job.epoch}`);
+      if (latest && !this.serves(agentId, latest.allocations)) return 'unknown-run';
       const view = views.get(job.id) ?? { ...job };
       views.set(job.id, view);
       const seen = { ...view, started: view.startedAt !== null };
@@ -658,6 +693,11 @@ export class MemoryStore implements Store {
       this.occupy(job, run, -1);
       touched.add(run.siteId);
       const { message, exitCode } = report;
+      ended.push(run);
+      if (report.cause === 'MACHINE_FAILED') {
+        touched.add(null);
+        broken.set(run.allocations[0]?.machineId as number, `the last launch failed: ${message ?? ''}`);
+      }
       if (end.state === 'QUEUED') {
         touched.add(null);
         requeues.push(() => this.change(job, 'requeue', { message }));
@@ -670,9 +710,27 @@ export class MemoryStore implements Store {
       return result;
     });
     for (const step of [...starts, ...ends, ...requeues]) step();
+    this.noteLaunches(ended, broken);
     for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
       this.learn(job, run, report);
     return { results, touched: [...touched] };
+  }
+
+  /** `broken`: why the last launch on a machine failed. */
+  private noteLaunches(ended: readonly MemoryRun[], broken: ReadonlyMap<number, string>): void {
+    for (const run of ended) {
+      if (run.startedAt === null || run.cause === 'MACHINE_FAILED') continue;
+      for (const { machineId } of run.allocations)
+        (this.machines.get(machineId) as MemoryMachine).launchFailures = 0;
+    }
+    for (const [id, problem] of [...broken].sort(([a], [b]) => a - b)) {
+      const machine = this.machines.get(id) as MemoryMachine;
+      machine.launchFailures++;
+      machine.problem = problem;
+      if (machine.state === 'UP' && machine.launchFailures >= MACHINE_FAILURES_MAX)
+        machine.state = 'DRAINING';
+      this.event('MACHINE', id, machine.siteId);
+    }
   }
 
   /** Enters a run that ended well in the history of its application. */
@@ -727,8 +785,10 @@ export class MemoryStore implements Store {
     after: Cursor | ListPlace | null,
     limit: number,
     bytesMax: number,
+    agentId: number | null = null,
   ): Promise<AssignmentBatch> {
-    const live = (job: MemoryJob) => isLive(job.state) && job.siteId === siteId;
+    const live = (job: MemoryJob) =>
+      isLive(job.state) && job.siteId === siteId && this.serves(agentId, this.assignment(job).machines);
     const recent = this.events.filter((event) => event.id > Number(after));
     if (
       typeof after !== 'string' ||
@@ -777,18 +837,96 @@ export class MemoryStore implements Store {
     });
   }
 
-  async heartbeat(siteId: number, machineIds: readonly number[], now: number): Promise<number[]> {
-    const back: number[] = [];
-    for (const id of [...machineIds].sort((a, b) => a - b)) {
-      const machine = this.machines.get(id);
-      if (machine === undefined || machine.siteId !== siteId || machine.removed) continue;
-      machine.heartbeatAt = Math.max(machine.heartbeatAt ?? -Infinity, ms(now));
-      if (!machine.silent) continue;
-      back.push(id);
-      machine.silent = false;
-      this.event('MACHINE', id, siteId);
+  async registerAgent(
+    registration: AgentRegistration,
+    now: number,
+    maxAttempts: number,
+  ): Promise<RegistrationOutcome> {
+    const { siteId, identity, instance, host, machines } = registration;
+    const claims = machines && new Map(machines.map((one) => [one.name, one]));
+    const claimed = () =>
+      [...this.machines.values()].filter(
+        (machine) => machine.siteId === siteId && !machine.removed && (claims?.has(machine.name) ?? true),
+      );
+    const holder = (machine: MemoryMachine) =>
+      machine.agentId === null ? undefined : this.agents.get(machine.agentId);
+    const foreign = (machine: MemoryMachine) => (holder(machine)?.identity ?? identity) !== identity;
+    const liveOn = (machine: MemoryMachine) =>
+      [...this.runs.values()].filter(
+        (run) => run.endedAt === null && run.allocations.some(({ machineId }) => machineId === machine.id),
+      );
+    const orphans = claimed().flatMap((machine) =>
+      machine.silent && foreign(machine) ? liveOn(machine) : [],
+    );
+    const reports = [...new Set(orphans)]
+      .sort((a, b) => a.jobId - b.jobId)
+      .map((run) => serviceReport(run, now, 'LOST', ''));
+    const { touched } = this.report(null, reports, maxAttempts);
+
+    let agent = [...this.agents.values()].find((one) => one.siteId === siteId && one.identity === identity);
+    if (agent === undefined) {
+      agent = { id: this.agents.size + 1, siteId, identity, instance, host, seenAt: ms(now), problem: null };
+      this.agents.set(agent.id, agent);
+      this.event('AGENT', agent.id, siteId);
+    } else {
+      if (agent.instance !== instance) this.event('AGENT', agent.id, siteId);
+      Object.assign(agent, { instance, host, seenAt: Math.max(agent.seenAt, ms(now)) });
     }
-    return back;
+    const known = new Set(claimed().map(({ name }) => name));
+    let made = false;
+    for (const { name, measured } of machines ?? []) {
+      if (known.has(name) || measured === null) continue;
+      const { gpus: _, ...shape } = measured;
+      this.addMachine({ siteId, name, ...shape, licenseIds: [], maxTasks: null });
+      made = true;
+    }
+    let changed = made;
+    const leased: LeasedMachine[] = claimed().map((machine) => {
+      const held = holder(machine);
+      const asked = {
+        ...machine,
+        machineId: machine.id,
+        holderHost: held?.host ?? null,
+        holderSeenAt: held?.seenAt ?? null,
+        busy: foreign(machine) && liveOn(machine).length > 0,
+      };
+      const answer = claim(registration, agent.id, asked, now);
+      if (answer.changed) {
+        const { measured, problem } = answer;
+        Object.assign(machine, { agentId: agent.id, silent: false, measured, problem });
+        this.event('MACHINE', machine.id, siteId);
+        changed = true;
+      }
+      const { machineId, name, refused, problem } = answer;
+      return { machineId, name, refused, problem };
+    });
+    for (const { name } of machines ?? [])
+      if (!leased.some((one) => one.name === name))
+        leased.push({
+          machineId: null,
+          name,
+          refused: `there is no machine ${name} at the site`,
+          problem: null,
+        });
+    return { agentId: agent.id, machines: leased, changed, touched };
+  }
+
+  async heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome> {
+    const touched = new Set<number>();
+    const answers = beats.map(({ siteId, agentId, instance }) => {
+      const agent = this.agents.get(agentId);
+      if (agent === undefined) return 'unknown';
+      if (agent.siteId !== siteId || agent.instance !== instance) return 'superseded';
+      agent.seenAt = Math.max(agent.seenAt, ms(now));
+      for (const machine of this.machines.values()) {
+        if (machine.agentId !== agentId || !machine.silent || machine.removed) continue;
+        machine.silent = false;
+        this.event('MACHINE', machine.id, siteId);
+        touched.add(siteId);
+      }
+      return 'known';
+    });
+    return { answers, touched: [...touched] };
   }
 
   // In: people --------------------------------------------------------------------------------------------------------
@@ -866,7 +1004,7 @@ export class MemoryStore implements Store {
     const touched = new Set<number | null>();
     const outcome = { silentMachines: 0, lostRuns: 0, deadlinesMissed: 0, overLimit: 0 };
     const end = (lost: readonly MemoryRun[], cause: EndCause) => {
-      const reports = lost.map((run) => serviceReport(run, now, cause));
+      const reports = lost.map((run) => serviceReport(run, now, cause, ''));
       const { results, touched: schedulers } = this.report(null, reports, maxAttempts);
       for (const scheduler of schedulers) touched.add(scheduler);
       return results.filter((result) => result === 'accepted').length;
@@ -879,8 +1017,11 @@ export class MemoryStore implements Store {
     );
     if (there.length > 0) {
       const present = Math.min(...there.map(({ since }) => since));
-      const silentFor = (machine: MemoryMachine) => now - Math.max(machine.heartbeatAt ?? -Infinity, present);
-      const inService = [...this.machines.values()].filter((machine) => !machine.removed);
+      const silentFor = ({ agentId }: MemoryMachine) =>
+        now - Math.max(this.agents.get(agentId as number)?.seenAt ?? -Infinity, present);
+      const inService = [...this.machines.values()].filter(
+        (machine) => !machine.removed && machine.agentId !== null,
+      );
       const silent = inService.filter(
         (machine) => !machine.silent && silentFor(machine) > rules.silentAfterS,
       );
@@ -1116,6 +1257,7 @@ export class MemoryStore implements Store {
           licenseIds,
           state,
           silent,
+          problem,
           maxTasks = null,
         }) => {
           return {
@@ -1127,7 +1269,7 @@ export class MemoryStore implements Store {
             os,
             architecture,
             licenseIds,
-            available: state === 'UP' && !silent,
+            available: isAvailable({ state, silent, problem }),
             maxTasks,
           };
         },
@@ -1155,8 +1297,8 @@ export class MemoryStore implements Store {
   private assignment(job: MemoryJob): Assignment {
     const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
     const machines = run.allocations.map(({ machineId, tasks }) => {
-      const { name, benchmark } = this.machines.get(machineId) as MemoryMachine;
-      return { machineId, name, tasks, benchmark };
+      const { name, benchmark, agentId } = this.machines.get(machineId) as MemoryMachine;
+      return { machineId, name, tasks, benchmark, agentId };
     });
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
@@ -1183,6 +1325,13 @@ export class MemoryStore implements Store {
   }
 }
 
+const isAvailable = ({
+  state,
+  silent,
+  problem,
+}: Pick<MemoryMachine, 'state' | 'silent' | 'problem'>): boolean =>
+  state === 'UP' && !silent && problem === null;
+
 /** Whether the event is of a job that came to a site's queues, or of a run that ended for good, counted in its interval. */
 function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void {
   const { siteId, fromSiteId, fromState, toState } = event;
@@ -1199,14 +1348,3 @@ function countTraffic(counts: Map<string, TrafficCount>, event: EventRow): void 
 
 const inOrder = (counts: Iterable<TrafficCount>): TrafficCount[] =>
   [...counts].sort((a, b) => a.at - b.at || a.siteId - b.siteId);
-
-function serviceReport(run: MemoryRun, at: number, cause: EndCause): RunReport {
-  const nothing = {
-    exitCode: null,
-    signal: null,
-    message: null,
-    cpuS: null,
-    ioWaitS: null,
-  };
-  return { jobId: run.jobId, epoch: run.epoch, phase: 'ENDED', at, cause, ...nothing };
-}

@@ -31,6 +31,7 @@ import {
   start,
   T0,
   treeMove,
+  vouch,
   type World,
 } from './world.js';
 
@@ -176,7 +177,7 @@ const wholeRuns = operation(
     const { jobs, machines } = await store.loadGrid(0);
     const queue = jobs.filter(({ state, siteId: held }) => state === 'DISPATCHED' && held === site);
     const here = machines.filter((machine) => machine.siteId === site).map(({ id }) => id);
-    await store.heartbeat(site, here, now);
+    await vouch(store, site, here, now);
     const starts = list.map(({ pick: n, on }) => {
       const { job } = at(queue, n) ?? NOBODY;
       const tasks = Array.from({ length: job.tasks }, (_, task) => [at(here, on + task)!, 1]);
@@ -350,7 +351,7 @@ const operations = fc.oneof(
     arbitrary: operation(
       'heartbeat',
       fc.tuple(siteId, fc.uniqueArray(machineId, { minLength: 2 })),
-      ({ store }, now, [site, machines]) => store.heartbeat(site, machines, now),
+      ({ store }, now, [site, machines]) => vouch(store, site, machines, now),
     ),
   },
   operation('user', fc.constantFrom('GOLD' as const, 'REGULAR' as const), async (world, _, userClass) => {
@@ -388,7 +389,7 @@ async function setUp(world: World): Promise<void> {
     await world.addSite(`s${site}`, site === 2 ? 3 : null);
     for (let n = 1; n <= MACHINES / SITES; n++)
       await world.addMachine(site, `m${n}`, 4, 600, [], site === 2 && n === 2 ? 2 : null);
-    await world.store.heartbeat(site, [1, 2, 3, 4], T0);
+    await vouch(world.store, site, [1, 2, 3, 4], T0);
   }
   await world.addLicense('cad', 1, null);
   await world.addDataset('one', 10, [1]);

@@ -3,7 +3,17 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../src/store/pool.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
-import { assigned, ended, newJob, openTestDatabase, postgresWorld, report, submit, T0 } from './world.js';
+import {
+  assigned,
+  ended,
+  newJob,
+  openTestDatabase,
+  postgresWorld,
+  report,
+  submit,
+  T0,
+  vouch,
+} from './world.js';
 
 const test = withDatabase();
 let database: Database;
@@ -19,7 +29,7 @@ beforeEach(async () => {
   const site = await world.addSite('here');
   const cad = await world.addLicense('cad', 2, site);
   const machine = await world.addMachine(site, 'm1', 8, 100, [cad]);
-  await world.store.heartbeat(site, [machine], T0);
+  await vouch(world.store, site, [machine], T0);
   await assigned(world, user, site, machine, [newJob(), newJob()]);
   await world.store.reportRuns(site, [report(2, 1), ended(2, 1, { ioWaitS: 1 })], 3);
   await submit(world, user, [newJob()]);

@@ -17,6 +17,7 @@ import {
   start,
   submit,
   T0,
+  vouch,
   type World,
 } from './world.js';
 
@@ -43,7 +44,7 @@ beforeAll(async () => {
   machine = await world.addMachine(site, 'm1', 8);
   await world.addMachine(site, 'M2', 8);
   await world.addMachine(other, 'a', 2);
-  await world.store.heartbeat(site, [machine], T0);
+  await vouch(world.store, site, [machine], T0);
   const { store } = world;
   ids = await assigned(world, ann, site, machine, [
     newJob({ application: 'x', deadline: T0 + 500, arguments: ['1'], environment: { A: 'b' } }),

@@ -205,6 +205,31 @@ export const reservation = (
   ...change,
 });
 
+/** Each of these machines has an agent of its own, which says that it is there. Answers which of them came back. */
+export async function vouch(
+  store: Store,
+  siteId: number,
+  machineIds: readonly number[],
+  now = T0,
+): Promise<number[]> {
+  const back: number[] = [];
+  for (const id of machineIds) {
+    const name = await nameOf(store, id);
+    const agent = { siteId, identity: `agent of ${id}`, instance: '1', host: `host-${id}`, version: '1' };
+    const machines = [{ name, measured: null, problem: null }];
+    const outcome = await store.registerAgent({ ...agent, protocol: 2, simulated: true, machines }, now, 1);
+    if (outcome.changed) back.push(id);
+  }
+  return back;
+}
+
+async function nameOf(store: Store, machineId: number): Promise<string> {
+  if (store instanceof MemoryStore) return store.machines.get(machineId)?.name ?? '';
+  const { pool } = (store as unknown as { database: Database }).database;
+  const { rows } = await pool.query('SELECT name FROM machines WHERE id = $1', [machineId]);
+  return (rows[0] as { name: string } | undefined)?.name ?? '';
+}
+
 // -----------------------------------------------------------------------------------------------------------------------
 
 export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
@@ -283,7 +308,7 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, schedulers, licenses, machines, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, user_outputs, margins, runs, outputs, stagings,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, user_outputs, margins, runs, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_averages, job_ratios RESTART IDENTITY CASCADE`,
   );

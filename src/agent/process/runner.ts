@@ -71,6 +71,8 @@ const FOLLOW_MS = 500;
 const LANE_IDLE_MS = 60_000;
 /** After a start that failed for want of room, descriptors or processes. */
 const START_PAUSE_MS = 1_000;
+/** A host on which a launch has failed for its own sake is said to be unfit for so long. */
+const BROKEN_PAUSE_MS = 60_000;
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
 
@@ -173,6 +175,9 @@ export class ProcessRunner implements Runner {
   /** Nothing is started before. */
   private pausedUntilMs = 0;
   private wasLow = false;
+  /** Why the last launch failed that should not have, and until when it is not tried again. */
+  private broken = '';
+  private brokenUntilMs = 0;
   private readonly journal: Reports;
   private readonly disk: Disk;
   private readonly outputs: OutputPool;
@@ -180,7 +185,8 @@ export class ProcessRunner implements Runner {
 
   private constructor(
     private readonly stateDir: string,
-    private readonly id: string,
+    /** Kept in the state directory. */
+    readonly id: string,
     private readonly lock: LockFile,
     journal: Journal,
     private readonly known: KnownRuns,
@@ -227,6 +233,11 @@ export class ProcessRunner implements Runner {
       );
     runner.recover();
     return runner;
+  }
+
+  get problem(): string | null {
+    if (this.disk.isLow(upMs())) return 'the disk of its state directory is almost full';
+    return upMs() < this.brokenUntilMs ? this.broken : null;
   }
 
   start(assignment: Assignment): void {
@@ -474,8 +485,16 @@ export class ProcessRunner implements Runner {
         return;
       }
       const message = error instanceof Error ? error.message : String(error);
-      this.reportEnd(jobId, epoch, { cause: 'LAUNCH_FAILED', message });
+      this.reportEnd(jobId, epoch, { cause: this.whoseFault(error, message), message });
     }
+  }
+
+  /** Notes a launch that failed through no fault of its job. */
+  private whoseFault(error: unknown, message: string): EndCause {
+    if (error instanceof LaunchError) return 'LAUNCH_FAILED';
+    this.broken = `the last launch failed: ${message}`;
+    this.brokenUntilMs = upMs() + BROKEN_PAUSE_MS;
+    return 'MACHINE_FAILED';
   }
 
   /** What is known of a run besides its record. `whole`: from its beginning. */
@@ -580,6 +599,7 @@ export class ProcessRunner implements Runner {
     const problem =
       end.code === 0 ? null : launchProblem(run, this.isolation.mode === 'none' ? [] : LAUNCHERS);
     if (problem !== null) {
+      // Never the machine's fault: the words may be the job's, and would take machines from others.
       cause = 'LAUNCH_FAILED';
       exitCode = null;
       message = problem;

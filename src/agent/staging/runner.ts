@@ -104,6 +104,10 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.onReports = told;
   }
 
+  get problem(): string | null {
+    return this.inner.problem;
+  }
+
   start(assignment: Assignment): void {
     const { jobId, epoch, inputs } = assignment;
     const key = runKey(jobId, epoch);

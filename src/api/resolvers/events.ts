@@ -8,6 +8,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   JOB_CHANGED: 'job',
   SITE: 'site',
   MACHINE: 'machine',
+  AGENT: 'agent',
   LICENSE: 'license',
   SCHEDULER: 'scheduler',
   USER: 'user',

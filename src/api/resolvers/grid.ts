@@ -1,7 +1,10 @@
 /** Sites, machines and licenses. */
+import type { Measurement } from '../../store/store.js';
 import type {
+  AgentResolvers,
   LicenseResolvers,
   MachineResolvers,
+  RegisterAgentPayloadResolvers,
   ReservationResolvers,
   SiteResolvers,
   SiteUpdateResolvers,
@@ -11,6 +14,7 @@ import { visibleJob } from '../services/access.js';
 
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
+  agents: (site, _, { loaders }) => loaders.agentsOfSite(site.id),
   scheduler: (site, _, { loaders }) =>
     site.schedulerId === null ? null : loaders.scheduler(site.schedulerId),
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
@@ -32,6 +36,22 @@ export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
+  agent: ({ agentId }, _, { loaders }) => (agentId === null ? null : loaders.agent(agentId)),
+  measured: ({ measured, measuredAt }) =>
+    measured && measuredAt !== null ? { ...(measured as unknown as Measurement), measuredAt } : null,
+  heartbeatAt: async ({ agentId }, _, { loaders }) =>
+    agentId === null ? null : (await loaders.agent(agentId)).seenAt,
+};
+
+export const Agent: AgentResolvers = {
+  id: (agent) => globalId('agent', agent.id),
+  site: (agent, _, { loaders }) => loaders.site(agent.siteId),
+  machines: (agent, _, { loaders }) => loaders.machinesOfAgent(agent.id),
+};
+
+export const RegisterAgentPayload: RegisterAgentPayloadResolvers = {
+  agent: ({ agentId }, _, { loaders }) => loaders.agent(agentId),
+  machines: ({ machines }) => [...machines],
 };
 
 export const License: LicenseResolvers = {

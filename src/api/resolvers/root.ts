@@ -153,14 +153,16 @@ export const Mutation: Required<MutationResolvers> = {
   claimJobs: (_, { offers }, { services, viewer }) => services.federation.claimJobs(viewer, offers),
   returnJobs: (_, { offers }, { services, viewer }) => services.federation.returnJobs(viewer, offers),
 
-  heartbeat: (_, { site, machines }, { services, viewer }) =>
-    services.agents.heartbeat(viewer, site, machines),
+  registerAgent: (_, { input }, { services, viewer, requestId }) =>
+    services.agents.registerAgent(viewer, input, requestId),
+  heartbeat: (_, { site, agent, instance }, { services, viewer }) =>
+    services.agents.heartbeat(viewer, site, agent ?? null, instance ?? null),
   reportStaging: (_, { site, reports }, { services, viewer }) =>
     services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>
     services.data.reportLinks(viewer, site, measurements),
-  reportRuns: async (_, { site, reports }, { services, viewer }) => ({
-    results: await services.agents.reportRuns(viewer, site, reports),
+  reportRuns: async (_, { site, agent, reports }, { services, viewer }) => ({
+    results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
   }),
   reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
     results: await services.agents.reportOutput(viewer, site, outputs),
@@ -207,8 +209,8 @@ export const Subscription: Required<SubscriptionResolvers> = {
     resolve: answer,
   },
   assignments: {
-    subscribe: (_, { site, after }, { services, viewer }) =>
-      services.subscriptions.assignments(viewer, site, after ?? null),
+    subscribe: (_, { site, agent, after }, { services, viewer }) =>
+      services.subscriptions.assignments(viewer, site, agent ?? null, after ?? null),
     // What an agent has to do is bounded by the service itself, and must arrive.
     resolve(batch: ResolversTypes['AssignmentBatch'], _: unknown, context: Context) {
       context.budget = UNBOUNDED;

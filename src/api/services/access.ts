@@ -95,6 +95,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   revertPolicy: admins,
   simulate: operators,
   cancelSimulation: operators,
+  registerAgent: agents,
   heartbeat: agents,
   reportLinks: agents,
   reportStaging: agents,

@@ -1,18 +1,30 @@
-/** What a site's agent does: says that it lives, and reports on runs. Its key is good for one site. */
+/** What an agent does: takes machines, says that it lives, and reports on runs. Its key is good for one site. */
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
-import type { OutputPiece, RunReport, RunUsage } from '../../store/store.js';
-import type { Viewer } from '../auth.js';
-import { atMost } from '../check.js';
-import { badInput } from '../errors.js';
 import type {
+  AgentBeat,
+  AgentRegistration,
+  MachineClaim,
+  Measurement,
+  OutputPiece,
+  RunReport,
+  RunUsage,
+} from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { atMost, plainName, text, within } from '../check.js';
+import { ApiError, badInput } from '../errors.js';
+import type {
+  AgentMachineInput,
+  MeasurementInput,
   OutputPieceInput,
+  RegisterAgentInput,
   ReportResult,
   RunOutputInput,
   RunReportInput,
 } from '../generated/resolvers-types.js';
-import { localId } from '../ids.js';
+import { globalId, localId } from '../ids.js';
+import type { RegisterAgentPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
 import { remembered } from './remembered.js';
@@ -32,30 +44,82 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 export function createAgentsService(parts: ServiceParts) {
   const { store, limits, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);
+  /** Beats that come while others are being written go together. */
+  const beat = gathered(async (beats: readonly AgentBeat[]) => {
+    const { answers, touched } = await store.heartbeat(beats, now());
+    for (const siteId of touched) await wakeAfter(parts, { of: 'MACHINE', siteId });
+    return answers;
+  });
   return guarded({
-    async heartbeat(viewer: Viewer, site: string, machines: readonly string[]): Promise<boolean> {
+    async registerAgent(
+      viewer: Viewer,
+      input: RegisterAgentInput,
+      requestId: string,
+    ): Promise<RegisterAgentPayloadModel> {
+      const registration = agentRegistration(input);
+      const { siteId, identity, host } = registration;
+      ownSite(viewer, siteId);
+      const outcome = await store.registerAgent(
+        {
+          ...registration,
+          audit: {
+            ...{
+              userId: viewer.userId,
+              requestId,
+              action: 'registerAgent',
+              target: globalId('site', siteId),
+            },
+            reason: 'first registration by their agent',
+          },
+        },
+        now(),
+        await maxAttempts(),
+      );
+      if (outcome.agentId === null)
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `the site has ${MAX.siteAgents} agents, which is the most accepted`,
+        );
+      for (const { name, refused } of outcome.machines)
+        if (refused !== null)
+          parts.agentRefused({ site: input.site, agent: identity, host, machine: name, refused });
+      if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
+      if (outcome.changed) await wakeAfter(parts, { of: 'MACHINE', siteId });
+      return { agentId: outcome.agentId, machines: outcome.machines };
+    },
+
+    async heartbeat(
+      viewer: Viewer,
+      site: string,
+      agent: string | null,
+      instance: string | null,
+    ): Promise<boolean> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
-      atMost('machines', machines, MAX.heartbeatMachines);
-      const ids = machines.map((machine) => localId('machine', machine, 'machines'));
-      const back = await store.heartbeat(siteId, ids, now());
-      if (back.length > 0) await wakeAfter(parts, { of: 'MACHINE', siteId });
-      return true;
+      const agentId = agentOf(agent);
+      const answer = await beat({ siteId, agentId, instance: instance ?? '' });
+      if (answer === 'superseded')
+        throw new ApiError('FORBIDDEN', 'another process has registered as this agent since: this one ends');
+      return answer === 'known';
     },
 
     async reportRuns(
       viewer: Viewer,
       site: string,
+      agent: string | null,
       reports: readonly RunReportInput[],
     ): Promise<ReportResult[]> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
+      // A peer reports for the site that it is here.
+      const agentId = viewer.role === 'PEER' ? null : agentOf(agent);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(
         siteId,
         reports.map(runReport),
         await maxAttempts(),
+        agentId,
         limits.userOutputBytes,
       );
       if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
@@ -79,6 +143,103 @@ export function createAgentsService(parts: ServiceParts) {
       return (await store.reportOutput(siteId, pieces, bounds)).map((result) => RESULTS[result]);
     },
   });
+}
+
+/** The only version of the protocol that is spoken. */
+const PROTOCOL = 2;
+
+/** The agent that a request is from. Version 1 of the protocol did not say. */
+export function agentOf(agent: string | null): number {
+  if (agent !== null) return localId('agent', agent, 'agent');
+  throw new ApiError(
+    'FORBIDDEN',
+    `this agent speaks version 1 of the protocol, and the service version ${PROTOCOL}: upgrade the agent`,
+  );
+}
+
+function agentRegistration(input: RegisterAgentInput): AgentRegistration {
+  const { protocol, simulated } = input;
+  if (protocol !== PROTOCOL)
+    throw new ApiError(
+      'FORBIDDEN',
+      `this agent speaks version ${protocol} of the protocol, and the service version ${PROTOCOL}: upgrade ${protocol < PROTOCOL ? 'the agent' : 'the service'}`,
+    );
+  const machines = input.machines ?? null;
+  if (machines === null && !simulated)
+    throw badInput(
+      'machines',
+      null,
+      'the machines that the agent serves; all of the site only if it is simulated',
+    );
+  if (machines !== null) {
+    atMost('machines', machines, MAX.agentMachines);
+    if (new Set(machines.map(({ name }) => name)).size < machines.length)
+      throw badInput('machines', machines.length, 'each name once');
+  }
+  return {
+    siteId: localId('site', input.site, 'site'),
+    identity: text('identity', input.identity, 200, 1),
+    instance: text('instance', input.instance, 200, 1),
+    host: text('host', input.host, 253, 1),
+    version: text('version', input.version, 100, 1),
+    protocol,
+    simulated,
+    machines: machines?.map((machine, i) => claim(machine, `machines[${i}]`, simulated)) ?? null,
+  };
+}
+
+function claim({ name, measured, problem }: AgentMachineInput, at: string, simulated: boolean): MachineClaim {
+  if (simulated === Boolean(measured))
+    throw badInput(
+      `${at}.measured`,
+      measured,
+      simulated ? 'nothing, for a simulated agent' : 'what was measured',
+    );
+  return {
+    name: plainName(`${at}.name`, name),
+    measured: measured ? measurement(measured, `${at}.measured`) : null,
+    problem: problem ? text(`${at}.problem`, problem, MAX.reasonChars) : null,
+  };
+}
+
+function measurement(input: MeasurementInput, at: string): Measurement {
+  atMost(`${at}.gpus`, input.gpus, 64);
+  return {
+    cpus: within(`${at}.cpus`, input.cpus, 1, MAX.machineCpus),
+    memoryMb: within(`${at}.memoryMb`, input.memoryMb, 0, MAX.integer),
+    os: text(`${at}.os`, input.os, MAX.nameChars, 1),
+    architecture: text(`${at}.architecture`, input.architecture, MAX.nameChars, 1),
+    benchmark: within(`${at}.benchmark`, input.benchmark, MAX.leastBenchmark, MAX.benchmark),
+    gpus: input.gpus.map((gpu) => ({
+      name: text(`${at}.gpus.name`, gpu.name, MAX.nameChars, 1),
+      memoryMb: within(`${at}.gpus.memoryMb`, gpu.memoryMb, 0, MAX.integer),
+    })),
+  };
+}
+
+/** One at a time: what is asked for meanwhile is asked for together, next. */
+function gathered<I, O>(ask: (items: readonly I[]) => Promise<readonly O[]>): (item: I) => Promise<O> {
+  let waiting: { item: I; done: (answer: O) => void; failed: (error: unknown) => void }[] = [];
+  let busy = false;
+  const go = async (): Promise<void> => {
+    busy = true;
+    while (waiting.length > 0) {
+      const now = waiting;
+      waiting = [];
+      try {
+        const answers = await ask(now.map(({ item }) => item));
+        for (const [i, { done }] of now.entries()) done(answers[i] as O);
+      } catch (error) {
+        for (const { failed } of now) failed(error);
+      }
+    }
+    busy = false;
+  };
+  return (item) =>
+    new Promise((done, failed) => {
+      waiting.push({ item, done, failed });
+      if (!busy) void go();
+    });
 }
 
 /** How often a job may run, by the policy in force. */

@@ -22,6 +22,10 @@ export function createNodesService({ queries }: ServiceParts) {
       const [machine] = await queries.machinesByIds([id]);
       return machine && maySeeSite(viewer, machine.siteId) ? machine : null;
     },
+    async agent(viewer, id) {
+      const [agent] = await queries.agentsByIds([id]);
+      return agent && maySeeSite(viewer, agent.siteId) ? agent : null;
+    },
     license: async (viewer, id) => (viewer.role === 'AGENT' ? null : (await queries.licensesByIds([id]))[0]),
     user: async (viewer, id) => (maySeeUser(viewer, id) ? (await queries.usersByIds([id]))[0] : null),
     policy: (viewer, version) => (viewer.role === 'AGENT' ? Promise.resolve(null) : queries.policy(version)),
@@ -69,6 +73,7 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   site: 'Site',
   scheduler: 'Scheduler',
   machine: 'Machine',
+  agent: 'Agent',
   license: 'License',
   user: 'User',
   policy: 'Policy',

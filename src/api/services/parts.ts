@@ -33,6 +33,8 @@ export interface ServiceParts {
   oidcIssuer: string | null;
   /** Epoch seconds. */
   now(): number;
+  /** An agent was refused a machine: another holds the lease. */
+  agentRefused(fields: object): void;
   /** Keys may have lost their power: ask again before trusting one. */
   keysChanged(): void;
 }

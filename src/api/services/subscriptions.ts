@@ -20,12 +20,15 @@ import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
+import { agentOf } from './agents.js';
+import { AssignmentNews } from './assignments.js';
 import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
 import { assignedInputs } from './staging.js';
 
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
+  const news = new AssignmentNews(store, () => feed.cursor);
 
   // What the updates of a batch refer to is looked up once for all subscribers, and never earlier than the batch was read:
   // an update may not show a site as it was before its own event. The batch of the ring is known by its `jobs`.
@@ -118,43 +121,78 @@ export function createSubscriptionsService(parts: ServiceParts) {
       });
     },
 
-    async assignments(viewer: Viewer, site: string, after: string | null) {
+    async assignments(viewer: Viewer, site: string, agent: string | null, after: string | null) {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
+      const agentId = agentOf(agent);
       let at: Cursor | ListPlace | null = eventCursor('after', after);
+      const joined = news.join(siteId, agentId);
+      const withInputs = async (runs: readonly StoredAssignment[]): Promise<Assignment[]> => {
+        const inputs = await assignedInputs(queries, siteId, runs);
+        return runs.map((run) => ({ ...assignment(run), inputs: inputs(run.jobId) }));
+      };
+      const newsBatch = async (
+        cursor: Cursor,
+        runs: readonly StoredAssignment[],
+      ): Promise<AssignmentBatch> => ({
+        cursor,
+        complete: false,
+        part: null,
+        assignments: await withInputs(runs),
+      });
+      /** What was live has been told; what is new follows. */
+      let upToDate = false;
       return subscription<AssignmentBatch>(feed, limits.subscriberBuffer, {
         async read() {
+          if (upToDate) {
+            await joined.upTo(feed.cursor);
+            const told = joined.take(at as Cursor);
+            if (told !== null)
+              return {
+                updates: await Promise.all(told.map((one) => newsBatch(one.cursor, one.assignments))),
+                more: false,
+              };
+            upToDate = false;
+            at = null;
+          }
+          const before: typeof at = at;
           const { next, list, assignments } = await store.assignments(
             siteId,
-            at,
+            before,
             MAX.assignments,
             MAX.assignmentBytes,
+            agentId,
           );
-          // A window or a list that was cut short goes on; and behind a list, what happened while it was read.
-          const more = next !== at;
           at = next;
-          const inputs = await assignedInputs(queries, siteId, assignments);
-          if (list === null && assignments.length === 0) return { updates: [], more };
+          upToDate = typeof next === 'string' && (list !== null || next === before);
+          // A window or a list that was cut short goes on; and behind a list, what happened while it was read.
+          const more = !upToDate;
+          if (list === null) {
+            const updates = assignments.length === 0 ? [] : [await newsBatch(next as Cursor, assignments)];
+            return { updates, more };
+          }
           return {
             updates: [
               {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
-                complete: list?.first === true && list.last,
-                part: list && partOf(list),
-                assignments: assignments.map((run) => ({ ...assignment(run), inputs: inputs(run.jobId) })),
+                complete: list.first && list.last,
+                part: partOf(list),
+                assignments: await withInputs(assignments),
               },
             ],
             more,
           };
         },
-        concerns: (batch) => batch.events.some((event) => concernsAgent(event, siteId)),
+        concerns: (batch, upTo) =>
+          batch.events.some((event) => concernsAgents(event, siteId)) && joined.upTo(upTo),
+        stop: joined.leave,
       });
     },
   });
 }
 
-/** Something that the site's agent has to be told. */
-const concernsAgent = (event: EventRow, siteId: number): boolean =>
+/** Something that an agent of the site has to be told. */
+const concernsAgents = (event: EventRow, siteId: number): boolean =>
   (event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING')) ||
   isGivenUp(event, siteId);
 

@@ -20,8 +20,10 @@ export interface Events<T> {
 export interface Reading<T> {
   /** Reads on from where it is; `more`: at once. */
   read(): Promise<{ updates: T[]; more: boolean }>;
-  /** Whether these events may mean that there is something to read. */
-  concerns(batch: FeedBatch): boolean;
+  /** Whether these events, and those up to a cursor, may mean that there is something to read. */
+  concerns(batch: FeedBatch, upTo: Cursor): boolean | Promise<boolean>;
+  /** The subscriber has gone. */
+  stop?(): void;
 }
 
 /**
@@ -55,11 +57,12 @@ export function subscription<T>(
     }
     const { value: batch, done } = await batches.next();
     if (done || !batch) return null;
-    const lag = Number(feed.cursor) - Number(batch.cursor);
+    const { cursor: latest } = feed;
+    const lag = Number(latest) - Number(batch.cursor);
     if ('read' in source) {
-      unread = batch.resync || source.concerns(batch);
+      unread = batch.resync || (await source.concerns(batch, latest));
       // Reading finds what all the batches in between would tell of.
-      if (unread && lag > 0) skipTo(feed.cursor);
+      if (unread && lag > 0) skipTo(latest);
       return [];
     }
     if (batch.resync) return [source.resync(batch.cursor)];
@@ -85,6 +88,9 @@ export function subscription<T>(
       ready[next++] = undefined;
       return update;
     },
-    () => stop.abort(),
+    () => {
+      stop.abort();
+      if ('read' in source) source.stop?.();
+    },
   );
 }

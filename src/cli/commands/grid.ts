@@ -1,4 +1,4 @@
-/** `switchyard sites`, `machines`, `licenses`, `drain`, `undrain`: what there is to run on. */
+/** `switchyard sites`, `machines`, `agents`, `licenses`, `drain`, `undrain`: what there is to run on. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { addCommand, collect, findMachine, findScheduler, findSite, readJson, show } from '../command.js';
@@ -24,7 +24,12 @@ export interface Machine {
   id: string;
   name: string;
   state: string;
+  /** Why the service has drained it. */
+  reason: string | null;
   silent: boolean;
+  /** Why it gets no jobs though it is UP. */
+  problem: string | null;
+  agent: { host: string } | null;
   cpus: number;
   cpusUsed: number;
   memoryMb: number;
@@ -37,6 +42,16 @@ export interface Machine {
   heartbeatAt: string | null;
   site: { id: string; name: string };
   licenses: { kind: string }[];
+}
+
+interface Agent {
+  id: string;
+  host: string;
+  version: string;
+  simulated: boolean;
+  seenAt: string;
+  problem: string | null;
+  machines: { name: string; silent: boolean }[];
 }
 
 interface License {
@@ -64,6 +79,7 @@ const whole = (field: string, min: number) => (value: string) =>
 export function addGrid(program: Command): void {
   addSites(program);
   addMachines(program);
+  addAgents(program);
   addLicenses(program);
   addDrain(program);
 }
@@ -232,6 +248,20 @@ function machineFields(options: MachineOptions): object {
   };
 }
 
+function addAgents(program: Command): void {
+  const list = addCommand(program, 'agents', 'list the agents of sites and the machines that they serve');
+  list.option('--site <site>', 'only of this site');
+  list.action(async (options: { site?: string }) => {
+    const client = connect();
+    const only = options.site === undefined ? null : (await findSite(client, options.site)).name;
+    const sites = await client.all<{ name: string; agents: Agent[] }>(documents.AGENTS, 'sites');
+    const agents = sites
+      .filter(({ name }) => only === null || name === only)
+      .flatMap((site) => site.agents.map((agent) => ({ ...agent, site: site.name })));
+    show(list, agents, agentTable);
+  });
+}
+
 function addLicenses(program: Command): void {
   const list = addCommand(program, 'licenses', 'list or change license pools');
   list.action(async () => {
@@ -349,6 +379,7 @@ function machineTable(machines: readonly Machine[]): string {
       'SITE',
       'NAME',
       'STATE',
+      'AGENT',
       'CPUS USED',
       'CPUS',
       'MEMORY USED',
@@ -356,12 +387,14 @@ function machineTable(machines: readonly Machine[]): string {
       'POWER',
       'PLATFORM',
       'LICENSES',
+      'WHY NO JOBS',
     ],
     machines.map((machine) => [
       machine.id,
       machine.site.name,
       machine.name,
       machine.silent ? `${machine.state}, silent` : machine.state,
+      machine.agent?.host ?? null,
       machine.maxTasks === null ? machine.cpusUsed : `${machine.tasksUsed} of ${machine.maxTasks} tasks`,
       machine.cpus,
       machine.memoryUsedMb,
@@ -369,9 +402,31 @@ function machineTable(machines: readonly Machine[]): string {
       machine.benchmark,
       `${machine.os}/${machine.architecture}`,
       machine.licenses.map(({ kind }) => kind).join(',') || null,
+      machine.reason ?? machine.problem,
     ]),
   );
 }
+
+function agentTable(agents: readonly (Agent & { site: string })[]): string {
+  return table(
+    ['ID', 'SITE', 'HOST', 'VERSION', 'HEARD', 'MACHINES', 'PROBLEM'],
+    agents.map(({ id, site, host, version, simulated, seenAt, machines, problem }) => [
+      id,
+      site,
+      simulated ? `${host} (simulated)` : host,
+      version,
+      time(seenAt),
+      shortList(machines.map(({ name, silent }) => (silent ? `${name} (silent)` : name))),
+      problem,
+    ]),
+  );
+}
+
+const NAMES_SHOWN = 5;
+const shortList = (names: readonly string[]): string | null =>
+  names.length <= NAMES_SHOWN
+    ? names.join(', ') || null
+    : `${names.slice(0, NAMES_SHOWN).join(', ')} and ${names.length - NAMES_SHOWN} more`;
 
 function licenseTable(licenses: readonly License[]): string {
   return table(

@@ -42,14 +42,49 @@ async function runService(name: string, roles: { api: boolean; worker: boolean }
   });
 }
 
+interface AgentCommandOptions {
+  site?: string;
+  machines?: string;
+  healthCommand?: string;
+  healthPeriod?: string;
+  healthTimeout?: string;
+  simulate?: boolean;
+  speed: string;
+}
+
+/** What the command line says takes precedence over the variables. */
+function withHealth(
+  config: Config,
+  { healthCommand, healthPeriod, healthTimeout }: AgentCommandOptions,
+): Config {
+  const seconds = (field: string, value: string | undefined, otherwise: number, max: number): number =>
+    value === undefined ? otherwise : parseNumber(field, value, { min: 1, max, integer: true });
+  return {
+    ...config,
+    agentHealthCommand: healthCommand ?? config.agentHealthCommand,
+    agentHealthS: seconds('--health-period', healthPeriod, config.agentHealthS, 86_400),
+    agentHealthTimeoutS: seconds('--health-timeout', healthTimeout, config.agentHealthTimeoutS, 3_600),
+  };
+}
+
 function addAgent(program: Command): void {
   program
     .command('agent')
     .description('run the agent of a site (uses SWITCHYARD_URL, SWITCHYARD_KEY)')
     .option('--site <name>', 'the site (default: AGENT_SITE)')
+    .option(
+      '--machines <names>',
+      'the machines that it serves, separated by commas (default: AGENT_MACHINES, or this host under its name; with --simulate all of the site)',
+    )
+    .option(
+      '--health-command <command>',
+      'a command that ends with 0 while the host is fit (default: AGENT_HEALTH_COMMAND)',
+    )
+    .option('--health-period <seconds>', 'time between two runs of it (default: AGENT_HEALTH_S)')
+    .option('--health-timeout <seconds>', 'after so long it has failed (default: AGENT_HEALTH_TIMEOUT_S)')
     .option('--simulate', 'do not run commands; simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
-    .action(async (options: { site?: string; simulate?: boolean; speed: string }) => {
+    .action(async (options: AgentCommandOptions) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
       const { processAgent, simulatedAgent } = await import('../agents.js');
       let refusal: ServiceError | null = null;
@@ -61,7 +96,8 @@ function addAgent(program: Command): void {
         refusal = error;
         refused('the key is refused');
       };
-      const parts = ({ config, log }: ProcessContext): Part[] => {
+      const parts = ({ config: given, log }: ProcessContext): Part[] => {
+        const config = withHealth(given, options);
         const site = options.site ?? config.agentSite;
         const key = config.key ?? readKey(agentKeyFile(config.home, site));
         if (!key)
@@ -69,7 +105,8 @@ function addAgent(program: Command): void {
             `no key for the agent: set SWITCHYARD_KEY (there is none in ${agentKeyFile(config.home, site)})`,
             ExitCode.REFUSED,
           );
-        const access = () => ({ url: config.url, key, site, onRefused });
+        const machines = options.machines?.split(',');
+        const access = () => ({ url: config.url, key, site, machines, onRefused });
         return [
           options.simulate ? simulatedAgent(config, log, access, speed) : processAgent(config, log, access),
         ];
@@ -87,7 +124,7 @@ function addMigrate(program: Command): void {
     "create or upgrade the database (DATABASE_URL), and create the administrator's key",
   ).option(
     '--site <name>',
-    'also register this machine as a site of this name, and create a key for its agent',
+    'also register a site of this name, and create a key for its agents, which register their machines',
   );
   migrate.action(async (options: { site?: string }) => {
     const context = await processContext('migrate');
@@ -102,7 +139,10 @@ function addMigrate(program: Command): void {
     try {
       const at = { ...stores, home: context.config.home };
       const { keyFile } = await installation.installAdministrator(at);
-      const agent = options.site === undefined ? null : await installation.installSite(at, options.site);
+      const agent =
+        options.site === undefined
+          ? null
+          : await installation.installSite(at, options.site, { withMachine: false });
       if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
       for (const name of applied) print(name);
       note(applied.length > 0 ? 'the database has been upgraded' : 'the database is already up to date');

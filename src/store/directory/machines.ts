@@ -72,7 +72,11 @@ export const machineChanges = (change: Changes) => ({
       if (given.licenseIds) await checkLicenses(tx, before.siteId, given.licenseIds);
       const after = plain(
         await unique(`a machine called ${given.name} is in service at the site`, () =>
-          tx.machine.update({ where: { id }, data: given }),
+          // Whoever sets the state has seen why it was drained.
+          tx.machine.update({
+            where: { id },
+            data: given.state ? { ...given, reason: null, launchFailures: 0 } : given,
+          }),
         ),
       );
       await note(`machine_${id}`, before, after);

@@ -1,13 +1,11 @@
-/** What agents are told, and that they are there. */
+/** What agents are told; and that there is an API for them to talk to. */
 
 import { liveStates } from '../../core/states.js';
-import { list } from '../columns.js';
 import { latestCursor } from '../images.js';
 import { readField } from '../job-fields.js';
-import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
-import { labels, raw, type Sql, sql } from '../sql.js';
+import { empty, labels, raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import {
   type Assignment,
@@ -30,19 +28,36 @@ export async function assignments(
   after: Cursor | ListPlace | null,
   limit: number,
   bytesMax: number,
+  agentId: number | null,
 ): Promise<AssignmentBatch> {
+  const place = typeof after === 'string' ? null : after;
+  const of: Part = { siteId, agentId, limit, bytesMax };
   if (typeof after === 'string') {
-    const news = await newAssignments(connection, siteId, after, limit, bytesMax);
+    const news = await newAssignments(connection, of, after);
     if (news !== null) return { next: news[0], list: null, assignments: assignmentsOf(news) };
   }
-  const place = typeof after === 'string' ? null : after;
-  const [listed, last] = await listAssignments(connection, siteId, place?.jobId ?? 0, limit, bytesMax);
+  const [listed, last] = await listAssignments(connection, of, place?.jobId ?? 0);
   const assignments = assignmentsOf(listed);
   // What happens while the list is read is told after it: from where its first part was read.
   const cursor = place?.cursor ?? listed[0];
   const next = last ? cursor : { cursor, jobId: assignments.at(-1)!.jobId };
   return { next, list: { first: place === null, last }, assignments };
 }
+
+/** Of which runs, and how many at once. */
+interface Part {
+  siteId: number;
+  /** null: of all agents of the site. */
+  agentId: number | null;
+  limit: number;
+  bytesMax: number;
+}
+
+/** Needs runs as r. */
+const ofAgent = ({ agentId }: Part): Sql =>
+  agentId === null
+    ? empty
+    : sql`AND r.machine_ids[1:1] && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
 
 /** What is read of a live run's job. */
 const jobFields = [
@@ -56,7 +71,7 @@ const jobReading = Object.fromEntries(
 ) as Reading<ReadJob>;
 
 type LiveRun = [job: unknown[], plannedS: number, machineIds: number[], machineTasks: number[]];
-type ReadMachine = [id: number, name: string, benchmark: number];
+type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
@@ -68,7 +83,7 @@ const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.
 /** From `live`: its runs, and their machines, each once. */
 const runsAndMachines = sql`
   (SELECT coalesce(json_agg(run ORDER BY place), '[]') FROM live),
-  (SELECT coalesce(json_agg(json_build_array(id, name, benchmark)), '[]') FROM machines
+  (SELECT coalesce(json_agg(json_build_array(id, name, benchmark, agent_id)), '[]') FROM machines
     WHERE id IN (SELECT unnest(machine_ids) FROM live))`;
 
 function assignmentsOf([, runs, machines]: Live): Assignment[] {
@@ -86,8 +101,8 @@ function assignment(
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
-    const [, name, power] = known.get(machineId) as ReadMachine;
-    return { machineId, name, tasks: machineTasks[i] as number, benchmark: power };
+    const [, name, power, agentId] = known.get(machineId) as ReadMachine;
+    return { machineId, name, tasks: machineTasks[i] as number, benchmark: power, agentId };
   });
   // On the slowest of the run's machines, which all of its tasks wait for.
   const slowest = Math.min(...machines.map((machine) => machine.benchmark));
@@ -111,20 +126,15 @@ const bytesBefore = (place: string): Sql =>
   );
 
 /** Live runs of a site behind a job, in the order of jobs; and whether these are the last. */
-function listAssignments(
-  connection: Connection,
-  siteId: number,
-  behind: number,
-  limit: number,
-  bytesMax: number,
-): Promise<[Live, last: boolean]> {
+function listAssignments(connection: Connection, part: Part, behind: number): Promise<[Live, last: boolean]> {
+  const { siteId, limit, bytesMax } = part;
   return value(
     connection,
     sql`
 WITH found AS MATERIALIZED (
   SELECT r.job_id AS place, ${bytesBefore('r.job_id')} AS before
     FROM runs r JOIN jobs j ON j.id = r.job_id
-   WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND r.job_id > ${behind} AND ${granted} ORDER BY r.job_id LIMIT ${limit + 1}
+   WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND r.job_id > ${behind} AND ${granted} ${ofAgent(part)} ORDER BY r.job_id LIMIT ${limit + 1}
 ), part AS MATERIALIZED (
   SELECT place FROM found WHERE before < ${bytesMax} ORDER BY place LIMIT ${limit}
 ), live AS MATERIALIZED (
@@ -141,13 +151,8 @@ SELECT json_build_array(json_build_array(${raw(latestCursor)}::text, ${runsAndMa
  * are still live. The window is bounded by events looked at, by events of this site, and by the bytes of their runs. null: retention has
  * passed the cursor.
  */
-function newAssignments(
-  connection: Connection,
-  siteId: number,
-  after: Cursor,
-  limit: number,
-  bytesMax: number,
-): Promise<Live | null> {
+function newAssignments(connection: Connection, part: Part, after: Cursor): Promise<Live | null> {
+  const { siteId, limit, bytesMax } = part;
   return value(
     connection,
     sql`
@@ -159,7 +164,7 @@ WITH recent AS MATERIALIZED (
   SELECT n.place, r.job_id, r.epoch, ${bytesBefore('n.place')} AS before
     FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n
     JOIN jobs j ON j.id = n.entity_id AND j.state IN ${labels(liveStates)}
-    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId} AND ${granted}
+    JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND r.site_id = ${siteId} AND ${granted} ${ofAgent(part)}
 ), live AS MATERIALIZED (
   SELECT f.place, r.machine_ids, ${liveRun} AS run
     FROM found f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
@@ -177,51 +182,6 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) AND NOT EXI
 }
 
 // Presence --------------------------------------------------------------------------------------------------------------------
-
-export function heartbeat(
-  database: Pick<Database, 'pool'>,
-  siteId: number,
-  machineIds: readonly number[],
-  now: number,
-): Promise<number[]> {
-  return transaction(database, async (tx) => {
-    await run(
-      tx,
-      sql`UPDATE sites SET agent_seen_at = to_timestamp(${now}::float8) WHERE id = ${siteId} AND removed_at IS NULL`,
-    );
-    if (machineIds.length === 0) return [];
-    const back = await seeMachines(tx, siteId, machineIds, now);
-    if (back.length > 0) await commitWith(tx, [setSilent(back, false)]);
-    return back;
-  });
-}
-
-/**
- * Locks the machines in the order of ids (a multi-row UPDATE locks in the order of its plan), and updates their heartbeats: a column
- * that neither an index nor a trigger watches. Answers those that were silent.
- */
-function seeMachines(
-  tx: Transaction,
-  siteId: number,
-  machineIds: readonly number[],
-  now: number,
-): Promise<number[]> {
-  return value(
-    tx,
-    sql`
-WITH seen AS MATERIALIZED (
-  SELECT id, silent FROM machines
-   WHERE site_id = ${siteId} AND id = ANY (${list('integer', machineIds)}) AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
-), beaten AS (
-  UPDATE machines m SET heartbeat_at = greatest(m.heartbeat_at, to_timestamp(${now}::float8)) FROM seen WHERE m.id = seen.id
-)
-SELECT coalesce(json_agg(id), '[]') AS v FROM seen WHERE silent`,
-  );
-}
-
-/** Writes an event for each. */
-export const setSilent = (machineIds: readonly number[], silent: boolean): Sql =>
-  sql`UPDATE machines SET silent = ${silent} WHERE id = ANY (${list('integer', machineIds)})`;
 
 /** After a gap a process counts as new. */
 export async function processSeen(

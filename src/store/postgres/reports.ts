@@ -1,8 +1,16 @@
 /** What agents, and the service in their place, report of runs. */
 import { isLive } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { type JobEnd, judgeReport, keptPiece, type ReportedJob, timesOfReports } from '../rules.js';
+import {
+  type JobEnd,
+  judgeReport,
+  keptPiece,
+  MACHINE_FAILURES_MAX,
+  type ReportedJob,
+  timesOfReports,
+} from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputBounds, ReportOutcome, ReportResult, RunOutput, RunReport } from '../store.js';
@@ -14,11 +22,12 @@ export async function reportRuns(
   siteId: number | null,
   reports: readonly RunReport[],
   maxAttempts: number,
+  agentId: number | null = null,
   userBytes = Number.POSITIVE_INFINITY,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const { jobs, siteOf, now } = await lockJobs(tx, reports);
+    const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
     const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
@@ -29,11 +38,12 @@ export async function reportRuns(
     const started: RunReport[] = [];
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
+    const failed: RunReport[] = [];
 
     for (const told of reports) {
       const job = jobs.get(told.jobId);
       const site = siteOf(told);
-      if (job === undefined || site === undefined || (siteId !== null && site !== siteId)) {
+      if (job === undefined || site === undefined || (siteId !== null && site !== siteId) || !job.served) {
         results.push('unknown-run');
         continue;
       }
@@ -59,6 +69,10 @@ export async function reportRuns(
       change.ended = report;
       job.state = end.state;
       touched.add(site);
+      if (report.cause === 'MACHINE_FAILED') {
+        failed.push(report);
+        touched.add(null);
+      }
       if (end.state === 'QUEUED') {
         touched.add(null);
         requeued.push(report);
@@ -78,6 +92,7 @@ export async function reportRuns(
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
       ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
+      ...(failed.length > 0 ? [leaveMachines(failed)] : []),
     ];
     if (changes.length > 0) await commitWith(tx, changes);
     return { results, touched: [...touched] };
@@ -85,7 +100,12 @@ export async function reportRuns(
 }
 
 /** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
-type LockedJob = ReportedJob & { userId: number; since: number | null };
+type LockedJob = ReportedJob & {
+  userId: number;
+  since: number | null;
+  /** The reporting agent serves a machine of its latest run. */
+  served: boolean;
+};
 
 interface RunChange {
   epoch: number;
@@ -108,14 +128,21 @@ interface EndedJob {
 async function lockJobs(
   tx: Transaction,
   reports: readonly RunReport[],
+  agentId: number | null,
 ): Promise<{ jobs: Map<number, LockedJob>; siteOf(report: RunReport): number | undefined; now: number }> {
   const jobIds = [...new Set(reports.map((report) => report.jobId))];
+  const served =
+    agentId === null
+      ? sql`true`
+      : sql`EXISTS (SELECT FROM runs r JOIN machines m ON m.id = r.machine_ids[1] AND m.agent_id = ${agentId}::integer
+         WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch)`;
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
 SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
+       ${served} AS served,
        extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
   );
@@ -331,4 +358,23 @@ function requeueJobs(reports: readonly RunReport[]): Sql {
     message: ['text', ({ message }) => message],
   });
   return changeJobs('requeue', items, { message: sql`t.message` });
+}
+
+/**
+ * Machines that could not launch a run get no more until their agents say that they can, or if this keeps happening until an operator
+ * sets their state. They are locked: the runs have just ended.
+ */
+function leaveMachines(failed: readonly RunReport[]): Sql {
+  const items = table('t', failed, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    message: ['text', ({ message }) => message],
+  });
+  const drained = sql`m.state = 'UP' AND m.launch_failures >= ${MACHINE_FAILURES_MAX}`;
+  return sql`
+UPDATE machines m SET problem = f.why, state = CASE WHEN ${drained} THEN 'DRAINING' ELSE m.state END,
+    reason = CASE WHEN ${drained} THEN m.launch_failures || ' launches in a row have failed; ' || f.why ELSE m.reason END
+  FROM (SELECT DISTINCT ON (r.machine_ids[1]) r.machine_ids[1] AS id, left('the last launch failed: ' || coalesce(t.message, ''), ${MAX.reasonChars}::integer) AS why
+          FROM ${items} JOIN runs r USING (job_id, epoch) ORDER BY 1, job_id DESC) f
+ WHERE m.id = f.id AND m.removed_at IS NULL`;
 }

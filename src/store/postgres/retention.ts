@@ -16,6 +16,10 @@ export async function prune(connection: Connection, retention: Retention): Promi
   await run(connection, sql`DELETE FROM processes WHERE seen_at < to_timestamp(${processesBefore}::float8)`);
   await run(
     connection,
+    sql`DELETE FROM agents a WHERE seen_at < to_timestamp(${auditsBefore}::float8) AND NOT EXISTS (SELECT FROM machines WHERE agent_id = a.id)`,
+  );
+  await run(
+    connection,
     sql`DELETE FROM margins WHERE id <= (SELECT max(id) FROM margins) - ${MARGINS_KEPT}::bigint`,
   );
   await run(connection, oldAverages);

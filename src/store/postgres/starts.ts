@@ -1,7 +1,13 @@
 /** Plans of a site: starts, the reservation that they respect, and promises. */
 import type { Reservation, Start } from '../../core/model.js';
 import { list, table } from '../columns.js';
-import { promisesToArray, type ReservationArray, reservationArray, reservationFromArray } from '../images.js';
+import {
+  isAvailable,
+  promisesToArray,
+  type ReservationArray,
+  reservationArray,
+  reservationFromArray,
+} from '../images.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { admitStart, type FreeResources, type StartedJob, storable } from '../rules.js';
 import { raw, type Sql, sql } from '../sql.js';
@@ -126,7 +132,7 @@ async function lockResources(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
-  SELECT id, state, silent, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used FROM machines
+  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
 ), license AS MATERIALIZED (
@@ -136,7 +142,7 @@ WITH machine AS MATERIALIZED (
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used)), '[]')
-     FROM machine WHERE state = 'UP' AND NOT silent),
+     FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
   EXISTS (SELECT 1 FROM promises WHERE site_id = ${siteId}::integer AND body IS NOT NULL),

@@ -1,15 +1,15 @@
 /** What time does when nobody reports it: silent machines, lost runs, exceeded limits, passed deadlines. */
-import type { EndCause } from '../../core/states.js';
 import { possible } from '../../core/states.js';
-import { storable, table } from '../columns.js';
+import { table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { holderOf } from '../rules.js';
-import { sql } from '../sql.js';
+import { holderOf, serviceReport } from '../rules.js';
+import { type Sql, sql } from '../sql.js';
 import { type Connection, rows } from '../statement.js';
 import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
-import { presentSince, setSilent } from './agents.js';
+import { presentSince } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { cancelJobs, type FoundJob } from './control.js';
+import { setSilent } from './leases.js';
 import { reportRuns } from './reports.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -32,37 +32,30 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
     for (const { siteId } of silent) touched.add(siteId).add(null);
     const lost = await findLost(database.pool, rules, present);
     lostRuns = await end(
-      lost.map(({ jobId, epoch, machine }) =>
-        ended(
-          jobId,
-          epoch,
-          rules.now,
-          'LOST',
-          `machine ${machine} has been silent for ${rules.lostAfterS} s`,
-        ),
+      lost.map(({ machine, ...run }) =>
+        serviceReport(run, rules.now, 'LOST', `machine ${machine} has been silent for ${rules.lostAfterS} s`),
       ),
     );
     const atPeers = await findLostAtPeers(database.pool, rules, present);
     lostRuns += await end(
-      atPeers.map(({ jobId, epoch, peer, lostAfterS }) =>
-        ended(jobId, epoch, rules.now, 'LOST', `peer ${peer} has been silent for ${lostAfterS} s`),
+      atPeers.map(({ peer, lostAfterS, ...run }) =>
+        serviceReport(run, rules.now, 'LOST', `peer ${peer} has been silent for ${lostAfterS} s`),
       ),
     );
   }
   const over = await findOverLimit(database.pool, rules);
   const overLimit = await end(
-    over.map(({ jobId, epoch, limitS }) =>
-      ended(jobId, epoch, rules.now, 'RUN_TIME_LIMIT', `it ran longer than its limit of ${limitS} s`),
+    over.map(({ limitS, ...run }) =>
+      serviceReport(run, rules.now, 'RUN_TIME_LIMIT', `it ran longer than its limit of ${limitS} s`),
     ),
   );
   const deadlinesMissed = await missDeadlines(database, rules, touched);
   return { silentMachines, lostRuns, deadlinesMissed, overLimit, touched: [...touched] };
 }
 
-const ended = (jobId: number, epoch: number, at: number, cause: EndCause, message: string): RunReport => ({
-  ...{ jobId, epoch, at, cause, phase: 'ENDED', message: storable(message) },
-  ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null },
-});
+/** Of agents as a: not heard from for so long, since there was an API to talk to. */
+const unheard = (present: number, now: number, forS: number): Sql =>
+  sql`greatest(a.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${forS}::float8)`;
 
 /** Machines that have just become silent, in the order of ids. */
 function silence(
@@ -74,10 +67,9 @@ function silence(
     const found = await rows<{ id: number; siteId: number }>(
       tx,
       sql`
-SELECT id, site_id AS "siteId" FROM machines
- WHERE removed_at IS NULL AND NOT silent
-   AND greatest(heartbeat_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${silentAfterS}::float8)
- ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
+SELECT m.id, m.site_id AS "siteId" FROM machines m JOIN agents a ON a.id = m.agent_id
+ WHERE m.removed_at IS NULL AND NOT m.silent AND ${unheard(present, now, silentAfterS)}
+ ORDER BY m.id LIMIT ${limit} FOR NO KEY UPDATE OF m`,
     );
     const ids = found.map(({ id }) => id);
     if (ids.length > 0) await commitWith(tx, [setSilent(ids, true)]);
@@ -95,9 +87,8 @@ function findLost(
     connection,
     sql`
 WITH dead AS MATERIALIZED (
-  SELECT id, site_id, name FROM machines
-   WHERE removed_at IS NULL AND silent
-     AND greatest(heartbeat_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${lostAfterS}::float8)
+  SELECT m.id, m.site_id, m.name FROM machines m JOIN agents a ON a.id = m.agent_id
+   WHERE m.removed_at IS NULL AND m.silent AND ${unheard(present, now, lostAfterS)}
 )
 SELECT DISTINCT ON (r.job_id) r.job_id AS "jobId", r.epoch, dead.name AS machine
   FROM runs r, unnest(r.machine_ids) AS u (id) JOIN dead ON dead.id = u.id

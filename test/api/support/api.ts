@@ -55,6 +55,8 @@ export interface TestApi {
   ask<T = Json>(query: string, variables?: object, key?: string | null): Promise<GraphqlAnswer<T>>;
   /** The same, for requests that must succeed. */
   must<T = Json>(query: string, variables?: object, key?: string): Promise<T>;
+  /** An agent of the site says that it serves all of its machines. Answers its id. */
+  serve(site: string, key: string): Promise<string>;
   /** A new user of this role, with a key. An AGENT's is for the site. */
   user(
     role: UserRole,
@@ -175,6 +177,23 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       const { data, errors } = await self.ask<T>(query, variables, key);
       if (errors) throw new Error(JSON.stringify(errors, null, 2));
       return data;
+    },
+    async serve(site, key) {
+      const input = {
+        site,
+        identity: 'test',
+        instance: '1',
+        host: 'host',
+        version: '1',
+        protocol: 2,
+        simulated: true,
+      };
+      const { registerAgent } = await self.must<{ registerAgent: { agent: { id: string } } }>(
+        'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
+        { input },
+        key,
+      );
+      return registerAgent.agent.id;
     },
     async user(role, name, siteId) {
       const { registerUser } = await self.must<{ registerUser: { id: string } }>(

@@ -21,6 +21,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
+  | 'AGENT'
   | 'LICENSE'
   | 'SCHEDULER'
   | 'USER'

@@ -102,6 +102,7 @@ const CAUSES: Record<string, string> = {
   DISK_LIMIT: 'Over its disk space',
   PROCESS_LIMIT: 'Too many processes',
   LAUNCH_FAILED: 'Could not be started',
+  MACHINE_FAILED: 'Its machine could not start it',
   LOST: 'Machine or agent lost',
   REFUSED: 'Refused by the agent',
   CANCELLED_BY_USER: 'Cancelled by its user',

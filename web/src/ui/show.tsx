@@ -25,8 +25,17 @@ export function Badge({ tone = 'plain', children }: { tone?: Tone; children: Rea
 }
 
 /** What a site or machine may do, and whether it is heard. */
-export function PlaceBadge({ state, silent = false }: { state: string; silent?: boolean }) {
+export function PlaceBadge({
+  state,
+  silent = false,
+  unfit = false,
+}: {
+  state: string;
+  silent?: boolean;
+  unfit?: boolean;
+}) {
   if (silent && state === 'UP') return <Badge tone="danger">Silent</Badge>;
+  if (unfit && state === 'UP') return <Badge tone="warn">Unfit</Badge>;
   const tone = state === 'UP' ? 'good' : state === 'DRAINING' ? 'warn' : 'danger';
   return (
     <Badge tone={tone}>

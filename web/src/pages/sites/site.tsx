@@ -421,7 +421,12 @@ function Machines({ site }: { site: SitePartsFragment }) {
           {
             key: 'state',
             header: 'State',
-            cell: ({ state, silent }) => <PlaceBadge state={state} silent={silent} />,
+            cell: ({ state, silent, reason, problem }) => (
+              <>
+                <PlaceBadge state={state} silent={silent} unfit={problem !== null} />
+                {(reason ?? problem) !== null && <div className="tiny muted">{reason ?? problem}</div>}
+              </>
+            ),
           },
           {
             key: 'cpus',
@@ -477,6 +482,12 @@ function Machines({ site }: { site: SitePartsFragment }) {
                 },
               ]
             : []),
+          {
+            key: 'agent',
+            header: 'Agent on',
+            minor: true,
+            cell: ({ agent }) => <span className="muted">{agent?.host ?? 'none'}</span>,
+          },
           {
             key: 'heard',
             header: 'Heard',

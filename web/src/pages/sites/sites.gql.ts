@@ -36,6 +36,7 @@ export type EndCause =
   | 'DISK_LIMIT'
   | 'PROCESS_LIMIT'
   | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
   | 'LOST'
   | 'REFUSED'
   | 'CANCELLED_BY_USER'
@@ -126,13 +127,13 @@ export type SitePageQueryVariables = Exact<{
 
 
 export type SitePageQuery = { node:
-    | { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> }
+    | { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> }> }
     | Record<PropertyKey, never>
    | null, policy: { id: string, version: number, document: unknown } | null };
 
-export type SitePartsFragment = { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> };
+export type SitePartsFragment = { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> }> };
 
-export type MachinePartsFragment = { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> };
+export type MachinePartsFragment = { id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> };
 
 export type SiteRunsQueryVariables = Exact<{
   filter: JobFilter;
@@ -156,14 +157,14 @@ export type DrainSiteMutationVariables = Exact<{
 }>;
 
 
-export type DrainSiteMutation = { drainSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> } };
+export type DrainSiteMutation = { drainSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> }> } };
 
 export type UpdateSiteMutationVariables = Exact<{
   input: UpdateSiteInput;
 }>;
 
 
-export type UpdateSiteMutation = { updateSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> }> } };
+export type UpdateSiteMutation = { updateSite: { id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, localPolicy: unknown, maxRunningJobs: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, createdAt: string, reservation: { at: string, job: { id: string } | null, machines: Array<{ tasks: number, machine: { id: string } }> } | null, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }>, machines: Array<{ id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> }> } };
 
 export type RemoveSiteMutationVariables = Exact<{
   site: string;
@@ -177,14 +178,14 @@ export type DrainMachineMutationVariables = Exact<{
 }>;
 
 
-export type DrainMachineMutation = { drainMachine: { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> } };
+export type DrainMachineMutation = { drainMachine: { id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> } };
 
 export type UpdateMachineMutationVariables = Exact<{
   input: UpdateMachineInput;
 }>;
 
 
-export type UpdateMachineMutation = { updateMachine: { id: string, name: string, state: MachineState, silent: boolean, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, licenses: Array<{ id: string, kind: string }> } };
+export type UpdateMachineMutation = { updateMachine: { id: string, name: string, state: MachineState, reason: string | null, silent: boolean, problem: string | null, cpus: number, memoryMb: number, benchmark: number, os: string, architecture: string, cpusUsed: number, memoryUsedMb: number, maxTasks: number | null, tasksUsed: number, heartbeatAt: string | null, agent: { id: string, host: string } | null, licenses: Array<{ id: string, kind: string }> } };
 
 export type RemoveMachineMutationVariables = Exact<{
   machine: string;
@@ -219,7 +220,7 @@ export const RegisterSiteDocument =
   "mutation RegisterSite($input: RegisterSiteInput!) { registerSite(input: $input) { id name } }" as unknown as TypedDocumentNode<RegisterSiteMutation, RegisterSiteMutationVariables>;
 
 export const SitePageDocument =
-  "query SitePage($id: ID!) { node(id: $id) { ... on Site { ...SiteParts } } policy { id version document } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<SitePageQuery, SitePageQueryVariables>;
+  "query SitePage($id: ID!) { node(id: $id) { ... on Site { ...SiteParts } } policy { id version document } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state reason silent problem agent { id host } cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<SitePageQuery, SitePageQueryVariables>;
 
 export const SiteRunsDocument =
   "query SiteRuns($filter: JobFilter!, $first: Int!, $after: String) { jobs( filter: $filter orderBy: {field: SUBMITTED_AT, direction: DESC} first: $first after: $after ) { nodes { id name application state cpusPerTask tasks user { id name } runs { epoch assignedAt startedAt endedAt plannedS cause site { id } allocations { tasks machine { id } } } } pageInfo { hasNextPage endCursor } } }" as unknown as TypedDocumentNode<SiteRunsQuery, SiteRunsQueryVariables>;
@@ -228,19 +229,19 @@ export const SiteQueueDocument =
   "query SiteQueue($filter: JobFilter!, $first: Int!) { jobs(filter: $filter, first: $first) { nodes { ...JobRow } pageInfo { hasNextPage } } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt }" as unknown as TypedDocumentNode<SiteQueueQuery, SiteQueueQueryVariables>;
 
 export const DrainSiteDocument =
-  "mutation DrainSite($site: ID!) { drainSite(site: $site) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainSiteMutation, DrainSiteMutationVariables>;
+  "mutation DrainSite($site: ID!) { drainSite(site: $site) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state reason silent problem agent { id host } cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainSiteMutation, DrainSiteMutationVariables>;
 
 export const UpdateSiteDocument =
-  "mutation UpdateSite($input: UpdateSiteInput!) { updateSite(input: $input) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateSiteMutation, UpdateSiteMutationVariables>;
+  "mutation UpdateSite($input: UpdateSiteInput!) { updateSite(input: $input) { ...SiteParts } } fragment SiteParts on Site { id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed createdAt reservation { at job { id } machines { tasks machine { id } } } licenses { id kind copies inUse } machines { ...MachineParts } } fragment MachineParts on Machine { id name state reason silent problem agent { id host } cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateSiteMutation, UpdateSiteMutationVariables>;
 
 export const RemoveSiteDocument =
   "mutation RemoveSite($site: ID!) { removeSite(site: $site) { id } }" as unknown as TypedDocumentNode<RemoveSiteMutation, RemoveSiteMutationVariables>;
 
 export const DrainMachineDocument =
-  "mutation DrainMachine($machine: ID!) { drainMachine(machine: $machine) { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainMachineMutation, DrainMachineMutationVariables>;
+  "mutation DrainMachine($machine: ID!) { drainMachine(machine: $machine) { ...MachineParts } } fragment MachineParts on Machine { id name state reason silent problem agent { id host } cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<DrainMachineMutation, DrainMachineMutationVariables>;
 
 export const UpdateMachineDocument =
-  "mutation UpdateMachine($input: UpdateMachineInput!) { updateMachine(input: $input) { ...MachineParts } } fragment MachineParts on Machine { id name state silent cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateMachineMutation, UpdateMachineMutationVariables>;
+  "mutation UpdateMachine($input: UpdateMachineInput!) { updateMachine(input: $input) { ...MachineParts } } fragment MachineParts on Machine { id name state reason silent problem agent { id host } cpus memoryMb benchmark os architecture cpusUsed memoryUsedMb maxTasks tasksUsed heartbeatAt licenses { id kind } }" as unknown as TypedDocumentNode<UpdateMachineMutation, UpdateMachineMutationVariables>;
 
 export const RemoveMachineDocument =
   "mutation RemoveMachine($machine: ID!) { removeMachine(machine: $machine) { id } }" as unknown as TypedDocumentNode<RemoveMachineMutation, RemoveMachineMutationVariables>;

@@ -25,6 +25,7 @@ export type EventKind =
   | 'JOB_CHANGED'
   | 'SITE'
   | 'MACHINE'
+  | 'AGENT'
   | 'LICENSE'
   | 'SCHEDULER'
   | 'USER'
