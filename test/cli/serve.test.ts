@@ -134,7 +134,7 @@ describe('a fresh service', () => {
       runTimeLimitS: 3600,
       sandboxMb: 2,
       outputMb: 3,
-      environment: { GREETING: 'good day' },
+      environment: [{ name: 'GREETING', value: 'good day' }],
       workingDirectory: '/',
       restartable: false,
       boost: 5,

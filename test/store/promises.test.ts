@@ -114,7 +114,7 @@ it.each([
   [
     'a dispatch was not decided',
     `DELETE FROM decisions WHERE kind = 'DISPATCH' AND job_id = 1`,
-    /^7: every dispatch/,
+    /^7: every move/,
   ],
   ['a decision cites no policy', 'UPDATE decisions SET policy_version = 9', /^7: every decision cites/],
 ])('%s', async (_, damage, promise) => {
