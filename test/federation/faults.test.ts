@@ -10,7 +10,7 @@ import { checkPromises } from '../support/promises.js';
 import { SEED } from '../support/seed.js';
 import { federate, Link, newLedger, ran, Service, Subscriber } from './world.js';
 
-const minutes = Number(process.env.FAULT_MINUTES ?? 0.15);
+const minutes = Number(process.env.FAULT_MINUTES ?? 0.06);
 const seed = Number(process.env.FAULT_SEED ?? SEED);
 const TROUBLE_MS = minutes * 60_000;
 const SETTLE_MS = 120_000 + 2 * TROUBLE_MS;

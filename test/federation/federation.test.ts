@@ -139,8 +139,11 @@ test('isolation, at once: what waits is its owner’s again, what runs ends, and
   });
   // What was given back rests for a minute before it is offered there again; what is new does not.
   await change(b, 'rejoinPeer');
-  await a.pool.query('UPDATE offers SET again_at = now()');
-  await a.ended(queued);
+  await a.until(async () => {
+    await a.pool.query('UPDATE offers SET again_at = now()');
+    const now = await a.jobs();
+    return queued.every((id) => now.get(id)?.state === 'COMPLETED');
+  });
   expect(
     ran(ledger)
       .filter((number) => number > 310)
