@@ -13,6 +13,7 @@ import { type Change, type Directory, openDirectory } from '../../src/store/dire
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
 import { migrate } from '../../src/store/migrate.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
+import { measuredAs } from '../support/measured-as.js';
 import { freePort } from '../support/ports.js';
 import type { RedisServer } from '../support/redis.js';
 
@@ -195,7 +196,11 @@ export class Installation {
     start('worker-1', ['worker'], common);
     start('worker-2', ['worker'], common);
     const agent = (key: string) => ({ SWITCHYARD_URL: url, SWITCHYARD_KEY: key, LOG_LEVEL: 'warn' });
-    start('agent-real', ['agent', '--site', 'real'], agent(this.keys.real));
+    start('agent-real', ['agent', '--site', 'real'], {
+      ...agent(this.keys.real),
+      AGENT_MACHINES: 'm0',
+      NODE_OPTIONS: `--import=${measuredAs('real')}`,
+    });
     start(
       'agent-simulated',
       ['agent', '--site', 'simulated', '--simulate', '--speed', '100'],
@@ -219,10 +224,10 @@ async function install(directory: Directory): Promise<{ admin: string; real: str
     const shape = {
       siteId,
       cpus: 8,
-      memoryMb: 8_000,
+      memoryMb: 1_000,
       benchmark: 100,
       os,
-      architecture: 'any',
+      architecture: process.arch,
       licenseIds: [],
     };
     done(

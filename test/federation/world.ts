@@ -11,6 +11,7 @@ import pg from 'pg';
 import { Client } from '../../src/client/index.js';
 import type { RandomStream } from '../../src/core/index.js';
 import { Supervised } from '../crash/installation.js';
+import { measuredAs } from '../support/measured-as.js';
 import { freePort, portOf } from '../support/ports.js';
 
 /** A way to a service. */
@@ -100,21 +101,6 @@ interface Event {
   fromState: string | null;
   toState: string | null;
   epoch: number | null;
-}
-
-/** A module that has the agent of a process measure another host: 8 CPUs, and this operating system. */
-function measuredAs(os: string): string {
-  const module = `
-import os from 'node:os';
-import { syncBuiltinESMExports } from 'node:module';
-const { platform } = process;
-const { availableParallelism } = os;
-const measured = () => /agent\\/measure\\.[jt]s/.test(new Error().stack);
-Object.defineProperty(process, 'platform', { get: () => (measured() ? '${os}' : platform) });
-os.availableParallelism = () => (measured() ? 8 : availableParallelism());
-syncBuiltinESMExports();
-`;
-  return `data:text/javascript,${encodeURIComponent(module)}`;
 }
 
 export class Service {
