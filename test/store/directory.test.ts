@@ -165,7 +165,6 @@ describe('machines', () => {
       state: 'UP',
       silent: true,
       cpusUsed: 0,
-      heartbeatAt: null,
       architecture: 'arm64',
     });
     expect(await refusal(directory.registerMachines([spec('c'), spec('m1')], actor))).toBe(

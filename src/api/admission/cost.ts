@@ -84,6 +84,8 @@ export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Job.runs': 2,
   'Run.licenses': 2,
   'Machine.licenses': 5,
+  'Agent.machines': 2,
+  'Dataset.locations': 5,
 };
 const LIST_SIZE_DEFAULT = 10;
 
