@@ -244,6 +244,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       licenses: [],
       application: 'test',
       machines: [{ machine: 'machine_1', name: 'a', tasks: 1 }],
+      inputs: [],
       plannedS: 1,
       ...run,
     })),
