@@ -169,9 +169,7 @@ test('outputs are bounded by user: beyond it they are short, no job fails for it
       'mutation ($site: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, outputs: $outputs) { results } }',
       {
         site,
-        outputs: [
-          { job, epoch: 1, stream: 'STDOUT', start, text: 'x'.repeat(3_000), bytes: start + 3_000 },
-        ],
+        outputs: [{ job, epoch: 1, stream: 'STDOUT', start, text: 'x'.repeat(3_000), bytes: start + 3_000 }],
       },
       agent,
     );
