@@ -51,6 +51,7 @@ const models = [
   'Run',
   'Output',
   'Staging',
+  'Task',
   'Decision',
   'WhyWaiting',
   'RespectedReservation',

@@ -3,7 +3,7 @@
 const JOB_FIELDS = `
   id state name application groupName arrayIndex command arguments environment { name value } workingDirectory
   tasks cpusPerTask memoryMbPerTask licenses os architecture
-  estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
+  estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable launch onTaskFailure
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;

@@ -689,7 +689,7 @@ export function describeStore(
           ],
         });
         expect(all.assignments[0]!.machines).toEqual([
-          { machineId: machine, name: 'm1', tasks: 1, benchmark: 100, agentId: 1 },
+          { machineId: machine, name: 'm1', host: 'host-1', tasks: 1, benchmark: 100, agentId: 1 },
         ]);
         const idle = await store.assignments(site, all.next, 10, MIB);
         expect(idle).toEqual({ next: all.next, list: null, assignments: [] });

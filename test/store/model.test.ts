@@ -61,6 +61,8 @@ const job = fc.record({
   deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
   runTimeLimitS: fc.constantFrom(null, 50),
   restartable: fc.boolean(),
+  onTaskFailure: fc.constantFrom<NewJob['onTaskFailure']>('END_ALL', 'CONTINUE'),
+  launch: fc.constantFrom<NewJob['launch']>('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
   held: fc.constantFrom(false, false, true),
   application: fc.constantFrom('x', 'y'),
   inputs: fc.constantFrom<NewJob['inputs']>([], [], [{ datasetId: 1 }, { sizeMb: 0.5, siteId: 2 }]),

@@ -79,6 +79,8 @@ export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
   inputs: [],
   preferences: [],
   restartable: true,
+  launch: 'EVERY_TASK',
+  onTaskFailure: 'END_ALL',
   boost: 0,
   held: false,
   ...change,

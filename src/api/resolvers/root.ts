@@ -164,8 +164,8 @@ export const Mutation: Required<MutationResolvers> = {
   reportRuns: async (_, { site, agent, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
   }),
-  reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
-    results: await services.agents.reportOutput(viewer, site, outputs),
+  reportOutput: async (_, { site, agent, outputs }, { services, viewer }) => ({
+    results: await services.agents.reportOutput(viewer, site, agent ?? null, outputs),
   }),
 };
 
