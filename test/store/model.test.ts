@@ -51,7 +51,10 @@ const jobIds = fc.array(jobId, { maxLength: 6 });
 const siteId = fc.integer({ min: 1, max: SITES });
 const machineId = fc.integer({ min: 1, max: MACHINES });
 const siteState = fc.constantFrom('UP', 'UP', 'UP', 'UP', 'DRAINING', 'DOWN');
-const cause = fc.constantFrom<EndCause>('EXITED_ZERO', 'EXITED_NONZERO', 'LOST', 'REFUSED', 'LAUNCH_FAILED');
+const cause = fc.constantFrom<EndCause>(
+  ...(['EXITED_ZERO', 'EXITED_ZERO', 'EXITED_NONZERO', 'LOST', 'REFUSED', 'LAUNCH_FAILED'] as const),
+  ...(['MACHINE_FAILED', 'CANCELLED_BY_USER'] as const),
+);
 
 const job = fc.record({
   tasks: fc.integer({ min: 1, max: 2 }),
@@ -282,9 +285,11 @@ const operations = fc.oneof(
       'reports',
       fc.record({
         site: siteId,
+        agent: fc.constantFrom(null, null, 1, 2),
         list: fc.array(
           fc.record({
             pick,
+            task: fc.constantFrom(null, null, 0, 0, 1, 2),
             stale: rarely,
             end: fc.option(cause, { freq: 1 }),
             ioWaitS: fc.constantFrom(null, 0, 2.5, 1000),
@@ -293,13 +298,14 @@ const operations = fc.oneof(
           { minLength: 2, maxLength: 8 },
         ),
       }),
-      async ({ store }, now, { site, list }) => {
+      async ({ store }, now, { site, agent, list }) => {
         const { jobs } = await store.loadGrid(0);
         const live = jobs.filter(({ run }) => run?.siteId === site);
-        const reports = list.map(({ pick: n, stale, end, ...times }) => {
+        const reports = list.map(({ pick: n, task, stale, end, ...times }) => {
           const { job, run } = at(stale ? jobs : live, n) ?? NOBODY;
           return report(job.id, Math.max(1, (run?.epoch ?? 2) - Number(stale)), {
             at: now,
+            task,
             phase: end === null ? 'STARTED' : 'ENDED',
             cause: end,
             exitCode: end === 'EXITED_ZERO' ? 0 : null,
@@ -307,7 +313,7 @@ const operations = fc.oneof(
           });
         });
         // Some again: the answer may have been lost.
-        return sorted(await store.reportRuns(site, [...reports, ...reports.slice(0, 2)], 3));
+        return sorted(await store.reportRuns(site, [...reports, ...reports.slice(0, 2)], 3, agent));
       },
     ),
   },

@@ -54,8 +54,8 @@ SELECT r.job_id AS "jobId", j.on_task_failure AS "onTaskFailure", extract(epoch 
   const known = await rows<{ jobId: number; index: number; startedAt: number | null; ended: boolean }>(
     tx,
     sql`
-SELECT DISTINCT job_id AS "jobId", index, extract(epoch FROM started_at)::float8 AS "startedAt", ended_at IS NOT NULL AS ended
-  FROM ${asked} JOIN tasks USING (job_id, epoch, index) JOIN jobs j ON j.id = job_id AND j.epoch = tasks.epoch`,
+SELECT DISTINCT k.job_id AS "jobId", k.index, extract(epoch FROM k.started_at)::float8 AS "startedAt", k.ended_at IS NOT NULL AS ended
+  FROM ${asked} JOIN tasks k USING (job_id, epoch, index) JOIN jobs j ON j.id = k.job_id AND j.epoch = k.epoch`,
   );
   const byJob = new Map<number, (readonly [number, KnownTask])[]>(runs.map(({ jobId }) => [jobId, []]));
   for (const { jobId, index, ...task } of known) byJob.get(jobId)?.push([index, task]);
