@@ -127,7 +127,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         expect(stdout!.text).not.toMatch(
           /the-secret|their-token|private|listed|wrote|SWITCHYARD_JOB_ID=job_victim/,
         );
-        runner.cancel('job_victim', 1, 0);
+        runner.cancel({ jobId: 'job_victim', epoch: 1 }, 0);
         await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
       },
     );
@@ -190,7 +190,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       expect(await complete(runner, script('job_next', 'echo on'))).toMatchObject({
         stdout: { text: 'on\n' },
       });
-      runner.cancel('job_victim', 1, 0);
+      runner.cancel({ jobId: 'job_victim', epoch: 1 }, 0);
       await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
     });
 
@@ -213,7 +213,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       const stubborn = `trap "" TERM HUP INT; echo ready > ready; while :; do sleep 0.1; done # ${words}`;
       runner.start(script('job_1', `setsid sh -c '${stubborn}' & ${stubborn.replace('ready > ready', '')}`));
       await until(() => withWords(words).length >= 2, 'it to run');
-      runner.cancel('job_1', 1, 100);
+      runner.cancel({ jobId: 'job_1', epoch: 1 }, 100);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
       expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', exitCode: 137 });
       await until(() => withWords(words).length === 0, 'all of it to be gone');
@@ -227,7 +227,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       );
       await until(() => withWords(words).length >= 1, 'it to run');
       await new Promise((resolve) => setTimeout(resolve, 300));
-      runner.cancel('job_1', 1, 30_000);
+      runner.cancel({ jobId: 'job_1', epoch: 1 }, 30_000);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
       expect(endOf(runner, 'job_1')).toMatchObject({
         cause: 'CANCELLED_BY_USER',

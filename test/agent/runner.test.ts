@@ -262,7 +262,7 @@ describe('stopping', () => {
     const tree = `sh -c 'echo $$ > ${dir}/a; sleep 1000' & sh -c 'echo $$ > ${dir}/b; sleep 1000 & wait' & wait`;
     runner.start(script('job_1', tree));
     await until(() => ['a', 'b'].every((name) => existsSync(join(dir, name))), 'the processes');
-    runner.cancel('job_1', 1);
+    runner.cancel({ jobId: 'job_1', epoch: 1 });
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', signal: 'SIGTERM' });
     await until(() => pids(dir).every((pid) => !lives(pid)), 'the processes to go');
@@ -277,7 +277,7 @@ describe('stopping', () => {
       process.platform === 'linux' ? `setsid sh -c '${stubborn('c')}' &` : `echo 0 > ${dir}/c;`;
     runner.start(script('job_1', `${fugitive} sh -c '${stubborn('a')}' & ${stubborn('b')}`));
     await until(() => pids(dir).length === 3, 'the processes');
-    runner.cancel('job_1', 1, 100);
+    runner.cancel({ jobId: 'job_1', epoch: 1 }, 100);
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({
       cause: 'CANCELLED_BY_USER',
@@ -294,7 +294,7 @@ describe('stopping', () => {
     const runner = await openRunner();
     runner.start(script('job_1', `trap 'exit 0' TERM; touch ${dir}/ready; while :; do sleep 0.05; done`));
     await until(() => existsSync(join(dir, 'ready')), 'the trap');
-    runner.cancel('job_1', 1);
+    runner.cancel({ jobId: 'job_1', epoch: 1 });
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO', exitCode: 0 });
   });
@@ -311,7 +311,7 @@ describe('stopping', () => {
   it('never starts what was cancelled before', async () => {
     const dir = temporaryDirectory();
     const runner = await openRunner();
-    runner.cancel('job_1', 2);
+    runner.cancel({ jobId: 'job_1', epoch: 2 });
     runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 2 });
     runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 1 });
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', epoch: 2, exitCode: null });

@@ -3805,7 +3805,7 @@ export type Assignment = {
   application: Scalars['String']['output'];
   /** The machines allocated to it. */
   machines: Array<AssignedMachine>;
-  /** The tasks that the agent has to see to: those on machines that it serves and that have not ended. Empty: the run is one command, and `action` says what to do with it. */
+  /** The tasks that the agent has to see to: those on machines that it serves that have not ended. Empty: the run is one command, and `action` says what to do with it. */
   parts: Array<AssignedPart>;
   /** Planned run time on these machines, seconds. */
   plannedS: Scalars['Float']['output'];

@@ -5,7 +5,7 @@ import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
 import { isGivenUp, isNews } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
-import { partsOf } from '../../store/tasks.js';
+import { hasTasks, partsOf } from '../../store/tasks.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
@@ -130,10 +130,12 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const joined = news.join(siteId, agentId);
       const withInputs = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
-        return (run: StoredAssignment): Assignment => ({
-          ...assignment(run, agentId),
-          inputs: inputs(run.jobId),
-        });
+        return (run: StoredAssignment): Assignment[] => {
+          const parts = partsOf(run, agentId);
+          // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
+          if (parts.length === 0 && hasTasks(run)) return [];
+          return [{ ...assignment(run), parts, inputs: inputs(run.jobId) }];
+        };
       };
       /** What is new, each with its cursor: what they need is read once for all. */
       const newsOf = async (
@@ -144,7 +146,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           cursor,
           complete: false,
           part: null,
-          assignments: assignments.map(of),
+          assignments: assignments.flatMap(of),
         }));
       };
       /** What was live has been told; what is new follows. */
@@ -181,7 +183,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
                 complete: list.first && list.last,
                 part: partOf(list),
-                assignments: assignments.map(await withInputs(assignments)),
+                assignments: assignments.flatMap(await withInputs(assignments)),
               },
             ],
             more,
@@ -213,7 +215,7 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   CANCELLING: 'STOP',
 };
 
-function assignment(run: StoredAssignment, agentId: number): Omit<Assignment, 'inputs'> {
+function assignment(run: StoredAssignment): Omit<Assignment, 'inputs' | 'parts'> {
   return {
     job: globalId('job', run.jobId),
     epoch: run.epoch,
@@ -232,7 +234,6 @@ function assignment(run: StoredAssignment, agentId: number): Omit<Assignment, 'i
     machines: run.machines.map(({ machineId, name, host, tasks }) => ({
       ...{ machine: globalId('machine', machineId), name, host, tasks },
     })),
-    parts: partsOf(run, agentId),
     plannedS: run.plannedS,
     simulatedS: run.simulatedS,
     simulatedIoS: run.simulatedIoS,
