@@ -1079,7 +1079,7 @@ export function describeStore(
                 instance: `${identity}-1`,
                 host: identity,
                 version: '1',
-                protocol: 2,
+                protocol: 3,
               },
               ...{ simulated: false, machines: [{ name, measured, problem: null, ...change }] },
             },
