@@ -301,7 +301,9 @@ describe('jobs of several tasks', () => {
   it('are tried again as a whole when a machine cannot start a task, after what has begun elsewhere has ended', async () => {
     const stateDir = temporaryDirectory();
     const broken = await openRunner({ stateDir });
+    // Nothing can be started there, whatever the job.
     rmSync(join(stateDir, 'slots'), { recursive: true });
+    writeFileSync(join(stateDir, 'slots'), '');
     const fourth = await startAgent('t4', { graceMs }, broken);
     await when(machines, served(...NAMES, 't4'));
     const dir = temporaryDirectory();
