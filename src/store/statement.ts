@@ -50,8 +50,8 @@ export async function copy<T>(
 }
 
 /**
- * The rows of a query, given to `take` as they come, one array for all of them. For very many: a million jobs of 30 columns take 3.4 s of CPU
- * in the server and 2 s here; as pages of JSON TODO. `select` is SQL without parameters.
+ * The rows of a query, given to `take` as they come, one array for all of them: for very many. A million jobs of 29 columns take 3 s of CPU
+ * here, and the server a quarter of the time that it needs for JSON. `select` is SQL without parameters.
  */
 export async function copyOut(
   tx: pg.ClientBase,
