@@ -21,13 +21,16 @@ export async function receiveFile({ services, viewer }: Context, req: Request, r
   res.json({ receivedBytes });
 }
 
-/** `GET /jobs/ID/files/PATH?epoch=N`: a file that is kept, or a range of it. Its checksum is its tag, so what was begun can be continued. */
+/** `GET /jobs/ID/files/PATH?epoch=N&task=N`: a file that is kept, or a range of it. Its checksum is its tag, so what was begun can be continued. */
 export async function sendFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
   const epoch = req.query.epoch === undefined ? null : Number(req.query.epoch);
   if (epoch !== null && !(Number.isInteger(epoch) && epoch >= 1 && epoch < 2 ** 31))
     throw badInput('epoch', req.query.epoch, 'a whole number from 1');
+  const task = Number(req.query.task ?? 0);
+  if (!(Number.isInteger(task) && task >= 0 && task <= MAX.tasks))
+    throw badInput('task', req.query.task, 'a whole number from 0');
   const path = (req.params.path as unknown as string[]).join('/');
-  const { file, read } = await services.files.find(viewer, req.params.id as string, epoch, path);
+  const { file, read } = await services.files.find(viewer, req.params.id as string, epoch, task, path);
   const tag = `"${file.sha256}"`;
   res.attachment(basename(path));
   // Never by its name: a page of somebody else's would be one of this service.

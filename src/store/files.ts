@@ -13,7 +13,9 @@ export interface FileRow {
   id: number;
   jobId: number;
   epoch: number;
-  /** Below the directory of the run. */
+  /** In whose directory it was: index, from 0. */
+  task: number;
+  /** Below that directory. */
   path: string;
   bytes: number;
   /** In hexadecimal. */
@@ -64,6 +66,7 @@ const reading: Reading<FileRow> = {
   id: 'id',
   jobId: 'job_id',
   epoch: 'epoch',
+  task: 'task',
   path: 'path',
   bytes: 'bytes',
   sha256: 'sha256',
@@ -86,6 +89,7 @@ export const isServed = (
 export function announce(
   database: Db,
   { siteId, agentId, jobId, epoch }: RunOfAgent,
+  task: number,
   files: readonly NewFile[],
   bounds: FileBounds,
 ): Promise<Announced> {
@@ -105,13 +109,13 @@ SELECT j.user_id AS "userId" FROM runs r JOIN jobs j ON j.id = r.job_id
     const ofRun = sql`job_id = ${jobId}::bigint AND epoch = ${epoch}`;
     await run(
       tx,
-      sql`DELETE FROM files f USING ${given} WHERE ${ofRun} AND f.path = t.path AND (f.bytes, f.sha256) <> (t.bytes, t.sha256)`,
+      sql`DELETE FROM files f USING ${given} WHERE ${ofRun} AND f.task = ${task} AND f.path = t.path AND (f.bytes, f.sha256) <> (t.bytes, t.sha256)`,
     );
     await run(
       tx,
       sql`
-INSERT INTO files (job_id, epoch, user_id, path, bytes, sha256, began_at)
-  SELECT ${jobId}::bigint, ${epoch}, ${found.userId}, path, bytes, sha256, clock_timestamp() FROM ${given} ORDER BY path
+INSERT INTO files (job_id, epoch, task, user_id, path, bytes, sha256, began_at)
+  SELECT ${jobId}::bigint, ${epoch}, ${task}, ${found.userId}, path, bytes, sha256, clock_timestamp() FROM ${given} ORDER BY path
   ON CONFLICT ON CONSTRAINT files_path DO NOTHING`,
     );
     // The trigger has taken the lock on the user's row: nobody else's files come in between.
@@ -127,7 +131,7 @@ SELECT json_build_object('files', count(*), 'runBytes', coalesce(sum(bytes), 0),
     const all = await readRows(
       tx,
       reading,
-      sql`SELECT * FROM files WHERE ${ofRun} AND path = ANY (${list(
+      sql`SELECT * FROM files WHERE ${ofRun} AND task = ${task} AND path = ANY (${list(
         'text',
         files.map(({ path }) => path),
       )})`,
@@ -189,7 +193,7 @@ UPDATE files SET kept_at = clock_timestamp(), upload = NULL, parts = '{}'
 export const drop = (database: Db, id: number): Promise<number> =>
   run(database.pool, sql`DELETE FROM files WHERE id = ${id}::bigint AND kept_at IS NULL`);
 
-/** Of these runs, by path. */
+/** Of these runs, by task and path. */
 export const filesOfRuns = (
   pool: Database['pool'],
   runs: readonly { jobId: number; epoch: number }[],
@@ -201,7 +205,7 @@ export const filesOfRuns = (
 SELECT f.* FROM ${table('t', runs, {
       job_id: ['bigint', ({ jobId }) => jobId],
       epoch: ['integer', ({ epoch }) => epoch],
-    })} JOIN files f USING (job_id, epoch) ORDER BY job_id, epoch, path`,
+    })} JOIN files f USING (job_id, epoch) ORDER BY job_id, epoch, task, path`,
   );
 
 /** A file that is there; null: there is none. */
@@ -209,13 +213,14 @@ export const kept = async (
   database: Db,
   jobId: number,
   epoch: number,
+  task: number,
   path: string,
 ): Promise<FileRow | null> =>
   (
     await readRows(
       database.pool,
       reading,
-      sql`SELECT * FROM files WHERE job_id = ${jobId}::bigint AND epoch = ${epoch} AND path = ${path} AND kept_at IS NOT NULL`,
+      sql`SELECT * FROM files WHERE job_id = ${jobId}::bigint AND epoch = ${epoch} AND task = ${task} AND path = ${path} AND kept_at IS NOT NULL`,
     )
   )[0] ?? null;
 
@@ -246,14 +251,15 @@ export type Files = ReturnType<typeof openFiles>;
 
 /** Each operation with the database that it is for. */
 export const openFiles = (database: Db) => ({
-  announce: (agent: RunOfAgent, files: readonly NewFile[], bounds: FileBounds) =>
-    announce(database, agent, files, bounds),
+  announce: (agent: RunOfAgent, task: number, files: readonly NewFile[], bounds: FileBounds) =>
+    announce(database, agent, task, files, bounds),
   onItsWay: (id: number, agent: Pick<RunOfAgent, 'siteId' | 'agentId'>) => onItsWay(database, id, agent),
   advance: (file: FileOnItsWay, more: { bytes: number; upload: string | null; part: string }) =>
     advance(database, file, more),
   keep: (id: number) => keep(database, id),
   drop: (id: number) => drop(database, id),
-  kept: (jobId: number, epoch: number, path: string) => kept(database, jobId, epoch, path),
+  kept: (jobId: number, epoch: number, task: number, path: string) =>
+    kept(database, jobId, epoch, task, path),
   prune: (keptBefore: number, limit: number) => prune(database, keptBefore, limit),
   dead: (limit: number) => dead(database, limit),
   buried: (ids: readonly number[]) => buried(database, ids),

@@ -546,7 +546,7 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
     return all(await this.prisma.staging.findMany({ where: { OR } }));
   }
 
-  /** Of these runs, by path. */
+  /** Of these runs, by task and path. */
   filesOfRuns(runs: readonly { jobId: number; epoch: number }[]): Promise<FileRow[]> {
     return filesOfRuns(this.pool, runs);
   }

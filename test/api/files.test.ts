@@ -83,7 +83,7 @@ const get = (job: string, path: string, headers: Record<string, string> = {}, ke
     headers: { authorization: `Bearer ${key}`, ...headers },
   });
 const FILES =
-  'query ($job: ID!) { job(id: $job) { files { path bytes sha256 epoch receivedBytes keptAt keptUntil rateMbPerS } } }';
+  'query ($job: ID!) { job(id: $job) { files { path bytes sha256 epoch task receivedBytes keptAt keptUntil rateMbPerS } } }';
 const filesOf = async (job: string) =>
   (await api.must<{ job: { files: (Json & { keptAt: string | null })[] } }>(FILES, { job }, user.key)).job
     .files;
@@ -122,7 +122,7 @@ test('a file comes in parts, torn and repeated ones included, is seen when it is
   expect(await filesOf(job)).toEqual([
     {
       ...{ path: 'out/a <1>.bin', bytes: body.length, sha256: sha256(body), epoch: 1 },
-      ...{ receivedBytes: PART, keptAt: null, keptUntil: null, rateMbPerS: null },
+      ...{ task: 0, receivedBytes: PART, keptAt: null, keptUntil: null, rateMbPerS: null },
     },
   ]);
   expect((await get(job, 'out/a <1>.bin')).status).toBe(404);

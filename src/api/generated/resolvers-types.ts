@@ -866,8 +866,8 @@ export type Job = Node & {
   /** Output of its latest run, or of run `epoch`, also while it runs; null: none yet. `GET /jobs/ID/output` has it as bytes. */
   output?: Maybe<Output>;
   /**
-   * Files that the service keeps of its latest run, or of run `epoch`, by path; also those that are on their way. `GET /jobs/ID/files/PATH` has the
-   * content of one that is there.
+   * Files that the service keeps of its latest run, or of run `epoch`, by task and path; also those that are on their way. `GET
+   * /jobs/ID/files/PATH?task=N` has the content of one that is there.
    */
   files: Array<JobFile>;
   /** Why it is not running yet; null: it is running or has ended. */
@@ -1031,6 +1031,8 @@ export type JobFile = {
   sha256: Scalars['String']['output'];
   /** Number of the run. */
   epoch: Scalars['Int']['output'];
+  /** Index of the task in whose directory it was, from 0. */
+  task: Scalars['Int']['output'];
   /** Bytes that have arrived. */
   receivedBytes: Scalars['Float']['output'];
   /** When the agent began to send it. */
@@ -2493,14 +2495,14 @@ export type JobOutputInput = {
   /**
    * A path below the directory of the run, at most 1000 characters: a file, or a directory with all that is below it. With SERVICE also a pattern:
    * `*` stands for any characters of a name, `?` for one. A path without them must be there when the command has ended well, or the job
-   * fails (OUTPUTS_FAILED).
+   * fails (OUTPUTS_FAILED). Of a job with several tasks that is the directory of each, and must be there in that of the first.
    */
   path: Scalars['String']['input'];
   /** Who keeps it. */
   keep: OutputKeeper;
   /**
-   * Name of the dataset that it becomes if the command ends well, at most 200 characters; with DATASET only. Unless another dataset has that name
-   * then. Everybody can name it as an input.
+   * Name of the dataset that it becomes if the command ends well, at most 200 characters; with DATASET only. Another dataset may not have that
+   * name then. Everybody can name it as an input. Of a job with several tasks it is the first one's.
    */
   dataset?: InputMaybe<Scalars['String']['input']>;
 };
@@ -3719,6 +3721,7 @@ export type MutationKeepFilesArgs = {
   agent: Scalars['ID']['input'];
   job: Scalars['ID']['input'];
   epoch: Scalars['Int']['input'];
+  task: Scalars['Int']['input'];
   files: Array<RunFileInput>;
 };
 
@@ -4849,6 +4852,7 @@ export type JobFileResolvers<ContextType = Context, ParentType extends Resolvers
   bytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   sha256?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  task?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   receivedBytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   beganAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   keptAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
@@ -5527,7 +5531,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   returnJobs?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType, RequireFields<MutationReturnJobsArgs, 'offers'>>;
   reportLinks?: Resolver<Array<Maybe<ResolversTypes['LinkMeasurement']>>, ParentType, ContextType, RequireFields<MutationReportLinksArgs, 'site' | 'measurements'>>;
   reportRuns?: Resolver<ResolversTypes['ReportRunsPayload'], ParentType, ContextType, RequireFields<MutationReportRunsArgs, 'site' | 'reports'>>;
-  keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<MutationKeepFilesArgs, 'site' | 'agent' | 'job' | 'epoch' | 'files'>>;
+  keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<MutationKeepFilesArgs, 'site' | 'agent' | 'job' | 'epoch' | 'task' | 'files'>>;
   keepDataset?: Resolver<ResolversTypes['Dataset'], ParentType, ContextType, RequireFields<MutationKeepDatasetArgs, 'site' | 'agent' | 'job' | 'epoch' | 'dataset' | 'sizeMb' | 'location'>>;
   reportOutput?: Resolver<ResolversTypes['ReportOutputPayload'], ParentType, ContextType, RequireFields<MutationReportOutputArgs, 'site' | 'outputs'>>;
 };

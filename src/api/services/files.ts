@@ -55,7 +55,12 @@ export function createFilesService(parts: ServiceParts) {
         if (new Set(args.files.map(({ path }) => path)).size < args.files.length)
           throw badInput('files', args.files.length, 'each path once');
         const bounds = { userBytes: limits.userFileBytes, runBytes: limits.jobFileBytes };
-        const announced = await files.announce(run, args.files, bounds);
+        const announced = await files.announce(
+          run,
+          within('task', args.task, 0, MAX.tasks),
+          args.files,
+          bounds,
+        );
         if (announced.kind === 'unknown') throw noRun();
         if (announced.kind === 'done') return announced.files;
         const { used, max } = announced;
@@ -126,11 +131,12 @@ export function createFilesService(parts: ServiceParts) {
       viewer: Viewer,
       job: string,
       epoch: number | null,
+      task: number,
       path: string,
     ): Promise<{ file: FileRow; read(from: number, to: number): Promise<Readable> }> {
       const [row] = await queries.jobsByIds([localId('job', job, 'job')]);
       if (!row || !maySeeJob(viewer, row)) throw notFound('job', job);
-      const file = await files.kept(row.id, epoch ?? row.epoch, path);
+      const file = await files.kept(row.id, epoch ?? row.epoch, task, path);
       if (file === null) throw notFound('file', path);
       return { file, read: (from, to) => blobs.read(file.id, from, to) };
     },
