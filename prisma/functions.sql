@@ -189,39 +189,56 @@ END $$;
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_deleted();
 
--- Bytes of outputs by user. Of the many that are empty nothing is counted. Users in the order of ids: others do the same at the same time.
-CREATE FUNCTION triggers.outputs_written() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Bytes of outputs by user. Of the many that are empty nothing is counted; those of deleted jobs, which have no user any more, are counted
+-- above. Users in the order of ids: others do the same at the same time.
+CREATE FUNCTION triggers.outputs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, sum(octet_length(n.body)) FROM new_rows n JOIN jobs j ON j.id = n.job_id
-     WHERE n.body <> '' GROUP BY j.user_id ORDER BY j.user_id
-    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  IF TG_OP <> 'DELETE' THEN
+    INSERT INTO user_outputs AS u (user_id, bytes)
+      SELECT j.user_id, sum(octet_length(n.body)) FROM new_rows n JOIN jobs j ON j.id = n.job_id
+       WHERE n.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+      ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  END IF;
+  IF TG_OP <> 'INSERT' THEN
+    INSERT INTO user_outputs AS u (user_id, bytes)
+      SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id
+       WHERE o.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+      ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER outputs_inserted AFTER INSERT ON outputs REFERENCING NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_written();
-
-CREATE FUNCTION triggers.outputs_updated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, sum(octet_length(n.body) - octet_length(o.body))
-      FROM new_rows n JOIN old_rows o USING (job_id, epoch, stream, start) JOIN jobs j ON j.id = n.job_id GROUP BY j.user_id ORDER BY j.user_id
-    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
-  RETURN NULL;
-END $$;
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
 CREATE TRIGGER outputs_updated AFTER UPDATE ON outputs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_updated();
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
+CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
 
--- The middle of a long stream. Those of deleted jobs are counted above: here they have no user any more.
-CREATE FUNCTION triggers.outputs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Bytes of files by user. What is gone here is removed from the store of files by whoever looks at `dead_files`.
+CREATE FUNCTION triggers.files_added() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id GROUP BY j.user_id ORDER BY j.user_id
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, sum(bytes) FROM new_rows GROUP BY user_id ORDER BY user_id
     ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   RETURN NULL;
 END $$;
-CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_deleted();
+CREATE TRIGGER files_added AFTER INSERT ON files REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_added();
+
+CREATE FUNCTION triggers.files_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- Of each run that goes it is asked.
+  IF NOT EXISTS (SELECT FROM old_rows) THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, -sum(bytes) FROM old_rows GROUP BY user_id ORDER BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  INSERT INTO dead_files (id, upload) SELECT id, upload FROM old_rows;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER files_deleted AFTER DELETE ON files REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_deleted();
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
