@@ -1431,6 +1431,7 @@ export class MemoryStore implements Store {
       command: job.command,
       arguments: job.arguments,
       environment: job.environment,
+      outputs: job.outputs,
       workingDirectory: job.workingDirectory,
       tasks: job.tasks,
       launch: job.launch,

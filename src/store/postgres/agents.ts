@@ -76,7 +76,7 @@ const jobFields = [
     'launch',
   ] as const),
   ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
-  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
 ];
 type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
 const jobReading = Object.fromEntries(

@@ -12,6 +12,10 @@ export type TaskFailure =
   | 'END_ALL'
   | 'CONTINUE';
 
+export type OutputKeeper =
+  | 'SERVICE'
+  | 'DATASET';
+
 export type EnvironmentVariable = {
   name: string;
   value: string;
@@ -21,6 +25,12 @@ export type InputDataInput = {
   dataset?: string | null | undefined;
   sizeMb?: number | null | undefined;
   site?: string | null | undefined;
+};
+
+export type JobOutputInput = {
+  path: string;
+  keep?: OutputKeeper;
+  dataset?: string | null | undefined;
 };
 
 export type JobInput = {
@@ -46,6 +56,7 @@ export type JobInput = {
   inputs?: Array<InputDataInput>;
   outputMb?: number;
   originSite?: string | null | undefined;
+  outputs?: Array<JobOutputInput>;
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
   restartable?: boolean;
