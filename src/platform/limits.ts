@@ -409,7 +409,6 @@ export const FIXED_LIMITS = {
     'RunReportInput.readMb',
     'RunReportInput.writtenMb',
   ),
-  runTasks: fixed(1_000, 'Tasks of a run in one answer.', 'Run.tasks.first'),
   reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
   outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(

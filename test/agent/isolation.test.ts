@@ -110,18 +110,19 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         const { runner, stateDir } = await open(kind);
         const key = join(stateDir, 'admin.key');
         writeFileSync(key, 'the-secret', { mode: 0o600 });
+        const slot = join(stateDir, 'slots', '1');
         const victim = {
           ...script('job_victim', 'umask 0; echo private > secret.txt; echo ready; sleep 100'),
           environment: { TOKEN: 'their-token' },
         };
         runner.start(victim);
-        await until(() => existsSync(join(stateDir, 'slots/1/work/secret.txt')), 'the other job');
+        await until(() => existsSync(join(slot, 'work', 'secret.txt')), 'the other job');
         const attack = `
-        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${stateDir}/slots/1/work/secret.txt
+        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${slot}/work/secret.txt
         cat /proc/[0-9]*/environ | tr '\\0' '\\n'
-        ls ${stateDir}/slots/1/work && echo listed
-        echo forged > ${stateDir}/slots/1/work/forged && echo wrote
-        echo forged > ${stateDir}/slots/1/end && echo wrote
+        ls ${slot}/work && echo listed
+        echo forged > ${slot}/work/forged && echo wrote
+        echo forged > ${slot}/end && echo wrote
         true`;
         const { stdout } = await complete(runner, script('job_attack', attack));
         expect(stdout!.text).not.toMatch(

@@ -1029,7 +1029,7 @@ export type Run = {
 /** One run of a job. A job has several when it was restarted. */
 export type RunTasksArgs = {
   from: Scalars['Int']['input'];
-  first: Scalars['Int']['input'];
+  first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /** How far a task is. */

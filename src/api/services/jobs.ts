@@ -245,14 +245,14 @@ export function createJobsService(parts: ServiceParts) {
     async tasksOf(
       run: RunRow,
       job: JobRow,
-      { from, first }: { from: number; first: number },
+      { from, first }: { from: number; first?: number | null },
     ): Promise<ShownTask[]> {
       within('from', from, 0, MAX.tasks);
-      within('first', first, 1, MAX.runTasks);
+      const size = pageSize('first', first, limits);
       const { reported, tasks } = hasTasks(job)
-        ? await queries.tasksOfRun(run, from, first)
+        ? await queries.tasksOfRun(run, from, size)
         : { reported: false, tasks: [] };
-      return shownTasks(run, job, tasks, reported, from, first);
+      return shownTasks(run, job, tasks, reported, from, size);
     },
     async eventsOf(jobId: number, { first, after }: ForwardArguments): Promise<Connection<EventRow>> {
       const size = pageSize('first', first, limits);

@@ -12,6 +12,7 @@ import {
   JOB_LINES,
   JOB_OUTPUT,
   JOB_OUTPUT_FOLLOWED,
+  JOB_TASKS,
   JOBS,
   RELEASE,
   REPRIORITIZE,
@@ -69,24 +70,27 @@ export function addJobs(program: Command): void {
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
     .option('--follow', 'print what it writes as it comes, until it has ended')
-    .option('--epoch <n>', 'number of the run (default: the latest)');
-  job.action(
-    async (id: string, options: OutputOptions & { output?: boolean; follow?: boolean; epoch?: string }) => {
-      const client = connect();
-      const jobId = parseId('job', id);
-      if (options.output || options.stdout || options.stderr || options.follow) {
-        const epoch =
-          options.epoch === undefined
-            ? undefined
-            : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
-        if (options.follow) return followOutput(client, jobId, { ...options, epoch });
-        return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
-      }
-      const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
-      if (!found) throw noSuchJob(jobId);
-      return wantsJson(job) ? printJson(found) : print(describeJob(found));
-    },
-  );
+    .option('--epoch <n>', 'number of the run (default: the latest)')
+    .option('--task <n>', 'with one of these: index of the task (default: 0)')
+    .option('--tasks', 'show the tasks of its latest run');
+  job.action(async (id: string, options: ShowOptions) => {
+    const client = connect();
+    const jobId = parseId('job', id);
+    if (options.output || options.stdout || options.stderr || options.follow) {
+      const epoch =
+        options.epoch === undefined
+          ? undefined
+          : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
+      const task =
+        options.task === undefined ? 0 : parseNumber('--task', options.task, { min: 0, integer: true });
+      if (options.follow) return followOutput(client, jobId, { ...options, epoch, task });
+      return printOutput(client, jobId, { ...options, epoch, task, json: wantsJson(job) });
+    }
+    if (options.tasks) return showTasks(client, jobId, wantsJson(job));
+    const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
+    if (!found) throw noSuchJob(jobId);
+    return wantsJson(job) ? printJson(found) : print(describeJob(found));
+  });
 
   addAction(program, 'cancel', 'cancel jobs that have not ended', CANCEL, 'cancelJobs');
   addAction(program, 'hold', 'hold pending jobs', HOLD, 'holdJobs');
@@ -158,6 +162,48 @@ interface OutputOptions {
   stderr?: boolean;
 }
 
+interface ShowOptions extends OutputOptions {
+  output?: boolean;
+  follow?: boolean;
+  epoch?: string;
+  task?: string;
+  tasks?: boolean;
+}
+
+interface TaskLine {
+  index: number;
+  machine: { name: string } | null;
+  state: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  exitCode: number | null;
+  cause: string | null;
+  message: string | null;
+}
+
+/** The tasks of a job's latest run. */
+async function showTasks(client: Client, id: string, json: boolean): Promise<void> {
+  const all: TaskLine[] = [];
+  for (;;) {
+    const { job } = await client.request<{ job: { runs: { tasks: TaskLine[] }[] } | null }>(JOB_TASKS, {
+      id,
+      from: all.length,
+      first: TASKS_PAGE,
+    });
+    if (!job) throw noSuchJob(id);
+    const page = job.runs.at(-1)?.tasks ?? [];
+    all.push(...page);
+    if (page.length < TASKS_PAGE) break;
+  }
+  if (json) return printJson(all);
+  const rows = all.map(({ index, machine, state, startedAt, endedAt, exitCode, cause, message }) => [
+    ...[index, machine?.name, state, time(startedAt), time(endedAt), exitCode, cause, message],
+  ]);
+  print(table(['TASK', 'MACHINE', 'STATE', 'STARTED', 'ENDED', 'EXIT', 'CAUSE', 'MESSAGE'], rows));
+}
+
+const TASKS_PAGE = 1_000;
+
 interface OutputPart {
   cursor: string;
   epoch: number;
@@ -171,7 +217,7 @@ interface OutputPart {
 async function followOutput(
   client: Client,
   id: string,
-  { stdout, stderr, epoch }: OutputOptions & { epoch: number | undefined },
+  { stdout, stderr, epoch, task }: OutputOptions & { epoch: number | undefined; task: number },
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const stop = new AbortController();
@@ -188,7 +234,7 @@ async function followOutput(
     for await (const part of client.updates<OutputPart>(
       JOB_OUTPUT_FOLLOWED,
       'jobOutput',
-      { id, stream, epoch },
+      { id, stream, epoch, task },
       told,
     )) {
       if (part.last) return;
@@ -218,15 +264,16 @@ export async function printOutput(
     stdout,
     stderr,
     epoch,
+    task = 0,
     json,
-  }: { stdout?: boolean; stderr?: boolean; epoch?: number | undefined; json?: boolean },
+  }: { stdout?: boolean; stderr?: boolean; epoch?: number | undefined; task?: number; json?: boolean },
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const all: Record<string, Output | null> = {};
   let job: WithOutput | null = null;
   for (const stream of ['STDOUT', 'STDERR'] as const) {
     if (!both && (stream === 'STDOUT') !== Boolean(stdout)) continue;
-    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch })).job;
+    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch, task })).job;
     if (!job) throw noSuchJob(id);
     const { output } = job;
     all[stream.toLowerCase()] = output;
