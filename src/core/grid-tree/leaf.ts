@@ -274,8 +274,8 @@ export class Leaf {
 
   /** What the machines can run no more goes back. */
   private fallBack(): void {
-    for (const [key, entry] of this.held) {
-      if (this.runs(entry.requirement.key)) continue;
+    for (const { key, requirement } of this.queue) {
+      if (this.runs(requirement.key)) continue;
       this.drop(key);
       this.returned.push(key);
     }

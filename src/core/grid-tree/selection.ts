@@ -2,6 +2,7 @@
  * Which requests a branch gets that asks (grid-tree.md, "Resource selection"). The cost follows groups of like requests, not
  * requests.
  */
+import { Heap } from '../structures/heap.js';
 import { before, type Entry, inOrder, type MoveReason, type TreeRules } from './messages.js';
 
 /** `B_share`: what is due to a branch of `waiting` requests. 0 without power. */
@@ -17,16 +18,29 @@ export function powerOf(takers: readonly { power: number }[]): number {
   return power;
 }
 
+/** For `lastOf`. */
+const ANY_CLASS = { fits: () => true };
+
 /** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
 export class Place {
   /** By key of the class, then by group; where it is plain, all of a class are one group. */
   readonly classes = new Map<string, Map<string, Entry[]>>();
   size = 0;
+  /** undefined: not known. */
+  private knownLast: Entry | null | undefined = null;
 
   constructor(private readonly plain = false) {}
 
+  /** In order of service; null: there is none. */
+  get last(): Entry | null {
+    if (this.knownLast === undefined) this.knownLast = lastOf(this, ANY_CLASS);
+    return this.knownLast;
+  }
+
   add(entry: Entry): void {
     this.size++;
+    const { knownLast } = this;
+    if (knownLast === null || (knownLast !== undefined && before(knownLast, entry))) this.knownLast = entry;
     const { key } = entry.requirement;
     let groups = this.classes.get(key);
     if (groups === undefined) {
@@ -42,6 +56,7 @@ export class Place {
   /** It must be there. */
   delete(entry: Entry): void {
     this.size--;
+    if (entry.key === this.knownLast?.key) this.knownLast = undefined;
     const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
     const name = this.groupOf(entry);
     const group = groups.get(name) as Entry[];
@@ -65,6 +80,7 @@ export class Place {
   clear(): void {
     this.classes.clear();
     this.size = 0;
+    this.knownLast = null;
   }
 
   private groupOf(entry: Entry): string {
@@ -130,24 +146,19 @@ export function collect<T extends Taker>(
   const others = takers.filter((taker) => taker !== asked && taker.place.size > 0);
 
   if (rules.butterfly) {
-    const found: Collected<T>[] = [];
+    const better: Group<T>[] = [];
     for (const from of others) {
-      for (const group of from.place.groupsFor(asked)) {
-        const sample = group[0] as Entry;
-        if (!isBetter(asked.gain(sample), from.gain(sample))) continue;
-        for (const entry of firstOf(group, lacks, movable)) found.push({ entry, from, how: 'BUTTERFLY' });
+      for (const entries of from.place.groupsFor(asked)) {
+        const sample = entries[0] as Entry;
+        if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
       }
     }
-    block.push(...found.sort(byService).slice(0, lacks));
+    takeFirst(better, lacks, 'BUTTERFLY', movable, block);
   }
 
   if (block.length < lacks) {
-    const found: Collected<T>[] = [];
-    for (const group of unassigned.groupsFor(asked)) {
-      for (const entry of firstOf(group, lacks, () => true))
-        found.push({ entry, from: null, how: 'UNASSIGNED' });
-    }
-    block.push(...found.sort(byService).slice(0, lacks - block.length));
+    const nobodys = Array.from(unassigned.groupsFor(asked), (entries) => ({ entries, from: null }));
+    takeFirst(nobodys, lacks, 'UNASSIGNED', () => true, block);
   }
 
   if (rules.loadBalance && block.length < lacks) {
@@ -178,13 +189,35 @@ export function collect<T extends Taker>(
 
 const byService = (a: { entry: Entry }, b: { entry: Entry }): number => inOrder(a.entry, b.entry);
 
-function firstOf(group: readonly Entry[], count: number, may: (entry: Entry) => boolean): Entry[] {
-  const found: Entry[] = [];
-  for (let i = 0; i < group.length && found.length < count; i++) {
-    const entry = group[i] as Entry;
-    if (may(entry)) found.push(entry);
+interface Group<T> {
+  /** In order of service. */
+  entries: readonly Entry[];
+  from: T | null;
+}
+
+/** Puts the first of all groups, in order of service, into the block until it has `most`. */
+function takeFirst<T extends Taker>(
+  groups: readonly Group<T>[],
+  most: number,
+  how: MoveReason,
+  may: (entry: Entry) => boolean,
+  block: Collected<T>[],
+): void {
+  const at = new Int32Array(groups.length);
+  const entryOf = (i: number): Entry => (groups[i] as Group<T>).entries[at[i] as number] as Entry;
+  const heads = new Heap(
+    (a, b) => before(entryOf(a), entryOf(b)),
+    Int32Array.from(groups.keys()),
+    groups.length,
+  );
+  while (block.length < most && heads.length > 0) {
+    const i = heads.pop();
+    const { entries, from } = groups[i] as Group<T>;
+    const entry = entryOf(i);
+    if (may(entry)) block.push({ entry, from, how });
+    (at[i] as number)++;
+    if ((at[i] as number) < entries.length) heads.push(i);
   }
-  return found;
 }
 
 /** The last in order of service of those that the taker can run and that `may`; null: there is none. */
