@@ -2,7 +2,6 @@
  * Which requests a branch gets that asks (grid-tree.md, "Resource selection"). The cost follows groups of like requests, not
  * requests.
  */
-import { Heap } from '../structures/heap.js';
 import { before, type Entry, inOrder, type MoveReason, type TreeRules } from './messages.js';
 
 /** `B_share`: what is due to a branch of `waiting` requests. 0 without power. */
@@ -50,6 +49,7 @@ export class Place {
     const name = this.groupOf(entry);
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [entry]);
+    else if (before(group.at(-1) as Entry, entry)) group.push(entry);
     else group.splice(position(group, entry), 0, entry);
   }
 
@@ -61,7 +61,8 @@ export class Place {
     const name = this.groupOf(entry);
     const group = groups.get(name) as Entry[];
     if (group.length > 1) {
-      group.splice(position(group, entry), 1);
+      if (group[0]?.key === entry.key) group.shift();
+      else group.splice(position(group, entry), 1);
       return;
     }
     groups.delete(name);
@@ -150,6 +151,8 @@ export function collect<T extends Taker>(
     for (const from of others) {
       for (const entries of from.place.groupsFor(asked)) {
         const sample = entries[0] as Entry;
+        // No branch is better than another for what likes none and comes from nowhere.
+        if (sample.preferences.length === 0 && sample.origin === null) continue;
         if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
       }
     }
@@ -203,21 +206,18 @@ function takeFirst<T extends Taker>(
   may: (entry: Entry) => boolean,
   block: Collected<T>[],
 ): void {
-  const at = new Int32Array(groups.length);
-  const entryOf = (i: number): Entry => (groups[i] as Group<T>).entries[at[i] as number] as Entry;
-  const heads = new Heap(
-    (a, b) => before(entryOf(a), entryOf(b)),
-    Int32Array.from(groups.keys()),
-    groups.length,
-  );
-  while (block.length < most && heads.length > 0) {
-    const i = heads.pop();
-    const { entries, from } = groups[i] as Group<T>;
-    const entry = entryOf(i);
-    if (may(entry)) block.push({ entry, from, how });
-    (at[i] as number)++;
-    if ((at[i] as number) < entries.length) heads.push(i);
+  const room = most - block.length;
+  const found: Collected<T>[] = [];
+  for (const { entries, from } of groups) {
+    for (let i = 0, taken = 0; i < entries.length && taken < room; i++) {
+      const entry = entries[i] as Entry;
+      if (!may(entry)) continue;
+      found.push({ entry, from, how });
+      taken++;
+    }
   }
+  found.sort(byService);
+  for (let i = 0; i < found.length && i < room; i++) block.push(found[i] as Collected<T>);
 }
 
 /** The last in order of service of those that the taker can run and that `may`; null: there is none. */
