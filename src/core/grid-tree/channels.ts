@@ -6,6 +6,9 @@ import { distanceKm } from './machines.js';
 import type { Address, Block, Entry, LeafView } from './messages.js';
 import { type Gain, Place, type Taker } from './selection.js';
 
+/** Answers for groups that may have no request any more. */
+const GAINS_KEPT = 10_000;
+
 /** A child's channel, bound to one of ours. */
 export class Branch implements Taker {
   power = 0;
@@ -50,6 +53,14 @@ export class Branch implements Taker {
       this.gains.set(sample.group, gain);
     }
     return gain;
+  }
+
+  /** It has asked for nothing. */
+  beginAnew(): void {
+    this.asked = false;
+    this.triedAt = -1;
+    this.block = undefined;
+    if (this.gains.size > GAINS_KEPT) this.gains.clear();
   }
 
   tell(power: number, leaves: readonly LeafView[]): void {

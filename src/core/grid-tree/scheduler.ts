@@ -110,9 +110,13 @@ export class Scheduler {
     this.channels.removed.clear();
   }
 
-  /** Classes and preferences that are live, as is known of a time before it was made. */
-  learn(requirements: readonly Requirement[], preferences: readonly Preference[]): void {
-    this.discover(requirements, preferences, []);
+  /** Classes and preferences that are live, and keys of those that are no more, as somebody else knows. */
+  learn(
+    requirements: readonly Requirement[],
+    preferences: readonly Preference[],
+    gone: readonly string[] = [],
+  ): void {
+    this.discover(requirements, preferences, gone);
   }
 
   /** A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. */
@@ -124,6 +128,23 @@ export class Scheduler {
     else {
       const branch = this.channels.of(child).find((each) => each.fits(entry.requirement.key));
       this.put(one, branch?.place ?? this.childNamed(child).limbo);
+    }
+  }
+
+  /** The opposite: it never was in the subtree. Answers with the child that has it. */
+  unrestore(key: number): Address | null {
+    const one = this.held.get(key);
+    if (one === undefined) return null;
+    this.forgetOne(one);
+    return one.child;
+  }
+
+  /** Nobody has asked for anything. Nothing may be under way. */
+  beginAnew(): void {
+    this.asking = [];
+    for (const channel of this.channels.byPort.values()) {
+      channel.asked = false;
+      for (const branch of channel.branches) branch.beginAnew();
     }
   }
 
