@@ -25,6 +25,8 @@ export class Place {
   /** By key of the class, then by group; where it is plain, all of a class are one group. */
   readonly classes = new Map<string, Map<string, Entry[]>>();
   size = 0;
+  /** How many of them are better off at one branch than at another, as far as `gain` tells. */
+  choosy = 0;
   /** undefined: not known. */
   private knownLast: Entry | null | undefined = null;
 
@@ -38,6 +40,7 @@ export class Place {
 
   add(entry: Entry): void {
     this.size++;
+    if (isChoosy(entry)) this.choosy++;
     const { knownLast } = this;
     if (knownLast === null || (knownLast !== undefined && before(knownLast, entry))) this.knownLast = entry;
     const { key } = entry.requirement;
@@ -56,6 +59,7 @@ export class Place {
   /** It must be there. */
   delete(entry: Entry): void {
     this.size--;
+    if (isChoosy(entry)) this.choosy--;
     if (entry.key === this.knownLast?.key) this.knownLast = undefined;
     const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
     const name = this.groupOf(entry);
@@ -81,6 +85,7 @@ export class Place {
   clear(): void {
     this.classes.clear();
     this.size = 0;
+    this.choosy = 0;
     this.knownLast = null;
   }
 
@@ -88,6 +93,9 @@ export class Place {
     return this.plain ? '' : entry.group;
   }
 }
+
+/** What likes nothing and comes from nowhere is as well off here as there. */
+const isChoosy = ({ preferences, origin }: Entry): boolean => preferences.length > 0 || origin !== null;
 
 /** Where it is, or belongs: the number of those before it. */
 export function position(sorted: readonly Entry[], entry: Entry): number {
@@ -149,10 +157,9 @@ export function collect<T extends Taker>(
   if (rules.butterfly) {
     const better: Group<T>[] = [];
     for (const from of others) {
+      if (from.place.choosy === 0) continue;
       for (const entries of from.place.groupsFor(asked)) {
         const sample = entries[0] as Entry;
-        // No branch is better than another for what likes none and comes from nowhere.
-        if (sample.preferences.length === 0 && sample.origin === null) continue;
         if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
       }
     }

@@ -43,11 +43,7 @@ export class TreeKinds {
   }
 
   /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
-  machinesOf(
-    { resources }: SiteEntry,
-    licenses: readonly string[],
-    power: Rules['power'],
-  ): CountedKinds {
+  machinesOf({ resources }: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
     const counted = new Map<string, { kind: MachineKind; count: number }>();
     for (const { machine } of resources.machines) {
       if (!machine.available) continue;

@@ -100,6 +100,8 @@ interface Site {
   queued: number;
   /** Classes that do not fit any more. */
   readonly refused: Set<Requirement>;
+  /** The leaf's queue when it was looked through last in this pass. */
+  looked: readonly Entry[] | null;
 }
 
 /** How many jobs have a class or a preference. */
@@ -423,7 +425,7 @@ export class LiveTree implements GridListener {
     parent.attach(address);
     const free = this.startsNow.freeAt(entry);
     const cpus = resources.machines.reduce((sum, { machine }) => sum + machine.cpus, 0);
-    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, refused: new Set() });
+    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, refused: new Set(), looked: null });
   }
 
   /** What is free at a site behind its local queue. */
@@ -431,6 +433,7 @@ export class LiveTree implements GridListener {
     const { queue } = site.entry;
     site.free = this.startsNow.freeAt(site.entry);
     site.queued = 0;
+    site.looked = null;
     site.refused.clear();
     for (const slot of queue.inOrder('ARRIVAL').window())
       if (!this.starts(site, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) site.queued++;
@@ -481,7 +484,11 @@ export class LiveTree implements GridListener {
   /** What can start goes to the local queue, and as many others as may wait there. */
   private claim(site: Site): void {
     const { queueLimit } = this.rules;
-    for (const { key } of [...site.leaf.queue]) {
+    const { queue } = site.leaf;
+    // Nothing has come since, and nothing has come free.
+    if (site.looked === queue) return;
+    site.looked = queue;
+    for (const { key } of queue) {
       if (site.free.full && site.queued >= queueLimit) return;
       const { job, requirement } = this.jobs.get(key) as TreeJob;
       if (!this.starts(site, job, requirement)) {
