@@ -214,6 +214,32 @@ CREATE TRIGGER outputs_updated AFTER UPDATE ON outputs REFERENCING OLD TABLE AS 
 CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
 
+-- Bytes of files by user. What is gone here is removed from the store of files by whoever looks at `dead_files`.
+CREATE FUNCTION triggers.files_added() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, sum(bytes) FROM new_rows GROUP BY user_id ORDER BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER files_added AFTER INSERT ON files REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_added();
+
+CREATE FUNCTION triggers.files_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- Of each run that goes it is asked.
+  IF NOT EXISTS (SELECT FROM old_rows) THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, -sum(bytes) FROM old_rows GROUP BY user_id ORDER BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  INSERT INTO dead_files (id, upload) SELECT id, upload FROM old_rows;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER files_deleted AFTER DELETE ON files REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_deleted();
+
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
 -- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average.

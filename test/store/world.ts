@@ -77,6 +77,7 @@ export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
   sandboxMb: 0,
   outputMb: 0,
   inputs: [],
+  outputs: [],
   preferences: [],
   restartable: true,
   boost: 0,

@@ -217,6 +217,9 @@ function assignment(run: StoredAssignment): Omit<Assignment, 'inputs'> {
     action: ACTIONS[run.state],
     command: run.command,
     arguments: run.arguments,
+    outputs: run.outputs.map(({ path, dataset }) => ({
+      ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
+    })),
     environment: run.environment,
     workingDirectory: run.workingDirectory,
     tasks: run.tasks,
