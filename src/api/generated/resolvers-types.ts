@@ -994,7 +994,7 @@ export type Run = {
   writtenMb?: Maybe<Scalars['Float']['output']>;
   /** How what it read and wrote was measured: by CGROUP only from and to devices, by PROC also from caches and pipes; null: not measured. */
   bytesMethod?: Maybe<MeasurementMethod>;
-  /** Time that its processes waited for input and output, seconds. Idle time is none; null: not measured. */
+  /** Time that its processes waited for input and output, seconds, and that keeping its outputs took. Idle time is none; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
   /** Bringing its input data to it, before its processes start; null: there were none to bring. */
   staging?: Maybe<Staging>;
