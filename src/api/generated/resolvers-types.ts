@@ -1119,7 +1119,7 @@ export type WhyWaiting = {
   code: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it. */
+  /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it; of STAGING `totalMb`, `movedMb`, `predictedS` and `measuredS`, up to now. */
   numbers: Array<Term>;
   /** When it is predicted to start, if all goes as estimated; null: that cannot be told. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
