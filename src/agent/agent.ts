@@ -402,7 +402,11 @@ export class Agent {
     for (const { name, refused, problem } of machines) {
       if (refused !== null)
         log.error({ machine: name, refused }, `agent: refused machine ${name}; nothing is started there`);
-      else if (problem !== null) log.warn({ machine: name, problem }, `agent: machine ${name} gets no jobs`);
+      else if (problem !== null) {
+        // Of our own the operator of the host knows already; that it is registered otherwise, whoever did so does not.
+        const say = this.saidProblem === null ? log.error : log.warn;
+        say.call(log, { machine: name, problem }, `agent: machine ${name} gets no jobs: ${problem}`);
+      }
     }
     if (!changed) return;
     const served = machines.filter(({ refused }) => refused === null).length;

@@ -6,6 +6,7 @@ import { styleText } from 'node:util';
 import {
   Agent,
   type AgentOptions,
+  CLOSED,
   HealthCheck,
   hostShape,
   Isolation,
@@ -56,6 +57,11 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
     });
     const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,
+      roots: {
+        allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
+        closed: [...CLOSED, config.home, config.agentStateDir],
+        open: [config.agentDatasetsDir],
+      },
       maxBytes: config.agentCacheMb * 1e6,
       command: transferCommand(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,

@@ -402,6 +402,12 @@ export const VARIABLES = {
     1e12,
     'Fetched datasets that are kept, MB; those not used for longest go first, none that a run uses.',
   ),
+  agentDataDirectories: list(
+    'AGENT_DATA_DIRECTORIES',
+    'absolute paths',
+    (one) => /^\/[^,\0]*$/.test(one),
+    "Directories below which paths of datasets may lead at this site; by default anywhere but the host's own directories and Switchyard's.",
+  ),
   agentDatasetsDir: optional(
     'AGENT_DATASETS_DIR',
     'a directory',
