@@ -270,6 +270,7 @@ export function createApi(parts: ApiParts): Api {
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,
+        usersByIds: (ids) => queries.usersByIds(ids),
         prepare: createPrepare(schema, config, measure),
         newRequestId,
       });

@@ -15,6 +15,7 @@ CREATE TYPE job_state AS ENUM (
 CREATE TYPE end_cause AS ENUM (
   'EXITED_ZERO', 'EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'CPU_LIMIT', 'DISK_LIMIT',
   'PROCESS_LIMIT', 'STAGING_FAILED', 'OUTPUTS_FAILED', 'LAUNCH_FAILED', 'MACHINE_FAILED', 'LOST', 'REFUSED', 'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN');
+CREATE TYPE used_kind AS ENUM ('JOBS', 'SITE', 'APPLICATION', 'LICENSE');
 CREATE TYPE measurement_method AS ENUM ('CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SIMULATED');
 CREATE TYPE event_kind AS ENUM (
   'JOB_STATE', 'JOB_CHANGED', 'SITE', 'MACHINE', 'AGENT', 'LICENSE', 'SCHEDULER', 'USER', 'POLICY', 'SIMULATION',
@@ -528,6 +529,31 @@ CREATE TABLE traffic (
   arrivals bigint NOT NULL,
   services bigint NOT NULL,
   PRIMARY KEY (site_id, at)
+) WITH (fillfactor = 50);
+
+-- What ended runs and jobs come to, by hours: so that a month of a million jobs need not be read to be shown. SITE and APPLICATION are
+-- kept by user, LICENSE and JOBS (those that have not ended; they wait or run) are not (user 0). A run, or a job, is 1 in the hour in which
+-- it begins and -1 in that in which it ends; `run_s` is what that comes to in the hour itself: so it takes no more rows if it lasts long.
+-- Kept by the triggers under the event lock.
+CREATE TABLE used_hours (
+  kind used_kind NOT NULL,
+  -- Its beginning, epoch seconds.
+  hour bigint NOT NULL,
+  user_id integer NOT NULL,
+  -- The site's id, the application, or the license's id.
+  key text COLLATE "C" NOT NULL,
+  runs bigint NOT NULL,
+  run_s double precision NOT NULL,
+  cpus bigint NOT NULL,
+  cpu_s double precision NOT NULL,
+  -- Of `runs`, those that began.
+  begun bigint NOT NULL,
+  ended_jobs bigint NOT NULL,
+  failed_jobs bigint NOT NULL,
+  -- Of ended jobs that had been started: how many, and how long they waited.
+  started_jobs bigint NOT NULL,
+  wait_s double precision NOT NULL,
+  PRIMARY KEY (kind, hour, user_id, key)
 ) WITH (fillfactor = 50);
 
 -- Events --------------------------------------------------------------------------------------------------------------

@@ -2977,8 +2977,9 @@ export type CreateApiKeyInput = {
   /** When it expires: not after the key of this request, if it is for the same user; by default with it. It is also revoked with it. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
   /**
-   * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names: for a trusted portal. Only an ADMIN can
-   * create such a key, for a user with the role USER; it acts for users with the role USER. What is submitted so is in the audit log.
+   * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names, or over a WebSocket the connection
+   * parameter of this name: for a trusted portal. Only an ADMIN can create such a key, for a user with the role USER; it acts for users
+   * with the role USER. What is submitted so is in the audit log.
    */
   actsForUsers: Scalars['Boolean']['input'];
 };

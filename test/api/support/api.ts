@@ -70,7 +70,7 @@ export interface TestApi {
     siteId?: string,
   ): Promise<{ id: string; number: number; key: string; keyId: string }>;
   /** A stock graphql-ws client. */
-  subscriber(key?: string): Client;
+  subscriber(key?: string, params?: Record<string, unknown>): Client;
 }
 
 let names = 0;
@@ -216,11 +216,11 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       const number = Number(registerUser.id.split('_')[1]);
       return { id: registerUser.id, number, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
     },
-    subscriber(key = adminKey) {
+    subscriber(key = adminKey, params = {}) {
       const client = createClient({
         url: url.replace('http', 'ws'),
         webSocketImpl: WebSocket,
-        connectionParams: { authorization: `Bearer ${key}` },
+        connectionParams: { authorization: `Bearer ${key}`, ...params },
         retryAttempts: 0,
       });
       clients.push(client);
