@@ -45,6 +45,7 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
+  outputs { path keep dataset } files { task path bytes sha256 receivedBytes keptAt keptUntil rateMbPerS }
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
     readMb writtenMb bytesMethod ioWaitS ioWaitMethod
@@ -56,6 +57,8 @@ export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $st
   jobOutput(job: $id, stream: $stream, epoch: $epoch, task: $task, after: $after) { cursor epoch start base64 length last } }`;
 export const JOB_TASKS = `query JobTasks($id: ID!, $from: Int!, $first: Int!) { job(id: $id) { runs { tasks(from: $from, first: $first) {
   index machine { id name } state startedAt endedAt exitCode signal cause message cpuS peakMemoryMb } } } }`;
+export const JOB_FILES = `query JobFiles($id: ID!, $epoch: Int) {
+  job(id: $id) { id epoch files(epoch: $epoch) { task path bytes sha256 keptAt } } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;
