@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Agent, type AgentOptions } from '../../src/agent/agent.js';
 import { ProcessRunner } from '../../src/agent/process/runner.js';
+import { Client } from '../../src/client/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
@@ -185,6 +186,75 @@ it('an agent that says that its host is unfit gets no jobs until it is', async (
   expect(machine).toMatchObject({ problem, silent: false });
   problem = null;
   await when(machines, served('sick'));
+  await agent.stop();
+});
+
+it('what a job writes is followed, and had as bytes, by whoever may see it', async () => {
+  const agent = await startAgent('written');
+  await when(machines, served('written'));
+  const end = join(temporaryDirectory(), 'end');
+  const [id] = await submit([shell(`printf 'one '; until [ -e ${end} ]; do sleep 0.1; done; printf two`)]);
+  const client = new Client({ url: api.url, key: api.adminKey });
+  const { signal } = new AbortController();
+  const document = `subscription ($id: ID!, $after: String) {
+    jobOutput(job: $id, after: $after) { cursor start text bytes last } }`;
+  const parts: { cursor: string; start: number; text: string; last: boolean }[] = [];
+  const cli = spawn(process.execPath, ['bin/switchyard.js', 'job', id!, '--follow', '--stdout'], {
+    env: { PATH: process.env.PATH, SWITCHYARD_URL: api.url, SWITCHYARD_KEY: api.adminKey },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let printed = '';
+  cli.stdout!.on('data', (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  const left = new Promise((done) => cli.on('close', done));
+  for await (const { jobOutput } of client.subscribe<{ jobOutput: (typeof parts)[number] }>(
+    document,
+    { id },
+    signal,
+  )) {
+    parts.push(jobOutput);
+    // Both have the first before there is a second.
+    if (parts.length === 1)
+      await when(
+        async () => printed,
+        (text) => text === 'one ',
+      ).then(() => writeFileSync(end, ''));
+  }
+  expect(parts.map(({ start, text, last }) => [start, text, last])).toEqual([
+    [0, 'one ', false],
+    [4, 'two', false],
+    [7, '', true],
+  ]);
+  // Behind a cursor, what follows it.
+  const rest: string[] = [];
+  const after = { id, after: parts[0]!.cursor };
+  for await (const { jobOutput } of client.subscribe<{ jobOutput: { text: string } }>(
+    document,
+    after,
+    signal,
+  ))
+    rest.push(jobOutput.text);
+  expect(rest.join('')).toBe('two');
+  expect(await left).toBe(0);
+  expect(printed).toBe('one two');
+
+  const get = async (query: string, headers: object = {}, key = api.adminKey) => {
+    const url = api.url.replace(/graphql$/, `jobs/${id}/output${query}`);
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${key}`, ...headers } });
+    return [answer.status, answer.headers.get('content-range'), await answer.text()];
+  };
+  expect(await get('')).toEqual([200, null, 'one two']);
+  expect(await get('?stream=stderr')).toEqual([200, null, '']);
+  expect(await get('', { range: 'bytes=2-4' })).toEqual([206, 'bytes 2-4/7', 'e t']);
+  expect(await get('', { range: 'bytes=-3' })).toEqual([206, 'bytes 4-6/7', 'two']);
+  expect(await get('', { range: 'bytes=5-' })).toEqual([206, 'bytes 5-6/7', 'wo']);
+  expect(await get('', { range: 'bytes=7-' })).toEqual([416, 'bytes */7', '']);
+  expect((await get('?task=1'))[2]).toBe('');
+  for (const wrong of ['?stream=no', '?epoch=0', '?task=-1', '?task=x'])
+    expect((await get(wrong))[0]).toBe(400);
+  const stranger = await api.user('USER', 'stranger');
+  expect((await get('', {}, stranger.key))[0]).toBe(404);
   await agent.stop();
 });
 
