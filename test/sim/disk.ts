@@ -116,6 +116,12 @@ export class SimulatedDisk {
     this.others = 0;
   }
 
+  /** Another disk, which is empty. */
+  replace(): void {
+    this.files.clear();
+    this.others = 0;
+  }
+
   /** Of what is young, anything may be missing: an end, the whole file, or it is there and consists of zeros. */
   cutPower(): void {
     for (const [path, file] of this.files) {

@@ -21,7 +21,8 @@ import type { Process, Time } from './time.js';
 
 const DIR = '/agent';
 const RUNS = `${DIR}/runs`;
-const BLOCKS = 1_000;
+/** Small: segments of the journal come and go. */
+const SEGMENT_BYTES = 1_024;
 const POLL_MS = 500;
 const PAUSE_MS = 1_000;
 const GRACE_MS = 10_000;
@@ -49,7 +50,8 @@ export class Host {
     private readonly random: RandomStream,
     private readonly fail: (what: string) => void,
   ) {
-    this.disk = new SimulatedDisk(time, random, BLOCKS);
+    // On the small one the reserve holds no more than a report or two.
+    this.disk = new SimulatedDisk(time, random, random.next() < 0.5 ? 100 : 1_000);
   }
 
   launch(key: string, durationMs: number): void {
@@ -123,7 +125,8 @@ export class DurableRunner implements Runner {
     private readonly process: Process,
   ) {
     const { files } = process;
-    const journal = new Journal(`${DIR}/reports`, ({ jobId, epoch }) => this.known.add(jobId, epoch), files);
+    const seen = ({ jobId, epoch }: RunReport): void => this.known.add(jobId, epoch);
+    const journal = new Journal(`${DIR}/reports`, seen, files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);
     this.said = new Reports(journal, this.disk, process);
     host.onEnd = (key) => process.soon(() => this.look(key));
@@ -274,12 +277,13 @@ export class DurableRunner implements Runner {
   private look(key: string): void {
     const run = this.live.get(key);
     if (!run) return;
-    const { jobId, epoch, stop, startedAtMs, startedUpMs } = run;
+    const { jobId, epoch, stop, startedAtMs, startedUpMs, runTimeLimitS } = run;
     const lane = this.host.lane(key);
     if (lane !== null && lane.end === null) return;
     const upMs = lane?.end?.atMs ?? this.process.upMs();
     const code = lane?.end?.code ?? null;
-    const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop);
+    const outlasted = runTimeLimitS !== null && upMs - startedUpMs >= runTimeLimitS * 1000;
+    const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop ?? (outlasted ? 'RUN_TIME_LIMIT' : null));
     const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
     const report = endReport(jobId, epoch, end, Math.round(startedAtMs + upMs - startedUpMs));
     run.lookAgain = !run.forgotten && !this.said.tryAdd(report);

@@ -17,6 +17,7 @@ const QUIET = {
   local: 'flexible',
   queue: { lost: 0, doubled: 0, delayed: 0 },
   wires: { cut: 0, lostAnswer: 0, repeated: 0 },
+  disks: [1],
   lastMs: 0,
 };
 
