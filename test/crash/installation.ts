@@ -87,11 +87,16 @@ export class Installation {
     this.ledger = join(dir, 'ledger');
   }
 
-  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. */
-  static async open(redis: RedisServer | null): Promise<Installation> {
+  /**
+   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api.
+   *
+   * @param disk where the database is; null: beside the others
+   */
+  static async open(redis: RedisServer | null, disk: string | null = null): Promise<Installation> {
     const dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-'));
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
-    const postgres = await startEmbeddedPostgres({ home: join(dir, 'postgres'), settings: { fsync: 'off' } });
+    const home = join(disk ?? dir, 'postgres');
+    const postgres = await startEmbeddedPostgres({ home, settings: { fsync: 'off' } });
     await migrate(postgres.url);
     const database = openDatabase({
       url: postgres.url,
@@ -162,6 +167,11 @@ export class Installation {
   /** What real processes wrote: `job epoch` a line, once for each launch. */
   launches(): string[] {
     return readFileSync(this.ledger, 'utf8').split('\n').filter(Boolean);
+  }
+
+  /** How often each process was started. */
+  get starts(): ReadonlyMap<string, number> {
+    return new Map(this.processes.map(({ name, starts }) => [name, starts]));
   }
 
   /** The ends of all logs. */

@@ -42,6 +42,8 @@ interface Lane {
 export class Host {
   readonly disk: SimulatedDisk;
   private lanes = new Map<string, Lane>();
+  /** What the agent has written down and not handed over, by its own account. */
+  private kept: () => readonly RunReport[] = () => [];
   /** Told of ends: the agent that lives. */
   onEnd: (key: string) => void = () => {};
 
@@ -79,7 +81,19 @@ export class Host {
     if (this.lanes.has(key)) this.fail(`1: run ${key} is called lost, and its machine knows of it`);
   }
 
+  /** An agent begins with these reports; `kept` tells those that it has later. */
+  begins(reports: readonly RunReport[], kept: () => readonly RunReport[]): void {
+    const found = new Map(reports.map((report) => [report.seq, report]));
+    for (const { seq, jobId, epoch, phase } of this.kept()) {
+      const again = found.get(seq);
+      if (again?.jobId !== jobId || again.epoch !== epoch || again.phase !== phase)
+        this.fail(`1: the report ${phase} of run ${runKey(jobId, epoch)} was written down and is gone`);
+    }
+    this.kept = kept;
+  }
+
   cutPower(): void {
+    this.kept = () => [];
     for (const { cancel } of this.lanes.values()) cancel();
     this.lanes = new Map();
     this.disk.cutPower();
@@ -129,6 +143,8 @@ export class DurableRunner implements Runner {
     const journal = new Journal(`${DIR}/reports`, seen, files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);
     this.said = new Reports(journal, this.disk, process);
+    const written = (): RunReport[] => this.said.list(Number.POSITIVE_INFINITY);
+    host.begins(written(), written);
     host.onEnd = (key) => process.soon(() => this.look(key));
     this.recover();
     this.poll();
@@ -196,8 +212,8 @@ export class DurableRunner implements Runner {
   }
 
   /** Its runs write nothing. */
-  freshOutput(): [] {
-    return [];
+  freshOutput(): null {
+    return null;
   }
 
   delivered(): void {}

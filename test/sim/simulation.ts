@@ -30,17 +30,24 @@ import { type QueueFaults, SimulatedQueue } from './queue.js';
 import { Process, Time } from './time.js';
 import { USERS, Users } from './users.js';
 
-export const DEEDS = [
-  ...['submit', 'submit beyond', 'cancel', 'hold', 'release', 'boost'],
-  ...['site', 'machine', 'policy', 'dataset', 'link'],
-  ...['kill worker', 'pause worker', 'cut worker', 'kill api', 'pause api'],
-  ...['kill agent', 'pause agent', 'cut agent', 'full disk', 'power cut', 'new disk'],
-  ...['store away', 'queue away', 'empty queue', 'agent clock', 'database clock'],
-] as const;
+/** What people and faults do, by where. */
+export const DEEDS = {
+  users: ['submit beyond', 'cancel', 'hold', 'release', 'boost'],
+  grid: ['site', 'machine', 'policy', 'dataset', 'link'],
+  service: [
+    ...['kill worker', 'pause worker', 'cut worker', 'kill api', 'pause api'],
+    ...['store away', 'queue away', 'empty queue', 'database clock'],
+  ],
+  agents: [
+    ...['kill agent', 'pause agent', 'cut agent', 'full disk', 'power cut', 'new disk', 'agent clock'],
+  ],
+} as const;
+
+const DISK_DEEDS = new Set<string>(['full disk', 'power cut', 'new disk'] satisfies Deed['kind'][]);
 
 export interface Deed {
   afterMs: number;
-  kind: (typeof DEEDS)[number];
+  kind: 'submit' | (typeof DEEDS)[keyof typeof DEEDS][number];
   /** Whom or what it concerns, and for how long; each deed takes from it what it needs. */
   n: number;
   ms: number;
@@ -86,6 +93,8 @@ const END_WITHIN_MS = 7_200_000;
 /** And agents have said so. */
 const AFTERWARDS_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
+/** Far more than any history takes. */
+const MAX_STEPS = 2_000_000;
 /** Once faults have stopped, an agent ends a run within so long after its job does without it. */
 const STOPS_WITHIN_MS = 60_000;
 const RESTART_MS = 1_000;
@@ -128,6 +137,7 @@ export class Simulation {
   private databaseSkewMs = 0;
   private policyVersion = 1;
   private names = 0;
+  private steps = 0;
   /** Runs of agents that the service knows as ended, and since when, ms. */
   private overtime = new Map<string, number>();
 
@@ -242,6 +252,7 @@ export class Simulation {
   private async until(limit: number, done: () => boolean = () => false): Promise<boolean> {
     let looked = 0;
     while (this.promises.broken === null) {
+      if (++this.steps > MAX_STEPS) this.promises.fail('9: it goes on and on');
       if (!(await this.time.step(limit))) return false;
       if (this.time.now - looked >= LOOK_EVERY_MS) {
         looked = this.time.now;
@@ -385,8 +396,11 @@ export class Simulation {
 
   private happen({ kind, n, ms }: Deed): void {
     const { store, workers, agents } = this;
+    const { disks } = this.history;
     const worker = workers[n % WORKERS] as Worker;
-    const agent = agents[n % agents.length] as SiteAgent;
+    // What happens to disks happens where there are some.
+    const i = DISK_DEEDS.has(kind) ? (disks[n % disks.length] as number) : n % agents.length;
+    const agent = agents[i] as SiteAgent;
     const { host } = agent;
     const wakeAll = (): void => void this.api.waker.wake([ROOT, ...store.sites.keys()]);
     switch (kind) {
@@ -442,23 +456,25 @@ export class Simulation {
       case 'kill agent':
         // Where it has a disk, in the middle of one of its next calls.
         if (host !== null && (n >> 2) % 2 > 0) agent.process.callsLeft = (n >> 3) % 13;
-        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % agents.length));
+        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(i));
         break;
       case 'kill api':
         if (!this.api.process.dead) this.kill(this.api.process, ms, () => this.startApi());
         break;
       case 'full disk':
         host?.disk.fill();
+        // Some programs do not survive that.
+        if (n % 2 === 0) agent.process.callsLeft = (n >> 3) % 9;
         this.time.after(ms, () => host?.disk.makeRoom());
         break;
       case 'power cut':
       case 'new disk':
         host?.cutPower();
-        if (kind === 'new disk' && host !== null) {
-          host.disk.replace();
+        if (kind === 'new disk') {
+          host?.disk.replace();
           agent.disks++;
         }
-        if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % agents.length));
+        if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(i));
         break;
       case 'pause worker':
         worker.process.pause(ms);
@@ -536,7 +552,7 @@ export class Simulation {
 const METRICS = createMetrics();
 
 /** Few, so that some jobs need them all. */
-const maxAttempts = (seed: number): number => 1 + (seed % 2);
+const maxAttempts = (seed: number): number => 1 + (seed % 3);
 
 function policyOf(dispatch: string, local: string, seed: number, maxAttempts: number): Policy {
   const extra: Record<string, object> = {

@@ -50,10 +50,10 @@ export class Users {
     this.ask(random, Array.from({ length: random.integer(1, 6) }, () => drawInput(random, this.world)));
   }
 
-  /** One job, one step beyond what is accepted. */
+  /** Jobs that are one step beyond what is accepted. */
   submitBeyond(n: number): void {
     const random = new RandomStream(n, 'beyond');
-    this.ask(random, [drawInput(random, this.world, true)]);
+    for (let i = 0; i < 5; i++) this.ask(random, [drawInput(random, this.world, true)]);
   }
 
   private ask(random: RandomStream, drawn: readonly Drawn[]): void {
@@ -104,7 +104,10 @@ export class Users {
     const { world } = this;
     const { store, promises } = world;
     if (store.jobs.size === 0) return;
-    const jobId = 1 + (n % store.jobs.size);
+    // Mostly one that lives.
+    const live = [...store.jobs.values()].filter(({ endedAt }) => endedAt === null);
+    const some = n % 5 === 0 || live.length === 0 ? [...store.jobs.values()] : live;
+    const jobId = some[(n >> 3) % some.length]?.id as number;
     const owner = store.jobs.get(jobId)?.userId as number;
     const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
     const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
@@ -160,7 +163,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   const pick = <T>(...list: T[]): T => one(random, ...list);
   const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
   const many = licenses.length === 0;
-  const runS = pick(0, 1, 5, 20, 60, 120, 600);
+  const runS = pick(0, 1, 5, 20, 60, 120, 200);
   const benchmark = pick(100, 100, 100, MAX.leastBenchmark, MAX.benchmark);
   const tasks = many ? pick(1, 1, 2, 3) : 1;
   const cpusPerTask = pick(1, 1, 2);
@@ -219,6 +222,10 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   // One step beyond.
   const beyond: Partial<JobInput>[] = [
     { estimateS: longestS * (1 + 2 ** -50) },
+    {
+      estimateS: (MAX.work / (MAX.benchmark * tasks * cpusPerTask)) * (1 + 2 ** -50),
+      benchmark: MAX.benchmark,
+    },
     { estimateS: MAX.leastSeconds / 2 },
     { estimateS: Number.NaN },
     { benchmark: MAX.benchmark * (1 + 2 ** -50), estimateS: 1 },
