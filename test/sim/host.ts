@@ -21,6 +21,7 @@ import type { Process, Time } from './time.js';
 
 const DIR = '/agent';
 const RUNS = `${DIR}/runs`;
+const REPORTS = `${DIR}/reports`;
 /** Small: segments of the journal come and go. */
 const SEGMENT_BYTES = 1_024;
 const POLL_MS = 500;
@@ -92,6 +93,20 @@ export class Host {
     this.kept = kept;
   }
 
+  /** Whatever has happened, no more than the last line of a segment is torn, and no number is given twice. */
+  look(): void {
+    const [first] = this.kept();
+    for (const [path, text] of this.disk.textsBelow(REPORTS)) {
+      if (path.endsWith('/acknowledged')) {
+        if (first && first.seq <= Number(text))
+          this.fail(`1: report ${first.seq} is new, and ${text.trim()} were acknowledged`);
+        continue;
+      }
+      for (const line of text.split('\n').slice(0, -1))
+        if (!isWhole(line)) this.fail(`1: a part of a line stays in ${path}`);
+    }
+  }
+
   cutPower(): void {
     this.kept = () => [];
     for (const { cancel } of this.lanes.values()) cancel();
@@ -140,7 +155,7 @@ export class DurableRunner implements Runner {
   ) {
     const { files } = process;
     const seen = ({ jobId, epoch }: RunReport): void => this.known.add(jobId, epoch);
-    const journal = new Journal(`${DIR}/reports`, seen, files, SEGMENT_BYTES);
+    const journal = new Journal(REPORTS, seen, files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);
     this.said = new Reports(journal, this.disk, process);
     const written = (): RunReport[] => this.said.list(Number.POSITIVE_INFINITY);
@@ -358,6 +373,15 @@ export class DurableRunner implements Runner {
 
 const endCause = (code: number, stop: DurableRun['stop']): EndCause =>
   code === 0 ? 'EXITED_ZERO' : (stop ?? 'SIGNALLED');
+
+/** A line of the journal: a checksum, and a report. */
+function isWhole(line: string): boolean {
+  try {
+    return JSON.parse(line.slice(9)).seq > 0;
+  } catch {
+    return false;
+  }
+}
 
 function recordOf(text: string): RunRecord | null {
   try {

@@ -1,5 +1,8 @@
 /** The whole system in a seeded simulation: `npm run test:sim -- --seeds N [--seed S]` plays more of it. */
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { packagePath } from '../../src/platform/paths.js';
+import { mutants } from './mutants.mjs';
 import { broken, play, playTwice } from './play.js';
 import type { History } from './simulation.js';
 
@@ -39,3 +42,9 @@ test.each(Object.entries(found))('%s', async (_, history) => {
 });
 
 test('the same history again makes the same again', () => playTwice(SEED));
+
+test('each breakage of `npm run test:mutants` is one of the present code', () => {
+  for (const { what, also, ...change } of mutants)
+    for (const { file, find } of also ? [change, also] : [change])
+      expect(readFileSync(packagePath(file), 'utf8'), what).toContain(find);
+});

@@ -195,6 +195,7 @@ export class Simulation {
     }
     const look = (): void => {
       this.promises.look();
+      for (const { host } of this.agents) host?.look();
       if (this.healed) this.lookAtAgents();
       this.time.after(LOOK_EVERY_MS, look);
     };
