@@ -1315,6 +1315,7 @@ export class MemoryStore implements Store {
       command: job.command,
       arguments: job.arguments,
       environment: job.environment,
+      outputs: job.outputs,
       workingDirectory: job.workingDirectory,
       tasks: job.tasks,
       cpusPerTask: job.cpusPerTask,

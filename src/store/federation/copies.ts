@@ -203,7 +203,15 @@ SELECT json_build_array(
 const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
   ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
-  ...{ groupName: null, inputs: [], preferences: [], originSiteId: null, restartable: false, held: false },
+  ...{
+    groupName: null,
+    inputs: [],
+    outputs: [],
+    preferences: [],
+    originSiteId: null,
+    restartable: false,
+    held: false,
+  },
   boost: boostOf(boost, more),
 });
 
