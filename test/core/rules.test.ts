@@ -104,7 +104,8 @@ describe('Load and Ordering', () => {
     grid.index(QueuedWork);
     const largest = { benchmark: MAX.benchmark, estimateS: MAX.work / MAX.benchmark };
     const ids = Array.from({ length: 10_000 }, (_, i) => 10 + i);
-    for (const id of ids) grid.placeAtSite(job({ id, ...largest, estimateS: largest.estimateS / (1 + (id % 7)) }), 2);
+    for (const id of ids)
+      grid.placeAtSite(job({ id, ...largest, estimateS: largest.estimateS / (1 + (id % 7)) }), 2);
     expect(10_000 * MAX.work).toBeGreaterThan(Number.MAX_SAFE_INTEGER);
     for (const id of ids) grid.removeJob(id);
     for (const one of [grid, other])

@@ -127,10 +127,7 @@ export class Api {
   }
 
   /** As an agent speaks to it. `previous`: one of the release before, which does not ask for parts of lists. */
-  static agentClient(
-    current: () => Api,
-    { siteId, wire, caller, host, previous }: AgentSide,
-  ): ServiceClient {
+  static agentClient(current: () => Api, { siteId, wire, caller, host, previous }: AgentSide): ServiceClient {
     const key = viewer({ role: 'AGENT', siteId });
     const site = globalId('site', siteId);
     const served = <T>(work: (api: Api) => Promise<T>): Promise<T> => Api.call(current, wire, caller, work);

@@ -110,7 +110,8 @@ export class SimulatedDisk {
 
   /** What is in the files below a directory. */
   *textsBelow(dir: string): Generator<[path: string, text: string]> {
-    for (const [path, { bytes }] of this.files) if (path.startsWith(`${dir}/`)) yield [path, bytes.toString()];
+    for (const [path, { bytes }] of this.files)
+      if (path.startsWith(`${dir}/`)) yield [path, bytes.toString()];
   }
 
   /** Something else takes all the room that is left, or gives it back. */

@@ -314,7 +314,8 @@ export class DurableRunner implements Runner {
     const upMs = lane?.end?.atMs ?? this.process.upMs();
     const code = lane?.end?.code ?? null;
     const outlasted = runTimeLimitS !== null && upMs - startedUpMs >= runTimeLimitS * 1000;
-    const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop ?? (outlasted ? 'RUN_TIME_LIMIT' : null));
+    const cause =
+      code === null ? (stop ?? 'LOST') : endCause(code, stop ?? (outlasted ? 'RUN_TIME_LIMIT' : null));
     const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
     const report = endReport(jobId, epoch, end, Math.round(startedAtMs + upMs - startedUpMs));
     run.lookAgain = !run.forgotten && !this.said.tryAdd(report);

@@ -83,7 +83,9 @@ export async function play({
   const what = (first.errorInstance as Error).message;
   const again = { seed, path: first.counterexamplePath ?? '', numRuns: 1 };
   const limits = { interruptAfterTimeLimit: SHRINK_MS, markInterruptAsFailure: true };
-  const shortest = shrink ? await fc.check(holds(what.split(':')[0] as string), { ...again, ...limits }) : first;
+  const shortest = shrink
+    ? await fc.check(holds(what.split(':')[0] as string), { ...again, ...limits })
+    : first;
   throw new Broken(what, first.numRuns, fc.defaultReportMessage(shortest) ?? '');
 }
 

@@ -7,9 +7,9 @@
  */
 import { Agent } from '../../src/agent/agent.js';
 import { isPassing } from '../../src/agent/process/disk.js';
-import { localId } from '../../src/api/ids.js';
 import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
+import { localId } from '../../src/api/ids.js';
 import { ServiceError } from '../../src/client/index.js';
 import { type Policy, parsePolicy, RandomStream, ROOT } from '../../src/core/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';

@@ -47,7 +47,10 @@ export class Users {
    */
   submit(n: number): void {
     const random = new RandomStream(n, 'jobs');
-    this.ask(random, Array.from({ length: random.integer(1, 6) }, () => drawInput(random, this.world)));
+    this.ask(
+      random,
+      Array.from({ length: random.integer(1, 6) }, () => drawInput(random, this.world)),
+    );
   }
 
   /** Jobs that are one step beyond what is accepted. */

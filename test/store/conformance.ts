@@ -958,8 +958,12 @@ export function describeStore(
           expect(await of(first.agentId as number)).toEqual([job, once]);
           expect(await of(second.agentId as number)).toEqual([]);
           const report1 = [report(job!, 1)];
-          expect((await store.reportRuns(site, report1, 3, second.agentId as number)).results).toEqual(['unknown-run']);
-          expect((await store.reportRuns(site, report1, 3, first.agentId as number)).results).toEqual(['accepted']);
+          expect((await store.reportRuns(site, report1, 3, second.agentId as number)).results).toEqual([
+            'unknown-run',
+          ]);
+          expect((await store.reportRuns(site, report1, 3, first.agentId as number)).results).toEqual([
+            'accepted',
+          ]);
 
           for (let t = 0; t <= 100; t += 20) await store.processSeen('api', 'api', T0 + t);
           await store.sweep({ ...rules(T0 + 100), silentAfterS: 60, lostAfterS: 300 });
@@ -973,9 +977,9 @@ export function describeStore(
           expect((await registered('a', 'm9', T0 + 101)).machines[0]?.refused).toMatch(
             /served by another agent on b/,
           );
-          expect((await store.reportRuns(site, [ended(job!, 1)], 3, first.agentId as number)).results).not.toEqual([
-            'accepted',
-          ]);
+          expect(
+            (await store.reportRuns(site, [ended(job!, 1)], 3, first.agentId as number)).results,
+          ).not.toEqual(['accepted']);
           await nothingBroken();
         });
 
