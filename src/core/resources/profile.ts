@@ -191,8 +191,8 @@ export class Profile {
 
   /**
    * The earliest instant, from now on and ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null:
-   * none. A job of one task goes on the first machine in order of placement that has the room then. Decision: one of several
-   * tasks asks for its room as long as it would take on the slowest machine that is eligible, for which it gets is not known.
+   * none. A job of one task goes on the first machine in order of placement that has the room then. One of several tasks asks for its
+   * room as long as it would take on the fastest machine, and again for as long as on the slowest of those that it would get, until these are as fast.
    */
   earliest(
     requirement: Requirement,
