@@ -1,4 +1,5 @@
-// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers and the replay of a trace;
+// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers, a large
+// tree and the replay of a trace;
 // `npm run test:abuse -- --minutes N --seed S`, attacks by users. The same seed makes the same again.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -7,7 +8,10 @@ import { parseArgs } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const SUITES = {
-  faults: { prefix: 'FAULT', files: ['test/crash', 'test/cli/trace', 'test/federation/faults'] },
+  faults: {
+    prefix: 'FAULT',
+    files: ['test/crash', 'test/cli/trace', 'test/federation/faults', 'test/engine/tree'],
+  },
   abuse: { prefix: 'ABUSE', files: ['test/abuse'] },
 };
 const { prefix, files } = SUITES[process.argv[2]];

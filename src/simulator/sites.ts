@@ -1,6 +1,7 @@
 /** The machines of a simulation: one of counted processors, or the sites and outages of files. */
 import { z } from 'zod';
-import type { Machine, Site } from '../core/index.js';
+import type { Machine, Site, TreeScheduler } from '../core/index.js';
+import { MAX } from '../platform/limits.js';
 import type { Change, World } from './engine.js';
 import { nameOf, textOf } from './input.js';
 
@@ -28,6 +29,12 @@ const memoryMb = whole(1e9).describe(
 const maxTasks = whole(MAX_PROCESSORS)
   .nullable()
   .describe('Tasks that share a machine in time at most; null or left out: each has processors of its own.');
+
+/** Of schedulers, from the root down. */
+const isPath = (names: readonly string[]): boolean =>
+  names.length <= MAX.treeDepth &&
+  names.every((name) => name.trim() === name && name !== '' && name.length <= 200);
+const PATH = `1 to ${MAX.treeDepth} names with / between, each of 1 to 200 characters`;
 
 const groupSchema = z.strictObject({
   count: whole(MAX_MACHINES).describe('Machines of this kind.'),
@@ -61,6 +68,13 @@ const siteSchema = z
       .nullable()
       .optional()
       .describe('Jobs that run at the site at once at most; null or left out: as many as fit.'),
+    scheduler: z
+      .string({ error: PATH })
+      .refine((path) => isPath(path.split('/')), { error: PATH })
+      .optional()
+      .describe(
+        'The schedulers between the root and the site under grid-tree, from the highest down, by their names with / between: west/north. Left out: the site is directly under the root.',
+      ),
   })
   .describe('A site.');
 type SiteEntry = z.infer<typeof siteSchema>;
@@ -86,6 +100,8 @@ export interface SiteShape {
   maxTasks?: number | null;
   /** Jobs that run there at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** Of the schedulers above it, from below the root down, with / between; left out: it is directly under the root. */
+  scheduler?: string;
   /** Of its machines; 1 unless said. */
   speed?: number;
   /** Of each machine; 0 unless said: memory does not matter. */
@@ -123,17 +139,20 @@ export const hasMemory = (shapes: readonly SiteShape[]): boolean =>
 /** Sites of so many CPUs. On one machine, processors are counted, not placed. */
 export function countedWorld(shapes: readonly SiteShape[]): World {
   const single = shapes.every((shape) => count(groupsOf(shape)) === 1);
+  const schedulers = schedulersOf(shapes);
   let lastMachine = 0;
   return {
     sites: shapes.map(
-      ({ id, name, maxRunningJobs = null }): Site => ({
+      ({ id, name, maxRunningJobs = null, scheduler }): Site => ({
         id,
         name,
         state: 'UP',
         localPolicy: null,
         maxRunningJobs,
+        schedulerId: scheduler === undefined ? null : (schedulers.get(scheduler)?.id ?? null),
       }),
     ),
+    schedulers: [...schedulers.values()],
     machines: shapes.flatMap((shape) =>
       groupsOf(shape).flatMap(({ count, cpus, maxTasks = null, speed = 1, memoryMb = 0 }) =>
         Array.from(
@@ -156,6 +175,21 @@ export function countedWorld(shapes: readonly SiteShape[]): World {
     licenses: [],
     changes: [],
   };
+}
+
+/** By path, those above before those below. */
+function schedulersOf(shapes: readonly SiteShape[]): Map<string, TreeScheduler> {
+  const byPath = new Map<string, TreeScheduler>();
+  for (const { scheduler } of shapes) {
+    let above = '';
+    for (const name of scheduler?.split('/') ?? []) {
+      const path = above === '' ? name : `${above}/${name}`;
+      const parentId = byPath.get(above)?.id ?? null;
+      if (!byPath.has(path)) byPath.set(path, { id: byPath.size + 1, name: path, parentId });
+      above = path;
+    }
+  }
+  return byPath;
 }
 
 /** Processors of the widest job that the site can run: on time-shared machines, a task on each. */
@@ -212,7 +246,8 @@ function shapeOf(
       throw wrong('machines', count(machines), `at most ${MAX_MACHINES} in all`);
     if (processors > MAX_PROCESSORS)
       throw wrong('machines', processors, `at most ${MAX_PROCESSORS} processors in all`);
-    return { id: site, name, processors, groups: machines, maxRunningJobs: rest.maxRunningJobs ?? null };
+    const { maxRunningJobs = null, scheduler } = rest;
+    return { id: site, name, processors, groups: machines, maxRunningJobs, scheduler };
   }
   if (capacity === undefined)
     throw wrong('capacity', 'missing', `a whole number from 1 to ${MAX_PROCESSORS}`);
@@ -353,7 +388,7 @@ function rowsOf<S extends z.ZodObject>(
     // A name may look like a number.
     const filled = columns.flatMap((column, at) => {
       const cell = cells[at];
-      return cell ? [[column, column === 'name' ? cell : numberOrText(cell)] as const] : [];
+      return cell ? [[column, TEXTS.includes(column) ? cell : numberOrText(cell)] as const] : [];
     });
     const absent = needed.find((column) => !filled.some(([one]) => one === column));
     if (absent !== undefined) throw new Error(`${name}, line ${line}: ${absent} is missing`);
@@ -364,6 +399,7 @@ function rowsOf<S extends z.ZodObject>(
   return rows;
 }
 
+const TEXTS = ['name', 'scheduler'];
 const numberOrText = (cell: string): string | number =>
   /^[+-]?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell;
 

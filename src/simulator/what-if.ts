@@ -98,10 +98,11 @@ export function whatIf(
 ): WhatIfResult {
   const { jobs, leftOut } =
     task.trace === null ? { jobs: workloadOf(task), leftOut: 0 } : workloadOfTrace(task.trace, task.machines);
-  const { sites, machines, licenses, datasets, links, averages } = task;
+  const { sites, machines, licenses, schedulers, datasets, links, averages } = task;
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
-  const world: World = { sites, machines, licenses, datasets, links, quotas, averages, changes: [] };
+  const there = { sites, machines, licenses, schedulers, datasets, links };
+  const world: World = { ...there, quotas, averages, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
@@ -136,6 +137,12 @@ export function whatIf(
   };
 }
 
+/** What schedulers write into a job, before any has. */
+const UNTOUCHED = {
+  ...{ priority: null, migratedAt: null, dispatchedAt: null },
+  ...{ schedulerId: null, treeMoves: 0 },
+};
+
 /** What a run takes at the least: one that took no time would never come about. */
 const LEAST_RUN_S = 0.001;
 
@@ -157,7 +164,7 @@ export function workloadOf({
   const jobs: SimJob[] = [];
   for (const page of pages) {
     for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
-      const job = { ...jobFromArray(array), priority: null, migratedAt: null, dispatchedAt: null };
+      const job = { ...jobFromArray(array), ...UNTOUCHED };
       let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
       if (run !== null) {
         const [seconds, plannedS, siteId] = run;

@@ -3,7 +3,7 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, License, Link, Machine, RunAverages, Site } from '../core/model.js';
+import type { Dataset, License, Link, Machine, RunAverages, Site, TreeScheduler } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -25,6 +25,8 @@ export interface SimulatedWorld {
   /** One counts unless it is drained or down, whether its agent is heard or not. */
   machines: Machine[];
   licenses: License[];
+  /** Between the root and sites. */
+  schedulers: TreeScheduler[];
   datasets: Dataset[];
   links: Link[];
   /** Of users whose share of the grid is not 1. */
@@ -119,9 +121,9 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
     );
     if (claimed === null) return null;
     const { baseline, candidate, from, to, trace } = claimed;
-    const [, sites, machines, licenses] = claimed.directory;
+    const [, sites, machines, licenses, schedulers] = claimed.directory;
     const [datasets, links, quotas, averages] = claimed.data;
-    const world = { sites, machines, licenses, datasets, links, quotas, averages };
+    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, averages };
     return {
       id,
       baseline: parsePolicy(baseline),

@@ -169,6 +169,10 @@ describe('a what-if', () => {
     const { registerSite: far } = await api.must<{ registerSite: { id: string } }>(
       `mutation { registerSite(input: { name: "${unique('far')}" }) { id } }`,
     );
+    const { createScheduler: above } = await api.must<{ createScheduler: { id: string } }>(
+      'mutation { createScheduler(input: { name: "west" }) { id } }',
+    );
+    await api.must(`mutation { updateSite(input: { site: "${far.id}", scheduler: "${above.id}" }) { id } }`);
     const { rows } = await api.db.pool.query('SELECT min(id) AS id FROM sites');
     const [from, to] = [Number(far.id.split('_')[1]), rows[0].id as number];
     await api.must(
@@ -185,7 +189,10 @@ describe('a what-if', () => {
     });
     const asked = await simulate();
     await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    const schedulerId = Number(above.id.split('_')[1]);
     expect(seen).toMatchObject({
+      schedulers: [{ id: schedulerId, name: 'west', parentId: null }],
+      sites: expect.arrayContaining([expect.objectContaining({ id: from, schedulerId })]),
       datasets: [{ sizeMb: 500, siteIds: [from] }],
       links: [{ fromSiteId: from, toSiteId: to, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
       quotas: [{ userId: Number(user.id.split('_')[1]), share: 3 }],

@@ -24,6 +24,10 @@ const policy = parsePolicy({
   dispatch: { kind: 'grid-tree', queueLimit: 0 },
 });
 
+/** In `npm run test:faults` as large as trees get. */
+const LARGE = process.env.FAULT_MINUTES !== undefined;
+const [JOBS, SITES, SITES_OF_SCHEDULER] = LARGE ? [10_000, 50, 5] : [300, 8, 2];
+
 const one = (name: string): SiteShape => ({ name, machines: [{ cpus: 4 }] });
 
 describe('a live grid tree', () => {
@@ -177,6 +181,43 @@ describe('a live grid tree', () => {
     await until('all have run', async () => (await world.states()).COMPLETED === waiting.length);
     const started = (await Promise.all(sites.map((site) => runs(world, site)))).flat();
     expect(started.filter((id) => waiting.includes(id)).sort((x, y) => x - y)).toEqual(waiting);
+    expect(await checkPromises(world.database.pool)).toEqual([]);
+  });
+
+  test(`${JOBS} jobs come down four levels to ${SITES} sites: each runs once, wherever shares send it`, {
+    timeout: LARGE ? 600_000 : 90_000,
+  }, async () => {
+    const names = Array.from({ length: SITES }, (_, i) => `site-${i}`);
+    const { url } = await database.another();
+    const world = await World.open(url, { sites: names.map(one), policy });
+    worlds.push(world);
+    const { directory } = world;
+    const scheduler = async (name: string, parentId: number | null): Promise<number> =>
+      (await accepted(directory.createScheduler({ name, parentId }, SERVICE))).id;
+    const halves = [await scheduler('west', null), await scheduler('east', null)];
+    for (let i = 0; i < SITES; i += SITES_OF_SCHEDULER) {
+      const above = await scheduler(`region-${i}`, halves[(i / SITES_OF_SCHEDULER) % 2] as number);
+      const schedulerId = await scheduler(`cluster-${i}`, above);
+      for (const name of names.slice(i, i + SITES_OF_SCHEDULER))
+        await accepted(directory.updateSite(world.siteId(name), { schedulerId }, SERVICE));
+    }
+    const engine = await world.engine({ kind: 'postgres', url });
+    const agents = names.map((name) =>
+      world.agent(name, engine.wake, { runMs: QUICK_MS, pollMs: SITES * 5 }),
+    );
+    const ids: number[] = [];
+    const startedMs = Date.now();
+    for (let i = 0; i < JOBS; i += 100) {
+      const jobs = Array.from({ length: 100 }, (_, k) => ({ cpusPerTask: 1 + ((i + k) % 4) }));
+      ids.push(...(await submit(world, engine, ...jobs)));
+    }
+    await until('all have run', async () => (await world.states()).COMPLETED === JOBS, LARGE ? 580 : 60);
+    if (LARGE) console.log(`${JOBS} jobs, ${SITES} sites: ${(Date.now() - startedMs) / 1000} s`);
+    const launched = new Map(agents.flatMap((agent) => [...agent.launched]));
+    expect([...launched.keys()].sort((x, y) => x - y)).toEqual(ids);
+    expect(agents.reduce((sum, agent) => sum + agent.launched.size, 0)).toBe(JOBS);
+    expect(new Set(launched.values())).toEqual(new Set([1]));
+    expect(agents.every((agent) => agent.launched.size > 0)).toBe(true);
     expect(await checkPromises(world.database.pool)).toEqual([]);
   });
 });

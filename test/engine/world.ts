@@ -115,8 +115,8 @@ export class World {
   }
 
   /** Serves sites as their agents and the API together would, until closed or stopped. */
-  agent(siteName: string, wake: Wake, options: { runMs?: number } = {}): InlineAgent {
-    const agent = new InlineAgent(this, siteName, wake, options.runMs ?? 0);
+  agent(siteName: string, wake: Wake, options: { runMs?: number; pollMs?: number } = {}): InlineAgent {
+    const agent = new InlineAgent(this, siteName, wake, options.runMs ?? 0, options.pollMs ?? 25);
     this.closers.push(() => agent.stop());
     return agent;
   }
@@ -164,6 +164,7 @@ export class InlineAgent {
     private readonly siteName: string,
     private readonly wake: Wake,
     private readonly runMs: number,
+    private readonly pollMs: number,
   ) {
     this.running = this.run();
   }
@@ -213,7 +214,7 @@ export class InlineAgent {
       if (reports.length > 0) {
         const { touched } = await store.reportRuns(siteId, reports, 3);
         await this.wake(touched.map(schedulerOf));
-      } else await sleep(25);
+      } else await sleep(this.pollMs);
     }
   }
 }

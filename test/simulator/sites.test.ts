@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
-import { ResultSink } from '../../src/simulator/sink.js';
+import { ResultSink, type Sink } from '../../src/simulator/sink.js';
 import { awayIn, countedWorld, readOutages, readSites, withOutages } from '../../src/simulator/sites.js';
 import { summarize } from '../../src/simulator/statistics.js';
 import { simJobs } from './support/jobs.js';
@@ -59,7 +59,41 @@ describe('a file of sites', () => {
     ]);
   });
 
+  it('may be leaves of a tree of schedulers', async () => {
+    const shapes = await readSites(
+      file('tree.csv', 'site,capacity,scheduler\n1,1,west/1\n2,1,west/1\n3,1,\n4,1,west/2\n'),
+    );
+    const tree = {
+      sites: shapes.map(({ id, processors, scheduler }) => ({ site: id, capacity: processors, scheduler })),
+    };
+    expect(await readSites(file('tree.json', JSON.stringify(tree)))).toEqual(shapes);
+    const world = countedWorld(shapes);
+    expect(world.schedulers).toEqual([
+      { id: 1, name: 'west', parentId: null },
+      { id: 2, name: 'west/1', parentId: 1 },
+      { id: 3, name: 'west/2', parentId: 1 },
+    ]);
+    expect(world.sites.map(({ schedulerId }) => schedulerId)).toEqual([2, 2, null, 3]);
+    const jobs = simJobs(Array.from({ length: 8 }, () => ({ runS: 10, siteId: null })));
+    const paths = new Map<number, unknown>();
+    const moved: Sink['moved'] = ({ jobId, explanation }) =>
+      paths.set(jobId, [...((paths.get(jobId) as unknown[]) ?? []), ...(explanation.path ?? [])]);
+    const options = { policy: policyNamed('grid-tree+fcfs', 1), eventOrder: 'batch' } as const;
+    expect(runSimulation(world, jobs, options, [{ moved }])).toMatchObject({ ended: 8, waiting: 0 });
+    expect([...paths.values()]).toContainEqual([
+      { schedulerId: 1, reason: 'BRANCH_SHARE' },
+      { schedulerId: 2, reason: 'BRANCH_SHARE' },
+      { siteId: 1, reason: 'BRANCH_SHARE' },
+      { siteId: 1, reason: 'CLAIMED' },
+    ]);
+  });
+
   it.each([
+    [
+      'site,capacity,scheduler\n1,4,west//1\n',
+      'bad, line 2: scheduler is "west//1"; accepted is 1 to 16 names with / between, each of 1 to 200 characters',
+    ],
+    [`site,capacity,scheduler\n1,4,${'a/'.repeat(16)}a\n`, 'bad, line 2: scheduler is "a/a/'],
     [
       'site,capacity,colour\n1,4,red\n',
       'bad, line 1: column "colour" is not accepted; accepted is each once of site, ',

@@ -24,6 +24,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   sites: [site(1)],
   machines: [machine({ id: 1, cpus: 1 })],
   licenses: [],
+  schedulers: [],
   datasets: [],
   links: [],
   quotas: [],
@@ -93,6 +94,24 @@ describe('a candidate', () => {
       [1, 0],
       [0, 1],
     ]);
+  });
+
+  it('that has a tree is told which schedulers there are, and no job is at one to begin with', () => {
+    // Ended under a later tree, and moved as often as may be.
+    const ended = plainJob({ id: 1, submittedAt: 0, estimateS: 100, schedulerId: 7, treeMoves: 16 });
+    const jobs = [1, 2, 3, 4].map((id): RecordedJob => [recorded({ ...ended, id }), null]);
+    const endedAt = (schedulers: SimulationTask['schedulers']): number[] =>
+      whatIf(
+        task(jobs, {
+          sites: [1, 2, 3].map((id) => ({ ...site(id), schedulerId: id < 3 ? 5 : null })),
+          machines: [1, 2, 3].map((id) => machine({ id, siteId: id, cpus: 1 })),
+          schedulers,
+          candidate: parsePolicy({ ...FCFS, dispatch: { kind: 'grid-tree' } }),
+        }),
+      ).sites.map(({ candidate }) => candidate.ended);
+    // The share of each site is 4/3, rounded up; that of west 8/3, which is one each and one that waits there.
+    expect(endedAt([])).toEqual([2, 2, 0]);
+    expect(endedAt([{ id: 5, name: 'west', parentId: null }])).toEqual([1, 1, 2]);
   });
 
   it('that looks at job ratios is told what runs have shown, which stays as it is', () => {
