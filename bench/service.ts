@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
+import { measuredAs } from '../test/support/measured-as.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 import { overload } from './overload.js';
 import { RawPostgres } from './rawPostgres.js';
@@ -112,7 +113,7 @@ export class Service {
           site: registerSite.id,
           name: `m${index}`,
           cpus,
-          memoryMb: 1_000_000,
+          memoryMb: 1_000,
           os: name,
         })),
       },
@@ -134,6 +135,11 @@ export class Service {
       SWITCHYARD_URL: this.url,
       SWITCHYARD_KEY: createApiKey.secret,
       SWITCHYARD_HOME: join(this.home, name),
+      // As a host with the machine that was registered, on which its operating system and CPUs are another matter.
+      ...(!agentArgs.includes('--simulate') && {
+        AGENT_MACHINES: 'm0',
+        NODE_OPTIONS: `--import=${measuredAs(name, cpus)}`,
+      }),
     });
     for (;;) {
       const { node } = await this.query<{
