@@ -142,14 +142,12 @@ export class Service {
       // What isolation costs is measured apart (isolation.ts).
       SWITCHYARD_ISOLATION: 'none',
       AGENT_CGROUPS: 'false',
+      // With real processes: as many at a time as the machine is said to have CPUs, whatever the host has.
+      AGENT_MACHINES: Array.from({ length: machines }, (_, index) => `m${index}`).join(','),
+      NODE_OPTIONS: `--import=${measuredAs(name, cpus * machines)}`,
       SWITCHYARD_URL: this.url,
       SWITCHYARD_KEY: key,
       SWITCHYARD_HOME: join(this.home, name),
-      // As a host with the machine that was registered, on which its operating system and CPUs are another matter.
-      ...(!agentArgs.includes('--simulate') && {
-        AGENT_MACHINES: 'm0',
-        NODE_OPTIONS: `--import=${measuredAs(name, cpus)}`,
-      }),
     });
     for (;;) {
       const { sites } = await this.query<{
