@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { agentsBench } from './agents.js';
 import { cyclesBench } from './cycles.js';
 import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
 });
 const benches: Bench[] = [
   serviceBench,
+  agentsBench,
   federationBench,
   cyclesBench,
   policiesBench,

@@ -17,6 +17,7 @@ import { overload } from './overload.js';
 import { RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
+const REGISTERED_AT_ONCE = 1_000;
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
 export const freePort = (): Promise<number> =>
@@ -101,24 +102,26 @@ export class Service {
     return data;
   }
 
-  /** A site with machines enough not to be what limits, and its agent. */
-  async addSite(name: string, machines: number, cpus: number, agentArgs: string[]): Promise<void> {
+  /** A site with machines enough not to be what limits; answers a key for its agents. */
+  async registerSite(name: string, machines: number, cpus: number): Promise<string> {
     const { registerSite } = await this.query<{ registerSite: { id: string } }>(
       'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
       { name },
     );
-    await this.query(
-      'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }',
-      {
-        inputs: Array.from({ length: machines }, (_, index) => ({
-          site: registerSite.id,
-          name: `m${index}`,
-          cpus,
-          memoryMb: 1_000,
-          os: name,
-        })),
-      },
-    );
+    for (let from = 0; from < machines; from += REGISTERED_AT_ONCE) {
+      await this.query(
+        'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }',
+        {
+          inputs: Array.from({ length: Math.min(REGISTERED_AT_ONCE, machines - from) }, (_, index) => ({
+            site: registerSite.id,
+            name: `m${from + index}`,
+            cpus,
+            memoryMb: 1_000,
+            os: name,
+          })),
+        },
+      );
+    }
     const { registerUser } = await this.query<{ registerUser: { id: string } }>(
       'mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }',
       { name: `agent-${name}` },
@@ -128,6 +131,12 @@ export class Service {
     }>('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }', {
       input: { user: registerUser.id, site: registerSite.id, name: 'bench' },
     });
+    return createApiKey.secret;
+  }
+
+  /** The same, with an agent. */
+  async addSite(name: string, machines: number, cpus: number, agentArgs: string[]): Promise<void> {
+    const key = await this.registerSite(name, machines, cpus);
     this.run(['agent', '--site', name, ...agentArgs], {
       ...this.env,
       // What isolation costs is measured apart (isolation.ts).
@@ -137,16 +146,14 @@ export class Service {
       AGENT_MACHINES: Array.from({ length: machines }, (_, index) => `m${index}`).join(','),
       NODE_OPTIONS: `--import=${measuredAs(name, cpus * machines)}`,
       SWITCHYARD_URL: this.url,
-      SWITCHYARD_KEY: createApiKey.secret,
+      SWITCHYARD_KEY: key,
       SWITCHYARD_HOME: join(this.home, name),
     });
     for (;;) {
-      const { node } = await this.query<{
-        node: { agentSeenAt: string | null };
-      }>('query ($id: ID!) { node(id: $id) { ... on Site { agentSeenAt } } }', {
-        id: registerSite.id,
-      });
-      if (node.agentSeenAt) return;
+      const { sites } = await this.query<{
+        sites: { nodes: { name: string; agentSeenAt: string | null }[] };
+      }>('{ sites(first: 100) { nodes { name agentSeenAt } } }');
+      if (sites.nodes.some((site) => site.name === name && site.agentSeenAt)) return;
       await sleep(50);
     }
   }

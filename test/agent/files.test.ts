@@ -8,11 +8,12 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { findFiles, openInside } from '../../src/agent/files/find.js';
 import { type EndedRun, OutputKeeper } from '../../src/agent/files/keeper.js';
@@ -90,6 +91,24 @@ it('opens nothing outside of the directory, whatever a name has become since it 
   const file = await openInside(place, 'within');
   expect(await file.readFile('utf8')).toBe('plain');
   await file.close();
+});
+
+it('takes nothing from elsewhere when a link has taken the place of the directory itself', async () => {
+  const { directory, secret } = hostile();
+  renameSync(directory, `${directory}-before`);
+  symlinkSync(dirname(secret), directory);
+  const place = { directory, uid: null };
+  await expect(findFiles(place, 'secret', true)).rejects.toThrow(/another by now/);
+  await expect(openInside(place, 'secret')).rejects.toThrow(/another by now/);
+});
+
+it('says which names are no UTF-8', async () => {
+  const { directory } = hostile();
+  writeFileSync(Buffer.concat([Buffer.from(join(directory, 'sub', 'deep', 'x')), Buffer.from([0xff])]), 'x');
+  const found = await findFiles({ directory, uid: null }, 'sub/deep', true);
+  expect(found.problems).toEqual([
+    expect.stringMatching(/x\ufffd: its name is not accepted; accepted: UTF-8/),
+  ]);
 });
 
 asRoot('takes no file of another account, even under a name that the run gave it', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { PROTOCOL } from '../../src/agent/agent.js';
 import { type Json, unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
@@ -332,4 +333,35 @@ test('seventy assignments of 1.5 MiB each arrive in parts', async () => {
     }
     told.stop();
   }
+});
+
+test('a machine that is not what it is registered as gets no jobs, which the log of the service says as an error', async () => {
+  const { key } = await api.user('AGENT', unique('measuring'), site);
+  const name = unique('big');
+  await api.must(
+    `mutation { registerMachine(input: { site: "${site}", name: "${name}", cpus: 64, memoryMb: 1000, os: "linux", architecture: "x64" }) { id } }`,
+  );
+  const measured = { cpus: 4, memoryMb: 1000, os: 'linux', architecture: 'x64', benchmark: 100, gpus: [] };
+  const { registerAgent } = await api.must<{ registerAgent: { machines: Json[] } }>(
+    'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { machines { name refused problem } } }',
+    {
+      input: {
+        ...{
+          site,
+          identity: name,
+          instance: '1',
+          host: 'host',
+          version: '1',
+          protocol: PROTOCOL,
+          simulated: false,
+        },
+        machines: [{ name, measured, problem: null }],
+      },
+    },
+    key,
+  );
+  const problem = 'configured with more or other than is there: cpus 64, measured 4';
+  expect(registerAgent.machines).toEqual([{ name, refused: null, problem }]);
+  const said = api.log.map((line) => JSON.parse(line) as Json).find((line) => line.machine === name);
+  expect(said).toMatchObject({ level: 'error', problem, msg: expect.stringMatching(/gets no jobs/) });
 });

@@ -13,6 +13,7 @@ const LOOKED_AT_MAX = 100_000;
 
 /** The directory of a run. */
 export interface Place {
+  /** Where it really was when the run began: a link in its place may lead anywhere by now. */
   directory: string;
   /** The account of the run, whose files alone are taken; null: the agent's, and anybody's are. */
   uid: number | null;
@@ -32,7 +33,7 @@ export interface Found {
  * @param required whether a path without a pattern has to be there
  */
 export async function findFiles(place: Place, path: string, required: boolean): Promise<Found> {
-  const root = await realpath(place.directory);
+  const root = await rootOf(place);
   const files: string[] = [];
   const problems: string[] = [];
   let looks = 0;
@@ -53,7 +54,9 @@ export async function findFiles(place: Place, path: string, required: boolean): 
       const fault = filePathFault(found, MAX.outputPathChars);
       if (fault === null) files.push(found);
       else problems.push(`${JSON.stringify(found)}: its name is not accepted; accepted: ${fault}`);
-    } else if (named && (required || what !== 'missing')) problems.push(`${names.join('/')}: ${WRONG[what]}`);
+    } else if (what === 'missing' && names.at(-1)?.includes('\ufffd'))
+      problems.push(`${names.join('/')}: its name is not accepted; accepted: UTF-8`);
+    else if (named && (required || what !== 'missing')) problems.push(`${names.join('/')}: ${WRONG[what]}`);
   };
   await look([], path.replace(/\/$/, '').split('/'), true);
   if (files.length > MAX.jobFiles) problems.push(`${path}: more than ${MAX.jobFiles} files`);
@@ -66,8 +69,9 @@ export async function findFiles(place: Place, path: string, required: boolean): 
  *
  * @throws Error when it is not there, leads out of the directory, is no file, or is somebody else's
  */
-export async function openInside({ directory, uid }: Place, path: string): Promise<FileHandle> {
-  const root = await realpath(directory);
+export async function openInside(place: Place, path: string): Promise<FileHandle> {
+  const { uid } = place;
+  const root = await rootOf(place);
   // Whatever it has become meanwhile: without waiting for somebody at the other end.
   const file = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
@@ -86,6 +90,11 @@ export async function openInside({ directory, uid }: Place, path: string): Promi
     await file.close();
     throw error;
   }
+}
+
+async function rootOf({ directory }: Place): Promise<string> {
+  if ((await realpath(directory)) === directory) return directory;
+  throw new Error('the directory of the run is another by now');
 }
 
 type Kind = 'file' | 'directory' | keyof typeof WRONG;

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -475,7 +484,8 @@ export class ProcessRunner implements Runner {
         cpus: limits.cpus,
       };
       const { outputs: wanted } = assignment;
-      if (wanted && wanted.length > 0) record.wanted = { directory, outputs: wanted };
+      if (wanted && wanted.length > 0)
+        record.wanted = { directory: realpathSync(directory), outputs: wanted };
       const run: LiveProcessRun = {
         ...record,
         ...this.newState(slot, outputs, group, record.startedUpMs, true),

@@ -106,4 +106,14 @@ export async function ask<D, V extends AnyVariables>(
   }
 }
 
+/** A file of a run. Throws what is wrong as a sentence. */
+export async function fetchFile(address: string): Promise<Blob> {
+  const headers = { authorization: `Bearer ${session.get().key}` };
+  const response = await fetch(address, { headers }).catch(() => {
+    throw new Error('The service does not answer.');
+  });
+  if (!response.ok) throw new Error(`The service answered with status ${response.status}.`);
+  return response.blob();
+}
+
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

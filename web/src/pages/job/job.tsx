@@ -35,6 +35,7 @@ import {
 import { type BulkAction, BulkDialog } from '../jobs/bulk';
 import { titleOf } from '../jobs/columns';
 import { JobRowsDocument } from '../jobs/row.gql';
+import { FilesCard } from './files';
 import { JobPageDocument, type JobPageQuery, JobPlacementDocument, JobWaitsDocument } from './job.gql';
 import { OutputCard } from './output';
 import { Candidates, TermList } from './terms';
@@ -171,6 +172,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
       <div className="job-columns">
         <div className="stack">
           {job.epoch > 0 && <OutputCard key={job.id} job={job} />}
+          {job.files.length > 0 && <FilesCard job={job} />}
           <Decisions job={job} />
           <History job={job} />
         </div>
