@@ -1,0 +1,81 @@
+/** Files that the service keeps of the latest run, and those on their way. */
+import { Download } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { useData } from '../../api/data';
+import { session } from '../../api/session';
+import { Button } from '../../ui/controls';
+import { download } from '../../ui/download';
+import { bytes, percent, TERMINAL } from '../../ui/format';
+import { At, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
+import { told } from '../../ui/toast';
+import type { Job } from './job';
+import { JobFilesDocument, type JobFilesQuery } from './job.gql';
+
+type File = NonNullable<JobFilesQuery['job']>['files'][number];
+
+const ASK_MS = 3_000;
+
+/** A link cannot carry the key: the browser fetches the file, and then saves it. */
+async function save(job: string, { path, epoch, task }: File): Promise<void> {
+  const address = `/jobs/${job}/files/${path.split('/').map(encodeURIComponent).join('/')}?epoch=${epoch}&task=${task}`;
+  const response = await fetch(address, { headers: { authorization: `Bearer ${session.get().key}` } });
+  if (!response.ok) throw new Error(`“${path}” could not be downloaded: ${response.status}.`);
+  download(await response.blob(), path.slice(path.lastIndexOf('/') + 1));
+}
+
+export function FilesCard({ job }: { job: Job }) {
+  const files = useData(JobFilesDocument, { id: job.id }, TERMINAL.has(job.state) ? {} : { everyMs: ASK_MS });
+  const [busy, setBusy] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
+  useEffect(() => files.refresh(), [job.state]);
+  return (
+    <Card title="Files" about={job.outputs.map(({ path }) => path).join(', ')} flush>
+      <Loaded from={files} skeleton={<Skeleton lines={2} />}>
+        {({ job: shown }) => (
+          <Table
+            label="Files"
+            rows={shown?.files ?? []}
+            id={({ task, path }) => `${task} ${path}`}
+            empty={<Empty title="No files are kept of this run" />}
+            columns={[
+              { key: 'path', header: 'File', cell: ({ path }) => <code>{path}</code> },
+              ...(job.tasks > 1
+                ? [{ key: 'task', header: 'Task', right: true, cell: ({ task }: File) => task }]
+                : []),
+              { key: 'size', header: 'Size', right: true, cell: (file) => bytes(file.bytes) },
+              {
+                key: 'kept',
+                header: 'Kept until',
+                right: true,
+                minor: true,
+                cell: ({ keptUntil, receivedBytes, bytes: all }) =>
+                  keptUntil ? (
+                    <At at={keptUntil} seconds={false} />
+                  ) : (
+                    <span className="muted">{percent(all > 0 ? receivedBytes / all : 0)} here</span>
+                  ),
+              },
+              {
+                key: 'save',
+                header: <span className="hidden-visually">Download</span>,
+                right: true,
+                cell: (file) => (
+                  <Button
+                    variant="quiet"
+                    icon={<Download size={15} />}
+                    hint={`Download ${file.path}`}
+                    isDisabled={file.keptAt === null || busy}
+                    onPress={() => {
+                      setBusy(true);
+                      void told(save(job.id, file)).then(() => setBusy(false));
+                    }}
+                  />
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
