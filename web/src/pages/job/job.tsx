@@ -6,6 +6,7 @@ import { useData, useFollow, useThrottled } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button } from '../../ui/controls';
 import {
+  bytes,
   causeOf,
   count,
   duration,
@@ -488,17 +489,17 @@ function Outcome({ job }: { job: Job }) {
                   method={run.peakMemoryMethod}
                   predicted={job.memoryMbPerTask > 0 ? megabytes(job.tasks * job.memoryMbPerTask) : null}
                 >
-                  {megabytes(run.peakMemoryMb)}
+                  {bytes(run.peakMemoryMb * 1e6)}
                 </MeasuredRow>
               )}
               {run.readMb !== null && (
                 <MeasuredRow what="Read" method={run.bytesMethod}>
-                  {megabytes(run.readMb)}
+                  {bytes(run.readMb * 1e6)}
                 </MeasuredRow>
               )}
               {run.writtenMb !== null && (
                 <MeasuredRow what="Written" method={run.bytesMethod}>
-                  {megabytes(run.writtenMb)}
+                  {bytes(run.writtenMb * 1e6)}
                 </MeasuredRow>
               )}
             </tbody>

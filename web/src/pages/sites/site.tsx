@@ -49,6 +49,7 @@ const TABS = [
   { value: 'schedule', label: 'Schedule' },
   { value: 'queue', label: 'Queue' },
   { value: 'machines', label: 'Machines' },
+  { value: 'agents', label: 'Agents' },
   { value: 'settings', label: 'Settings' },
 ] as const;
 type TabName = (typeof TABS)[number]['value'];
@@ -126,12 +127,8 @@ export function SitePage() {
               </Card>
             )}
             {tab === 'queue' && <Queue site={site} />}
-            {tab === 'machines' && (
-              <>
-                <Machines site={site} />
-                <Agents site={site} silentS={silentAfterS(policy?.document)} />
-              </>
-            )}
+            {tab === 'machines' && <Machines site={site} />}
+            {tab === 'agents' && <Agents site={site} silentS={silentAfterS(policy?.document)} />}
             {tab === 'settings' && <Settings site={site} policy={policy?.document} />}
           </Page>
         );

@@ -158,6 +158,8 @@ function Drawn({
       sent.set(id, (sent.get(id) ?? 0) + jobs);
   const most = Math.max(1, ...sites.map(({ id }) => sent.get(id) ?? 0));
   const held = new Map(holders?.schedulers.map((one) => [one.id, one]));
+  const nameOf = (id: string | undefined): string | undefined =>
+    schedulers.find((scheduler) => scheduler.id === id)?.name;
   const document = data.policy?.document;
 
   const shape = [...parents].join();
@@ -241,7 +243,10 @@ function Drawn({
           {level.map(({ id, name }) => (
             <div key={id} ref={mark(id)} className="tree-node">
               <Sent jobs={sent.get(id) ?? 0} />
-              <h3 className="cut">{name}</h3>
+              <div>
+                <h3 className="cut">{name}</h3>
+                <Under name={nameOf(parents.get(id))} />
+              </div>
               <dl className="tree-numbers">
                 <Figure name="Held here" value={held.get(id)?.holds ?? 0} />
                 <Figure name="Waiting below" value={held.get(id)?.waiting ?? 0} />
@@ -258,12 +263,18 @@ function Drawn({
             policy={(site.localPolicy as { kind?: string } | null)?.kind ?? kindOf(document, 'local')}
             sent={flows.sent.get(site.id) ?? 0}
             ended={flows.ended.get(site.id) ?? 0}
+            under={nameOf(site.scheduler?.id)}
             mark={mark(site.id)}
           />
         ))}
       </div>
     </div>
   );
+}
+
+/** What the lines say, for those who do not see them, or too many of them. */
+function Under({ name }: { name: string | undefined }) {
+  return name === undefined ? null : <p className="faint tiny">under {name}</p>;
 }
 
 /** Jobs of the last minute, on the line from above. */
@@ -297,12 +308,15 @@ function Leaf({
   policy,
   sent,
   ended,
+  under,
   mark,
 }: {
   site: Site;
   policy: string;
   sent: number;
   ended: number;
+  /** The scheduler that it is under; undefined: the root. */
+  under: string | undefined;
   mark(node: HTMLElement | null): void;
 }) {
   return (
@@ -316,6 +330,7 @@ function Leaf({
         </h3>
         {site.state === 'UP' ? <Badge>{policy}</Badge> : <PlaceBadge state={site.state} />}
       </div>
+      <Under name={under} />
       <dl className="tree-numbers">
         {site.metaQueuedJobs > 0 && <Figure name="Meta-queue" value={site.metaQueuedJobs} />}
         <Figure name="Queue" value={site.queuedJobs} />
