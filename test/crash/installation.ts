@@ -38,8 +38,8 @@ export class Supervised {
     this.running = this.run();
   }
 
-  kill(): void {
-    this.child?.kill('SIGKILL');
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
+    this.child?.kill(signal);
   }
 
   /** An orderly end. */
@@ -74,23 +74,26 @@ export class Supervised {
 
 export class Installation {
   readonly ledger: string;
-  private readonly processes: Supervised[] = [];
+  readonly processes: Supervised[] = [];
 
   private constructor(
     private readonly dir: string,
     readonly postgres: EmbeddedPostgres,
     readonly database: Database,
-    private readonly redis: RedisServer | null,
+    readonly redis: RedisServer | null,
     private readonly port: number,
     private readonly keys: { admin: string; real: string; simulated: string },
   ) {
     this.ledger = join(dir, 'ledger');
   }
 
-  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. */
-  static async open(redis: RedisServer | null): Promise<Installation> {
-    const dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-'));
+  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. All they write is in `dir`. */
+  static async open(
+    redis: RedisServer | null,
+    dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
+  ): Promise<Installation> {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
+    mkdirSync(dir, { recursive: true });
     const postgres = await startEmbeddedPostgres({ home: join(dir, 'postgres'), settings: { fsync: 'off' } });
     await migrate(postgres.url);
     const database = openDatabase({
