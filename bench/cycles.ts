@@ -156,6 +156,8 @@ function anyJob(random: RandomStream): NewJob {
     outputMb: 0,
     inputs: [],
     restartable: true,
+    launch: 'EVERY_TASK',
+    onTaskFailure: 'END_ALL',
     boost: 0,
     held: false,
   };

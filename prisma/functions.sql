@@ -390,6 +390,14 @@ CREATE TRIGGER jobs_updated_offered AFTER UPDATE ON jobs REFERENCING OLD TABLE A
 
 -- Runs ----------------------------------------------------------------------------------------------------------------
 
+-- The machine of a task: they are counted through, machine by machine. Without a task: the first.
+CREATE FUNCTION triggers.machine_of(machine_ids integer[], machine_tasks integer[], task integer) RETURNS integer IMMUTABLE LANGUAGE sql AS $$
+  SELECT CASE WHEN task IS NULL THEN machine_ids[1] ELSE
+           (SELECT id FROM (SELECT id, place, sum(tasks) OVER (ORDER BY place) AS behind
+                              FROM unnest(machine_ids, machine_tasks) WITH ORDINALITY AS u (id, tasks, place)) m
+             WHERE behind > task ORDER BY place LIMIT 1) END
+$$;
+
 -- Runs take machines and licenses when they are inserted and give them back when they end, once; after that nothing of them changes.
 -- Locks are taken in the order of ids. A site with a limit of running jobs is locked first, by whoever starts jobs there: so the
 -- count is right.
@@ -431,7 +439,7 @@ BEGIN
     FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
                  sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
-                 bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = r.machine_ids[1]) IS TRUE AS failed
+                 bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;

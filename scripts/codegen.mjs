@@ -54,6 +54,7 @@ const models = [
   'Run',
   'Output',
   'Staging',
+  'Task',
   'Decision',
   'WhyWaiting',
   'RespectedReservation',

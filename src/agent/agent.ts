@@ -11,6 +11,8 @@ import {
   DEFAULT_GRACE_MS,
   type EndedReport,
   type LiveOutput,
+  nameOf,
+  type RunName,
   type Runner,
   type RunReport,
   runKey,
@@ -79,7 +81,7 @@ const STAGING_MS = 1_000;
 /** Everything is said again with each so many heartbeats. */
 const REGISTER_BEATS = 6;
 /** The version of PROTOCOL.md. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
@@ -100,8 +102,8 @@ const HEARTBEAT = `mutation Heartbeat($site: ID!, $agent: ID!, $instance: String
 const REPORT = `mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) {
   reportRuns(site: $site, agent: $agent, reports: $reports) { results }
 }`;
-const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $outputs: [RunOutputInput!]!) {
-  reportOutput(site: $site, outputs: $outputs) { results }
+const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) {
+  reportOutput(site: $site, agent: $agent, outputs: $outputs) { results }
 }`;
 const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
   reportLinks(site: $site, measurements: $measurements) { measuredAt }
@@ -116,7 +118,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
     part
     assignments {
       jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
-      runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
+      runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS
       inputs { place dataset name sizeMb sha256 sources { site location } }
       outputs { path dataset }
     }
@@ -154,7 +156,16 @@ interface Batch {
   cursor: string;
   complete: boolean;
   part: 'FIRST' | 'NEXT' | 'LAST' | null;
-  assignments: (Assignment & { action: 'START' | 'CONTINUE' | 'STOP' })[];
+  assignments: (Assignment & { action: Action; parts: readonly Part[] })[];
+}
+
+type Action = 'START' | 'CONTINUE' | 'STOP';
+
+/** Tasks, one index after another, and what to do with each. */
+interface Part {
+  firstTask: number;
+  tasks: number;
+  action: Action;
 }
 
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
@@ -254,20 +265,29 @@ export class Agent {
 
   private take(batch: Batch): void {
     const { runner } = this;
-    for (const { action, ...assignment } of batch.assignments) {
-      if (action === 'START') runner.start(assignment);
-      else if (action === 'CONTINUE') runner.resume(assignment);
-      else runner.cancel(assignment.jobId, assignment.epoch, this.options.graceMs ?? DEFAULT_GRACE_MS);
-    }
     const { complete, part } = batch;
-    if (!complete && !part) return;
     if (complete || part === 'FIRST') this.listed.clear();
-    for (const { jobId, epoch } of batch.assignments) this.listed.add(runKey(jobId, epoch));
+    const take = (run: Assignment, action: Action): void => {
+      if (action === 'START') runner.start(run);
+      else if (action === 'CONTINUE') runner.resume(run);
+      else runner.cancel(run, this.options.graceMs ?? DEFAULT_GRACE_MS);
+      if (complete || part) this.listed.add(runKey(run));
+    };
+    for (const { action, parts, ...run } of batch.assignments) {
+      const here = parts.reduce((sum, { tasks }) => sum + tasks, 0);
+      if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action);
+      else
+        for (const { firstTask, tasks, action } of parts)
+          for (let task = firstTask; task < firstTask + tasks; task++) take({ ...run, task }, action);
+    }
     if (!complete && part !== 'LAST') return;
-    for (const { jobId, epoch } of runner.runs()) {
-      if (this.listed.has(runKey(jobId, epoch))) continue;
-      this.options.log.warn({ job: jobId, epoch }, 'the service has given up this run; stopping it');
-      runner.forget(jobId, epoch);
+    for (const run of runner.runs()) {
+      if (this.listed.has(runKey(run))) continue;
+      this.options.log.warn(
+        { job: run.jobId, epoch: run.epoch, task: run.task },
+        'the service has given up this run; stopping it',
+      );
+      runner.forget(run);
     }
     this.listed.clear();
   }
@@ -294,10 +314,7 @@ export class Agent {
         REPORT,
         variables,
       );
-      for (const [i, { jobId, epoch }] of reports.entries()) {
-        const result = reportRuns.results[i];
-        if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(jobId, epoch);
-      }
+      this.forgetGivenUp(reports, reportRuns.results);
     } catch (error) {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
       if (reports.length > 1) {
@@ -337,15 +354,9 @@ export class Agent {
       const outputs = pieces.map(({ jobId: job, ...piece }) => ({ job, ...piece }));
       const { reportOutput } = await this.request<{ reportOutput: { results: ReportResult[] } }>(
         REPORT_OUTPUT,
-        {
-          site,
-          outputs,
-        },
+        { site, agent: this.id, outputs },
       );
-      for (const [i, { jobId, epoch }] of pieces.entries()) {
-        const result = reportOutput.results[i];
-        if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(jobId, epoch);
-      }
+      this.forgetGivenUp(pieces, reportOutput.results);
     } catch (error) {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
       // It is lost to those who look at it; the run and its end are not.
@@ -353,6 +364,14 @@ export class Agent {
       this.options.log.error({ job: first?.jobId, error: error.message }, 'output refused; dropped');
     }
     this.runner.delivered(pieces);
+  }
+
+  /** What the service does not want to hear of any more is stopped. */
+  private forgetGivenUp(told: readonly RunName[], results: readonly ReportResult[]): void {
+    for (const [i, run] of told.entries()) {
+      const result = results[i];
+      if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(nameOf(run));
+    }
   }
 
   // --- Machines
@@ -451,9 +470,10 @@ export class Agent {
     while (staging && !signal.aborted) {
       const reports = staging.stagings().slice(0, DEFAULT_LIMITS.reportsMax);
       if (reports.length > 0) {
-        await this.untilDone('report staging', () =>
-          this.request(REPORT_STAGING, { site, reports: reports.map(stagingInput) }),
-        );
+        // Of a run the service keeps one record; all its tasks have the same inputs.
+        const told = reports.filter(({ task = 0 }) => task === 0).map(stagingInput);
+        if (told.length > 0)
+          await this.untilDone('report staging', () => this.request(REPORT_STAGING, { site, reports: told }));
         const measurements = this.linksOf(reports);
         if (measurements.length > 0)
           await this.untilDone('report links', () => this.request(REPORT_LINKS, { site, measurements }));
@@ -529,9 +549,10 @@ function stagingInput({
 }
 
 function reportInput(report: RunReport): object {
-  const { jobId: job, epoch, phase } = report;
+  const { jobId: job, epoch, task, phase } = report;
   const at = new Date(report.atMs).toISOString();
-  return phase === 'STARTED' ? { job, epoch, phase, at } : { job, epoch, phase, at, ...endInput(report) };
+  const told = { job, epoch, ...(task !== undefined && { task }), phase, at };
+  return phase === 'STARTED' ? told : { ...told, ...endInput(report) };
 }
 
 /** Without what is null: a report is half as long then. */
@@ -539,6 +560,7 @@ function endInput({
   seq: _,
   jobId: _job,
   epoch: _epoch,
+  task: _task,
   phase: _phase,
   atMs: _at,
   ...fields

@@ -1,7 +1,7 @@
 /** A command of the operator's that says whether this host is fit to run jobs. */
-import { spawn } from 'node:child_process';
 import type { Env } from '../platform/env.js';
 import { pause, REAL_ENV } from '../platform/env.js';
+import { spawnGroup } from './group.js';
 
 export interface HealthOptions {
   /** For a shell. It is healthy when it ends with 0; what it says otherwise is the reason. */
@@ -49,15 +49,7 @@ function ask({ command, timeoutMs }: HealthOptions, signal: AbortSignal): Promis
   return new Promise((resolve) => {
     let said = '';
     let late = false;
-    // A group of its own, so that it can be ended with what it started.
-    const child = spawn('/bin/sh', ['-c', command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-    const kill = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It has gone by itself.
-      }
-    };
+    const { child, end: kill } = spawnGroup('/bin/sh', ['-c', command], ['ignore', 'pipe', 'pipe']);
     const timer = setTimeout(() => {
       late = true;
       kill();
@@ -66,8 +58,8 @@ function ask({ command, timeoutMs }: HealthOptions, signal: AbortSignal): Promis
     const listen = (chunk: Buffer): void => {
       if (said.length < TEXT_CHARS) said += chunk.toString();
     };
-    child.stdout.on('data', listen);
-    child.stderr.on('data', listen);
+    child.stdout?.on('data', listen);
+    child.stderr?.on('data', listen);
     const end = (problem: string | null): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', kill);

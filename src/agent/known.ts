@@ -1,6 +1,6 @@
-import { runKey } from './runner.js';
+import { type RunName, runKey } from './runner.js';
 
-/** How many jobs' latest runs are remembered. */
+/** How many jobs' latest runs are remembered, and tasks' of jobs that have several. */
 const MAX_JOBS = 100_000;
 
 /** What an assignment is to the agent that gets it. */
@@ -22,34 +22,38 @@ export class KnownRuns {
   private readonly ending = new Set<string>();
 
   /** Whether this run, or a later one of the job, has been seen. */
-  has(jobId: string, epoch: number): boolean {
-    return (this.epochs.get(jobId) ?? 0) >= epoch;
+  has(run: RunName): boolean {
+    return (this.epochs.get(keyOf(run)) ?? 0) >= run.epoch;
   }
 
   /** @param live whether the run goes on here */
-  standing(jobId: string, epoch: number, live: boolean): Standing {
-    if (!this.has(jobId, epoch)) return 'new';
-    const latest = this.epochs.get(jobId) === epoch;
-    return latest && !live && !this.ending.has(runKey(jobId, epoch)) ? 'acknowledged' : 'past';
+  standing(run: RunName, live: boolean): Standing {
+    if (!this.has(run)) return 'new';
+    const latest = this.epochs.get(keyOf(run)) === run.epoch;
+    return latest && !live && !this.ending.has(runKey(run)) ? 'acknowledged' : 'past';
   }
 
-  add(jobId: string, epoch: number): void {
-    const latest = Math.max(epoch, this.epochs.get(jobId) ?? 0);
-    this.epochs.delete(jobId); // To the end of the map: the oldest goes first.
-    this.epochs.set(jobId, latest);
+  add(run: RunName): void {
+    const key = keyOf(run);
+    const latest = Math.max(run.epoch, this.epochs.get(key) ?? 0);
+    this.epochs.delete(key); // To the end of the map: the oldest goes first.
+    this.epochs.set(key, latest);
     if (this.epochs.size > MAX_JOBS) this.epochs.delete(this.epochs.keys().next().value!);
   }
 
   /** The run's end is reported from now on. */
-  reported(jobId: string, epoch: number): void {
-    this.ending.add(runKey(jobId, epoch));
+  reported(run: RunName): void {
+    this.ending.add(runKey(run));
   }
 
   /** The service has the run's end. */
-  acknowledged(jobId: string, epoch: number): void {
-    this.ending.delete(runKey(jobId, epoch));
+  acknowledged(run: RunName): void {
+    this.ending.delete(runKey(run));
   }
 }
+
+/** The job, or its task: a later run of it is another. */
+const keyOf = ({ jobId, task }: RunName): string => (task === undefined ? jobId : `${jobId}.${task}`);
 
 /** Said of a run that stands as `acknowledged`: a service that was restored from a copy learns that it will not end. */
 export const ENDED_BEFORE = 'this run has ended before, and the service has forgotten it';

@@ -42,12 +42,18 @@ export interface WantedOutput {
   dataset: string | null;
 }
 
-/** One run as the service describes it. */
-export interface Assignment {
+/** What a run is known by. */
+export interface RunName {
   /** Names the job; letters, digits and `_.:=+-` only. */
   jobId: string;
   /** Which attempt at the job. */
   epoch: number;
+  /** Index of the task, where the tasks of a run are carried out, and reported on, one by one: each is a run of its own to a runner. */
+  task?: number;
+}
+
+/** One run as the service describes it. */
+export interface Assignment extends RunName {
   /** A path, or a name to be looked up in PATH. */
   command: string;
   arguments: readonly string[];
@@ -61,7 +67,8 @@ export interface Assignment {
   /** Stopped after so long; null: never. */
   runTimeLimitS: number | null;
   arrayIndex: number | null;
-  machines: readonly { name: string; tasks: number }[];
+  /** In the order of the tasks: the first has the first of them. `host`: where it is. */
+  machines: readonly { name: string; host?: string; tasks: number }[];
   /** Run time planned on these machines: how long a simulated run takes unless `simulatedS` says otherwise. */
   plannedS: number;
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
@@ -127,16 +134,11 @@ export interface OutputPiece {
 }
 
 /** A piece of the output of a run that goes on, or is about to be reported as ended. */
-export interface LiveOutput extends OutputPiece {
-  jobId: string;
-  epoch: number;
-}
+export interface LiveOutput extends OutputPiece, RunName {}
 
-interface ReportBase {
+interface ReportBase extends RunName {
   /** Place in the runner's sequence of reports. */
   seq: number;
-  jobId: string;
-  epoch: number;
   /** When it happened, milliseconds since 1970 by this machine's clock. */
   atMs: number;
 }
@@ -160,13 +162,13 @@ export interface EndedReport extends ReportBase, Measured {
 export type RunReport = StartedReport | EndedReport;
 
 /** A run that has been started and has not ended. */
-export interface LiveRun {
-  jobId: string;
-  epoch: number;
+export interface LiveRun extends RunName {
   startedAtMs: number;
 }
 
 export interface Runner {
+  /** It carries out all tasks of a run as one, where it has all of them: nothing is run. */
+  readonly simulates?: boolean;
   /** Why nothing can be started here now; null: it can. */
   readonly problem: string | null;
   /**
@@ -177,9 +179,9 @@ export interface Runner {
   /** The service believes that this run goes on. If the runner knows nothing of it, it is reported as LOST. */
   resume(assignment: Assignment): void;
   /** Stops a run: SIGTERM, and SIGKILL after `graceMs`. A run never started here is reported as ended, and never will be. */
-  cancel(jobId: string, epoch: number, graceMs?: number): void;
+  cancel(run: RunName, graceMs?: number): void;
   /** Stops a run in the same way; the service does not want to hear of it any more. */
-  forget(jobId: string, epoch: number): void;
+  forget(run: RunName): void;
   /** What runs now. */
   runs(): LiveRun[];
   /** The oldest reports that have not been acknowledged, in order, at most `limit`. */
@@ -203,6 +205,10 @@ export interface Runner {
 export const DEFAULT_GRACE_MS = 10_000;
 
 /** One string for a run. */
-export function runKey(jobId: string, epoch: number): string {
-  return `${jobId}.${epoch}`;
+export function runKey({ jobId, epoch, task }: RunName): string {
+  return task === undefined ? `${jobId}.${epoch}` : `${jobId}.${epoch}.${task}`;
 }
+
+/** What a run is known by, and nothing else. */
+export const nameOf = ({ jobId, epoch, task }: RunName): RunName =>
+  task === undefined ? { jobId, epoch } : { jobId, epoch, task };

@@ -5,6 +5,8 @@ import {
   type EndedReport,
   type LiveRun,
   type Measured,
+  nameOf,
+  type RunName,
   type Runner,
   type RunReport,
   runKey,
@@ -36,6 +38,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  */
 export class SimulatedRunner implements Runner {
   readonly problem = null;
+  readonly simulates = true;
   onReports: (() => void) | null = null;
   private readonly live = new Map<string, SimulatedRun>();
   private readonly known = new KnownRuns();
@@ -61,33 +64,27 @@ export class SimulatedRunner implements Runner {
   }
 
   start(assignment: Assignment): void {
-    const { jobId, epoch, runTimeLimitS } = assignment;
-    const standing = this.known.standing(jobId, epoch, this.live.has(runKey(jobId, epoch)));
-    this.known.add(jobId, epoch);
+    const { runTimeLimitS } = assignment;
+    const name = nameOf(assignment);
+    const standing = this.known.standing(name, this.live.has(runKey(name)));
+    this.known.add(name);
     if (standing === 'acknowledged') {
-      this.reportEnd(
-        jobId,
-        epoch,
-        this.nowMs(),
-        { cause: 'LOST', exitCode: null, signal: null },
-        ENDED_BEFORE,
-      );
+      this.reportEnd(name, this.nowMs(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
     }
     if (standing !== 'new') return;
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
     const startedAtMs = this.nowMs();
     const run: SimulatedRun = {
-      jobId,
-      epoch,
+      ...name,
       startedAtMs,
       endsAtMs: startedAtMs + ((limited ? runTimeLimitS : durationS) * 1000) / this.speed,
       cause: limited ? 'RUN_TIME_LIMIT' : 'EXITED_ZERO',
       ioS: assignment.simulatedIoS,
       ended: false,
     };
-    this.live.set(runKey(jobId, epoch), run);
-    this.report({ seq: 0, jobId, epoch, phase: 'STARTED', atMs: startedAtMs });
+    this.live.set(runKey(name), run);
+    this.report({ seq: 0, ...name, phase: 'STARTED', atMs: startedAtMs });
     this.ends.push(run);
     this.schedule();
   }
@@ -97,23 +94,23 @@ export class SimulatedRunner implements Runner {
     this.start(assignment);
   }
 
-  cancel(jobId: string, epoch: number): void {
-    const run = this.live.get(runKey(jobId, epoch));
-    if (!run && this.known.has(jobId, epoch)) return;
-    this.known.add(jobId, epoch);
+  cancel(name: RunName): void {
+    const run = this.live.get(runKey(name));
+    if (!run && this.known.has(name)) return;
+    this.known.add(name);
     if (run) this.end(run);
     const signal = run ? 'SIGTERM' : null;
-    this.reportEnd(jobId, epoch, this.nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
+    this.reportEnd(name, this.nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
   }
 
-  forget(jobId: string, epoch: number): void {
-    this.known.add(jobId, epoch);
-    const run = this.live.get(runKey(jobId, epoch));
+  forget(name: RunName): void {
+    this.known.add(name);
+    const run = this.live.get(runKey(name));
     if (run) this.end(run);
   }
 
   runs(): LiveRun[] {
-    return [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({ jobId, epoch, startedAtMs }));
+    return [...this.live.values()].map((run) => ({ ...nameOf(run), startedAtMs: run.startedAtMs }));
   }
 
   reports(limit: number): RunReport[] {
@@ -123,7 +120,7 @@ export class SimulatedRunner implements Runner {
   acknowledge(seq: number): void {
     const kept = this.pending.findIndex((report) => report.seq > seq);
     const gone = this.pending.splice(0, kept < 0 ? this.pending.length : kept);
-    for (const { phase, jobId, epoch } of gone) if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
+    for (const report of gone) if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
   /** Simulated runs write nothing. */
@@ -140,7 +137,7 @@ export class SimulatedRunner implements Runner {
 
   private end(run: SimulatedRun): void {
     run.ended = true; // It stays in the heap until its time.
-    this.live.delete(runKey(run.jobId, run.epoch));
+    this.live.delete(runKey(run));
   }
 
   /** The time of day by a clock that goes on evenly, whoever sets that of the machine. */
@@ -166,31 +163,22 @@ export class SimulatedRunner implements Runner {
       this.end(run);
       const signal = run.cause === 'RUN_TIME_LIMIT' ? 'SIGTERM' : null;
       const exitCode = signal ? null : 0;
-      this.reportEnd(
-        run.jobId,
-        run.epoch,
-        run.endsAtMs,
-        { cause: run.cause, exitCode, signal },
-        null,
-        this.times(run),
-      );
+      this.reportEnd(run, run.endsAtMs, { cause: run.cause, exitCode, signal }, null, this.times(run));
     }
     this.schedule();
   }
 
   private reportEnd(
-    jobId: string,
-    epoch: number,
+    run: RunName,
     atMs: number,
     end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
     message: string | null = null,
     measured: Measured = UNMEASURED,
   ): void {
-    this.known.reported(jobId, epoch);
+    this.known.reported(run);
     this.report({
       seq: 0,
-      jobId,
-      epoch,
+      ...nameOf(run),
       phase: 'ENDED',
       atMs,
       ...end,

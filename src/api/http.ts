@@ -274,18 +274,25 @@ function answerInTime(parts: HttpParts): RequestHandler {
 }
 
 /**
- * What a run wrote, as bytes: `?stream=stdout|stderr&epoch=N`. Ranges count the bytes that were written; those of them that are not kept
+ * What a run wrote, as bytes: `?stream=stdout|stderr&epoch=N&task=N`. Ranges count the bytes that were written; those of them that are not kept
  * any more cannot be had (416). Without a range all that is kept, with a note where some are left out.
  */
 async function sendOutput(context: Context, req: Request, res: Response): Promise<void> {
-  const { stream = 'stdout', epoch: written } = req.query;
+  const { stream = 'stdout' } = req.query;
   if (stream !== 'stdout' && stream !== 'stderr') throw badInput('stream', stream, 'stdout or stderr');
-  const epoch = written === undefined ? null : Number(written);
-  if (epoch !== null && !(Number.isInteger(epoch) && epoch >= 1 && epoch < 2 ** 31))
-    throw badInput('epoch', written, 'a whole number from 1');
+  const whole = (field: 'epoch' | 'task', least: number): number | null => {
+    const written = req.query[field];
+    if (written === undefined) return null;
+    const number = Number(written);
+    if (!(Number.isInteger(number) && number >= least && number < 2 ** 31))
+      throw badInput(field, written, `a whole number from ${least}`);
+    return number;
+  };
+  const epoch = whole('epoch', 1);
+  const task = whole('task', 0) ?? 0;
   const name = stream === 'stdout' ? 'STDOUT' : 'STDERR';
   const id = req.params.id as string;
-  const found = await context.services.output.bytes(context.viewer, id, epoch, name);
+  const found = await context.services.output.bytes(context.viewer, id, epoch, task, name);
   const pieces = found?.pieces ?? [];
   const total = found?.bytes ?? 0;
   res.setHeader('content-type', 'application/octet-stream');

@@ -40,6 +40,8 @@ export interface OutputKey {
   jobId: number;
   /** null: the latest that wrote anything. */
   epoch: number | null;
+  /** Index. */
+  task: number;
   stream: 'STDOUT' | 'STDERR';
 }
 
@@ -212,9 +214,14 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const outputs = loader<OutputKey, OutputRow | null, string>(
     (keys) =>
       Promise.all(
-        keys.map(({ jobId, epoch, stream }) => queries.outputEnds(jobId, epoch, stream, MAX.outputTextBytes)),
+        keys.map(({ jobId, epoch, task, stream }) =>
+          queries.outputEnds(jobId, epoch, task, stream, MAX.outputTextBytes),
+        ),
       ),
-    { cacheKeyFn: ({ jobId, epoch, stream }) => `${jobId}/${epoch}/${stream}`, maxBatchSize: 10 },
+    {
+      cacheKeyFn: ({ jobId, epoch, task, stream }) => `${jobId}/${epoch}/${task}/${stream}`,
+      maxBatchSize: 10,
+    },
   );
 
   /**

@@ -14,6 +14,7 @@ import type { UsageRow } from '../store/history.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
+import type { ShownTask } from '../store/tasks.js';
 import type { Connection } from './connections.js';
 import type {
   Candidate,
@@ -43,6 +44,7 @@ export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;
 export type JobModel = rows.JobRow;
 export type RunModel = rows.RunRow;
+export type TaskModel = ShownTask;
 export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;

@@ -3,7 +3,7 @@
 const JOB_FIELDS = `
   id state name application groupName arrayIndex command arguments environment { name value } workingDirectory
   tasks cpusPerTask memoryMbPerTask licenses os architecture
-  estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable
+  estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable launch onTaskFailure
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt
   priority boost epoch cause message exitCode submittedAt dispatchedAt startedAt endedAt
   user { id name } site { id name }`;
@@ -51,12 +51,14 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
     readMb writtenMb bytesMethod ioWaitS ioWaitMethod
     staging { beganAt endedAt totalMb movedMb predictedS measuredS error } }
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
-export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
-  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text(maxBytes: 1048576) bytes truncated } } }`;
+export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int, $task: Int!) {
+  job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch, task: $task) { text(maxBytes: 1048576) bytes truncated } } }`;
+export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $task: Int!, $after: String) {
+  jobOutput(job: $id, stream: $stream, epoch: $epoch, task: $task, after: $after) { cursor epoch start base64 length last } }`;
+export const JOB_TASKS = `query JobTasks($id: ID!, $from: Int!, $first: Int!) { job(id: $id) { runs { tasks(from: $from, first: $first) {
+  index machine { id name } state startedAt endedAt exitCode signal cause message cpuS peakMemoryMb } } } }`;
 export const JOB_FILES = `query JobFiles($id: ID!, $epoch: Int) {
   job(id: $id) { id epoch files(epoch: $epoch) { task path bytes sha256 keptAt } } }`;
-export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $after: String) {
-  jobOutput(job: $id, stream: $stream, epoch: $epoch, after: $after) { cursor epoch start base64 length last } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;

@@ -50,6 +50,8 @@ export interface JobOptions {
   simulatedIo?: string;
   restart: boolean;
   hold?: boolean;
+  launchOnce?: boolean;
+  continueOnFailure?: boolean;
 }
 
 /** Adds an option for every field of `JobInput`. */
@@ -106,6 +108,11 @@ export function addJobOptions(command: Command): Command {
     )
     .option('--simulated-io <duration>', 'time of input and output that a simulated agent reports')
     .option('--no-restart', 'do not start it again if its run is lost')
+    .option(
+      '--launch-once',
+      'start the command once, on the first machine, instead of once for each task (for mpirun, say)',
+    )
+    .option('--continue-on-failure', 'let the other tasks go on when one has failed')
     .option('--hold', 'submit it held');
 }
 
@@ -147,6 +154,8 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     simulatedRunS: given(options.simulatedRun, (value) => parseDuration('--simulated-run', value)),
     simulatedIoS: given(options.simulatedIo, (value) => parseDuration('--simulated-io', value)),
     restartable: options.restart ? undefined : false,
+    launch: options.launchOnce ? 'ONCE' : undefined,
+    onTaskFailure: options.continueOnFailure ? 'CONTINUE' : undefined,
     held: options.hold,
   };
   // Absent is not null: the service's defaults are for what is absent.

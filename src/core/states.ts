@@ -47,6 +47,8 @@ export const endCauses = [
   'NEVER_FITS',
   // Of a copy of a peer's job: its owner has it run elsewhere or wants it no more, or one side isolated itself.
   'WITHDRAWN',
+  // Of a task only: another one of its run failed, and it was ended with it.
+  'OTHER_TASK_FAILED',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
@@ -92,6 +94,8 @@ export const jobActions = {
     keeps: ['ASSIGNED', 'CANCELLING'],
   },
   reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
+  /** A task has failed: those of its run that go on are told to end. */
+  endTasks: { by: ['AGENT', 'SERVICE'], keeps: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
   reportEnd: {
     by: ['AGENT', 'SERVICE', 'PEER'],
     sets: ['cause', 'endedAt', 'exitCode', 'message', 'deadlineMissed'],

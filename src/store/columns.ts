@@ -16,6 +16,8 @@ type ListType =
   | 'text'
   | 'job_state'
   | 'end_cause'
+  | 'task_launch'
+  | 'task_failure'
   | 'measurement_method'
   | 'output_stream';
 /** `integer[]`: a list for each item. */

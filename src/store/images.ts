@@ -22,6 +22,7 @@ import { parsePolicy } from '../core/policy.js';
 import { TRAFFIC_KEPT_S } from './constants.js';
 import type { CopyType } from './copy.js';
 import {
+  isEnum,
   type JobField,
   jobColumn,
   jobFields,
@@ -57,7 +58,7 @@ const copiedFields: readonly JobField[] = ['state', 'siteId', ...ofJob, ...ofDat
 export const jobColumns = copiedFields.map((field) => `j.${jobColumn[field]}`).join(', ');
 export const jobTypes: readonly CopyType[] = copiedFields.map((field) => {
   const { type } = jobFields[field];
-  return type === 'job_state' || type === 'end_cause' ? 'text' : type;
+  return isEnum(type) ? 'text' : type;
 });
 
 /** Makes jobs of rows of `jobColumns`. */

@@ -22,7 +22,14 @@ type FieldType =
   | 'jsonb'
   | 'timestamptz'
   | EnumType;
-type EnumType = 'job_state' | 'end_cause';
+const enumTypes = ['job_state', 'end_cause', 'task_launch', 'task_failure'] as const;
+type EnumType = (typeof enumTypes)[number];
+export const isEnum = (type: string): type is EnumType => (enumTypes as readonly string[]).includes(type);
+
+/** Which tasks of a job its agents start: each, or the first only, which sees to the others itself. */
+export type TaskLaunch = 'EVERY_TASK' | 'ONCE';
+/** What becomes of the other tasks when one has failed. */
+export type TaskFailure = 'END_ALL' | 'CONTINUE';
 
 /** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */
 type Scheduled = 'JOB' | 'DATA' | null;
@@ -84,6 +91,8 @@ export const givenFields = {
   /** What it would like and can do without. At most 16. */
   preferences: always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true }),
   restartable: always<boolean>('boolean'),
+  launch: always<TaskLaunch>('task_launch'),
+  onTaskFailure: always<TaskFailure>('task_failure'),
   /** What a simulated agent takes as the real run time on the reference machine. */
   simulatedRunS: maybe<number>('float8'),
   /** How much of it is input and output. */

@@ -108,8 +108,13 @@ export class PostgresStore implements Store {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
   }
 
-  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds) {
-    return reports.reportOutput(this.database, siteId, pieces, bounds);
+  reportOutput(
+    siteId: number,
+    pieces: readonly RunOutput[],
+    bounds: OutputBounds,
+    agentId: number | null = null,
+  ) {
+    return reports.reportOutput(this.database, siteId, pieces, bounds, agentId);
   }
 
   reportRuns(

@@ -38,6 +38,7 @@ import type {
   SiteRow,
   SiteStats,
   StagingRow,
+  TaskRow,
   UserRow,
 } from './rows.js';
 import { and, labels, raw, type Sql, sql } from './sql.js';
@@ -123,13 +124,32 @@ export class Queries {
     );
   }
 
+  /** Tasks of a run that have been reported one by one, by index; and whether any has. */
+  async tasksOfRun(
+    { jobId, epoch }: Pick<RunRow, 'jobId' | 'epoch'>,
+    from: number,
+    first: number,
+  ): Promise<{ reported: boolean; tasks: TaskRow[] }> {
+    const of = sql`FROM tasks WHERE job_id = ${jobId}::bigint AND epoch = ${epoch}::integer`;
+    const [reported, tasks] = await Promise.all([
+      value<boolean>(this.pool, sql`SELECT EXISTS (SELECT ${of}) AS v`),
+      readRows(
+        this.pool,
+        taskReading,
+        sql`SELECT * ${of} AND index >= ${from}::integer AND index < ${from + first}::integer ORDER BY index`,
+      ),
+    ]);
+    return { reported, tasks };
+  }
+
   /**
-   * What a run wrote to a stream from byte `from` on, at most so many bytes of it; null: nothing was kept. `epoch` null: the latest run that
+   * What a task of a run wrote to a stream from byte `from` on, at most so many bytes of it; null: nothing was kept. `epoch` null: the latest run that
    * wrote anything to it. `fromEnd`: the last bytes rather than the first.
    */
   async output(
     jobId: number,
     epoch: number | null,
+    task: number,
     stream: OutputPiece['stream'],
     { from = 0, most = Number.MAX_SAFE_INTEGER, fromEnd = false } = {},
   ): Promise<OutputRow | null> {
@@ -137,8 +157,8 @@ export class Queries {
       this.pool,
       sql`
 SELECT epoch, start::float8, length(body) AS length, bytes::float8 FROM outputs
- WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream
-   AND epoch = coalesce(${epoch}::integer, (SELECT max(epoch) FROM outputs WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream))
+ WHERE job_id = ${jobId}::bigint AND task = ${task}::integer AND stream = ${stream}::output_stream
+   AND epoch = coalesce(${epoch}::integer, (SELECT max(epoch) FROM outputs WHERE job_id = ${jobId}::bigint AND task = ${task}::integer AND stream = ${stream}::output_stream))
  ORDER BY start, length(body) DESC`,
     );
     if (found.length === 0) return null;
@@ -168,7 +188,7 @@ SELECT (start + skip)::float8 AS start, substring(body FROM t.skip + 1 FOR t.len
     skip: ['integer', (piece) => piece.skip],
     length: ['integer', (piece) => piece.length],
   })} JOIN outputs USING (start)
- WHERE job_id = ${jobId}::bigint AND stream = ${stream}::output_stream AND epoch = ${found[0]!.epoch}::integer ORDER BY start`,
+ WHERE job_id = ${jobId}::bigint AND task = ${task}::integer AND stream = ${stream}::output_stream AND epoch = ${found[0]!.epoch}::integer ORDER BY start`,
     );
     return { epoch: found[0]!.epoch, bytes, kept, pieces };
   }
@@ -177,15 +197,16 @@ SELECT (start + skip)::float8 AS start, substring(body FROM t.skip + 1 FOR t.len
   async outputEnds(
     jobId: number,
     epoch: number | null,
+    task: number,
     stream: OutputPiece['stream'],
     most: number,
   ): Promise<OutputRow | null> {
     const half = Math.ceil(most / 2);
-    const head = await this.output(jobId, epoch, stream, { most: half });
+    const head = await this.output(jobId, epoch, task, stream, { most: half });
     const last = head?.pieces.at(-1);
     if (!head || !last || head.kept <= half) return head;
     const rest = { from: last.start + last.body.length, most: half, fromEnd: true };
-    const tail = await this.output(jobId, head.epoch, stream, rest);
+    const tail = await this.output(jobId, head.epoch, task, stream, rest);
     return tail && { ...tail, pieces: [...head.pieces, ...tail.pieces] };
   }
 
@@ -772,6 +793,29 @@ const runReading: Reading<RunRow> = {
   policyVersion: 'policy_version',
   assignedAt: seconds('assigned_at'),
   plannedS: 'planned_s',
+  startedAt: seconds('started_at'),
+  endedAt: seconds('ended_at'),
+  exitCode: 'exit_code',
+  signal: 'signal',
+  cause: 'cause',
+  message: 'message',
+  cpuS: 'cpu_s',
+  ioWaitS: 'io_wait_s',
+  cpuMethod: 'cpu_method',
+  peakMemoryMb: 'peak_memory_mb',
+  peakMemoryMethod: 'peak_memory_method',
+  readMb: 'read_mb',
+  writtenMb: 'written_mb',
+  bytesMethod: 'bytes_method',
+  ioWaitMethod: 'io_wait_method',
+  failedTask: 'failed_task',
+  ending: 'ending',
+};
+
+const taskReading: Reading<TaskRow> = {
+  jobId: 'job_id',
+  epoch: 'epoch',
+  index: 'index',
   startedAt: seconds('started_at'),
   endedAt: seconds('ended_at'),
   exitCode: 'exit_code',

@@ -27,6 +27,8 @@ export interface ReportedJob {
   stopCause: EndCause | null;
   /** Its latest run has been reported as started. */
   started: boolean;
+  /** Some of its tasks have begun, whatever became of others. */
+  begun?: boolean;
 }
 
 /** Bytes kept of the beginning of a stream when its user's share of outputs is used up. */
@@ -54,24 +56,29 @@ export interface Judgment {
 }
 
 /**
- * Causes of end for which a restartable job runs again: nobody knows how it ended, the agent would not have it, or its inputs could not be
- * brought there.
+ * Causes of end for which a restartable job runs again: nobody knows how it ended, the agent or the machine would not have it, or its
+ * inputs could not be brought there.
  */
-const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED', 'STAGING_FAILED']);
+const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED', 'STAGING_FAILED', 'MACHINE_FAILED']);
 /** Launches that fail for the sake of a machine in a row until it is drained. */
 export const MACHINE_FAILURES_MAX = 3;
 /** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
 const endedByService: ReadonlySet<EndCause> = new Set(['LOST', 'RUN_TIME_LIMIT']);
 
+/** What a report is answered that is not about a live run; null: it is. */
+export function overtaken(job: ReportedJob, report: RunReport): 'stale-epoch' | 'repeated' | null {
+  if (report.epoch !== job.epoch) return 'stale-epoch';
+  if (isLive(job.state)) return null;
+  const known =
+    isTerminal(job.state) && (report.phase === 'ENDED' || !endedByService.has(job.cause as EndCause));
+  return known ? 'repeated' : 'stale-epoch';
+}
+
 /** Judges a report about a run that was at the reporting site. `job` is as earlier reports of the batch left it. */
 export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: number): Judgment {
   const refused = (result: ReportResult): Judgment => ({ result, started: false, end: null });
-  if (report.epoch !== job.epoch) return refused('stale-epoch');
-  if (!isLive(job.state)) {
-    const known =
-      isTerminal(job.state) && (report.phase === 'ENDED' || !endedByService.has(job.cause as EndCause));
-    return refused(known ? 'repeated' : 'stale-epoch');
-  }
+  const late = overtaken(job, report);
+  if (late !== null) return refused(late);
   if (report.phase === 'STARTED') {
     if (job.started) return refused('repeated');
     return { result: 'accepted', started: true, end: null };
@@ -102,8 +109,9 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
 function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
   if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
-  // What its machine could not start has not begun: it does no harm to start it elsewhere.
-  const again = cause === 'MACHINE_FAILED' || (restarting.has(cause) && job.restartable);
+  // What its machine could not start has not begun, unless other tasks of it have: it does no harm to start it elsewhere.
+  const unbegun = cause === 'MACHINE_FAILED' && job.begun !== true;
+  const again = unbegun || (restarting.has(cause) && job.restartable);
   if (again && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
   return { state: 'FAILED', cause };
 }
@@ -129,12 +137,12 @@ export function observedRun(
 
 /** What the service itself finds of a run. */
 export const serviceReport = (
-  run: Pick<RunReport, 'jobId' | 'epoch'>,
+  run: Pick<RunReport, 'jobId' | 'epoch' | 'task'>,
   at: number,
   cause: EndCause,
   message: string,
 ): RunReport => ({
-  ...{ jobId: run.jobId, epoch: run.epoch, at, cause, phase: 'ENDED', message },
+  ...{ jobId: run.jobId, epoch: run.epoch, task: run.task ?? null, at, cause, phase: 'ENDED', message },
   ...{ exitCode: null, signal: null, cpuS: null, ioWaitS: null },
 });
 
@@ -400,6 +408,12 @@ export function dataOf({
 }
 
 // Agents --------------------------------------------------------------------------------------------------------------
+
+/** Whether an event tells of something that agents of the site have to do. */
+export const isNews = ({ siteId, fromState, toState }: EventRow, site: number): boolean =>
+  siteId === site &&
+  // Still running, and changed: tasks may have to end.
+  (toState === 'ASSIGNED' || toState === 'CANCELLING' || (toState === 'RUNNING' && fromState === toState));
 
 /** Whether a run at the site was given up, which its agent may go on with: it is lost, or its job waits again. */
 export const isGivenUp = (

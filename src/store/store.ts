@@ -28,7 +28,7 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
-import type { GivenJob, JobOutput } from './job-fields.js';
+import type { GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { RunRow } from './rows.js';
 
@@ -209,14 +209,26 @@ export interface Assignment {
   environment: Record<string, string>;
   workingDirectory: string | null;
   tasks: number;
+  launch: TaskLaunch;
+  /** Of tasks that have been reported: index, and whether it has ended. */
+  known: readonly (readonly [task: number, ended: boolean])[];
+  /** A task has failed: the others are to end. */
+  ending: boolean;
   cpusPerTask: number;
   memoryMbPerTask: number;
   licenses: string[];
   runTimeLimitS: number | null;
   arrayIndex: number | null;
   application: string;
-  /** `agentId`: who holds, or held last, the lease on it. */
-  machines: { machineId: number; name: string; tasks: number; benchmark: number; agentId: number | null }[];
+  /** `agentId`: who holds, or held last, the lease on it; `host`: its agent's, or else the name. */
+  machines: {
+    machineId: number;
+    name: string;
+    host: string;
+    tasks: number;
+    benchmark: number;
+    agentId: number | null;
+  }[];
   /** Seconds the scheduler planned on these machines. */
   plannedS: number;
   /** Seconds it will take on these machines where the submission said so (simulations), input and output included; else null. */
@@ -315,6 +327,8 @@ export interface HeartbeatOutcome {
 export interface RunReport {
   jobId: number;
   epoch: number;
+  /** Index of the task that it is about; null or left out: the whole run. */
+  task?: number | null;
   phase: 'STARTED' | 'ENDED';
   /** Epoch seconds. */
   at: number;
@@ -351,6 +365,8 @@ export interface OutputPiece {
 export interface RunOutput extends OutputPiece {
   jobId: number;
   epoch: number;
+  /** Index of the task that wrote it; 0 where left out. */
+  task?: number;
 }
 
 /** How much is kept of what runs write. */
@@ -504,7 +520,13 @@ export interface Store {
    * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Aligned with the pieces; `stale-epoch`:
    * the run is over.
    */
-  reportOutput(siteId: number, pieces: readonly RunOutput[], bounds: OutputBounds): Promise<ReportResult[]>;
+  reportOutput(
+    siteId: number,
+    pieces: readonly RunOutput[],
+    bounds: OutputBounds,
+    /** Who reports: runs and tasks on machines that it does not serve are unknown. null: the service. */
+    agentId?: number | null,
+  ): Promise<ReportResult[]>;
   /**
    * ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction.
    *
@@ -514,7 +536,10 @@ export interface Store {
     siteId: number,
     reports: readonly RunReport[],
     maxAttempts: number,
-    /** Who reports: runs on machines that it does not serve are unknown. null: the service, for all of the site. */
+    /**
+     * Who reports: tasks on machines that it does not serve are unknown, and so are runs unless it serves all their machines, or of those
+     * that are launched once the first. null: the service, for all of the site.
+     */
     agentId?: number | null,
     userBytes?: number,
   ): Promise<ReportOutcome>;

@@ -287,9 +287,9 @@ it('nothing is kept of a run that is cancelled, before or meanwhile, or that nev
   const outputs = [{ path: 'a', dataset: null }];
   runner.start({ ...script('meanwhile', 'true'), outputs });
   await until(() => asked.length === 1, 'the outputs to be kept');
-  runner.cancel('meanwhile', 1);
+  runner.cancel({ jobId: 'meanwhile', epoch: 1 });
   runner.start({ ...script('before', 'sleep 1000'), outputs });
-  runner.cancel('before', 1, 0);
+  runner.cancel({ jobId: 'before', epoch: 1 }, 0);
   runner.start({ ...assignment('never', 'no-such-command'), outputs });
   await until(() => ['meanwhile', 'before', 'never'].every((id) => endOf(runner, id)), 'the ends');
   expect(endOf(runner, 'meanwhile')).toMatchObject({

@@ -110,24 +110,25 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         const { runner, stateDir } = await open(kind);
         const key = join(stateDir, 'admin.key');
         writeFileSync(key, 'the-secret', { mode: 0o600 });
+        const slot = join(stateDir, 'slots', '1');
         const victim = {
           ...script('job_victim', 'umask 0; echo private > secret.txt; echo ready; sleep 100'),
           environment: { TOKEN: 'their-token' },
         };
         runner.start(victim);
-        await until(() => existsSync(join(stateDir, 'slots/1/work/secret.txt')), 'the other job');
+        await until(() => existsSync(join(slot, 'work', 'secret.txt')), 'the other job');
         const attack = `
-        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${stateDir}/slots/1/work/secret.txt
+        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${slot}/work/secret.txt
         cat /proc/[0-9]*/environ | tr '\\0' '\\n'
-        ls ${stateDir}/slots/1/work && echo listed
-        echo forged > ${stateDir}/slots/1/work/forged && echo wrote
-        echo forged > ${stateDir}/slots/1/end && echo wrote
+        ls ${slot}/work && echo listed
+        echo forged > ${slot}/work/forged && echo wrote
+        echo forged > ${slot}/end && echo wrote
         true`;
         const { stdout } = await complete(runner, script('job_attack', attack));
         expect(stdout!.text).not.toMatch(
           /the-secret|their-token|private|listed|wrote|SWITCHYARD_JOB_ID=job_victim/,
         );
-        runner.cancel('job_victim', 1, 0);
+        runner.cancel({ jobId: 'job_victim', epoch: 1 }, 0);
         await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
       },
     );
@@ -190,7 +191,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       expect(await complete(runner, script('job_next', 'echo on'))).toMatchObject({
         stdout: { text: 'on\n' },
       });
-      runner.cancel('job_victim', 1, 0);
+      runner.cancel({ jobId: 'job_victim', epoch: 1 }, 0);
       await until(() => endOf(runner, 'job_victim') !== undefined, 'the other job to end');
     });
 
@@ -213,7 +214,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       const stubborn = `trap "" TERM HUP INT; echo ready > ready; while :; do sleep 0.1; done # ${words}`;
       runner.start(script('job_1', `setsid sh -c '${stubborn}' & ${stubborn.replace('ready > ready', '')}`));
       await until(() => withWords(words).length >= 2, 'it to run');
-      runner.cancel('job_1', 1, 100);
+      runner.cancel({ jobId: 'job_1', epoch: 1 }, 100);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
       expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', exitCode: 137 });
       await until(() => withWords(words).length === 0, 'all of it to be gone');
@@ -227,7 +228,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       );
       await until(() => withWords(words).length >= 1, 'it to run');
       await new Promise((resolve) => setTimeout(resolve, 300));
-      runner.cancel('job_1', 1, 30_000);
+      runner.cancel({ jobId: 'job_1', epoch: 1 }, 30_000);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
       expect(endOf(runner, 'job_1')).toMatchObject({
         cause: 'CANCELLED_BY_USER',

@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -204,6 +212,67 @@ describe('a run that cannot be started', () => {
   });
 });
 
+describe('a host that can start nothing', () => {
+  it('is no fault of the job, and is said to be unfit', async () => {
+    const stateDir = temporaryDirectory();
+    const runner = await openRunner({ stateDir });
+    expect(runner.problem).toBeNull();
+    rmSync(join(stateDir, 'slots'), { recursive: true });
+    writeFileSync(join(stateDir, 'slots'), '');
+    const end = await complete(runner, script('job_1', 'true'));
+    expect(end).toMatchObject({ cause: 'MACHINE_FAILED', exitCode: null });
+    expect(runner.problem).toBe(`the last launch failed: ${end.message}`);
+    // What fails for its own sake says nothing of the host.
+    const other = await openRunner();
+    await complete(other, assignment('job_2', 'no-such-command'));
+    expect(other.problem).toBeNull();
+  });
+});
+
+describe('a task of a job', () => {
+  const wide = (task: number) => ({
+    ...script(
+      'job_1',
+      'echo $SWITCHYARD_TASK_INDEX $RANK $LOCAL_RANK $NODE_RANK $MASTER_ADDR; cat $SWITCHYARD_HOSTFILE',
+    ),
+    task,
+    tasks: 4,
+    machines: [
+      { name: 'a', host: 'host-a', tasks: 1 },
+      { name: 'b', host: 'host-b', tasks: 3 },
+    ],
+  });
+
+  it('is a run of its own: started once, ended and reported by itself', async () => {
+    const runner = await openRunner();
+    for (const task of [1, 3, 1]) runner.start(wide(task));
+    await until(() => ends(runner).length === 2, 'both tasks');
+    const said = new Map(ends(runner).map((end) => [end.task, end.outputs[0]?.text]));
+    const hosts = 'host-a\nhost-b\nhost-b\nhost-b\n';
+    expect([...said].sort()).toEqual([
+      [1, `1 1 0 1 host-a\n${hosts}`],
+      [3, `3 3 2 1 host-a\n${hosts}`],
+    ]);
+    // Another one of the same run is none of those.
+    runner.cancel({ jobId: 'job_1', epoch: 1, task: 2 });
+    runner.start(wide(2));
+    expect(ends(runner).map(({ task, cause }) => `${task} ${cause}`)).toContain('2 CANCELLED_BY_USER');
+    expect(runner.runs()).toEqual([]);
+  });
+
+  it('leaves the choice of names to the job, and a launcher finds the hosts where the job is launched once', async () => {
+    const runner = await openRunner();
+    const own = { ...wide(0), environment: { RANK: 'mine', SWITCHYARD_TASK_INDEX: 'no' } };
+    expect((await complete(runner, own)).stdout?.text).toContain('0 mine 0 0 host-a\n');
+    const { task: _, ...once } = { ...wide(0), ...script('job_2', 'cat $HYDRA_HOST_FILE; echo "$RANK"') };
+    const four = { ...once, tasks: 4, machines: wide(0).machines };
+    expect((await complete(runner, four)).stdout?.text).toBe('host-a\nhost-b\nhost-b\nhost-b\n\n');
+    // Nothing of it is left for the next.
+    const next = await complete(runner, script('job_3', 'ls -A; echo "$SWITCHYARD_HOSTFILE"'));
+    expect(next.stdout?.text).toBe('\n');
+  });
+});
+
 describe('output', () => {
   it('keeps both ends of what is too long, and counts it all', async () => {
     const runner = await openRunner({ outputLimitBytes: 1000 });
@@ -262,7 +331,7 @@ describe('stopping', () => {
     const tree = `sh -c 'echo $$ > ${dir}/a; sleep 1000' & sh -c 'echo $$ > ${dir}/b; sleep 1000 & wait' & wait`;
     runner.start(script('job_1', tree));
     await until(() => ['a', 'b'].every((name) => existsSync(join(dir, name))), 'the processes');
-    runner.cancel('job_1', 1);
+    runner.cancel({ jobId: 'job_1', epoch: 1 });
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', signal: 'SIGTERM' });
     await until(() => pids(dir).every((pid) => !lives(pid)), 'the processes to go');
@@ -277,7 +346,7 @@ describe('stopping', () => {
       process.platform === 'linux' ? `setsid sh -c '${stubborn('c')}' &` : `echo 0 > ${dir}/c;`;
     runner.start(script('job_1', `${fugitive} sh -c '${stubborn('a')}' & ${stubborn('b')}`));
     await until(() => pids(dir).length === 3, 'the processes');
-    runner.cancel('job_1', 1, 100);
+    runner.cancel({ jobId: 'job_1', epoch: 1 }, 100);
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({
       cause: 'CANCELLED_BY_USER',
@@ -294,7 +363,7 @@ describe('stopping', () => {
     const runner = await openRunner();
     runner.start(script('job_1', `trap 'exit 0' TERM; touch ${dir}/ready; while :; do sleep 0.05; done`));
     await until(() => existsSync(join(dir, 'ready')), 'the trap');
-    runner.cancel('job_1', 1);
+    runner.cancel({ jobId: 'job_1', epoch: 1 });
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO', exitCode: 0 });
   });
@@ -311,7 +380,7 @@ describe('stopping', () => {
   it('never starts what was cancelled before', async () => {
     const dir = temporaryDirectory();
     const runner = await openRunner();
-    runner.cancel('job_1', 2);
+    runner.cancel({ jobId: 'job_1', epoch: 2 });
     runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 2 });
     runner.start({ ...script('job_1', `touch ${dir}/ran`), epoch: 1 });
     expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', epoch: 2, exitCode: null });

@@ -15,6 +15,7 @@ const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.m
 export interface WireReport {
   job: string;
   epoch: number;
+  task?: number;
   phase: 'STARTED' | 'ENDED';
   cause?: string;
   exitCode?: number | null;
@@ -243,7 +244,8 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       memoryMbPerTask: 0,
       licenses: [],
       application: 'test',
-      machines: [{ machine: 'machine_1', name: 'a', tasks: 1 }],
+      machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1 }],
+      parts: [],
       inputs: [],
       plannedS: 1,
       ...run,

@@ -55,14 +55,14 @@ it('starts once, is cancelled once, and takes up what the service believes to go
   const runner = simulated(1);
   runner.start(planned('job_1', 1000));
   runner.start(planned('job_1', 1000));
-  runner.cancel('job_1', 1);
-  runner.cancel('job_1', 1);
+  runner.cancel({ jobId: 'job_1', epoch: 1 });
+  runner.cancel({ jobId: 'job_1', epoch: 1 });
   runner.start(planned('job_1', 1000));
-  runner.cancel('job_2', 1);
+  runner.cancel({ jobId: 'job_2', epoch: 1 });
   runner.start(planned('job_2', 0));
   runner.resume(planned('job_3', 0));
   runner.start(planned('job_4', 1000));
-  runner.forget('job_4', 1);
+  runner.forget({ jobId: 'job_4', epoch: 1 });
   await until(() => ends(runner).length === 3, 'the ends');
   expect(runner.reports(100).map(({ seq, jobId, phase }) => `${seq} ${jobId} ${phase}`)).toEqual([
     '1 job_1 STARTED',

@@ -227,8 +227,8 @@ it('a run whose inputs cannot be had ends with that cause, one that is cancelled
   runner.start(run('job_2', {}));
   runner.start(run('job_3', {}));
   expect(runner.runs().map(({ jobId }) => jobId)).toEqual(['job_2', 'job_3']);
-  runner.cancel('job_2', 1);
-  runner.forget('job_3', 1);
+  runner.cancel({ jobId: 'job_2', epoch: 1 });
+  runner.forget({ jobId: 'job_3', epoch: 1 });
   expect(endOf(runner, 'job_2')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
   runner.start(run('job_2', {}));
   runner.start(run('job_3', {}));

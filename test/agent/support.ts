@@ -20,7 +20,7 @@ export async function openRunner(options: Partial<ProcessRunnerOptions> = {}): P
   const stateDir = options.stateDir ?? temporaryDirectory();
   const runner = await ProcessRunner.open({ ...options, stateDir });
   onTestFinished(async () => {
-    for (const run of runner.runs()) runner.cancel(run.jobId, run.epoch, 0);
+    for (const run of runner.runs()) runner.cancel(run, 0);
     await until(() => runner.runs().length === 0, 'the runs to end');
     runner.close();
   });

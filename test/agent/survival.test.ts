@@ -109,7 +109,7 @@ it('a run of a killed agent can be cancelled by the next one', async () => {
   );
   await first.kill();
   const second = await openRunner({ stateDir });
-  second.cancel('job_1', 1, 100);
+  second.cancel({ jobId: 'job_1', epoch: 1 }, 100);
   await until(() => endOf(second, 'job_1') !== undefined, 'the end');
   expect(endOf(second, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
   const pids = ['a', 'b'].map((name) => Number(readFileSync(join(dir, name), 'utf8')));

@@ -57,6 +57,8 @@ describe('submitting', () => {
       sandboxMb: 0.5,
       outputMb: 7,
       restartable: false,
+      launch: 'ONCE',
+      onTaskFailure: 'CONTINUE',
       boost: 5,
       held: true,
     };
@@ -65,7 +67,7 @@ describe('submitting', () => {
     const { job } = await api.must<{ job: object }>(
       `query ($id: ID!) { job(id: $id) { name application groupName arrayIndex command arguments environment { name value } workingDirectory
         tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS
-        deadline sandboxMb outputMb restartable boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
+        deadline sandboxMb outputMb restartable launch onTaskFailure boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
       { id: jobIds[0] },
     );
     const { held: _, ...same } = given;

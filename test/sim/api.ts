@@ -14,6 +14,7 @@ import { pause } from '../../src/platform/env.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import type { Metrics } from '../../src/platform/metrics.js';
 import type { Store } from '../../src/store/store.js';
+import { hasTasks, partsOf } from '../../src/store/tasks.js';
 import { quietLog } from '../engine/support.js';
 import type { MemoryStore } from '../store/memory.js';
 import { DatabaseAway, type Wire } from './network.js';
@@ -200,11 +201,12 @@ async function* assignments(
     const cursor = typeof next === 'string' ? next : '0';
     const complete = list?.first === true && list.last;
     const part = list === null || complete ? null : list.first ? 'FIRST' : list.last ? 'LAST' : 'NEXT';
-    const told = batch.assignments.map(({ jobId, state, ...run }) => ({
-      ...structuredClone(run),
-      jobId: globalId('job', jobId),
-      action: actions[state],
-    }));
+    const told = batch.assignments.flatMap(({ jobId, state, ...run }) => {
+      const parts = partsOf({ ...run, jobId, state }, agentId);
+      if (parts.length === 0 && hasTasks(run)) return [];
+      const action = run.ending ? 'STOP' : actions[state];
+      return [{ ...structuredClone(run), jobId: globalId('job', jobId), action, parts }];
+    });
     if (list !== null || told.length > 0)
       yield { assignments: { cursor, complete, ...(parts && { part }), assignments: told } };
     // A window that was cut short goes on at once.

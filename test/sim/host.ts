@@ -11,6 +11,8 @@ import {
   type Assignment,
   type EndCause,
   type LiveRun,
+  nameOf,
+  type RunName,
   type Runner,
   type RunReport,
   runKey,
@@ -94,9 +96,7 @@ export class Host {
   }
 }
 
-interface RunRecord {
-  jobId: string;
-  epoch: number;
+interface RunRecord extends RunName {
   startedAtMs: number;
   startedUpMs: number;
   runTimeLimitS: number | null;
@@ -123,7 +123,7 @@ export class DurableRunner implements Runner {
     private readonly process: Process,
   ) {
     const { files } = process;
-    const journal = new Journal(`${DIR}/reports`, ({ jobId, epoch }) => this.known.add(jobId, epoch), files);
+    const journal = new Journal(`${DIR}/reports`, (report) => this.known.add(report), files);
     this.disk = new Disk(DIR, files);
     this.said = new Reports(journal, this.disk, process);
     host.onEnd = (key) => process.soon(() => this.look(key));
@@ -144,29 +144,28 @@ export class DurableRunner implements Runner {
 
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    this.waiting.set(runKey(assignment.jobId, assignment.epoch), assignment);
+    this.waiting.set(runKey(assignment), assignment);
     this.launchWaiting();
   }
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    const { jobId, epoch } = assignment;
-    this.host.lost(runKey(jobId, epoch));
-    this.reportEnd(jobId, epoch, { cause: 'LOST' });
+    this.host.lost(runKey(assignment));
+    this.reportEnd(assignment, { cause: 'LOST' });
   }
 
-  cancel(jobId: string, epoch: number): void {
-    const key = runKey(jobId, epoch);
+  cancel(name: RunName): void {
+    const key = runKey(name);
     const run = this.live.get(key);
     if (run) this.stop(key, run, 'CANCELLED_BY_USER');
-    if (this.known.has(jobId, epoch) && !this.waiting.delete(key)) return;
-    this.known.add(jobId, epoch);
-    this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER' });
+    if (this.known.has(name) && !this.waiting.delete(key)) return;
+    this.known.add(name);
+    this.reportEnd(name, { cause: 'CANCELLED_BY_USER' });
   }
 
-  forget(jobId: string, epoch: number): void {
-    const key = runKey(jobId, epoch);
-    this.known.add(jobId, epoch);
+  forget(name: RunName): void {
+    const key = runKey(name);
+    this.known.add(name);
     this.waiting.delete(key);
     const run = this.live.get(key);
     if (!run) return;
@@ -176,11 +175,7 @@ export class DurableRunner implements Runner {
 
   runs(): LiveRun[] {
     const startedAtMs = this.process.nowMs();
-    return [...this.live.values(), ...this.waiting.values()].map(({ jobId, epoch }) => ({
-      jobId,
-      epoch,
-      startedAtMs,
-    }));
+    return [...this.live.values(), ...this.waiting.values()].map((run) => ({ ...nameOf(run), startedAtMs }));
   }
 
   reports(limit: number): RunReport[] {
@@ -188,8 +183,8 @@ export class DurableRunner implements Runner {
   }
 
   acknowledge(seq: number): void {
-    for (const { phase, jobId, epoch } of this.said.acknowledge(seq))
-      if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
+    for (const report of this.said.acknowledge(seq))
+      if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
   /** Its runs write nothing. */
@@ -201,11 +196,11 @@ export class DurableRunner implements Runner {
 
   close(): void {}
 
-  private isNew({ jobId, epoch }: Assignment): boolean {
-    const key = runKey(jobId, epoch);
-    const standing = this.known.standing(jobId, epoch, this.live.has(key) || this.waiting.has(key));
-    this.known.add(jobId, epoch);
-    if (standing === 'acknowledged') this.reportEnd(jobId, epoch, { cause: 'LOST', message: ENDED_BEFORE });
+  private isNew(run: RunName): boolean {
+    const key = runKey(run);
+    const standing = this.known.standing(run, this.live.has(key) || this.waiting.has(key));
+    this.known.add(run);
+    if (standing === 'acknowledged') this.reportEnd(run, { cause: 'LOST', message: ENDED_BEFORE });
     return standing === 'new';
   }
 
@@ -223,9 +218,9 @@ export class DurableRunner implements Runner {
 
   private launch(key: string, assignment: Assignment): void {
     const { process, host } = this;
-    const { jobId, epoch, runTimeLimitS } = assignment;
+    const { runTimeLimitS } = assignment;
     const record = {
-      ...{ jobId, epoch, runTimeLimitS },
+      ...{ ...nameOf(assignment), runTimeLimitS },
       ...{ startedAtMs: process.nowMs(), startedUpMs: process.upMs() },
     };
     const path = `${RUNS}/${key}`;
@@ -239,7 +234,7 @@ export class DurableRunner implements Runner {
       return;
     }
     this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
-    this.said.add({ phase: 'STARTED', jobId, epoch, atMs: record.startedAtMs });
+    this.said.add({ phase: 'STARTED', ...nameOf(assignment), atMs: record.startedAtMs });
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     host.launch(key, durationS * 1000);
     if (runTimeLimitS !== null) this.limit(key, record.startedUpMs + runTimeLimitS * 1000);
@@ -274,20 +269,20 @@ export class DurableRunner implements Runner {
   private look(key: string): void {
     const run = this.live.get(key);
     if (!run) return;
-    const { jobId, epoch, stop, startedAtMs, startedUpMs } = run;
+    const { stop, startedAtMs, startedUpMs } = run;
     const lane = this.host.lane(key);
     if (lane !== null && lane.end === null) return;
     const upMs = lane?.end?.atMs ?? this.process.upMs();
     const code = lane?.end?.code ?? null;
     const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop);
     const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
-    const report = endReport(jobId, epoch, end, Math.round(startedAtMs + upMs - startedUpMs));
+    const report = endReport(run, end, Math.round(startedAtMs + upMs - startedUpMs));
     run.lookAgain = !run.forgotten && !this.said.tryAdd(report);
     if (run.lookAgain) {
       this.poll();
       return;
     }
-    if (!run.forgotten) this.known.reported(jobId, epoch);
+    if (!run.forgotten) this.known.reported(run);
     this.live.delete(key);
     this.process.files.rmSync(`${RUNS}/${key}`, { force: true });
     this.launchWaiting();
@@ -310,9 +305,9 @@ export class DurableRunner implements Runner {
     const { files } = this.process;
     const ended = new Set<string>();
     const started = new Set<string>();
-    for (const { jobId, epoch, phase } of this.said.list(Number.POSITIVE_INFINITY)) {
-      if (phase === 'ENDED') this.known.reported(jobId, epoch);
-      (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
+    for (const report of this.said.list(Number.POSITIVE_INFINITY)) {
+      if (report.phase === 'ENDED') this.known.reported(report);
+      (report.phase === 'ENDED' ? ended : started).add(runKey(report));
     }
     for (const key of files.readdirSync(RUNS)) {
       const record = recordOf(files.readFileSync(`${RUNS}/${key}`, 'utf8'));
@@ -320,18 +315,18 @@ export class DurableRunner implements Runner {
         files.rmSync(`${RUNS}/${key}`, { force: true });
         continue;
       }
-      const { jobId, epoch, startedAtMs, startedUpMs, runTimeLimitS } = record;
-      this.known.add(jobId, epoch);
+      const { startedAtMs, startedUpMs, runTimeLimitS } = record;
+      this.known.add(record);
       this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
-      if (!started.has(key)) this.said.add({ phase: 'STARTED', jobId, epoch, atMs: startedAtMs });
+      if (!started.has(key)) this.said.add({ phase: 'STARTED', ...nameOf(record), atMs: startedAtMs });
       if (runTimeLimitS !== null) this.limit(key, startedUpMs + runTimeLimitS * 1000);
       this.look(key);
     }
   }
 
-  private reportEnd(jobId: string, epoch: number, end: End): void {
-    this.known.reported(jobId, epoch);
-    this.said.add(endReport(jobId, epoch, end, this.process.nowMs()));
+  private reportEnd(run: RunName, end: End): void {
+    this.known.reported(run);
+    this.said.add(endReport(run, end, this.process.nowMs()));
     if (this.said.owes) this.poll();
   }
 }

@@ -10,6 +10,7 @@ import type { MemoryStore } from '../store/memory.js';
 interface Report {
   job: string;
   epoch: number;
+  task?: number;
   phase: 'STARTED' | 'ENDED';
   at: string;
   cause?: string;
@@ -79,9 +80,10 @@ export class Promises {
   says(agent: object, reports: readonly Report[]): void {
     const starts = this.starts.get(agent) ?? new Map<string, string>();
     this.starts.set(agent, starts);
-    for (const { job, epoch, phase, at } of reports) {
-      const run = `${job.slice('job_'.length)}/${epoch}`;
-      if (phase === 'ENDED') this.saidEnds.add(run);
+    for (const { job, epoch, task, phase, at } of reports) {
+      const whole = `${job.slice('job_'.length)}/${epoch}`;
+      const run = task === undefined ? whole : `${whole}/${task}`;
+      if (phase === 'ENDED') this.saidEnds.add(whole);
       else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);
       else starts.set(run, at);
     }
@@ -89,16 +91,22 @@ export class Promises {
 
   /** What it was answered. */
   reported(siteId: number, reports: readonly Report[], results: readonly string[]): void {
-    for (const [i, { job, epoch, phase, cause }] of reports.entries()) {
+    for (const [i, { job, epoch, task, phase, cause }] of reports.entries()) {
       const id = Number(job.slice('job_'.length));
       const run = this.store.runs.get(`${id}/${epoch}`);
-      const key = `${id}/${epoch}`;
+      const key = task === undefined ? `${id}/${epoch}` : `${id}/${epoch}/${task}`;
       if (results[i] !== 'ACCEPTED') continue;
       if (run === undefined || run.siteId !== siteId)
         this.fail(`2: a report of run ${key} was taken from site ${siteId}`);
       if (phase === 'STARTED') continue;
       if (this.storedEnds.has(key)) this.fail(`1: the end of run ${key} was accepted twice`);
       this.storedEnds.add(key);
+      if (task !== undefined) {
+        const end = run?.tasks.get(task)?.end;
+        if (!end || (end.cause !== cause && end.cause !== 'OTHER_TASK_FAILED'))
+          this.fail(`2: the end of task ${key} was accepted and not stored`);
+        continue;
+      }
       if (run?.endedAt == null || run.cause !== cause)
         this.fail(`2: the end of run ${key} was accepted and not stored`);
     }
@@ -119,6 +127,10 @@ export class Promises {
       const { id, state, cause, epoch } = job;
       const run = store.runs.get(`${id}/${epoch}`);
       if (!isTerminal(state)) this.fail(`liveness: job ${id} is ${state}`);
+      if (run?.cause === 'EXITED_ZERO')
+        for (const [task, { end }] of run.tasks)
+          if (end?.cause !== 'EXITED_ZERO')
+            this.fail(`1: job ${id} ended well, its task ${task} by ${end?.cause}`);
       if (state === 'COMPLETED' && (cause !== 'EXITED_ZERO' || !this.saidEnds.has(`${id}/${epoch}`)))
         this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
       if (state === 'FAILED' && !['LOST', 'RUN_TIME_LIMIT'].includes(cause as string))

@@ -190,6 +190,8 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld): Dr
     originSite: pick(null, null, site()),
     computationShare: pick(null, null, 0, 1),
     restartable: pick(true, true, false),
+    launch: pick('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
+    onTaskFailure: pick('END_ALL', 'CONTINUE'),
     boost: pick(0, 0, -MAX.boost),
     held: pick(false, false, false, false, true),
     simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),

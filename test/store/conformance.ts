@@ -10,11 +10,13 @@ import type {
   Cursor,
   JobSelection,
   NewJob,
+  RunOutput,
   RunReport,
   Submission,
   SweepRules,
   TrafficCount,
 } from '../../src/store/store.js';
+import { partsOf } from '../../src/store/tasks.js';
 import {
   assigned,
   byIds,
@@ -676,6 +678,165 @@ export function describeStore(
       });
     });
 
+    describe('runs of several tasks', () => {
+      /** Two tasks on the first machine, one on the second, each with an agent of its own: 1 and 2. */
+      const spread = async (change: Partial<NewJob> = {}): Promise<number> => {
+        const [id] = await dispatched(world, user, site, [newJob({ tasks: 3, ...change })]);
+        const where = start(id!, site, { [machine]: 2, [second]: 1 });
+        expect((await store.applyStarts(site, [where], null, context())).refused).toEqual([]);
+        return id!;
+      };
+      const tell = async (agentId: number | null, ...reports: RunReport[]) =>
+        (await store.reportRuns(site, reports, MAX_ATTEMPTS, agentId)).results;
+      const told = async (id: number, agentId: number) => {
+        const { assignments } = await store.assignments(site, null, 10, MIB, agentId);
+        const run = assignments.find(({ jobId }) => jobId === id);
+        return run && partsOf(run, agentId).map(({ firstTask, tasks, action }) => [firstTask, tasks, action]);
+      };
+      const last = async (id: number) => (await world.events(id)).at(-1)!;
+      const failed = { exitCode: 3, cause: 'EXITED_NONZERO' } as const;
+      const stopped = { exitCode: 143, signal: 'SIGTERM', cause: 'CANCELLED_BY_USER' } as const;
+
+      it('start with their first task and end with their last; each agent speaks for its machines only', async () => {
+        const id = await spread();
+        expect(await told(id, 1)).toEqual([[0, 2, 'START']]);
+        expect(await told(id, 2)).toEqual([[2, 1, 'START']]);
+        // Neither for others' tasks, nor for the run as a whole, nor for tasks that are not there.
+        expect(await tell(1, report(id, 1, { task: 2 }), report(id, 1), report(id, 1, { task: 3 }))).toEqual([
+          ...['unknown-run', 'unknown-run', 'unknown-run'],
+        ]);
+        expect(await tell(2, report(id, 1, { task: 2 }))).toEqual(['accepted']);
+        expect((await path(id)).slice(2)).toEqual(['ASSIGNED', 'RUNNING']);
+        expect(await told(id, 1)).toEqual([[0, 2, 'START']]);
+        expect(await told(id, 2)).toEqual([[2, 1, 'CONTINUE']]);
+        const both = [report(id, 1, { task: 0 }), ended(id, 1, { task: 0 })];
+        expect(await tell(1, ...both, ...both)).toEqual(['accepted', 'accepted', 'repeated', 'repeated']);
+        expect(await told(id, 1)).toEqual([[1, 1, 'START']]);
+        expect(await tell(2, ended(id, 1, { task: 2 }))).toEqual(['accepted']);
+        expect(await told(id, 2)).toEqual([]);
+        expect((await last(id)).toState).toBe('RUNNING');
+        expect(await tell(1, ended(id, 1, { task: 1 }), ended(id, 1, { task: 1 }))).toEqual([
+          ...['accepted', 'repeated'],
+        ]);
+        expect(await last(id)).toMatchObject({ toState: 'COMPLETED', cause: 'EXITED_ZERO' });
+        expect(await tell(2, report(id, 1, { task: 2 }))).toEqual(['repeated']);
+        await nothingBroken();
+      });
+
+      it('end with the first failure: the agents of the others are told, at once', async () => {
+        const id = await spread();
+        await tell(1, report(id, 1, { task: 0 }), report(id, 1, { task: 1 }));
+        await tell(2, report(id, 1, { task: 2 }));
+        const { next } = await store.assignments(site, null, 10, MIB, 2);
+        expect(await tell(1, ended(id, 1, { task: 1, ...failed }))).toEqual(['accepted']);
+        expect((await last(id)).toState).toBe('RUNNING');
+        expect(await told(id, 1)).toEqual([[0, 1, 'STOP']]);
+        const news = await store.assignments(site, next as string, 10, MIB, 2);
+        expect(news.assignments.map((run) => partsOf(run, 2))).toMatchObject([
+          [{ firstTask: 2, action: 'STOP' }],
+        ]);
+        // Another failure changes nothing any more.
+        await tell(1, ended(id, 1, { task: 0, exitCode: 9, cause: 'EXITED_NONZERO' }));
+        expect(await tell(2, ended(id, 1, { task: 2, ...stopped }))).toEqual(['accepted']);
+        expect(await last(id)).toMatchObject({ toState: 'FAILED', cause: 'EXITED_NONZERO' });
+        await nothingBroken();
+      });
+
+      it('go on after a failure where that is asked for, and fail in the end', async () => {
+        const id = await spread({ onTaskFailure: 'CONTINUE' });
+        await tell(1, ended(id, 1, { task: 0, ...failed }), report(id, 1, { task: 1 }));
+        expect(await told(id, 1)).toEqual([[1, 1, 'CONTINUE']]);
+        expect(await told(id, 2)).toEqual([[2, 1, 'START']]);
+        await tell(1, ended(id, 1, { task: 1 }));
+        await tell(2, ended(id, 1, { task: 2 }));
+        expect(await last(id)).toMatchObject({ toState: 'FAILED', cause: 'EXITED_NONZERO' });
+        await nothingBroken();
+      });
+
+      it('are cancelled as one', async () => {
+        const a = await spread();
+        await store.cancel(byIds([a]), T0, 'CANCELLED_BY_USER');
+        expect([await told(a, 1), await told(a, 2)]).toEqual([[[0, 2, 'STOP']], [[2, 1, 'STOP']]]);
+        await tell(1, ended(a, 1, { task: 0, ...stopped }), ended(a, 1, { task: 1 }));
+        expect((await last(a)).toState).toBe('CANCELLING');
+        await tell(2, ended(a, 1, { task: 2, ...stopped }));
+        expect(await last(a)).toMatchObject({ toState: 'CANCELLED', cause: 'CANCELLED_BY_USER' });
+        await nothingBroken();
+      });
+
+      it('are tried elsewhere when a machine could not start a task, as a whole, if nothing has begun or they may be restarted', async () => {
+        const broken = { task: 2, exitCode: null, cause: 'MACHINE_FAILED', message: 'no slots' } as const;
+        const id = await spread({ restartable: false, onTaskFailure: 'CONTINUE' });
+        expect(await tell(2, ended(id, 1, broken))).toEqual(['accepted']);
+        // A run that lacks a task is no run, whatever the job says.
+        expect(await told(id, 1)).toEqual([[0, 2, 'STOP']]);
+        const never = { exitCode: null, cause: 'CANCELLED_BY_USER' } as const;
+        await tell(1, ended(id, 1, { task: 0, ...never }), ended(id, 1, { task: 1, ...never }));
+        expect((await last(id)).toState).toBe('QUEUED');
+        // The machine of the task has to show that it works; the other one has done nothing wrong.
+        const { machines } = await store.loadGrid(0);
+        const available = (of: number) => machines.find((one) => one.id === of)?.available;
+        expect([available(machine), available(second)]).toEqual([true, false]);
+        await vouch(store, site, [second], T0);
+
+        const begun = await spread({ restartable: false });
+        await tell(1, report(begun, 1, { task: 0 }));
+        await tell(2, ended(begun, 1, broken));
+        await tell(1, ended(begun, 1, { task: 0, ...stopped }), ended(begun, 1, { task: 1, ...never }));
+        expect(await last(begun)).toMatchObject({ toState: 'FAILED', cause: 'MACHINE_FAILED' });
+        await nothingBroken();
+      });
+
+      it('are lost with one of their agents, but not started again before the tasks elsewhere have ended', async () => {
+        const id = await spread();
+        await tell(1, report(id, 1, { task: 0 }), report(id, 1, { task: 1 }));
+        await tell(2, report(id, 1, { task: 2 }));
+        await store.processSeen('api', 'api', T0);
+        await vouch(store, site, [machine], T0 + 1000);
+        for (let now = T0 + 20; now <= T0 + 1000; now += 20) await store.processSeen('api', 'api', now);
+        await store.sweep(rules(T0 + 1000));
+        await store.sweep(rules(T0 + 1000));
+        expect((await last(id)).toState).toBe('RUNNING');
+        expect(await told(id, 1)).toEqual([[0, 2, 'STOP']]);
+        expect(await told(id, 2)).toEqual([]);
+        // Should the lost one come back: it is too late.
+        expect(await tell(2, ended(id, 1, { task: 2 }))).toEqual(['repeated']);
+        await tell(1, ended(id, 1, { task: 0, ...stopped }), ended(id, 1, { task: 1, ...stopped }));
+        expect((await last(id)).toState).toBe('QUEUED');
+        await nothingBroken();
+      });
+
+      it('that are launched once are their first agent’s, as one', async () => {
+        const id = await spread({ launch: 'ONCE' });
+        expect(await told(id, 1)).toEqual([]);
+        expect(await told(id, 2)).toBeUndefined();
+        expect(await tell(2, report(id, 1))).toEqual(['unknown-run']);
+        expect(await tell(1, report(id, 1, { task: 0 }), report(id, 1), ended(id, 1))).toEqual([
+          ...['unknown-run', 'accepted', 'accepted'],
+        ]);
+        expect((await last(id)).toState).toBe('COMPLETED');
+        await nothingBroken();
+      });
+
+      it('are written about by whoever serves the machine only', async () => {
+        const id = await spread();
+        const [one] = await assigned(world, user, site, second, [newJob()]);
+        const piece = (task: number, jobId = id) =>
+          ({ jobId, epoch: 1, task, stream: 'STDOUT', start: 0, body: Buffer.from('x'), bytes: 1 }) as const;
+        const keep = (agentId: number | null, ...pieces: RunOutput[]) =>
+          store.reportOutput(site, pieces, { keepBytes: MIB, userBytes: MIB }, agentId);
+        expect(await keep(1, piece(0), piece(1), piece(2), piece(3), piece(0, one))).toEqual([
+          ...['accepted', 'accepted', 'unknown-run', 'unknown-run', 'unknown-run'],
+        ]);
+        expect(await keep(2, piece(1), piece(2), piece(0, one))).toEqual([
+          'unknown-run',
+          'accepted',
+          'accepted',
+        ]);
+        await nothingBroken();
+      });
+    });
+
     describe('assignments', () => {
       it('begins with all live runs, and goes on with what is new', async () => {
         const [a] = await assigned(world, user, site, machine, [
@@ -689,7 +850,7 @@ export function describeStore(
           ],
         });
         expect(all.assignments[0]!.machines).toEqual([
-          { machineId: machine, name: 'm1', tasks: 1, benchmark: 100, agentId: 1 },
+          { machineId: machine, name: 'm1', host: 'host-1', tasks: 1, benchmark: 100, agentId: 1 },
         ]);
         const idle = await store.assignments(site, all.next, 10, MIB);
         expect(idle).toEqual({ next: all.next, list: null, assignments: [] });
@@ -918,7 +1079,7 @@ export function describeStore(
                 instance: `${identity}-1`,
                 host: identity,
                 version: '1',
-                protocol: 2,
+                protocol: 3,
               },
               ...{ simulated: false, machines: [{ name, measured, problem: null, ...change }] },
             },

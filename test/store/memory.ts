@@ -46,10 +46,12 @@ import {
   type FreeResources,
   holderOf,
   isGivenUp,
+  isNews,
   judgeReport,
   keptPiece,
   MACHINE_FAILURES_MAX,
   observedRun,
+  overtaken,
   quotaFreesAt,
   schedulersJob,
   serviceReport,
@@ -94,6 +96,7 @@ import {
   type SweepRules,
   type TrafficCount,
 } from '../../src/store/store.js';
+import { agentsOf, hasBegun, hasTasks, placeOf, RunTasks } from '../../src/store/tasks.js';
 
 export interface MemoryUser {
   id: number;
@@ -135,6 +138,16 @@ export interface MemoryRun {
   startedAt: number | null;
   endedAt: number | null;
   cause: EndCause | null;
+  /** By index: those that have been reported by themselves. */
+  tasks: Map<number, MemoryTask>;
+  failedTask: number | null;
+  ending: boolean;
+}
+
+/** A task as it was reported. */
+interface MemoryTask {
+  startedAt: number | null;
+  end: RunReport | null;
 }
 
 /** What an action gives a value to. */
@@ -569,6 +582,9 @@ export class MemoryStore implements Store {
         startedAt: null,
         endedAt: null,
         cause: null,
+        tasks: new Map(),
+        failedTask: null,
+        ending: false,
       });
       this.occupy(job, start, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
@@ -643,10 +659,52 @@ export class MemoryStore implements Store {
     return this.report(siteId, reports, maxAttempts, agentId, outputBytes);
   }
 
-  /** Whether the agent serves one of these machines. */
-  private serves(agentId: number | null, allocations: readonly { machineId: number }[]): boolean {
+  /** Whether the agent serves the run as a whole: all its machines or, if it is launched once, the first. */
+  private serves(agentId: number | null, { jobId, allocations }: MemoryRun): boolean {
     if (agentId === null) return true;
-    return this.machines.get(allocations[0]?.machineId as number)?.agentId === agentId;
+    const { launch } = this.jobs.get(jobId) as MemoryJob;
+    const held = launch === 'ONCE' ? allocations.slice(0, 1) : allocations;
+    return held.every(({ machineId }) => this.machines.get(machineId)?.agentId === agentId);
+  }
+
+  /** The tasks of a run whose tasks are reported one by one. */
+  private tasksOf(run: MemoryRun): RunTasks | null {
+    const job = this.jobs.get(run.jobId) as MemoryJob;
+    if (!hasTasks(job)) return null;
+    const known = [...run.tasks];
+    const ends = known.flatMap(([task, { end }]) => (end ? [{ ...end, task }] : []));
+    const failure = ends.find(({ task }) => task === run.failedTask);
+    return new RunTasks(
+      {
+        machines: run.allocations.map(({ machineId, tasks }) => {
+          const { name, agentId } = this.machines.get(machineId) as MemoryMachine;
+          return { name, tasks, agentId };
+        }),
+        onTaskFailure: job.onTaskFailure,
+        assignedAt: run.assignedAt,
+        ended: ends.length,
+        endedAt: ends.length > 0 ? Math.max(...ends.map(({ at }) => at)) : null,
+        begun: known.some(([, { startedAt, end }]) =>
+          hasBegun({ exitCode: null, signal: null, cause: null, ...end, startedAt }),
+        ),
+        failure: failure ? { ...failure, cause: failure.cause as EndCause } : null,
+        ending: run.ending,
+      },
+      known.map(([task, { startedAt, end }]) => [task, { startedAt, ended: end !== null }]),
+    );
+  }
+
+  /** What the tasks of a run have used. */
+  private usedBy(run: MemoryRun): Pick<RunReport, 'ioWaitS' | 'usage'> {
+    const ends = [...run.tasks.values()].flatMap(({ end }) => end ?? []);
+    const waits = ends.map(({ ioWaitS }) => ioWaitS);
+    const known = waits.every((wait) => wait !== null);
+    const methods = ends.map(({ usage }) => usage?.ioWaitMethod ?? null).filter((method) => method !== null);
+    const order = ['CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SIMULATED'] as const;
+    return {
+      ioWaitS: known ? waits.reduce((sum, wait) => sum + wait, 0) / waits.length : null,
+      usage: { ioWaitMethod: order.findLast((method) => methods.includes(method)) ?? null },
+    };
   }
 
   private report(
@@ -666,26 +724,53 @@ export class MemoryStore implements Store {
     // Judged one after the other, written as the store writes: starts, ends, then what queues again, each in id order.
     const views = new Map<number, MemoryJob>();
     const timeOf = timesOfReports(reports, this.now());
-    const results = reports.map((report): ReportResult => {
-      const job = this.jobs.get(report.jobId);
-      const run = this.runs.get(`${report.jobId}/${report.epoch}`);
+    const endings: (() => void)[] = [];
+    const results = reports.map((told): ReportResult => {
+      const job = this.jobs.get(told.jobId);
+      const run = this.runs.get(`${told.jobId}/${told.epoch}`);
       if (job === undefined || run === undefined || (siteId !== null && run.siteId !== siteId))
         return 'unknown-run';
+      const task = told.task ?? null;
       const latest = this.runs.get(`${job.id}/${job.epoch}`);
-      if (latest && !this.serves(agentId, latest.allocations)) return 'unknown-run';
+      if (task === null && latest && !this.serves(agentId, latest)) return 'unknown-run';
       const view = views.get(job.id) ?? { ...job };
       views.set(job.id, view);
-      const seen = { ...view, started: view.startedAt !== null };
+      let seen: Parameters<typeof judgeReport>[0] = { ...view, started: view.startedAt !== null };
+      let report = told;
+      if (task !== null) {
+        const late = overtaken(seen, told);
+        if (late !== null) return late;
+        const of = this.tasksOf(run);
+        if (!of?.serves(task, agentId)) return 'unknown-run';
+        const taken = { ...told, at: ms(timeOf(told, of.since(task))) };
+        const judged = of.judge(taken, task, view.state === 'CANCELLING');
+        if (judged.result !== 'accepted') return judged.result;
+        const before = run.tasks.get(task) ?? { startedAt: null, end: null };
+        if (judged.cause === null) run.tasks.set(task, { ...before, startedAt: taken.at });
+        else {
+          run.tasks.set(task, { ...before, end: { ...taken, cause: judged.cause } });
+          run.failedTask = of.of.failure?.task ?? run.failedTask;
+        }
+        this.keepOutput(job.userId, told, told.outputs ?? [], userBytes);
+        if (judged.ends) {
+          run.ending = true;
+          endings.push(() => this.change(job, 'endTasks', {}));
+        }
+        if (judged.run === null) return 'accepted';
+        report = judged.run;
+        if (report.phase === 'ENDED') report = { ...report, ...this.usedBy(run) };
+        seen = { ...seen, begun: of.of.begun };
+      }
       const { result, started, end } = judgeReport(seen, report, maxAttempts);
-      if (result !== 'accepted') return result;
-      const at = ms(timeOf(report, run.startedAt ?? run.assignedAt));
+      if (result !== 'accepted') return task === null ? result : 'accepted';
+      const at = task === null ? ms(timeOf(report, run.startedAt ?? run.assignedAt)) : report.at;
       if (started) {
         run.startedAt = at;
         view.startedAt = at;
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
+      if (task === null) this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
@@ -696,7 +781,14 @@ export class MemoryStore implements Store {
       ended.push(run);
       if (report.cause === 'MACHINE_FAILED') {
         touched.add(null);
-        broken.set(run.allocations[0]?.machineId as number, `the last launch failed: ${message ?? ''}`);
+        const place =
+          run.failedTask === null
+            ? 0
+            : placeOf(
+                run.allocations.map(({ tasks }) => tasks),
+                run.failedTask,
+              );
+        broken.set(run.allocations[place]?.machineId as number, `the last launch failed: ${message ?? ''}`);
       }
       if (end.state === 'QUEUED') {
         touched.add(null);
@@ -709,7 +801,7 @@ export class MemoryStore implements Store {
       }
       return result;
     });
-    for (const step of [...starts, ...ends, ...requeues]) step();
+    for (const step of [...starts, ...endings, ...ends, ...requeues]) step();
     this.noteLaunches(ended, broken);
     for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
       this.learn(job, run, report);
@@ -788,7 +880,9 @@ export class MemoryStore implements Store {
     agentId: number | null = null,
   ): Promise<AssignmentBatch> {
     const live = (job: MemoryJob) =>
-      isLive(job.state) && job.siteId === siteId && this.serves(agentId, this.assignment(job).machines);
+      isLive(job.state) &&
+      job.siteId === siteId &&
+      (agentId === null || agentsOf(this.assignment(job)).includes(agentId));
     const recent = this.events.filter((event) => event.id > Number(after));
     if (
       typeof after !== 'string' ||
@@ -806,12 +900,7 @@ export class MemoryStore implements Store {
         assignments: part.map((job) => this.assignment(job)),
       };
     }
-    const news = recent
-      .filter(
-        (event) =>
-          event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING'),
-      )
-      .slice(0, limit);
+    const news = recent.filter((event) => isNews(event, siteId)).slice(0, limit);
     const places = new Map<number, number>();
     for (const { id, entityId } of news) {
       places.delete(entityId);
@@ -832,7 +921,8 @@ export class MemoryStore implements Store {
     let before = 0;
     return jobs.filter((job) => {
       const fits = before < bytesMax;
-      before += job.bytes + 128 * this.assignment(job).machines.length;
+      const { machines, known } = this.assignment(job);
+      before += job.bytes + 128 * machines.length + 16 * known.length;
       return fits;
     });
   }
@@ -858,9 +948,12 @@ export class MemoryStore implements Store {
     const orphans = claimed().flatMap((machine) =>
       machine.silent && foreign(machine) ? liveOn(machine) : [],
     );
-    const reports = [...new Set(orphans)]
-      .sort((a, b) => a.jobId - b.jobId)
-      .map((run) => serviceReport(run, now, 'LOST', ''));
+    const gone = new Set(
+      claimed()
+        .filter((machine) => machine.silent && foreign(machine))
+        .map(({ id }) => id),
+    );
+    const reports = this.lostWith(new Set(orphans), gone).map((run) => serviceReport(run, now, 'LOST', ''));
     const { touched } = this.report(null, reports, maxAttempts);
 
     let agent = [...this.agents.values()].find((one) => one.siteId === siteId && one.identity === identity);
@@ -1003,7 +1096,7 @@ export class MemoryStore implements Store {
     const { now, limit, maxAttempts } = rules;
     const touched = new Set<number | null>();
     const outcome = { silentMachines: 0, lostRuns: 0, deadlinesMissed: 0, overLimit: 0 };
-    const end = (lost: readonly MemoryRun[], cause: EndCause) => {
+    const end = (lost: readonly Pick<RunReport, 'jobId' | 'epoch' | 'task'>[], cause: EndCause) => {
       const reports = lost.map((run) => serviceReport(run, now, cause, ''));
       const { results, touched: schedulers } = this.report(null, reports, maxAttempts);
       for (const scheduler of schedulers) touched.add(scheduler);
@@ -1036,7 +1129,7 @@ export class MemoryStore implements Store {
           .filter((machine) => machine.silent && silentFor(machine) > rules.lostAfterS)
           .map(({ id }) => id),
       );
-      const lost = live().filter((run) => run.allocations.some(({ machineId }) => dead.has(machineId)));
+      const lost = this.lostWith(live(), dead);
       outcome.lostRuns = end(lost.slice(0, limit), 'LOST');
     }
     const over = live().filter((run) => {
@@ -1194,6 +1287,28 @@ export class MemoryStore implements Store {
     else this.change(job, 'cancel', { stopCause: cause, cause, endedAt: at, deadlineMissed });
   }
 
+  /** What of these runs is lost with machines: whole runs, or their tasks there. */
+  private lostWith(
+    runs: Iterable<MemoryRun>,
+    gone: ReadonlySet<number>,
+  ): { jobId: number; epoch: number; task: number | null }[] {
+    const lost: { jobId: number; epoch: number; task: number | null }[] = [];
+    for (const run of [...runs].sort((a, b) => a.jobId - b.jobId)) {
+      const { jobId, epoch, allocations, tasks } = run;
+      const here = allocations.map(({ machineId }) => gone.has(machineId));
+      if (!here.includes(true)) continue;
+      if (!here.includes(false) || !hasTasks(this.jobs.get(jobId) as MemoryJob)) {
+        lost.push({ jobId, epoch, task: null });
+        continue;
+      }
+      let task = 0;
+      for (const [i, allocation] of allocations.entries())
+        for (const end = task + allocation.tasks; task < end; task++)
+          if (here[i] && !tasks.get(task)?.end) lost.push({ jobId, epoch, task });
+    }
+    return lost;
+  }
+
   private occupy(
     job: MemoryJob,
     { allocations, licenseIds }: Pick<MemoryRun, 'allocations' | 'licenseIds'>,
@@ -1212,10 +1327,17 @@ export class MemoryStore implements Store {
     siteId: number,
     pieces: readonly RunOutput[],
     { userBytes }: OutputBounds,
+    agentId: number | null = null,
   ): Promise<ReportResult[]> {
     return pieces.map((piece) => {
       const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
       if (run?.siteId !== siteId) return 'unknown-run';
+      const place = placeOf(
+        run.allocations.map(({ tasks }) => tasks),
+        piece.task ?? 0,
+      );
+      const machine = this.machines.get(run.allocations[place]?.machineId as number);
+      if (agentId !== null && machine?.agentId !== agentId) return 'unknown-run';
       if (run.endedAt !== null) return 'stale-epoch';
       this.keepOutput((this.jobs.get(piece.jobId) as MemoryJob).userId, piece, [piece], userBytes);
       return 'accepted';
@@ -1298,7 +1420,8 @@ export class MemoryStore implements Store {
     const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
     const machines = run.allocations.map(({ machineId, tasks }) => {
       const { name, benchmark, agentId } = this.machines.get(machineId) as MemoryMachine;
-      return { machineId, name, tasks, benchmark, agentId };
+      const host = this.agents.get(agentId as number)?.host ?? name;
+      return { machineId, name, host, tasks, benchmark, agentId };
     });
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
@@ -1311,6 +1434,9 @@ export class MemoryStore implements Store {
       outputs: job.outputs,
       workingDirectory: job.workingDirectory,
       tasks: job.tasks,
+      launch: job.launch,
+      known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
+      ending: run.ending,
       cpusPerTask: job.cpusPerTask,
       memoryMbPerTask: job.memoryMbPerTask,
       licenses: job.licenses,

@@ -51,7 +51,10 @@ const jobIds = fc.array(jobId, { maxLength: 6 });
 const siteId = fc.integer({ min: 1, max: SITES });
 const machineId = fc.integer({ min: 1, max: MACHINES });
 const siteState = fc.constantFrom('UP', 'UP', 'UP', 'UP', 'DRAINING', 'DOWN');
-const cause = fc.constantFrom<EndCause>('EXITED_ZERO', 'EXITED_NONZERO', 'LOST', 'REFUSED', 'LAUNCH_FAILED');
+const cause = fc.constantFrom<EndCause>(
+  ...(['EXITED_ZERO', 'EXITED_ZERO', 'EXITED_NONZERO', 'LOST', 'REFUSED', 'LAUNCH_FAILED'] as const),
+  ...(['MACHINE_FAILED', 'CANCELLED_BY_USER'] as const),
+);
 
 const job = fc.record({
   tasks: fc.integer({ min: 1, max: 2 }),
@@ -64,6 +67,8 @@ const job = fc.record({
   deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
   runTimeLimitS: fc.constantFrom(null, 50),
   restartable: fc.boolean(),
+  onTaskFailure: fc.constantFrom<NewJob['onTaskFailure']>('END_ALL', 'CONTINUE'),
+  launch: fc.constantFrom<NewJob['launch']>('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
   held: fc.constantFrom(false, false, true),
   application: fc.constantFrom('x', 'y'),
   inputs: fc.constantFrom<NewJob['inputs']>([], [], [{ datasetId: 1 }, { sizeMb: 0.5, siteId: 2 }]),
@@ -283,9 +288,11 @@ const operations = fc.oneof(
       'reports',
       fc.record({
         site: siteId,
+        agent: fc.constantFrom(null, null, 1, 2),
         list: fc.array(
           fc.record({
             pick,
+            task: fc.constantFrom(null, null, 0, 0, 1, 2),
             stale: rarely,
             end: fc.option(cause, { freq: 1 }),
             ioWaitS: fc.constantFrom(null, 0, 2.5, 1000),
@@ -294,13 +301,14 @@ const operations = fc.oneof(
           { minLength: 2, maxLength: 8 },
         ),
       }),
-      async ({ store }, now, { site, list }) => {
+      async ({ store }, now, { site, agent, list }) => {
         const { jobs } = await store.loadGrid(0);
         const live = jobs.filter(({ run }) => run?.siteId === site);
-        const reports = list.map(({ pick: n, stale, end, ...times }) => {
+        const reports = list.map(({ pick: n, task, stale, end, ...times }) => {
           const { job, run } = at(stale ? jobs : live, n) ?? NOBODY;
           return report(job.id, Math.max(1, (run?.epoch ?? 2) - Number(stale)), {
             at: now,
+            task,
             phase: end === null ? 'STARTED' : 'ENDED',
             cause: end,
             exitCode: end === 'EXITED_ZERO' ? 0 : null,
@@ -308,7 +316,7 @@ const operations = fc.oneof(
           });
         });
         // Some again: the answer may have been lost.
-        return sorted(await store.reportRuns(site, [...reports, ...reports.slice(0, 2)], 3));
+        return sorted(await store.reportRuns(site, [...reports, ...reports.slice(0, 2)], 3, agent));
       },
     ),
   },

@@ -208,6 +208,8 @@ describe('jobs', () => {
         groupId: 1,
         migratedAt: null,
         restartable: true,
+        launch: 'EVERY_TASK',
+        onTaskFailure: 'END_ALL',
         simulatedRunS: null,
         priority: 5,
         boost: 0,
@@ -267,15 +269,15 @@ describe('jobs', () => {
       ioWaitS: null,
       endedAt: T0 + 90,
     });
-    expect(await queries.output(ids[0]!, null, 'STDOUT')).toEqual({
+    expect(await queries.output(ids[0]!, null, 0, 'STDOUT')).toEqual({
       ...{ epoch: 1, bytes: 7, kept: 7 },
       pieces: [{ start: 0, body: Buffer.from('out "\\\n') }],
     });
-    expect(await queries.output(ids[1]!, 1, 'STDERR')).toEqual({
+    expect(await queries.output(ids[1]!, 1, 0, 'STDERR')).toEqual({
       ...{ epoch: 1, bytes: 9, kept: 3 },
       pieces: [{ start: 0, body: Buffer.from('a\0b') }],
     });
-    expect(await queries.output(ids[1]!, 2, 'STDERR')).toBeNull();
+    expect(await queries.output(ids[1]!, 2, 0, 'STDERR')).toBeNull();
     const decisions = await queries.decisionsOfJob(ids[0]!, 0, 10);
     expect(
       decisions.map(({ kind, reason, fromSiteId, siteId, cycle }) => [

@@ -80,6 +80,8 @@ export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
   outputs: [],
   preferences: [],
   restartable: true,
+  launch: 'EVERY_TASK',
+  onTaskFailure: 'END_ALL',
   boost: 0,
   held: false,
   ...change,
@@ -218,7 +220,7 @@ export async function vouch(
     const name = await nameOf(store, id);
     const agent = { siteId, identity: `agent of ${id}`, instance: '1', host: `host-${id}`, version: '1' };
     const machines = [{ name, measured: null, problem: null }];
-    const outcome = await store.registerAgent({ ...agent, protocol: 2, simulated: true, machines }, now, 1);
+    const outcome = await store.registerAgent({ ...agent, protocol: 3, simulated: true, machines }, now, 1);
     if (outcome.changed) back.push(id);
   }
   return back;

@@ -14,7 +14,10 @@ CREATE TYPE job_state AS ENUM (
   'QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING', 'COMPLETED', 'FAILED', 'CANCELLED');
 CREATE TYPE end_cause AS ENUM (
   'EXITED_ZERO', 'EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'CPU_LIMIT', 'DISK_LIMIT',
-  'PROCESS_LIMIT', 'STAGING_FAILED', 'OUTPUTS_FAILED', 'LAUNCH_FAILED', 'MACHINE_FAILED', 'LOST', 'REFUSED', 'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN');
+  'PROCESS_LIMIT', 'STAGING_FAILED', 'OUTPUTS_FAILED', 'LAUNCH_FAILED', 'MACHINE_FAILED', 'LOST', 'REFUSED', 'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'NEVER_FITS', 'WITHDRAWN',
+  'OTHER_TASK_FAILED');
+CREATE TYPE task_launch AS ENUM ('EVERY_TASK', 'ONCE');
+CREATE TYPE task_failure AS ENUM ('END_ALL', 'CONTINUE');
 CREATE TYPE used_kind AS ENUM ('JOBS', 'SITE', 'APPLICATION', 'LICENSE');
 CREATE TYPE measurement_method AS ENUM ('CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SIMULATED');
 CREATE TYPE event_kind AS ENUM (
@@ -286,6 +289,8 @@ CREATE TABLE jobs (
   -- [{"siteId": 3}, {"os": "linux", "memoryMbPerTask": 64000}, …]; null: none.
   preferences jsonb CONSTRAINT jobs_preferences CHECK (jsonb_array_length(preferences) BETWEEN 1 AND 16),
   restartable boolean NOT NULL DEFAULT true,
+  launch task_launch NOT NULL DEFAULT 'EVERY_TASK',
+  on_task_failure task_failure NOT NULL DEFAULT 'END_ALL',
   simulated_run_s double precision CHECK (simulated_run_s BETWEEN 0 AND 1e9),
   simulated_io_s double precision CHECK (simulated_io_s BETWEEN 0 AND 1e9),
   -- The submission's id where it has more than one job. No index: a group's jobs are found by their ids (job_groups).
@@ -383,6 +388,9 @@ CREATE TABLE runs (
   bytes_method measurement_method,
   io_wait_s double precision,
   io_wait_method measurement_method,
+  -- The task whose failure decides how the run ends; null: none has failed. `ending`: the others are told to end.
+  failed_task integer,
+  ending boolean NOT NULL DEFAULT false,
   PRIMARY KEY (job_id, epoch),
   CONSTRAINT runs_end_has_cause CHECK ((ended_at IS NULL) = (cause IS NULL))
 -- As for jobs: the start of every run of a page finds room in it.
@@ -407,16 +415,43 @@ CREATE TABLE stagings (
   FOREIGN KEY (job_id, epoch) REFERENCES runs (job_id, epoch) ON DELETE CASCADE
 );
 
+-- Tasks of runs that have several, each as its agent has reported it; nothing is known of one without a row but its run. Which machine
+-- a task is on follows from the run: the first machine has the first tasks.
+CREATE TABLE tasks (
+  job_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  index integer NOT NULL CHECK (index >= 0),
+  started_at timestamptz(3),
+  ended_at timestamptz(3),
+  exit_code integer,
+  signal text,
+  cause end_cause,
+  message text,
+  cpu_s double precision,
+  cpu_method measurement_method,
+  peak_memory_mb double precision,
+  peak_memory_method measurement_method,
+  read_mb double precision,
+  written_mb double precision,
+  bytes_method measurement_method,
+  io_wait_s double precision,
+  io_wait_method measurement_method,
+  PRIMARY KEY (job_id, epoch, index),
+  FOREIGN KEY (job_id, epoch) REFERENCES runs (job_id, epoch) ON DELETE CASCADE,
+  CONSTRAINT tasks_end_has_cause CHECK ((ended_at IS NULL) = (cause IS NULL))
+);
+
 -- What runs wrote, in pieces: `start` is how much had been written before, `bytes` how much altogether when the piece came. Pieces may
 -- overlap, if they came twice; between the first ones and the last ones some may be missing.
 CREATE TABLE outputs (
   job_id bigint NOT NULL,
   epoch integer NOT NULL,
+  task integer NOT NULL DEFAULT 0 CHECK (task >= 0),
   stream output_stream NOT NULL,
   start bigint NOT NULL CHECK (start >= 0),
   body bytea NOT NULL,
   bytes bigint NOT NULL CHECK (bytes >= start),
-  PRIMARY KEY (job_id, epoch, stream, start),
+  PRIMARY KEY (job_id, epoch, task, stream, start),
   FOREIGN KEY (job_id, epoch) REFERENCES runs (job_id, epoch) ON DELETE CASCADE
 );
 

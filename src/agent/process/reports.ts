@@ -1,15 +1,15 @@
 import type { Env } from '../../platform/env.js';
-import { type EndedReport, type RunReport, UNMEASURED } from '../runner.js';
+import { type EndedReport, nameOf, type RunName, type RunReport, UNMEASURED } from '../runner.js';
 import { type Disk, isPassing } from './disk.js';
 import type { Journal, NewReport } from './journal.js';
 
 /** An end as far as it is known; what is left out is null. */
 export type End = Pick<EndedReport, 'cause'> &
-  Partial<Omit<EndedReport, 'seq' | 'phase' | 'jobId' | 'epoch' | 'atMs'>>;
+  Partial<Omit<EndedReport, 'seq' | 'phase' | 'atMs' | keyof RunName>>;
 
-export function endReport(jobId: string, epoch: number, end: End, atMs: number): NewReport {
+export function endReport(run: RunName, end: End, atMs: number): NewReport {
   const nothing = { exitCode: null, signal: null, message: null, ...UNMEASURED, outputs: [] };
-  return { phase: 'ENDED', jobId, epoch, atMs, ...nothing, ...end };
+  return { phase: 'ENDED', ...nameOf(run), atMs, ...nothing, ...end };
 }
 
 /** What a runner has to tell: in its journal, or in memory as long as the disk has no room for it. */

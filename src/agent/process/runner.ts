@@ -14,7 +14,9 @@ import {
   type LiveOutput,
   type LiveRun,
   type Measured,
+  nameOf,
   type OutputPiece,
+  type RunName,
   type Runner,
   type RunReport,
   runKey,
@@ -33,6 +35,7 @@ import { MARKER, Members, type ProcessRow, processesOfRun } from './processes.js
 import { type End, endReport, Reports } from './reports.js';
 import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
+import { placeTask } from './tasks.js';
 
 export interface ProcessRunnerOptions {
   /** Where runs take place and reports are kept; one agent at a time. */
@@ -83,6 +86,8 @@ const LANE_IDLE_MS = 60_000;
 const START_PAUSE_MS = 1_000;
 /** A host on which a launch has failed for its own sake is said to be unfit for so long. */
 const BROKEN_PAUSE_MS = 60_000;
+/** Linux takes no longer variable than 128 KiB. */
+const VARIABLE_CHARS = 65_536;
 /** Time to fetch by hand what could not be kept. */
 const LEFT_BEHIND_MS = 7 * 86_400_000;
 /** Ends after which nothing is kept: there is nothing, nobody knows what it is, or nobody wants it. */
@@ -96,14 +101,14 @@ const NOTHING_KEPT: ReadonlySet<EndCause> = new Set([
 const MAX_KILL_ROUNDS = 50;
 
 /** What has to be known of a run to end it properly, also by the next agent: line 1 of the slot's `run`. */
-interface RunRecord {
-  jobId: string;
-  epoch: number;
+interface RunRecord extends RunName {
   startedAtMs: number;
   /** The same on the clock of durations. */
   startedUpMs: number;
   runTimeLimitS: number | null;
   privateDirectory: boolean;
+  /** There is a list of hosts in its slot's directory. */
+  hasHosts: boolean;
   /** CPU time of the lane's children before this run. */
   cpuBeforeS: number;
   /** Where its output goes: the directory of `out` and `err`. */
@@ -247,7 +252,7 @@ export class ProcessRunner implements Runner {
     mkdirSync(join(stateDir, 'slots'), { recursive: true, mode: 0o700 });
     const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
     const known = new KnownRuns();
-    const journal = new Journal(join(stateDir, 'reports'), ({ jobId, epoch }) => known.add(jobId, epoch));
+    const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
     const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
       baseEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
       isolation: () => Isolation.none(),
@@ -277,31 +282,30 @@ export class ProcessRunner implements Runner {
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
     if (this.waiting.size === 0 && this.mayLaunch()) this.launch(assignment);
-    else this.waiting.set(runKey(assignment.jobId, assignment.epoch), assignment);
+    else this.waiting.set(runKey(assignment), assignment);
   }
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    const { jobId, epoch } = assignment;
-    this.reportEnd(jobId, epoch, { cause: 'LOST', message: 'the agent knows nothing of this run' });
+    this.reportEnd(assignment, { cause: 'LOST', message: 'the agent knows nothing of this run' });
   }
 
-  cancel(jobId: string, epoch: number, graceMs = DEFAULT_GRACE_MS): void {
-    const key = runKey(jobId, epoch);
+  cancel(name: RunName, graceMs = DEFAULT_GRACE_MS): void {
+    const key = runKey(name);
     const run = this.live.get(key);
     if (run) {
       this.stop(run, 'CANCELLED_BY_USER', graceMs);
       return;
     }
-    if (this.known.has(jobId, epoch) && !this.waiting.delete(key)) return;
-    this.known.add(jobId, epoch);
-    this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER', message: 'cancelled before it was started' });
+    if (this.known.has(name) && !this.waiting.delete(key)) return;
+    this.known.add(name);
+    this.reportEnd(name, { cause: 'CANCELLED_BY_USER', message: 'cancelled before it was started' });
   }
 
-  forget(jobId: string, epoch: number): void {
-    this.known.add(jobId, epoch);
-    this.waiting.delete(runKey(jobId, epoch));
-    const run = this.live.get(runKey(jobId, epoch));
+  forget(name: RunName): void {
+    this.known.add(name);
+    this.waiting.delete(runKey(name));
+    const run = this.live.get(runKey(name));
     if (!run) return;
     run.forgotten = true;
     this.stop(run, 'CANCELLED_BY_USER', DEFAULT_GRACE_MS);
@@ -311,27 +315,19 @@ export class ProcessRunner implements Runner {
     return this.isolation.hasAccounts;
   }
 
-  knows(jobId: string, epoch: number): boolean {
-    return this.known.has(jobId, epoch);
+  knows(run: RunName): boolean {
+    return this.known.has(run);
   }
 
-  fail(jobId: string, epoch: number, cause: EndCause, message: string): void {
-    if (this.known.has(jobId, epoch)) return;
-    this.known.add(jobId, epoch);
-    this.reportEnd(jobId, epoch, { cause, message });
+  fail(run: RunName, cause: EndCause, message: string): void {
+    if (this.known.has(run)) return;
+    this.known.add(run);
+    this.reportEnd(run, { cause, message });
   }
 
   runs(): LiveRun[] {
-    const live = [...this.live.values()].map(({ jobId, epoch, startedAtMs }) => ({
-      jobId,
-      epoch,
-      startedAtMs,
-    }));
-    const waiting = [...this.waiting.values()].map(({ jobId, epoch }) => ({
-      jobId,
-      epoch,
-      startedAtMs: Date.now(),
-    }));
+    const live = [...this.live.values()].map((run) => ({ ...nameOf(run), startedAtMs: run.startedAtMs }));
+    const waiting = [...this.waiting.values()].map((run) => ({ ...nameOf(run), startedAtMs: Date.now() }));
     return [...live, ...waiting];
   }
 
@@ -354,7 +350,7 @@ export class ProcessRunner implements Runner {
       if (run.forgotten || (!run.ended && now - Math.max(run.startedUpMs, run.sentAtMs) < FOLLOW_MS))
         continue;
       for (const piece of this.unsent(run, PIECE_BYTES)) {
-        pieces.push({ jobId: run.jobId, epoch: run.epoch, ...piece.told });
+        pieces.push({ ...nameOf(run), ...piece.told });
         bytes += piece.length;
       }
       if (bytes >= PIECES_BYTES) break;
@@ -363,15 +359,16 @@ export class ProcessRunner implements Runner {
   }
 
   delivered(pieces: readonly LiveOutput[]): void {
-    for (const { jobId, epoch, stream, start, text, base64 } of pieces) {
-      const run = this.live.get(runKey(jobId, epoch));
+    for (const { stream, start, text, base64, ...name } of pieces) {
+      const key = runKey(name);
+      const run = this.live.get(key);
       if (!run) continue;
       const length = text === undefined ? Buffer.byteLength(base64!, 'base64') : Buffer.byteLength(text);
       run.sent[stream] = Math.max(run.sent[stream], start + length);
       run.sentAtMs = upMs();
       // To the end: whoever is served first is not first again.
-      this.live.delete(runKey(jobId, epoch));
-      this.live.set(runKey(jobId, epoch), run);
+      this.live.delete(key);
+      this.live.set(key, run);
     }
   }
 
@@ -387,9 +384,8 @@ export class ProcessRunner implements Runner {
   }
 
   acknowledge(seq: number): void {
-    for (const { phase, jobId, epoch } of this.journal.acknowledge(seq)) {
-      if (phase === 'ENDED') this.known.acknowledged(jobId, epoch);
-    }
+    for (const report of this.journal.acknowledge(seq))
+      if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
   /** Lets go without stopping any run: they go on, and the next agent finds them. */
@@ -410,11 +406,11 @@ export class ProcessRunner implements Runner {
   }
 
   /** Whether a run has never been seen here. From now on it has been. */
-  private isNew({ jobId, epoch }: Assignment): boolean {
-    const key = runKey(jobId, epoch);
-    const standing = this.known.standing(jobId, epoch, this.live.has(key) || this.waiting.has(key));
-    this.known.add(jobId, epoch);
-    if (standing === 'acknowledged') this.reportEnd(jobId, epoch, { cause: 'LOST', message: ENDED_BEFORE });
+  private isNew(run: RunName): boolean {
+    const key = runKey(run);
+    const standing = this.known.standing(run, this.live.has(key) || this.waiting.has(key));
+    this.known.add(run);
+    if (standing === 'acknowledged') this.reportEnd(run, { cause: 'LOST', message: ENDED_BEFORE });
     return standing === 'new';
   }
 
@@ -439,7 +435,7 @@ export class ProcessRunner implements Runner {
 
   private launch(assignment: Assignment): void {
     const { jobId, epoch, runTimeLimitS } = assignment;
-    const key = runKey(jobId, epoch);
+    const key = runKey(assignment);
     let slot: Slot | null = null;
     let outputs: Outputs | null = null;
     let uid: number | null = null;
@@ -465,12 +461,12 @@ export class ProcessRunner implements Runner {
       group = this.isolation.cgroups?.make(key, { ...limits, processes: this.isolation.processes }) ?? null;
       // Written out: objects put together of others cost a run more than they save here.
       const record: RunRecord = {
-        jobId,
-        epoch,
+        ...nameOf(assignment),
         startedAtMs: Date.now(),
         startedUpMs: upMs(),
         runTimeLimitS,
         privateDirectory: assignment.workingDirectory === null,
+        hasHosts: assignment.tasks > 1,
         cpuBeforeS: slot.childrenCpuS,
         outputsDir: outputs.dir,
         uid,
@@ -487,6 +483,7 @@ export class ProcessRunner implements Runner {
       };
       const environment = {
         ...this.placeEnvironment(uid, slot),
+        ...placeTask(assignment, slot.workDirectory),
         ...assignment.environment,
         ...this.runEnvironment(assignment),
         ...placeInputs(assignment, slot.workDirectory),
@@ -501,7 +498,7 @@ export class ProcessRunner implements Runner {
         }),
       );
       this.addLive(run);
-      this.journal.add({ phase: 'STARTED', jobId, epoch, atMs: run.startedAtMs });
+      this.journal.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
       slot.launch();
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
@@ -509,7 +506,7 @@ export class ProcessRunner implements Runner {
       let trash: string[] = [];
       if (slot) {
         this.bySlot.delete(slot);
-        trash = this.freeSlot(slot, assignment.staged !== undefined);
+        trash = this.freeSlot(slot, assignment.staged !== undefined || assignment.tasks > 1);
       }
       if (outputs) this.outputs.putBack(outputs);
       group?.remove();
@@ -522,7 +519,7 @@ export class ProcessRunner implements Runner {
         return;
       }
       const message = error instanceof Error ? error.message : String(error);
-      this.reportEnd(jobId, epoch, { cause: this.whoseFault(error, message), message });
+      this.reportEnd(assignment, { cause: this.whoseFault(error, message), message });
     }
   }
 
@@ -575,7 +572,7 @@ export class ProcessRunner implements Runner {
   }
 
   private addLive(run: LiveProcessRun): void {
-    this.live.set(runKey(run.jobId, run.epoch), run);
+    this.live.set(runKey(run), run);
     this.bySlot.set(run.slot, run);
   }
 
@@ -600,26 +597,28 @@ export class ProcessRunner implements Runner {
   /** What every run finds in its environment. */
   private runEnvironment(assignment: Assignment): Record<string, string> {
     const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
+    const names = machines.map((machine) => `${machine.name}:${machine.tasks}`).join(',');
     return {
       SWITCHYARD_JOB_ID: jobId,
       SWITCHYARD_EPOCH: String(epoch),
       SWITCHYARD_TASKS: String(tasks),
+      SWITCHYARD_TASK_INDEX: String(assignment.task ?? 0),
       SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
       SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
-      SWITCHYARD_MACHINES: machines.map((machine) => `${machine.name}:${machine.tasks}`).join(','),
+      ...(names.length <= VARIABLE_CHARS ? { SWITCHYARD_MACHINES: names } : {}),
       ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
-      [MARKER]: `${this.id}/${runKey(jobId, epoch)}`,
+      [MARKER]: `${this.id}/${runKey(assignment)}`,
     };
   }
 
   private laneAnswered(run: LiveProcessRun | undefined): void {
-    const end = run?.slot.readEnd(runKey(run.jobId, run.epoch));
+    const end = run?.slot.readEnd(runKey(run));
     if (run && !run.ended && end) this.finish(run, end);
   }
 
   private laneGone(run: LiveProcessRun | undefined): void {
     if (!run || run.ended || this.closed) return;
-    const end = run.slot.readEnd(runKey(run.jobId, run.epoch));
+    const end = run.slot.readEnd(runKey(run));
     if (end) this.finish(run, end);
     else this.endLost(run);
   }
@@ -671,7 +670,7 @@ export class ProcessRunner implements Runner {
   /** `atMs`: when it was written down that it ended; by default it is over now. */
   private finishWith(run: LiveProcessRun, end: End, atMs = Number.POSITIVE_INFINITY): void {
     const { slot } = run;
-    const key = runKey(run.jobId, run.epoch);
+    const key = runKey(run);
     // A run is over when its command is: what it left behind would use CPUs that are given to the next.
     const held = slot.isHeld();
     if (held) this.killEach(run, slot.laneLives());
@@ -691,13 +690,13 @@ export class ProcessRunner implements Runner {
       const now = run.startedAtMs + upMs() - run.startedUpMs;
       const endedAtMs = run.keeping ? now : Math.min(Math.max(atMs, run.startedAtMs), now);
       const told = { ...this.afterKeeping(run, end), outputs };
-      const report = endReport(run.jobId, run.epoch, told, Math.round(endedAtMs));
+      const report = endReport(run, told, Math.round(endedAtMs));
       if (!this.journal.tryAdd(report)) {
         // No room. The slot keeps what is known of the run, for this agent or the next.
         run.ended = { end, atMs };
         return;
       }
-      this.known.reported(run.jobId, run.epoch);
+      this.known.reported(run);
     }
     this.live.delete(key);
     this.bySlot.delete(slot);
@@ -721,7 +720,7 @@ export class ProcessRunner implements Runner {
       keeping.seconds = (upMs() - keeping.beganUpMs) / 1000;
       keeping.problem = problem;
     };
-    const ended = { jobId, epoch, task: 0, uid, ...wanted, well: cause === 'EXITED_ZERO' };
+    const ended = { jobId, epoch, task: run.task ?? 0, uid, ...wanted, well: cause === 'EXITED_ZERO' };
     this.options.keep(ended, keeping.stop.signal).then(over, (error: Error) => over(error.message));
     return true;
   }
@@ -742,15 +741,13 @@ export class ProcessRunner implements Runner {
   }
 
   /** Puts the directory of a run aside, for whoever wants to look what could not be kept. */
-  private leave({ slot, jobId, epoch }: LiveProcessRun): void {
+  private leave(run: LiveProcessRun): void {
+    const { slot, jobId: job, epoch, task } = run;
     try {
-      const path = this.leftBehind.take(slot.workDirectory, runKey(jobId, epoch));
-      this.options.warn(
-        { job: jobId, epoch, path },
-        'outputs of a run could not be kept; its files are here',
-      );
+      const path = this.leftBehind.take(slot.workDirectory, runKey(run));
+      this.options.warn({ job, epoch, task, path }, 'outputs of a run could not be kept; its files are here');
     } catch (err) {
-      this.options.warn({ job: jobId, epoch, err }, 'outputs of a run could not be kept, nor its directory');
+      this.options.warn({ job, epoch, task, err }, 'outputs of a run could not be kept, nor its directory');
     }
   }
 
@@ -814,10 +811,11 @@ export class ProcessRunner implements Runner {
   }
 
   /** The directories that have been put aside. */
-  private reuse({ slot, uid, privateDirectory, ours }: LiveProcessRun, held: boolean): string[] {
+  private reuse({ slot, uid, privateDirectory, hasHosts, ours }: LiveProcessRun, held: boolean): string[] {
     let trash: string[] = [];
     try {
-      if (privateDirectory || this.isolation.mode !== 'none') trash = slot.clean(() => this.aside());
+      if (privateDirectory || hasHosts || this.isolation.mode !== 'none')
+        trash = slot.clean(() => this.aside());
       slot.free(upMs());
       // What the run left may still hold the slot's files, and a lane of an earlier agent takes no more orders.
       if (!held && ours) {
@@ -974,7 +972,7 @@ export class ProcessRunner implements Runner {
       for (const run of runs) {
         const { workDirectory, tmpDirectory } = run.slot;
         const megabytes = (await this.space.of([workDirectory, tmpDirectory])) / 1e6;
-        if (megabytes > limit && this.live.get(runKey(run.jobId, run.epoch)) === run) {
+        if (megabytes > limit && this.live.get(runKey(run)) === run) {
           const used = `${Math.ceil(megabytes)} MB in its directory; accepted are ${limit} (AGENT_RUN_DISK_MB)`;
           this.endFor(run, 'DISK_LIMIT', `it had ${used}`);
         }
@@ -994,7 +992,7 @@ export class ProcessRunner implements Runner {
   private watch(run: LiveProcessRun): void {
     const lives = run.slot.laneLives();
     // Asked in this order: a lane that ends in between has written its record.
-    const end = run.slot.readEnd(runKey(run.jobId, run.epoch));
+    const end = run.slot.readEnd(runKey(run));
     if (end) this.finish(run, end);
     else if (!lives) this.endLost(run);
   }
@@ -1002,9 +1000,9 @@ export class ProcessRunner implements Runner {
   private recover(): void {
     const ended = new Set<string>();
     const started = new Set<string>();
-    for (const { jobId, epoch, phase } of this.journal.list(Number.POSITIVE_INFINITY)) {
-      if (phase === 'ENDED') this.known.reported(jobId, epoch);
-      (phase === 'ENDED' ? ended : started).add(runKey(jobId, epoch));
+    for (const report of this.journal.list(Number.POSITIVE_INFINITY)) {
+      if (report.phase === 'ENDED') this.known.reported(report);
+      (report.phase === 'ENDED' ? ended : started).add(runKey(report));
     }
     for (const name of readdirSync(this.stateDir)) {
       if (name.startsWith('trash-')) rmSync(join(this.stateDir, name), { recursive: true, force: true });
@@ -1013,24 +1011,19 @@ export class ProcessRunner implements Runner {
     for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
       const slot = this.newSlot(name);
       const record = parseRecord(slot.recorded(), slot.dir);
-      if (!record || ended.has(runKey(record.jobId, record.epoch))) {
+      if (!record || ended.has(runKey(record))) {
         // The old lane goes by itself, and what it may have left is not ours to wait for.
         slot.remove();
         continue;
       }
-      this.known.add(record.jobId, record.epoch);
-      const key = runKey(record.jobId, record.epoch);
+      this.known.add(record);
+      const key = runKey(record);
       const outputs = new Outputs(record.outputsDir, this.options.outputLimitBytes);
       inUse.add(outputs.dir);
       const group = record.cgroup === null ? null : new Cgroup(record.cgroup);
       this.addLive({ ...record, ...this.newState(slot, outputs, group, record.startedUpMs, false) });
       if (!started.has(key)) {
-        this.journal.add({
-          phase: 'STARTED',
-          jobId: record.jobId,
-          epoch: record.epoch,
-          atMs: record.startedAtMs,
-        });
+        this.journal.add({ phase: 'STARTED', ...nameOf(record), atMs: record.startedAtMs });
       }
     }
     this.outputs.recover(inUse);
@@ -1042,18 +1035,20 @@ export class ProcessRunner implements Runner {
     this.poll();
   }
 
-  private marker(run: { jobId: string; epoch: number }): string {
-    return `${MARKER}=${this.id}/${runKey(run.jobId, run.epoch)}`;
+  private marker(run: RunName): string {
+    return `${MARKER}=${this.id}/${runKey(run)}`;
   }
 
-  private reportEnd(jobId: string, epoch: number, end: End): void {
-    this.known.reported(jobId, epoch);
-    this.journal.add(endReport(jobId, epoch, end, Date.now()));
+  private reportEnd(run: RunName, end: End): void {
+    this.known.reported(run);
+    this.journal.add(endReport(run, end, Date.now()));
   }
 }
 
-/** What a run may have of this machine. */
-function limitsOf({ tasks, cpusPerTask, memoryMbPerTask }: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> {
+/** What a run may have of this machine: one task for itself, or all that are here. */
+function limitsOf(assignment: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> {
+  const { cpusPerTask, memoryMbPerTask, machines } = assignment;
+  const tasks = assignment.task === undefined ? (machines[0]?.tasks ?? 1) : 1;
   return { cpus: tasks * cpusPerTask, memoryMb: memoryMbPerTask > 0 ? tasks * memoryMbPerTask : null };
 }
 
@@ -1086,7 +1081,7 @@ function parseRecord(line: string | null, slotDir: string): RunRecord | null {
     const record = JSON.parse(line) as RunRecord;
     // Of an earlier release.
     const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
-    const unlimited = { uid: null, cgroup: null, memoryMb: null, cpus: 1 };
+    const unlimited = { uid: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
     return { ...unlimited, ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {
     return null; // Cut short: the agent died before it told the lane.

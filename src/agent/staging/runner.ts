@@ -6,6 +6,8 @@ import {
   type EndCause,
   type LiveOutput,
   type LiveRun,
+  nameOf,
+  type RunName,
   type Runner,
   type RunReport,
   runKey,
@@ -18,15 +20,13 @@ export interface StageableRunner extends Runner {
   /** Whether its runs have accounts of their own. */
   readonly hasAccounts: boolean;
   /** Whether this run, or a later one of the job, has been seen. */
-  knows(jobId: string, epoch: number): boolean;
+  knows(run: RunName): boolean;
   /** Reports the end of a run that has never been started and never will be. */
-  fail(jobId: string, epoch: number, cause: EndCause, message: string): void;
+  fail(run: RunName, cause: EndCause, message: string): void;
 }
 
 /** What staging a run's inputs has taken, up to now. */
-export interface StagingReport {
-  jobId: string;
-  epoch: number;
+export interface StagingReport extends RunName {
   beganAtMs: number;
   /** null: it goes on. */
   endedAtMs: number | null;
@@ -54,9 +54,7 @@ interface Staging {
 }
 
 /** What the next agent has to know of a run's data. */
-interface Hold {
-  jobId: string;
-  epoch: number;
+interface Hold extends RunName {
   /** Entries of the cache that it reads. */
   entries: string[];
   report: StagingReport;
@@ -89,8 +87,8 @@ export class StagingRunner implements Runner, StagingSource {
       const hold = readHold(join(this.runsDir, name));
       if (hold === null) rmSync(join(this.runsDir, name), { force: true });
       else {
-        this.holds.set(runKey(hold.jobId, hold.epoch), hold);
-        this.cache.hold(hold.entries, runKey(hold.jobId, hold.epoch));
+        this.holds.set(runKey(hold), hold);
+        this.cache.hold(hold.entries, runKey(hold));
       }
     }
     this.letGo();
@@ -109,32 +107,31 @@ export class StagingRunner implements Runner, StagingSource {
   }
 
   start(assignment: Assignment): void {
-    const { jobId, epoch, inputs } = assignment;
-    const key = runKey(jobId, epoch);
+    const { inputs } = assignment;
+    const key = runKey(assignment);
     if (this.staging.has(key)) return;
-    if (!inputs || inputs.length === 0 || this.inner.knows(jobId, epoch)) this.inner.start(assignment);
+    if (!inputs || inputs.length === 0 || this.inner.knows(assignment)) this.inner.start(assignment);
     else void this.stage(key, assignment);
   }
 
   resume(assignment: Assignment): void {
-    this.abandon(assignment.jobId, assignment.epoch);
+    this.abandon(assignment);
     this.inner.resume(assignment);
   }
 
-  cancel(jobId: string, epoch: number, graceMs?: number): void {
-    this.abandon(jobId, epoch);
-    this.inner.cancel(jobId, epoch, graceMs);
+  cancel(run: RunName, graceMs?: number): void {
+    this.abandon(run);
+    this.inner.cancel(run, graceMs);
   }
 
-  forget(jobId: string, epoch: number): void {
-    this.abandon(jobId, epoch);
-    this.inner.forget(jobId, epoch);
+  forget(run: RunName): void {
+    this.abandon(run);
+    this.inner.forget(run);
   }
 
   runs(): LiveRun[] {
-    const staging = [...this.staging.values()].map(({ assignment: { jobId, epoch }, report }) => ({
-      jobId,
-      epoch,
+    const staging = [...this.staging.values()].map(({ assignment, report }) => ({
+      ...nameOf(assignment),
       startedAtMs: report.beganAtMs,
     }));
     return [...this.inner.runs(), ...staging];
@@ -172,7 +169,7 @@ export class StagingRunner implements Runner, StagingSource {
     for (const report of reports) {
       if (report.endedAtMs === null) continue;
       this.failed.delete(report);
-      const hold = this.holds.get(runKey(report.jobId, report.epoch));
+      const hold = this.holds.get(runKey(report));
       if (hold?.report !== report) continue;
       hold.delivered = true;
       this.write(hold);
@@ -191,12 +188,13 @@ export class StagingRunner implements Runner, StagingSource {
   private readonly failed = new Set<StagingReport>();
 
   private async stage(key: string, assignment: Assignment): Promise<void> {
-    const { jobId, epoch, inputs = [] } = assignment;
+    const { inputs = [] } = assignment;
+    const name = nameOf(assignment);
     const stop = new AbortController();
     const totalMb = inputs.reduce((sum, { sizeMb }) => sum + sizeMb, 0);
     const began = performance.now();
     const report: StagingReport = {
-      ...{ jobId, epoch, beganAtMs: Date.now(), endedAtMs: null },
+      ...{ ...name, beganAtMs: Date.now(), endedAtMs: null },
       ...{ totalMb, movedMb: 0, error: null, moved: [] },
     };
     this.letGo();
@@ -212,11 +210,13 @@ export class StagingRunner implements Runner, StagingSource {
       if (this.staging.get(key) !== staging) return;
       const moved = staged.flatMap((one) => one.moved ?? []);
       const movedMb = moved.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
-      const hold = { jobId, epoch, entries: this.cache.usedBy(key), delivered: false };
+      const hold = { ...name, entries: this.cache.usedBy(key), delivered: false };
       this.write({ ...hold, report: ended({ moved, movedMb }) });
-      const names = inputs.map(({ place, name }, i): StagedInput => ({ place, name, path: staged[i]!.path }));
+      const paths = inputs.map((input, i): StagedInput => {
+        return { place: input.place, name: input.name, path: staged[i]!.path };
+      });
       this.staging.delete(key);
-      this.inner.start({ ...assignment, staged: names });
+      this.inner.start({ ...assignment, staged: paths });
     } catch (error) {
       // Cancelled, given up, or the agent stops.
       if (this.staging.get(key) !== staging) return;
@@ -224,26 +224,26 @@ export class StagingRunner implements Runner, StagingSource {
       const message = (error as Error).message;
       this.failed.add(ended({ error: message, movedMb: this.cache.moving(key) / 1e6 }));
       this.staging.delete(key);
-      this.inner.fail(jobId, epoch, 'STAGING_FAILED', message);
+      this.inner.fail(name, 'STAGING_FAILED', message);
     }
   }
 
-  private abandon(jobId: string, epoch: number): void {
-    const key = runKey(jobId, epoch);
+  private abandon(run: RunName): void {
+    const key = runKey(run);
     const staging = this.staging.get(key);
     this.staging.delete(key);
     staging?.stop.abort(new Error('the run was cancelled'));
   }
 
   private write(hold: Hold): void {
-    const key = runKey(hold.jobId, hold.epoch);
+    const key = runKey(hold);
     writeFileSync(join(this.runsDir, key), JSON.stringify(hold), { mode: 0o600 });
     this.holds.set(key, hold);
   }
 
   /** Of runs that are over nothing is kept but what the service has not heard. */
   private letGo(): void {
-    const live = new Set(this.runs().map(({ jobId, epoch }) => runKey(jobId, epoch)));
+    const live = new Set(this.runs().map(runKey));
     this.cache.retain(live);
     for (const [key, { delivered }] of this.holds) {
       if (live.has(key) || !delivered) continue;

@@ -1,5 +1,5 @@
 /** One copy of a file, from where it lies to a file of ours: by file system, by HTTP, or by a command of the operator's. */
-import { spawn } from 'node:child_process';
+
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { cp, type FileHandle, open, readdir, rm, stat, statfs } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { spawnGroup } from '../group.js';
 
 export interface TransferOptions {
   /** What copies from locations other than files and http(s): a program and its arguments, with {source} and {target} in them. */
@@ -220,21 +221,11 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
   );
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    // A group of its own, so that all of it can be ended.
-    const child = spawn(words[0] as string, words.slice(1), {
-      detached: true,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const stdio = ['ignore', 'ignore', 'pipe'] as const;
+    const { child, end: stop } = spawnGroup(words[0] as string, words.slice(1), [...stdio]);
     let said = '';
-    const stop = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It has gone by itself.
-      }
-    };
     signal.addEventListener('abort', stop, { once: true });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(-SAID_BYTES);
     });
     child.on('error', (error) => reject(new UnfitSource(`${words[0]}: ${error.message}`)));

@@ -25,6 +25,7 @@ import type {
   RunResolvers,
   StagingResolvers,
   SubmitJobsPayloadResolvers,
+  TaskResolvers,
   WhyWaitingResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
@@ -50,8 +51,8 @@ export const Job: JobResolvers = {
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
-  output: (job, { stream, epoch }, { loaders }) =>
-    job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
+  output: (job, { stream, epoch, task }, { loaders }) =>
+    job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, task, stream }),
   files: (job, { epoch }, { loaders }) =>
     job.epoch === 0 ? [] : loaders.files({ jobId: job.id, epoch: epoch ?? job.epoch }),
   whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
@@ -84,6 +85,16 @@ export const Run: RunResolvers = {
     run.machineIds.map((machineId, i) => ({ machineId, tasks: run.machineTasks[i] ?? 0 })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
   staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
+  tasks: async (run, page, { loaders, services }) =>
+    services.jobs.tasksOf(run, await loaders.job(run.jobId), page),
+};
+
+export const Task: TaskResolvers = {
+  machine: ({ machineId }, _, { loaders }) => (machineId === null ? null : loaders.machine(machineId)),
+  state: ({ startedAt, endedAt }) =>
+    endedAt !== null ? 'ENDED' : startedAt !== null ? 'RUNNING' : 'WAITING',
+  output: ({ jobId, epoch, index: task }, { stream }, { loaders }) =>
+    loaders.output({ jobId, epoch, task, stream }),
 };
 
 export const Staging: StagingResolvers = {

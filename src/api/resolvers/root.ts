@@ -167,8 +167,8 @@ export const Mutation: Required<MutationResolvers> = {
   keepFiles: (_, args, { services, viewer }) => services.files.keepFiles(viewer, args),
   keepDataset: (_, args, { services, viewer, requestId }) =>
     services.files.keepDataset(viewer, args, requestId),
-  reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
-    results: await services.agents.reportOutput(viewer, site, outputs),
+  reportOutput: async (_, { site, agent, outputs }, { services, viewer }) => ({
+    results: await services.agents.reportOutput(viewer, site, agent ?? null, outputs),
   }),
 };
 

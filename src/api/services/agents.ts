@@ -132,31 +132,34 @@ export function createAgentsService(parts: ServiceParts) {
     async reportOutput(
       viewer: Viewer,
       site: string,
+      agent: string | null,
       outputs: readonly RunOutputInput[],
     ): Promise<ReportResult[]> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
+      const agentId = agentOf(agent);
       atMost('outputs', outputs, limits.reportsMax);
       const pieces = outputs.map((input, index) => ({
         jobId: localId('job', input.job, `outputs[${index}].job`),
         epoch: input.epoch,
+        task: input.task,
         ...outputPiece(input, `outputs[${index}]`),
       }));
       const bounds = { keepBytes: limits.outputBytesMax, userBytes: limits.userOutputBytes };
-      return (await store.reportOutput(siteId, pieces, bounds)).map((result) => RESULTS[result]);
+      return (await store.reportOutput(siteId, pieces, bounds, agentId)).map((result) => RESULTS[result]);
     },
   });
 }
 
 /** The only version of the protocol that is spoken. */
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 
-/** The agent that a request is from. Version 1 of the protocol did not say. */
+/** The agent that a request is from. Older versions of the protocol did not say. */
 export function agentOf(agent: string | null): number {
   if (agent !== null) return localId('agent', agent, 'agent');
   throw new ApiError(
     'FORBIDDEN',
-    `this agent speaks version 1 of the protocol, and the service version ${PROTOCOL}: upgrade the agent`,
+    `this agent speaks an older version of the protocol than the service (${PROTOCOL}): upgrade the agent`,
   );
 }
 
@@ -281,6 +284,7 @@ function runReport(input: RunReportInput, index: number): RunReport {
   return {
     jobId: localId('job', input.job, field('job')),
     epoch: input.epoch,
+    task: input.task ?? null,
     phase: input.phase,
     at: input.at.getTime() / 1000,
     exitCode: ended ? (input.exitCode ?? null) : null,

@@ -4,6 +4,7 @@
  */
 import { MAX } from '../../platform/limits.js';
 import type { Assignment, Cursor, Store } from '../../store/store.js';
+import { agentsOf } from '../../store/tasks.js';
 
 /** A part of what is new, for one agent. */
 export interface AgentNews {
@@ -79,11 +80,12 @@ class SiteNews {
     const cursor = next as Cursor;
     const byAgent = new Map<number, Assignment[]>();
     for (const assignment of assignments) {
-      const agentId = assignment.machines[0]?.agentId ?? null;
-      if (agentId === null) continue;
-      const own = byAgent.get(agentId);
-      if (own) own.push(assignment);
-      else byAgent.set(agentId, [assignment]);
+      for (const agentId of agentsOf(assignment)) {
+        if (agentId === null) continue;
+        const own = byAgent.get(agentId);
+        if (own) own.push(assignment);
+        else byAgent.set(agentId, [assignment]);
+      }
     }
     for (const agent of this.agents.values()) {
       const own = byAgent.get(agent.agentId);

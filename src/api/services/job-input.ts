@@ -282,6 +282,8 @@ export function newJob(
         ? NO_PREFERENCES
         : input.preferences.map((one, i) => liked(one, `preferences[${i}]`)),
     restartable: input.restartable,
+    launch: input.launch,
+    onTaskFailure: input.onTaskFailure,
     simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     boost: input.boost,

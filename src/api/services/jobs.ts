@@ -4,8 +4,9 @@ import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
 import type { JobPage } from '../../store/queries.js';
-import type { DecisionRow, EventRow, JobRow } from '../../store/rows.js';
+import type { DecisionRow, EventRow, JobRow, RunRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
+import { hasTasks, type ShownTask, shownTasks } from '../../store/tasks.js';
 import type { Viewer } from '../auth.js';
 import { atMost, within } from '../check.js';
 import {
@@ -241,6 +242,18 @@ export function createJobsService(parts: ServiceParts) {
     visibleJob,
     /** Of a job that the viewer has been shown. */
     decisionsOf,
+    async tasksOf(
+      run: RunRow,
+      job: JobRow,
+      { from, first }: { from: number; first?: number | null },
+    ): Promise<ShownTask[]> {
+      within('from', from, 0, MAX.tasks);
+      const size = pageSize('first', first, limits);
+      const { reported, tasks } = hasTasks(job)
+        ? await queries.tasksOfRun(run, from, size)
+        : { reported: false, tasks: [] };
+      return shownTasks(run, job, tasks, reported, from, size);
+    },
     async eventsOf(jobId: number, { first, after }: ForwardArguments): Promise<Connection<EventRow>> {
       const size = pageSize('first', first, limits);
       const behind = eventCursor('after', after) ?? '0';

@@ -30,7 +30,7 @@ export function createOutputService({ queries }: ServiceParts) {
 
   return {
     ...guarded({
-      async jobOutput(viewer: Viewer, { job, stream, after, ...args }: SubscriptionJobOutputArgs) {
+      async jobOutput(viewer: Viewer, { job, task, stream, after, ...args }: SubscriptionJobOutputArgs) {
         const epoch = args.epoch ?? null;
         const { id } = await seen(viewer, job);
         const stop = new AbortController();
@@ -49,7 +49,8 @@ export function createOutputService({ queries }: ServiceParts) {
                 run = latest > 0 ? latest : null;
               }
               const ended = hasEnded(row, run);
-              const part = run === null ? null : await next(id, run, stream, at, ended);
+              const part =
+                run === null ? null : await next({ jobId: id, epoch: run, task, stream }, at, ended);
               if (part) {
                 at = part.start + part.length;
                 return part;
@@ -74,21 +75,20 @@ export function createOutputService({ queries }: ServiceParts) {
       viewer: Viewer,
       job: string,
       epoch: number | null,
+      task: number,
       stream: Stream,
     ): Promise<OutputRow | null> {
       const { id } = await seen(viewer, job);
-      return queries.output(id, epoch, stream);
+      return queries.output(id, epoch, task, stream);
     },
   };
 
   async function next(
-    jobId: number,
-    epoch: number,
-    stream: Stream,
+    { jobId, epoch, task, stream }: { jobId: number; epoch: number; task: number; stream: Stream },
     from: number,
     ended: boolean,
   ): Promise<OutputPart | null> {
-    const found = await queries.output(jobId, epoch, stream, { from, most: PART_BYTES });
+    const found = await queries.output(jobId, epoch, task, stream, { from, most: PART_BYTES });
     const first = found?.pieces[0];
     if (!found || !first || first.body.length === 0) return null;
     const bodies: Buffer[] = [];

@@ -3,8 +3,9 @@ import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
 import type { EventRow } from '../../store/rows.js';
-import { isGivenUp } from '../../store/rules.js';
+import { isGivenUp, isNews } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
+import { hasTasks, partsOf } from '../../store/tasks.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
@@ -129,7 +130,12 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const joined = news.join(siteId, agentId);
       const withInputs = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
-        return (run: StoredAssignment): Assignment => ({ ...assignment(run), inputs: inputs(run.jobId) });
+        return (run: StoredAssignment): Assignment[] => {
+          const parts = partsOf(run, agentId);
+          // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
+          if (parts.length === 0 && hasTasks(run)) return [];
+          return [{ ...assignment(run), parts, inputs: inputs(run.jobId) }];
+        };
       };
       /** What is new, each with its cursor: what they need is read once for all. */
       const newsOf = async (
@@ -140,7 +146,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           cursor,
           complete: false,
           part: null,
-          assignments: assignments.map(of),
+          assignments: assignments.flatMap(of),
         }));
       };
       /** What was live has been told; what is new follows. */
@@ -177,7 +183,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
                 complete: list.first && list.last,
                 part: partOf(list),
-                assignments: assignments.map(await withInputs(assignments)),
+                assignments: assignments.flatMap(await withInputs(assignments)),
               },
             ],
             more,
@@ -193,8 +199,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
 
 /** Something that an agent of the site has to be told. */
 const concernsAgents = (event: EventRow, siteId: number): boolean =>
-  (event.siteId === siteId && (event.toState === 'ASSIGNED' || event.toState === 'CANCELLING')) ||
-  isGivenUp(event, siteId);
+  isNews(event, siteId) || isGivenUp(event, siteId);
 
 /** What a part of a list has for a cursor: who goes on from there begins anew. */
 const BEFORE_ALL = '0';
@@ -210,11 +215,11 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   CANCELLING: 'STOP',
 };
 
-function assignment(run: StoredAssignment): Omit<Assignment, 'inputs'> {
+function assignment(run: StoredAssignment): Omit<Assignment, 'inputs' | 'parts'> {
   return {
     job: globalId('job', run.jobId),
     epoch: run.epoch,
-    action: ACTIONS[run.state],
+    action: run.ending ? 'STOP' : ACTIONS[run.state],
     command: run.command,
     arguments: run.arguments,
     outputs: run.outputs.map(({ path, dataset }) => ({
@@ -229,10 +234,8 @@ function assignment(run: StoredAssignment): Omit<Assignment, 'inputs'> {
     runTimeLimitS: run.runTimeLimitS,
     arrayIndex: run.arrayIndex,
     application: run.application,
-    machines: run.machines.map(({ machineId, name, tasks }) => ({
-      machine: globalId('machine', machineId),
-      name,
-      tasks,
+    machines: run.machines.map(({ machineId, name, host, tasks }) => ({
+      ...{ machine: globalId('machine', machineId), name, host, tasks },
     })),
     plannedS: run.plannedS,
     simulatedS: run.simulatedS,

@@ -12,6 +12,7 @@ import {
   JOB_LINES,
   JOB_OUTPUT,
   JOB_OUTPUT_FOLLOWED,
+  JOB_TASKS,
   JOBS,
   RELEASE,
   REPRIORITIZE,
@@ -74,7 +75,9 @@ export function addJobs(program: Command): void {
       '--fetch [dir]',
       'fetch the files that are kept of it (default: into a directory called as its id)',
     )
-    .option('--epoch <n>', 'number of the run (default: the latest)');
+    .option('--epoch <n>', 'number of the run (default: the latest)')
+    .option('--task <n>', 'with --output, --stdout, --stderr or --follow: index of the task (default: 0)')
+    .option('--tasks', 'show the tasks of its latest run');
   job.action(async (id: string, options: JobShown) => {
     const client = connect();
     const jobId = parseId('job', id);
@@ -87,9 +90,12 @@ export function addJobs(program: Command): void {
       return told(jobId, await fetchFiles(client, jobId, dir, epoch), wantsJson(job));
     }
     if (options.output || options.stdout || options.stderr || options.follow) {
-      if (options.follow) return followOutput(client, jobId, { ...options, epoch });
-      return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
+      const task =
+        options.task === undefined ? 0 : parseNumber('--task', options.task, { min: 0, integer: true });
+      if (options.follow) return followOutput(client, jobId, { ...options, epoch, task });
+      return printOutput(client, jobId, { ...options, epoch, task, json: wantsJson(job) });
     }
+    if (options.tasks) return showTasks(client, jobId, wantsJson(job));
     const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
     if (!found) throw noSuchJob(jobId);
     return wantsJson(job) ? printJson(found) : print(describeJob(found));
@@ -172,6 +178,8 @@ interface JobShown extends OutputOptions {
   follow?: boolean;
   fetch?: string | true;
   epoch?: string;
+  task?: string;
+  tasks?: boolean;
 }
 
 /** Which streams; both when neither is named. */
@@ -179,6 +187,40 @@ interface OutputOptions {
   stdout?: boolean;
   stderr?: boolean;
 }
+
+interface TaskLine {
+  index: number;
+  machine: { name: string } | null;
+  state: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  exitCode: number | null;
+  cause: string | null;
+  message: string | null;
+}
+
+/** The tasks of a job's latest run. */
+async function showTasks(client: Client, id: string, json: boolean): Promise<void> {
+  const all: TaskLine[] = [];
+  for (;;) {
+    const { job } = await client.request<{ job: { runs: { tasks: TaskLine[] }[] } | null }>(JOB_TASKS, {
+      id,
+      from: all.length,
+      first: TASKS_PAGE,
+    });
+    if (!job) throw noSuchJob(id);
+    const page = job.runs.at(-1)?.tasks ?? [];
+    all.push(...page);
+    if (page.length < TASKS_PAGE) break;
+  }
+  if (json) return printJson(all);
+  const rows = all.map(({ index, machine, state, startedAt, endedAt, exitCode, cause, message }) => [
+    ...[index, machine?.name, state, time(startedAt), time(endedAt), exitCode, cause, message],
+  ]);
+  print(table(['TASK', 'MACHINE', 'STATE', 'STARTED', 'ENDED', 'EXIT', 'CAUSE', 'MESSAGE'], rows));
+}
+
+const TASKS_PAGE = 1_000;
 
 interface OutputPart {
   cursor: string;
@@ -193,7 +235,7 @@ interface OutputPart {
 async function followOutput(
   client: Client,
   id: string,
-  { stdout, stderr, epoch }: OutputOptions & { epoch: number | undefined },
+  { stdout, stderr, epoch, task }: OutputOptions & { epoch: number | undefined; task: number },
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const stop = new AbortController();
@@ -210,7 +252,7 @@ async function followOutput(
     for await (const part of client.updates<OutputPart>(
       JOB_OUTPUT_FOLLOWED,
       'jobOutput',
-      { id, stream, epoch },
+      { id, stream, epoch, task },
       told,
     )) {
       if (part.last) return;
@@ -240,15 +282,16 @@ export async function printOutput(
     stdout,
     stderr,
     epoch,
+    task = 0,
     json,
-  }: { stdout?: boolean; stderr?: boolean; epoch?: number | undefined; json?: boolean },
+  }: { stdout?: boolean; stderr?: boolean; epoch?: number | undefined; task?: number; json?: boolean },
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const all: Record<string, Output | null> = {};
   let job: WithOutput | null = null;
   for (const stream of ['STDOUT', 'STDERR'] as const) {
     if (!both && (stream === 'STDOUT') !== Boolean(stdout)) continue;
-    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch })).job;
+    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch, task })).job;
     if (!job) throw noSuchJob(id);
     const { output } = job;
     all[stream.toLowerCase()] = output;

@@ -5,7 +5,7 @@
  */
 import { isLive, type JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
-import { readField } from '../job-fields.js';
+import { readField, type TaskFailure, type TaskLaunch } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
@@ -84,6 +84,8 @@ export interface OfferedJob {
   computationShare: number | null;
   simulatedRunS: number | null;
   simulatedIoS: number | null;
+  launch: TaskLaunch;
+  onTaskFailure: TaskFailure;
 }
 
 /** What a peer runs. */
@@ -111,6 +113,7 @@ const requestFields = [
   ...(['bytes', 'name', 'application', 'arrayIndex', 'tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
   ...(['licenses', 'os', 'architecture', 'estimateS', 'benchmark', 'runTimeLimitS', 'deadline'] as const),
   ...(['sandboxMb', 'outputMb', 'computationShare', 'simulatedRunS', 'simulatedIoS'] as const),
+  ...(['launch', 'onTaskFailure'] as const),
 ];
 
 interface Asker {

@@ -19,6 +19,8 @@ import {
 const WINDOW = 10_000;
 /** What a machine of a run takes in a message. */
 const MACHINE_BYTES = 128;
+/** And a task of it that has been reported. */
+const TASK_BYTES = 16;
 
 // Assignments ---------------------------------------------------------------------------------------------------------------
 
@@ -53,15 +55,26 @@ interface Part {
   bytesMax: number;
 }
 
-/** Needs runs as r. */
+/** Needs runs as r and jobs as j. Of a run that is launched once, the agent of the first machine is told; of one that is a single task, too. */
 const ofAgent = ({ agentId }: Part): Sql =>
   agentId === null
     ? empty
-    : sql`AND r.machine_ids[1:1] && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
+    : sql`AND CASE WHEN j.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END
+        && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
 
 /** What is read of a live run's job. */
 const jobFields = [
-  ...(['id', 'epoch', 'state', 'command', 'arguments', 'environment', 'workingDirectory', 'tasks'] as const),
+  ...([
+    'id',
+    'epoch',
+    'state',
+    'command',
+    'arguments',
+    'environment',
+    'workingDirectory',
+    'tasks',
+    'launch',
+  ] as const),
   ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
   ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
 ];
@@ -70,21 +83,29 @@ const jobReading = Object.fromEntries(
   jobFields.map((field) => [field, readField(field)]),
 ) as Reading<ReadJob>;
 
-type LiveRun = [job: unknown[], plannedS: number, machineIds: number[], machineTasks: number[]];
-type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null];
+type LiveRun = [
+  job: unknown[],
+  plannedS: number,
+  machineIds: number[],
+  machineTasks: number[],
+  ending: boolean,
+  known: [task: number, ended: boolean][] | null,
+];
+type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
 const liveRun = raw(
-  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks)`,
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks, r.ending,
+  CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END)`,
 );
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
 const runsAndMachines = sql`
   (SELECT coalesce(json_agg(run ORDER BY place), '[]') FROM live),
-  (SELECT coalesce(json_agg(json_build_array(id, name, benchmark, agent_id)), '[]') FROM machines
-    WHERE id IN (SELECT unnest(machine_ids) FROM live))`;
+  (SELECT coalesce(json_agg(json_build_array(m.id, name, benchmark, agent_id, coalesce(a.host, name))), '[]')
+     FROM machines m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.id IN (SELECT unnest(machine_ids) FROM live))`;
 
 function assignmentsOf([, runs, machines]: Live): Assignment[] {
   const known = new Map(machines.map((machine) => [machine[0], machine]));
@@ -97,12 +118,12 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 
 function assignment(
   { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
-  [, plannedS, machineIds, machineTasks]: LiveRun,
+  [, plannedS, machineIds, machineTasks, ending, tasks]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
-    const [, name, power, agentId] = known.get(machineId) as ReadMachine;
-    return { machineId, name, tasks: machineTasks[i] as number, benchmark: power, agentId };
+    const [, name, power, agentId, host] = known.get(machineId) as ReadMachine;
+    return { machineId, name, host, tasks: machineTasks[i] as number, benchmark: power, agentId };
   });
   // On the slowest of the run's machines, which all of its tasks wait for.
   const slowest = Math.min(...machines.map((machine) => machine.benchmark));
@@ -112,6 +133,8 @@ function assignment(
     jobId,
     state: state as Assignment['state'],
     machines,
+    ending,
+    known: tasks ?? [],
     plannedS,
     simulatedS: here(simulatedRunS),
     simulatedIoS: here(simulatedIoS),
@@ -121,7 +144,8 @@ function assignment(
 /** Bytes of a run before it in the order of `place`; needs runs as r and jobs as j. */
 const bytesBefore = (place: string): Sql =>
   raw(
-    `coalesce(sum(j.bytes + ${MACHINE_BYTES} * cardinality(r.machine_ids))
+    `coalesce(sum(j.bytes + ${MACHINE_BYTES} * cardinality(r.machine_ids) + CASE WHEN j.tasks > 1 THEN
+         ${TASK_BYTES} * (SELECT count(*) FROM tasks k WHERE k.job_id = r.job_id AND k.epoch = r.epoch) ELSE 0 END)
        OVER (ORDER BY ${place} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)`,
   );
 
@@ -159,7 +183,7 @@ function newAssignments(connection: Connection, part: Part, after: Cursor): Prom
 WITH recent AS MATERIALIZED (
   SELECT id, entity_id, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
 ), news AS MATERIALIZED (
-  SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND to_state IN ('ASSIGNED', 'CANCELLING') ORDER BY id LIMIT ${limit}
+  SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND (to_state IN ('ASSIGNED', 'CANCELLING') OR from_state = to_state AND to_state = 'RUNNING') ORDER BY id LIMIT ${limit}
 ), found AS MATERIALIZED (
   SELECT n.place, r.job_id, r.epoch, ${bytesBefore('n.place')} AS before
     FROM (SELECT entity_id, max(id) AS place FROM news GROUP BY entity_id) n

@@ -15,8 +15,11 @@ import type {
 } from '../store.js';
 import { insertAudit } from './audit.js';
 import { reportRuns } from './reports.js';
+import { type LostRun, lostWith } from './tasks.js';
 
 type Db = Pick<Database, 'pool'>;
+/** At once; a machine where runs are left is refused until the next time. */
+const ORPHANS_MAX = 10_000;
 /** A site is said to have been heard of at most this often: the rows of sites are what cycles lock. */
 const SITE_SEEN_S = 2;
 
@@ -32,9 +35,9 @@ export async function registerAgent(
   const lost = await reportRuns(
     database,
     null,
-    orphans.map(({ jobId, epoch, machine, host }) =>
+    orphans.map(({ machine, host, ...run }) =>
       serviceReport(
-        { jobId, epoch },
+        run,
         now,
         'LOST',
         `machine ${machine} went from the agent of ${host} to another, of ${registration.host}`,
@@ -93,19 +96,18 @@ const missingOf = (
     }));
 };
 
-/** Live runs on machines that nobody serves any more and that this agent would take over from another. */
+/** Live runs, or their tasks, on machines that nobody serves any more and that this agent would take over from another. */
 function findOrphans(
   connection: Connection,
   registration: AgentRegistration,
-): Promise<{ jobId: number; epoch: number; machine: string; host: string }[]> {
+): Promise<(LostRun & { host: string })[]> {
   return rows(
     connection,
     sql`
-SELECT DISTINCT ON (r.job_id) r.job_id AS "jobId", r.epoch, m.name AS machine, a.host
-  FROM machines m JOIN agents a ON a.id = m.agent_id AND a.identity <> ${registration.identity}
-  JOIN runs r ON r.site_id = m.site_id AND r.ended_at IS NULL AND m.id = ANY (r.machine_ids)
- WHERE ${claimed(registration)} AND m.silent
- ORDER BY r.job_id`,
+WITH gone AS MATERIALIZED (
+  SELECT m.id, m.site_id, m.name, a.host FROM machines m JOIN agents a ON a.id = m.agent_id AND a.identity <> ${registration.identity}
+   WHERE ${claimed(registration)} AND m.silent
+) ${lostWith(ORPHANS_MAX, sql`, gone.host`)}`,
   );
 }
 

@@ -8,13 +8,15 @@ import {
   judgeReport,
   keptPiece,
   MACHINE_FAILURES_MAX,
+  overtaken,
   type ReportedJob,
   timesOfReports,
 } from '../rules.js';
-import { type Sql, sql } from '../sql.js';
+import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { OutputBounds, ReportOutcome, ReportResult, RunOutput, RunReport } from '../store.js';
 import { changeJobs } from './change-jobs.js';
+import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
 
 /** `siteId` null: the service itself reports, for any site. */
 export async function reportRuns(
@@ -28,6 +30,7 @@ export async function reportRuns(
   if (reports.length === 0) return { results: [], touched: [] };
   return transaction(database, async (tx): Promise<ReportOutcome> => {
     const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
+    const tasks = await tasksOf(tx, reports.filter(ofTask));
     const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
@@ -35,35 +38,85 @@ export async function reportRuns(
     const runs = new Map<number, RunChange>();
     const outputs: RunOutput[] = [];
     const users = new Map<number, number>();
+    const taskReports: TaskReport[] = [];
+    /** Runs that have ended with the last of their tasks. */
+    const withTasks: RunReport[] = [];
+    const ending: RunReport[] = [];
     const started: RunReport[] = [];
     const ended: EndedJob[] = [];
     const requeued: RunReport[] = [];
     const failed: RunReport[] = [];
 
+    const changeOf = ({ jobId, epoch }: RunReport): RunChange => {
+      const change = runs.get(jobId) ?? {
+        epoch,
+        startedAt: null,
+        ended: null,
+        failedTask: null,
+        ending: false,
+      };
+      runs.set(jobId, change);
+      return change;
+    };
+    const keepOutputs = (
+      { jobId, epoch, task, outputs: pieces = [] }: RunReport,
+      { userId }: LockedJob,
+    ): void => {
+      for (const piece of pieces) outputs.push({ jobId, epoch, task: task ?? 0, ...piece });
+      if (pieces.length > 0) users.set(jobId, userId);
+    };
+    /** What the report of a task makes of its run; null: nothing. */
+    const runReport = (told: TaskReport, job: LockedJob): RunReport | null => {
+      const late = overtaken(job, told);
+      const of = tasks.get(told.jobId);
+      if (late !== null || !of?.serves(told.task, agentId)) {
+        results.push(late ?? 'unknown-run');
+        return null;
+      }
+      const report = { ...told, at: timeOf(told, of.since(told.task)) };
+      const judgment = of.judge(report, told.task, job.state === 'CANCELLING');
+      results.push(judgment.result);
+      if (judgment.result !== 'accepted') return null;
+      taskReports.push({ ...report, cause: judgment.cause });
+      keepOutputs(report, job);
+      job.begun = of.of.begun;
+      if (judgment.cause !== null) changeOf(told).failedTask = of.of.failure?.task ?? null;
+      if (judgment.ends) {
+        changeOf(told).ending = true;
+        ending.push(told);
+      }
+      if (judgment.run?.phase === 'ENDED') withTasks.push(judgment.run);
+      return judgment.run;
+    };
+
     for (const told of reports) {
       const job = jobs.get(told.jobId);
       const site = siteOf(told);
-      if (job === undefined || site === undefined || (siteId !== null && site !== siteId) || !job.served) {
+      const byTask = ofTask(told);
+      if (
+        job === undefined ||
+        site === undefined ||
+        (siteId !== null && site !== siteId) ||
+        (!byTask && !job.served)
+      ) {
         results.push('unknown-run');
         continue;
       }
-      const judgment = judgeReport(job, told, maxAttempts);
-      results.push(judgment.result);
+      const whole = byTask ? runReport(told, job) : told;
+      if (whole === null) continue;
+      const judgment = judgeReport(job, whole, maxAttempts);
+      if (!byTask) results.push(judgment.result);
       if (judgment.result !== 'accepted') continue;
-      const report = { ...told, at: timeOf(told, job.since) };
+      const report = byTask ? whole : { ...told, at: timeOf(told, job.since) };
       job.since = report.at;
-      const change = runs.get(report.jobId) ?? { epoch: report.epoch, startedAt: null, ended: null };
-      runs.set(report.jobId, change);
+      const change = changeOf(report);
       if (judgment.started) {
         change.startedAt = report.at;
         job.started = true;
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
         started.push(report);
       }
-      for (const piece of report.outputs ?? []) {
-        outputs.push({ jobId: report.jobId, epoch: report.epoch, ...piece });
-        users.set(report.jobId, job.userId);
-      }
+      if (!byTask) keepOutputs(report, job);
       const { end } = judgment;
       if (end === null) continue;
       change.ended = report;
@@ -82,6 +135,9 @@ export async function reportRuns(
       }
     }
 
+    if (taskReports.length > 0) await putTasks(tx, taskReports);
+    for (const [jobId, used] of await usedByTasks(tx, withTasks))
+      Object.assign(changeOfEnd(runs, jobId), used);
     if (runs.size > 0) await updateRuns(tx, [...runs]);
     if (outputs.length > 0)
       await insertOutputs(
@@ -90,6 +146,7 @@ export async function reportRuns(
       );
     const changes = [
       ...(started.length > 0 ? [startJobs(started)] : []),
+      ...(ending.length > 0 ? [endTasks(ending)] : []),
       ...(ended.length > 0 ? [endJobs(ended)] : []),
       ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
       ...(failed.length > 0 ? [leaveMachines(failed)] : []),
@@ -103,7 +160,7 @@ export async function reportRuns(
 type LockedJob = ReportedJob & {
   userId: number;
   since: number | null;
-  /** The reporting agent serves a machine of its latest run. */
+  /** The reporting agent serves the machines of its latest run; where it is launched once, the first. */
   served: boolean;
 };
 
@@ -113,7 +170,15 @@ interface RunChange {
   startedAt: number | null;
   /** null: it has not. */
   ended: RunReport | null;
+  /** The task whose failure decides; null: as it was. */
+  failedTask: number | null;
+  /** Its tasks that go on are to end. */
+  ending: boolean;
 }
+
+/** The end of a run that has ended in this batch. */
+const changeOfEnd = (runs: ReadonlyMap<number, RunChange>, jobId: number): RunReport =>
+  runs.get(jobId)?.ended as RunReport;
 
 interface EndedJob {
   report: RunReport;
@@ -134,8 +199,7 @@ async function lockJobs(
   const served =
     agentId === null
       ? sql`true`
-      : sql`EXISTS (SELECT FROM runs r JOIN machines m ON m.id = r.machine_ids[1] AND m.agent_id = ${agentId}::integer
-         WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch)`;
+      : sql`EXISTS (SELECT FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch AND ${servedBy(agentId, sql`jobs`)})`;
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
@@ -176,6 +240,15 @@ function sitesOfRuns(
   );
 }
 
+/** Whether an agent serves a run `r` of a job as a whole: all its machines or, of one that is launched once, the first. */
+const servedBy = (agentId: number, job: Sql): Sql => sql`NOT EXISTS (
+  SELECT FROM unnest(CASE WHEN ${job}.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END) AS u (id) JOIN machines m USING (id)
+   WHERE m.agent_id IS DISTINCT FROM ${agentId}::integer)`;
+
+/** Whether a piece `t` of the output of a run `r` of a job `j` is from an agent that serves the machine it was written on. */
+const writtenUnder = (agentId: number): Sql => sql`${agentId}::integer = (
+  SELECT agent_id FROM machines WHERE id = triggers.machine_of(r.machine_ids, r.machine_tasks, t.task))`;
+
 /** One update for a run, also when its start and its end arrive together. The trigger gives machines and licenses back. */
 function updateRuns(
   tx: Transaction,
@@ -190,6 +263,8 @@ function updateRuns(
     signal: ['text', ([, { ended }]) => ended?.signal ?? null],
     cause: ['end_cause', ([, { ended }]) => ended?.cause ?? null],
     message: ['text', ([, { ended }]) => ended?.message ?? null],
+    failed_task: ['integer', ([, { failedTask }]) => failedTask],
+    ending: ['boolean', ([, { ending }]) => ending],
     cpu_s: ['float8', ([, { ended }]) => ended?.cpuS ?? null],
     io_wait_s: ['float8', ([, { ended }]) => ended?.ioWaitS ?? null],
     cpu_method: ['measurement_method', ([, { ended }]) => ended?.usage?.cpuMethod ?? null],
@@ -206,7 +281,8 @@ function updateRuns(
 UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at), ended_at = to_timestamp(t.ended_at),
     exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
     cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
-    written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method
+    written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method,
+    failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending
   FROM ${items} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
 }
@@ -234,7 +310,7 @@ async function withinShares(
     const taken = used.get(user) ?? 0;
     const rest = keptPiece(piece, userBytes - taken);
     used.set(user, taken + rest.body.length);
-    const key = `${rest.jobId}/${rest.epoch}/${rest.stream}/${rest.start}`;
+    const key = `${rest.jobId}/${rest.epoch}/${rest.task ?? 0}/${rest.stream}/${rest.start}`;
     const same = kept.get(key);
     kept.set(key, {
       ...rest,
@@ -249,6 +325,7 @@ const pieceTable = (pieces: readonly RunOutput[]): Sql =>
   table('t', pieces, {
     job_id: ['bigint', ({ jobId }) => jobId],
     epoch: ['integer', ({ epoch }) => epoch],
+    task: ['integer', ({ task }) => task ?? 0],
     stream: ['output_stream', ({ stream }) => stream],
     start: ['bigint', ({ start }) => start],
     body: ['text', ({ body }) => body.toString('base64')],
@@ -260,9 +337,9 @@ function insertOutputs(tx: Transaction, pieces: readonly RunOutput[]): Promise<n
   return run(
     tx,
     sql`
-INSERT INTO outputs AS o (job_id, epoch, stream, start, body, bytes)
-  SELECT job_id, epoch, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
-  ON CONFLICT (job_id, epoch, stream, start) DO UPDATE SET bytes = greatest(o.bytes, excluded.bytes),
+INSERT INTO outputs AS o (job_id, epoch, task, stream, start, body, bytes)
+  SELECT job_id, epoch, task, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
+  ON CONFLICT (job_id, epoch, task, stream, start) DO UPDATE SET bytes = greatest(o.bytes, excluded.bytes),
     body = CASE WHEN length(excluded.body) >= length(o.body) THEN excluded.body ELSE o.body END`,
   );
 }
@@ -276,18 +353,21 @@ export async function reportOutput(
   siteId: number,
   pieces: readonly RunOutput[],
   { keepBytes, userBytes }: OutputBounds,
+  agentId: number | null,
 ): Promise<ReportResult[]> {
   if (pieces.length === 0) return [];
   return transaction(database, async (tx) => {
     const asked = table('t', pieces, {
       job_id: ['bigint', ({ jobId }) => jobId],
       epoch: ['integer', ({ epoch }) => epoch],
+      task: ['integer', ({ task }) => task ?? 0],
     });
+    const held = agentId === null ? empty : sql`AND ${writtenUnder(agentId)}`;
     const runs = await rows<{ place: number; live: boolean; jobId: number; userId: number }>(
       tx,
       sql`
 SELECT place::integer, r.ended_at IS NULL AS live, r.job_id AS "jobId", j.user_id AS "userId"
-  FROM ${asked} JOIN runs r USING (job_id, epoch) JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}`,
+  FROM ${asked} JOIN runs r USING (job_id, epoch) JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} ${held}`,
     );
     const live = new Map(runs.map((run) => [run.place - 1, run.live]));
     const users = new Map(runs.map(({ jobId, userId }) => [jobId, userId]));
@@ -298,7 +378,7 @@ SELECT place::integer, r.ended_at IS NULL AS live, r.job_id AS "jobId", j.user_i
         tx,
         sql`
 UPDATE outputs o SET body = o.body || decode(t.body, 'base64'), bytes = greatest(o.bytes, t.bytes)
-  FROM ${pieceTable(kept)} WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+  FROM ${pieceTable(kept)} WHERE (o.job_id, o.epoch, o.task, o.stream) = (t.job_id, t.epoch, t.task, t.stream)
    AND o.start + length(o.body) = t.start AND length(o.body) + length(t.body) * 3 / 4 <= ${ROW_BYTES}
   RETURNING t.place::integer`,
       );
@@ -321,7 +401,7 @@ function cutOutputs(tx: Transaction, pieces: readonly RunOutput[], keepBytes: nu
     tx,
     sql`
 DELETE FROM outputs o USING ${pieceTable(pieces.map((piece) => ({ ...piece, body: Buffer.alloc(0) })))}
- WHERE (o.job_id, o.epoch, o.stream) = (t.job_id, t.epoch, t.stream)
+ WHERE (o.job_id, o.epoch, o.task, o.stream) = (t.job_id, t.epoch, t.task, t.stream)
    AND o.start >= ${half} AND o.start + length(o.body) <= t.bytes - ${half}`,
   );
 }
@@ -351,6 +431,10 @@ function endJobs(ended: readonly EndedJob[]): Sql {
   return changeJobs('reportEnd', items, settings, sql`t.state`);
 }
 
+/** Their agents are told of it by the event. */
+const endTasks = (reports: readonly RunReport[]): Sql =>
+  changeJobs('endTasks', table('t', reports, { id: ['bigint', ({ jobId }) => jobId] }), {});
+
 /** Back to the root, to be started again. */
 function requeueJobs(reports: readonly RunReport[]): Sql {
   const items = table('t', reports, {
@@ -374,7 +458,7 @@ function leaveMachines(failed: readonly RunReport[]): Sql {
   return sql`
 UPDATE machines m SET problem = f.why, state = CASE WHEN ${drained} THEN 'DRAINING' ELSE m.state END,
     reason = CASE WHEN ${drained} THEN m.launch_failures || ' launches in a row have failed; ' || f.why ELSE m.reason END
-  FROM (SELECT DISTINCT ON (r.machine_ids[1]) r.machine_ids[1] AS id, left('the last launch failed: ' || coalesce(t.message, ''), ${MAX.reasonChars}::integer) AS why
+  FROM (SELECT DISTINCT ON (id) triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task) AS id, left('the last launch failed: ' || coalesce(t.message, ''), ${MAX.reasonChars}::integer) AS why
           FROM ${items} JOIN runs r USING (job_id, epoch) ORDER BY 1, job_id DESC) f
  WHERE m.id = f.id AND m.removed_at IS NULL`;
 }

@@ -1,8 +1,8 @@
 /** Submissions: jobs, their events, the idempotency key and the group, in one transaction. */
 
 import { list } from '../columns.js';
-import type { CopyColumns, CopyType } from '../copy.js';
-import { type GivenJob, givenFields, jobColumn } from '../job-fields.js';
+import type { CopyColumns } from '../copy.js';
+import { type GivenJob, givenFields, isEnum, jobColumn } from '../job-fields.js';
 import { commitWithCopy, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { bytesOf, quotaFreesAt, shareOf } from '../rules.js';
 import { sql } from '../sql.js';
@@ -141,7 +141,7 @@ export const givenColumns = <T>(jobOf: (item: T) => NewJob): CopyColumns<T> =>
           : sparse
             ? (item: T) => ((jobOf(item)[field] as readonly unknown[]).length === 0 ? null : read(item))
             : read;
-      return [jobColumn[field], [type as CopyType, given]];
+      return [jobColumn[field], [isEnum(type) ? 'text' : type, given]];
     }),
   );
 

@@ -11,6 +11,7 @@ import { changeJobs } from './change-jobs.js';
 import { cancelJobs, type FoundJob } from './control.js';
 import { setSilent } from './leases.js';
 import { reportRuns } from './reports.js';
+import { type LostRun, lostWith } from './tasks.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -77,23 +78,19 @@ SELECT m.id, m.site_id AS "siteId" FROM machines m JOIN agents a ON a.id = m.age
   });
 }
 
-/** Live runs on a machine that has been silent for too long. */
+/** Live runs, or their tasks, on a machine that has been silent for too long. */
 function findLost(
   connection: Connection,
   { now, lostAfterS, limit }: SweepRules,
   present: number,
-): Promise<{ jobId: number; epoch: number; machine: string }[]> {
+): Promise<LostRun[]> {
   return rows(
     connection,
     sql`
-WITH dead AS MATERIALIZED (
+WITH gone AS MATERIALIZED (
   SELECT m.id, m.site_id, m.name FROM machines m JOIN agents a ON a.id = m.agent_id
    WHERE m.removed_at IS NULL AND m.silent AND ${unheard(present, now, lostAfterS)}
-)
-SELECT DISTINCT ON (r.job_id) r.job_id AS "jobId", r.epoch, dead.name AS machine
-  FROM runs r, unnest(r.machine_ids) AS u (id) JOIN dead ON dead.id = u.id
- WHERE r.ended_at IS NULL AND r.site_id = ANY (ARRAY(SELECT site_id FROM dead))
- ORDER BY r.job_id LIMIT ${limit}`,
+) ${lostWith(limit)}`,
   );
 }
 

@@ -194,7 +194,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         instance: '1',
         host: 'host',
         version: '1',
-        protocol: 2,
+        protocol: 3,
         simulated: true,
       };
       const { registerAgent } = await self.must<{ registerAgent: { agent: { id: string } } }>(

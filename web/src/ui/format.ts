@@ -115,6 +115,7 @@ const CAUSES: Record<string, string> = {
   DEADLINE_PASSED: 'Deadline passed',
   NEVER_FITS: 'No site could run it',
   WITHDRAWN: 'Its owner has it run elsewhere, or wants it no more',
+  OTHER_TASK_FAILED: 'Another task failed',
 };
 
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

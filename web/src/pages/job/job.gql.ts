@@ -34,7 +34,8 @@ export type EndCause =
   | 'CANCELLED_BY_OPERATOR'
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
-  | 'WITHDRAWN';
+  | 'WITHDRAWN'
+  | 'OTHER_TASK_FAILED';
 
 export type OutputKeeper =
   | 'SERVICE'

@@ -4,6 +4,14 @@ import type { TypedDocumentNode } from 'urql';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type TaskLaunch =
+  | 'EVERY_TASK'
+  | 'ONCE';
+
+export type TaskFailure =
+  | 'END_ALL'
+  | 'CONTINUE';
+
 export type OutputKeeper =
   | 'SERVICE'
   | 'DATASET';
@@ -52,6 +60,8 @@ export type JobInput = {
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
   restartable?: boolean;
+  launch?: TaskLaunch;
+  onTaskFailure?: TaskFailure;
   boost?: number;
   held?: boolean;
   simulatedRunS?: number | null | undefined;
