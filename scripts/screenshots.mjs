@@ -120,6 +120,7 @@ function pagesOf(ids) {
     'site-schedule': { path: `/sites/${ids.site}` },
     'site-queue': { path: `/sites/${ids.site}?tab=queue` },
     'site-machines': { path: `/sites/${ids.site}?tab=machines` },
+    'site-agents': { path: `/sites/${ids.site}?tab=agents` },
     'site-settings': { path: `/sites/${ids.site}?tab=settings` },
     'site-drain': {
       path: `/sites/${ids.site}`,

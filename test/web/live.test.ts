@@ -206,4 +206,55 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await page.getByText('an uploaded trace').waitFor();
     await page.getByText('Left out: too wide for any site, or never run').waitFor();
   });
+
+  test('what a scheduler above the sites holds, what the machines below it can run, and who serves them', async () => {
+    const { createScheduler } = await grid.ask<{ createScheduler: { id: string } }>(
+      'mutation { createScheduler(input: { name: "region" }) { id } }',
+    );
+    await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+      input: { site: grid.north, scheduler: createScheduler.id },
+    });
+    const { policy } = await grid.ask<{ policy: { version: number; document: object } }>(
+      '{ policy { version document } }',
+    );
+    await grid.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
+      input: {
+        expectedVersion: policy.version,
+        reason: 'a tree',
+        document: { ...policy.document, dispatch: { kind: 'grid-tree' } },
+      },
+    });
+    const { page } = await go('/tree');
+    const region = page.locator('.tree-node', {
+      has: page.getByRole('heading', { name: 'region', exact: true }),
+    });
+    const waiting = (n: RegExp) =>
+      expect
+        .poll(
+          () =>
+            region
+              .locator('dl > div', { has: page.getByText('Waiting below', { exact: true }) })
+              .locator('dd')
+              .textContent(),
+          { timeout: 20_000 },
+        )
+        .toMatch(n);
+    await waiting(/^0$/);
+    await page.getByText('No jobs wait').waitFor();
+    await page.locator('.tree-leaves').getByText('under region', { exact: true }).waitFor();
+    await grid.submit(...Array.from({ length: 6 }, () => long));
+    // One of them may be on its way into the queue of the site.
+    await waiting(/^[12]$/);
+    const channels = page.getByRole('table', { name: 'Channels' });
+    await channels
+      .getByRole('row', { name: /^region/ })
+      .getByText('8 CPUs, simulated, simulated')
+      .waitFor();
+
+    await page.locator('.tree-leaves').getByRole('link', { name: 'north' }).click();
+    await page.getByRole('button', { name: 'Agents' }).click();
+    const agents = page.getByRole('table', { name: 'Agents' });
+    await agents.getByRole('cell', { name: '4 of 4' }).waitFor();
+    await agents.getByText('Serves', { exact: true }).waitFor();
+  });
 });

@@ -91,6 +91,7 @@ describeWithChromium('every page', (visits: Visits) => {
       schedule: `/sites/${grid.north}`,
       queue: `/sites/${grid.north}?tab=queue`,
       machines: `/sites/${grid.north}?tab=machines`,
+      agents: `/sites/${grid.north}?tab=agents`,
       settings: `/sites/${grid.north}?tab=settings`,
       tree: '/tree',
       data: '/data',

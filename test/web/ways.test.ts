@@ -81,8 +81,21 @@ describeWithChromium('the portal', (visits: Visits) => {
   });
 
   describe('what a newcomer does first, in no more than two clicks each', () => {
-    test('submits a job, sees it run to its end and reads its output, without reloading', async () => {
+    /** From the overview on. A page that is loaded anew would have lost the count. */
+    async function begin(): Promise<{ page: Page; inTwoClicks(): Promise<void> }> {
       const { page } = await go('/');
+      await page.evaluate('clicks = 0; addEventListener("click", () => clicks++, true)');
+      return {
+        page,
+        async inTwoClicks() {
+          const clicks = await page.evaluate('(([count]) => count)([clicks, (clicks = 0)])');
+          expect([0, 1, 2]).toContain(clicks);
+        },
+      };
+    }
+
+    test('submits a job, sees it run to its end and reads its output, without reloading', async () => {
+      const { page, inTwoClicks } = await begin();
       await page.getByRole('link', { name: 'Submit', exact: true }).click();
       await page
         .getByLabel('Command', { exact: true })
@@ -92,10 +105,14 @@ describeWithChromium('the portal', (visits: Visits) => {
       await page.getByRole('button', { name: 'Submit the job' }).click();
 
       await title(page, /^Job \d+ Running$/).waitFor();
+      await inTwoClicks();
       await title(page, /^Job \d+ Completed$/).waitFor();
       await page.getByText('the answer is 42').waitFor();
+      await inTwoClicks();
       await page.getByRole('heading', { name: 'Why it went there' }).waitFor();
-      await page.getByText('Measured', { exact: true }).waitFor();
+      // And how it was measured.
+      const cpuTime = page.getByRole('row', { name: /^CPU time/ });
+      await cpuTime.getByText(/^by (its control group|process accounting|samples)$/).waitFor();
     });
 
     test('sees why another waits, and stops it', async () => {
@@ -106,15 +123,18 @@ describeWithChromium('the portal', (visits: Visits) => {
         estimateS: 60,
         ...SIMULATED,
       });
-      const { page } = await go('/jobs?states=QUEUED,DISPATCHED');
+      const { page, inTwoClicks } = await begin();
+      await page.getByRole('link', { name: 'Jobs', exact: true }).click();
       await page.getByRole('row', { name: `wide` }).getByText('wide').first().click();
       await page.getByRole('heading', { name: 'Why it waits' }).waitFor();
       await page.getByText('No site has machines for 5 tasks with 8 CPUs each.').waitFor();
+      await inTwoClicks();
 
       await page.getByRole('button', { name: 'Cancel', exact: true }).click();
       await page.getByRole('dialog').getByText('1 job will be cancelled').waitFor();
       await page.getByRole('button', { name: 'Cancel 1 job' }).click();
       await title(page, /Cancelled$/).waitFor();
+      await inTwoClicks();
       expect(page.url()).toContain(id);
     });
   });

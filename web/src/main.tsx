@@ -6,6 +6,7 @@ import './shell/shell.css';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { session } from './api/session';
 import { router } from './routes';
 import { signInByLink } from './shell/sign-in-link';
 import { returnFromProvider } from './shell/sign-in-provider';
@@ -14,6 +15,9 @@ import { SignedIn } from './shell/signed-in';
 // The link that `npm start` prints: its key leaves the address before anything is shown.
 await signInByLink();
 await returnFromProvider();
+
+// The page that is asked for comes while the service is asked who this is.
+if (session.get().key !== null) void router.load();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

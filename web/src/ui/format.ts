@@ -46,7 +46,11 @@ export function megabytes(mb: number): string {
 }
 
 export function bytes(value: number): string {
-  return value < 1000 ? `${value} B` : value < 1e6 ? `${figure(value / 1000)} kB` : megabytes(value / 1e6);
+  return value < 1000
+    ? `${Math.round(value)} B`
+    : value < 1e6
+      ? `${figure(value / 1000)} kB`
+      : megabytes(value / 1e6);
 }
 
 const sameDay = (a: Date, b: Date): boolean => a.toDateString() === b.toDateString();

@@ -1,67 +1,87 @@
-/** The files of a run that the service keeps. */
+/** Files that the service keeps of the latest run, and those on their way. */
 import { Download } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { fetchFile } from '../../api/client';
+import { useData } from '../../api/data';
 import { Button } from '../../ui/controls';
 import { download } from '../../ui/download';
-import { bytes } from '../../ui/format';
-import { At, Card, Table } from '../../ui/show';
+import { bytes, percent, TERMINAL } from '../../ui/format';
+import { At, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import type { Job } from './job';
+import { JobFilesDocument, type JobFilesQuery } from './job.gql';
+
+type File = NonNullable<JobFilesQuery['job']>['files'][number];
+
+const ASK_MS = 3_000;
 
 /** A page holds what it fetches in memory: what is larger is for the command line. */
 const FETCHED_BYTES_MAX = 256 * 2 ** 20;
 
+/** A link cannot carry the key: the browser fetches the file, and then saves it. */
+async function save(job: string, { path, epoch, task }: File): Promise<void> {
+  const names = path.split('/').map(encodeURIComponent).join('/');
+  const content = await fetchFile(`/jobs/${job}/files/${names}?epoch=${epoch}&task=${task}`);
+  download(content, path.slice(path.lastIndexOf('/') + 1));
+}
+
 export function FilesCard({ job }: { job: Job }) {
-  const [fetching, setFetching] = useState<string | null>(null);
-  const save = async (path: string, task: number): Promise<void> => {
-    setFetching(path);
-    const address = `/jobs/${job.id}/files/${path.split('/').map(encodeURIComponent).join('/')}?task=${task}`;
-    await told(fetchFile(address).then((content) => download(content, path.split('/').at(-1) ?? path)));
-    setFetching(null);
-  };
+  const files = useData(JobFilesDocument, { id: job.id }, TERMINAL.has(job.state) ? {} : { everyMs: ASK_MS });
+  const [busy, setBusy] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
+  useEffect(() => files.refresh(), [job.state]);
   return (
-    <Card title="Files">
-      <Table
-        label="Files"
-        rows={job.files}
-        id={({ task, path }) => `${task}/${path}`}
-        columns={[
-          { key: 'path', header: 'Path', cell: ({ path }) => <code>{path}</code> },
-          ...(job.tasks > 1
-            ? [{ key: 'task', header: 'Task', cell: ({ task }: Job['files'][number]) => task }]
-            : []),
-          { key: 'size', header: 'Size', right: true, cell: (file) => bytes(file.bytes) },
-          {
-            key: 'until',
-            header: 'Kept until',
-            cell: ({ keptUntil, receivedBytes }) =>
-              keptUntil === null ? (
-                `${bytes(receivedBytes)} have come`
-              ) : (
-                <At at={keptUntil} seconds={false} />
-              ),
-          },
-          {
-            key: 'save',
-            header: '',
-            cell: ({ path, task, keptAt, bytes: size }) => (
-              <Button
-                variant="quiet"
-                icon={<Download size={15} />}
-                hint={
-                  size > FETCHED_BYTES_MAX
-                    ? `Too large for a page: switchyard job ${job.id} --fetch`
-                    : 'Save as a file'
-                }
-                aria-label={`Save ${path}`}
-                isDisabled={keptAt === null || size > FETCHED_BYTES_MAX || fetching !== null}
-                onPress={() => save(path, task)}
-              />
-            ),
-          },
-        ]}
-      />
+    <Card title="Files" about={job.outputs.map(({ path }) => path).join(', ')} flush>
+      <Loaded from={files} skeleton={<Skeleton lines={2} />}>
+        {({ job: shown }) => (
+          <Table
+            label="Files"
+            rows={shown?.files ?? []}
+            id={({ task, path }) => `${task} ${path}`}
+            empty={<Empty title="No files are kept of this run" />}
+            columns={[
+              { key: 'path', header: 'File', cell: ({ path }) => <code>{path}</code> },
+              ...(job.tasks > 1
+                ? [{ key: 'task', header: 'Task', right: true, cell: ({ task }: File) => task }]
+                : []),
+              { key: 'size', header: 'Size', right: true, cell: (file) => bytes(file.bytes) },
+              {
+                key: 'kept',
+                header: 'Kept until',
+                right: true,
+                minor: true,
+                cell: ({ keptUntil, receivedBytes, bytes: all }) =>
+                  keptUntil ? (
+                    <At at={keptUntil} seconds={false} />
+                  ) : (
+                    <span className="muted">{percent(all > 0 ? receivedBytes / all : 0)} here</span>
+                  ),
+              },
+              {
+                key: 'save',
+                header: <span className="hidden-visually">Download</span>,
+                right: true,
+                cell: (file) => (
+                  <Button
+                    variant="quiet"
+                    icon={<Download size={15} />}
+                    hint={
+                      file.bytes > FETCHED_BYTES_MAX
+                        ? `Too large for a page: switchyard job ${job.id} --fetch`
+                        : `Download ${file.path}`
+                    }
+                    isDisabled={file.keptAt === null || file.bytes > FETCHED_BYTES_MAX || busy}
+                    onPress={() => {
+                      setBusy(true);
+                      void told(save(job.id, file)).then(() => setBusy(false));
+                    }}
+                  />
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
     </Card>
   );
 }

@@ -6,6 +6,7 @@ import { useData, useFollow, useThrottled } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button } from '../../ui/controls';
 import {
+  bytes,
   causeOf,
   count,
   duration,
@@ -36,11 +37,17 @@ import { type BulkAction, BulkDialog } from '../jobs/bulk';
 import { titleOf } from '../jobs/columns';
 import { JobRowsDocument } from '../jobs/row.gql';
 import { FilesCard } from './files';
-import { JobPageDocument, type JobPageQuery, JobPlacementDocument, JobWaitsDocument } from './job.gql';
+import {
+  JobPageDocument,
+  type JobPageQuery,
+  JobPlacementDocument,
+  JobWaitsDocument,
+  type MeasurementMethod,
+} from './job.gql';
 import { OutputCard } from './output';
 import { Candidates, TermList } from './terms';
 import { Timeline } from './timeline';
-import { SILENT, termOf, termText } from './vocabulary';
+import { METHODS, SILENT, termOf, termText } from './vocabulary';
 
 export type Job = NonNullable<JobPageQuery['job']>;
 
@@ -172,7 +179,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
       <div className="job-columns">
         <div className="stack">
           {job.epoch > 0 && <OutputCard key={job.id} job={job} />}
-          {job.files.length > 0 && <FilesCard job={job} />}
+          {job.epoch > 0 && job.outputs.length > 0 && <FilesCard job={job} />}
           <Decisions job={job} />
           <History job={job} />
         </div>
@@ -458,33 +465,72 @@ function Outcome({ job }: { job: Job }) {
                 </tr>
               )}
               {run.cpuS !== null && (
-                <tr>
-                  <th scope="row">CPU time</th>
-                  <td className="right num faint">–</td>
-                  <td className="right num">
-                    {duration(run.cpuS)}
-                    {ran > 0 && (
-                      <span className="faint"> ({percent(run.cpuS / (ran * cpus))} of its CPUs)</span>
-                    )}
-                  </td>
-                </tr>
+                <MeasuredRow what="CPU time" method={run.cpuMethod}>
+                  {duration(run.cpuS)}
+                  {ran > 0 && (
+                    <span className="faint"> ({percent(run.cpuS / (ran * cpus))} of its CPUs)</span>
+                  )}
+                </MeasuredRow>
               )}
               {run.ioWaitS !== null && (
-                <tr>
-                  <th scope="row">Waiting for I/O</th>
-                  <td className="right num faint">
-                    {job.computationShare === null
-                      ? '–'
-                      : duration((1 - job.computationShare) * run.plannedS)}
-                  </td>
-                  <td className="right num">{duration(run.ioWaitS)}</td>
-                </tr>
+                <MeasuredRow
+                  what="Waiting for I/O"
+                  method={run.ioWaitMethod}
+                  predicted={
+                    job.computationShare === null ? null : duration((1 - job.computationShare) * run.plannedS)
+                  }
+                >
+                  {duration(run.ioWaitS)}
+                </MeasuredRow>
+              )}
+              {run.peakMemoryMb !== null && (
+                <MeasuredRow
+                  what="Most memory"
+                  method={run.peakMemoryMethod}
+                  predicted={job.memoryMbPerTask > 0 ? megabytes(job.tasks * job.memoryMbPerTask) : null}
+                >
+                  {bytes(run.peakMemoryMb * 1e6)}
+                </MeasuredRow>
+              )}
+              {run.readMb !== null && (
+                <MeasuredRow what="Read" method={run.bytesMethod}>
+                  {bytes(run.readMb * 1e6)}
+                </MeasuredRow>
+              )}
+              {run.writtenMb !== null && (
+                <MeasuredRow what="Written" method={run.bytesMethod}>
+                  {bytes(run.writtenMb * 1e6)}
+                </MeasuredRow>
               )}
             </tbody>
           </table>
         )}
       </div>
     </Card>
+  );
+}
+
+/** What an agent has measured, and how. */
+function MeasuredRow({
+  what,
+  method,
+  predicted = null,
+  children,
+}: {
+  what: string;
+  method: MeasurementMethod | null;
+  predicted?: string | null;
+  children: ReactNode;
+}) {
+  return (
+    <tr>
+      <th scope="row">{what}</th>
+      <td className={`right num ${predicted === null ? 'faint' : ''}`}>{predicted ?? '–'}</td>
+      <td className="right num">
+        {children}
+        {method && <div className="faint tiny">{METHODS[method]}</div>}
+      </td>
+    </tr>
   );
 }
 

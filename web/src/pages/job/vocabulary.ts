@@ -1,5 +1,6 @@
 /** The names of terms and numbers in decisions and explanations, in words, with their units. */
 import { count, duration, figure, megabytes, moment, named } from '../../ui/format';
+import type { MeasurementMethod } from './job.gql';
 
 export interface Term {
   label: string;
@@ -103,3 +104,12 @@ export function termText({ unit }: Term, value: number): string {
       return figure(value);
   }
 }
+
+/** How an agent measured something. */
+export const METHODS: Record<MeasurementMethod, string> = {
+  CGROUP: 'by its control group',
+  DELAY_ACCOUNTING: 'by delay accounting',
+  PROC: 'by process accounting',
+  SAMPLES: 'by samples',
+  SIMULATED: 'simulated',
+};

@@ -28,6 +28,7 @@ import {
 import { told } from '../../ui/toast';
 import { JOB_COLUMN } from '../jobs/job-column';
 import { PulseDocument } from '../overview/overview.gql';
+import { Agents } from './agents';
 import { Priority } from './priority';
 import { Schedule } from './schedule';
 import {
@@ -48,6 +49,7 @@ const TABS = [
   { value: 'schedule', label: 'Schedule' },
   { value: 'queue', label: 'Queue' },
   { value: 'machines', label: 'Machines' },
+  { value: 'agents', label: 'Agents' },
   { value: 'settings', label: 'Settings' },
 ] as const;
 type TabName = (typeof TABS)[number]['value'];
@@ -126,6 +128,7 @@ export function SitePage() {
             )}
             {tab === 'queue' && <Queue site={site} />}
             {tab === 'machines' && <Machines site={site} />}
+            {tab === 'agents' && <Agents site={site} silentS={silentAfterS(policy?.document)} />}
             {tab === 'settings' && <Settings site={site} policy={policy?.document} />}
           </Page>
         );
@@ -133,6 +136,10 @@ export function SitePage() {
     </Loaded>
   );
 }
+
+/** How long a lease lasts from when its agent was last heard. */
+const silentAfterS = (policy: unknown): number | null =>
+  (policy as { timers?: { agentSilentS?: number } } | undefined)?.timers?.agentSilentS ?? null;
 
 function SiteFigures({ site }: { site: SitePartsFragment }) {
   return (
@@ -460,7 +467,22 @@ function Machines({ site }: { site: SitePartsFragment }) {
               </div>
             ),
           },
-          { key: 'power', header: 'Power', right: true, cell: ({ benchmark }) => figure(benchmark) },
+          {
+            key: 'power',
+            header: 'Power',
+            right: true,
+            cell: ({ benchmark, measured }) => (
+              <>
+                {figure(benchmark)}
+                {measured && (
+                  <div className="tiny muted">
+                    measured {figure(measured.benchmark)}
+                    {measured.gpus.length > 0 && `, ${plural(measured.gpus.length, 'GPU')}`}
+                  </div>
+                )}
+              </>
+            ),
+          },
           {
             key: 'platform',
             header: 'Platform',

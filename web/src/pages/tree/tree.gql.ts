@@ -41,7 +41,14 @@ export type Forwarding =
 export type TreeQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type TreeQuery = { atRoot: number, held: number, policy: { id: string, version: number, document: unknown } | null, sites: { nodes: Array<{ id: string, name: string, state: SiteState, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, localPolicy: unknown }> }, peers: Array<{ alive: boolean, queued: number, metaQueued: number, arrivalRate: number, serviceRate: number, congested: boolean, powerTotal: number, site: { id: string } }> };
+export type TreeQuery = { atRoot: number, held: number, policy: { id: string, version: number, document: unknown } | null, sites: { nodes: Array<{ id: string, name: string, state: SiteState, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, localPolicy: unknown, scheduler: { id: string } | null }> }, schedulers: Array<{ id: string, name: string, parent: { id: string } | null }>, peers: Array<{ alive: boolean, queued: number, metaQueued: number, arrivalRate: number, serviceRate: number, congested: boolean, powerTotal: number, site: { id: string } }> };
+
+export type ChannelPartsFragment = { port: number, power: number, classes: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, tasks: number, cpusPerTask: number, memoryMbPerTask: number, jobs: number }>, branches: Array<{ port: number, power: number, jobs: number, scheduler: { id: string, name: string } | null, site: { id: string, name: string } | null }> };
+
+export type HoldersQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type HoldersQuery = { tree: { holds: number, waiting: number, channels: Array<{ port: number, power: number, classes: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, tasks: number, cpusPerTask: number, memoryMbPerTask: number, jobs: number }>, branches: Array<{ port: number, power: number, jobs: number, scheduler: { id: string, name: string } | null, site: { id: string, name: string } | null }> }> }, schedulers: Array<{ id: string, name: string, holds: number, waiting: number, channels: Array<{ port: number, power: number, classes: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, tasks: number, cpusPerTask: number, memoryMbPerTask: number, jobs: number }>, branches: Array<{ port: number, power: number, jobs: number, scheduler: { id: string, name: string } | null, site: { id: string, name: string } | null }> }> }> };
 
 export type FlowSubscriptionVariables = Exact<{
   after?: string | null | undefined;
@@ -73,7 +80,10 @@ export type RejoinPeerMutation = { rejoinPeer: { isolated: boolean } };
 
 
 export const TreeDocument =
-  "query Tree { policy { id version document } atRoot: jobCount(filter: {states: [QUEUED]}) held: jobCount(filter: {states: [HELD]}) sites(first: 200) { nodes { id name state queuedJobs metaQueuedJobs runningJobs cpus cpusUsed localPolicy } } peers(first: 200) { alive queued metaQueued arrivalRate serviceRate congested powerTotal site { id } } }" as unknown as TypedDocumentNode<TreeQuery, TreeQueryVariables>;
+  "query Tree { policy { id version document } atRoot: jobCount(filter: {states: [QUEUED]}) held: jobCount(filter: {states: [HELD]}) sites(first: 200) { nodes { id name state queuedJobs metaQueuedJobs runningJobs cpus cpusUsed localPolicy scheduler { id } } } schedulers { id name parent { id } } peers(first: 200) { alive queued metaQueued arrivalRate serviceRate congested powerTotal site { id } } }" as unknown as TypedDocumentNode<TreeQuery, TreeQueryVariables>;
+
+export const HoldersDocument =
+  "query Holders { tree { holds waiting channels { ...ChannelParts } } schedulers { id name holds waiting channels { ...ChannelParts } } } fragment ChannelParts on Channel { port power classes { os architecture licenses tasks cpusPerTask memoryMbPerTask jobs } branches { port power jobs scheduler { id name } site { id name } } }" as unknown as TypedDocumentNode<HoldersQuery, HoldersQueryVariables>;
 
 export const FlowDocument =
   "subscription Flow($after: String) { jobUpdated(after: $after) { cursor resyncRequired event { id kind fromState toState site { id } } } }" as unknown as TypedDocumentNode<FlowSubscription, FlowSubscriptionVariables>;

@@ -2,14 +2,16 @@
 import './tree.css';
 import { Link } from '@tanstack/react-router';
 import { ArrowDown } from 'lucide-react';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData, useFollow } from '../../api/data';
 import { count, figure, plural } from '../../ui/format';
 import { Badge, Bar, Card, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
+import { Channels } from './channels';
 import { Federation } from './federation';
-import { FlowDocument, TreeDocument, type TreeQuery } from './tree.gql';
+import { FlowDocument, HoldersDocument, type HoldersQuery, TreeDocument, type TreeQuery } from './tree.gql';
 
 const WINDOW_S = 60;
+const ROOT = 'root';
 
 /** Counts by second over the last minute. */
 class Recent {
@@ -82,15 +84,19 @@ function useFlows(): Flows {
 export function Tree() {
   const tree = useData(TreeDocument, {}, { everyMs: 3_000 });
   const flows = useFlows();
+  const dispatch = kindOf(tree.data?.policy?.document, 'dispatch');
+  // Only under this policy do schedulers between the root and the sites hold jobs.
+  const holders = useData(HoldersDocument, {}, { everyMs: 5_000, pause: dispatch !== 'grid-tree' });
   return (
     <Page
       title="Scheduler tree"
-      about="A job is held by one scheduler at a time: the root, then a site. Numbers on the lines are jobs of the last minute."
+      about="A job is held by one scheduler at a time: the root, perhaps others below it, then a site. Numbers on the lines are jobs of the last minute."
     >
       <Loaded from={tree} skeleton={<Skeleton height={420} />}>
         {(data) => (
           <>
-            <Drawn data={data} flows={flows} />
+            <Drawn data={data} flows={flows} holders={holders.data} />
+            {holders.data && <Channels holders={holders.data} />}
             <Peers data={data} />
             <Federation />
           </>
@@ -104,56 +110,102 @@ type Site = TreeQuery['sites']['nodes'][number];
 const kindOf = (document: unknown, level: 'dispatch' | 'local'): string =>
   (document as Record<string, { kind?: string }> | undefined)?.[level]?.kind ?? '';
 
-function Drawn({ data, flows }: { data: TreeQuery; flows: Flows }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const root = useRef<HTMLDivElement>(null);
-  const leaves = useRef(new Map<string, HTMLElement>());
-  const [lines, setLines] = useState<{ id: string; path: string; x: number; y: number }[]>([]);
-  const sites = data.sites.nodes;
-  const document = data.policy?.document;
-  const most = Math.max(1, ...flows.sent.values());
+type Scheduler = TreeQuery['schedulers'][number];
 
-  const ids = sites.map(({ id }) => id).join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other sites, other lines
+/** Schedulers level by level below the root, each level in the order of the one above it. */
+function levelsOf(schedulers: readonly Scheduler[]): Scheduler[][] {
+  const levels: Scheduler[][] = [];
+  let above: (string | undefined)[] = [undefined];
+  for (;;) {
+    const level = above.flatMap((id) => schedulers.filter(({ parent }) => parent?.id === id));
+    if (level.length === 0) return levels;
+    levels.push(level);
+    above = level.map(({ id }) => id);
+  }
+}
+
+interface Line {
+  id: string;
+  path: string;
+}
+
+function Drawn({
+  data,
+  flows,
+  holders,
+}: {
+  data: TreeQuery;
+  flows: Flows;
+  holders: HoldersQuery | undefined;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  const nodes = useRef(new Map<string, HTMLElement>());
+  const [lines, setLines] = useState<readonly Line[]>([]);
+  const { schedulers } = data;
+  const levels = useMemo(() => levelsOf(schedulers), [schedulers]);
+  // Sites stand in the order of the schedulers above them.
+  const places = new Map(levels.flat().map(({ id }, i) => [id, i + 1]));
+  const placeOf = (site: Site): number => (site.scheduler ? (places.get(site.scheduler.id) ?? 0) : 0);
+  const sites = [...data.sites.nodes].sort((a, b) => placeOf(a) - placeOf(b));
+  const parents = new Map<string, string>([
+    ...schedulers.map(({ id, parent }) => [id, parent?.id ?? ROOT] as const),
+    ...sites.map(({ id, scheduler }) => [id, scheduler?.id ?? ROOT] as const),
+  ]);
+  // What went to a site passed all schedulers above it.
+  const sent = new Map<string, number>();
+  for (const [site, jobs] of flows.sent)
+    for (let id: string | undefined = site; id; id = parents.get(id))
+      sent.set(id, (sent.get(id) ?? 0) + jobs);
+  const most = Math.max(1, ...sites.map(({ id }) => sent.get(id) ?? 0));
+  const held = new Map(holders?.schedulers.map((one) => [one.id, one]));
+  const nameOf = (id: string | undefined): string | undefined =>
+    schedulers.find((scheduler) => scheduler.id === id)?.name;
+  const document = data.policy?.document;
+
+  const shape = [...parents].join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tree, other lines
   useLayoutEffect(() => {
     const draw = (): void => {
       const box = frame.current!.getBoundingClientRect();
-      const from = root.current!.getBoundingClientRect();
-      const x1 = from.left + from.width / 2 - box.left;
-      const y1 = from.bottom - box.top;
       setLines(
-        [...leaves.current].map(([id, node]) => {
-          const to = node.getBoundingClientRect();
-          const x2 = to.left + to.width / 2 - box.left;
-          const y2 = to.top - box.top;
-          const middle = y1 + 34;
-          return { id, path: `M${x1},${y1} V${middle} H${x2} V${y2}`, x: x2, y: y2 - 13 };
+        [...parents].flatMap(([id, above]) => {
+          const [to, from] = [nodes.current.get(id), nodes.current.get(above)].map((node) =>
+            node?.getBoundingClientRect(),
+          );
+          if (!to || !from) return [];
+          const [x1, y1] = [from.left + from.width / 2 - box.left, from.bottom - box.top];
+          const [x2, y2] = [to.left + to.width / 2 - box.left, to.top - box.top];
+          return [{ id, path: `M${x1},${y1} V${y2 - 50} H${x2} V${y2}` }];
         }),
       );
     };
     const watch = new ResizeObserver(draw);
     watch.observe(frame.current!);
     return () => watch.disconnect();
-  }, [ids]);
+  }, [shape]);
+  const mark = (id: string) => (node: HTMLElement | null) => {
+    if (node) nodes.current.set(id, node);
+    else nodes.current.delete(id);
+  };
 
   return (
     <div ref={frame} className="tree">
       <svg aria-hidden="true">
         {lines.map(({ id, path }) => {
-          const sent = flows.sent.get(id) ?? 0;
+          const jobs = sent.get(id) ?? 0;
           return (
             <g key={id}>
               <path
                 d={path}
                 className="tree-line"
-                style={{ strokeWidth: 1.5 + 4 * Math.sqrt(sent / most) }}
+                style={{ strokeWidth: 1.5 + 4 * Math.min(1, Math.sqrt(jobs / most)) }}
               />
-              {sent > 0 && <path d={path} className="tree-flow" />}
+              {jobs > 0 && <path d={path} className="tree-flow" />}
             </g>
           );
         })}
       </svg>
-      <div ref={root} className="tree-node root">
+      <div ref={mark(ROOT)} className="tree-node root">
         <div className="row spread">
           <h2>Root</h2>
           <Badge tone="accent">{kindOf(document, 'dispatch')}</Badge>
@@ -163,7 +215,10 @@ function Drawn({ data, flows }: { data: TreeQuery; flows: Flows }) {
             <dt>Held here</dt>
             <dd className="num">
               <Link to="/jobs" search={{ states: 'QUEUED' }}>
-                {count(data.atRoot - sites.reduce((sum, site) => sum + site.metaQueuedJobs, 0))}
+                {count(
+                  holders?.tree.holds ??
+                    data.atRoot - sites.reduce((sum, site) => sum + site.metaQueuedJobs, 0),
+                )}
               </Link>
             </dd>
           </div>
@@ -183,6 +238,23 @@ function Drawn({ data, flows }: { data: TreeQuery; flows: Flows }) {
           </div>
         </dl>
       </div>
+      {levels.map((level) => (
+        <div key={level[0]!.id} className="tree-level">
+          {level.map(({ id, name }) => (
+            <div key={id} ref={mark(id)} className="tree-node">
+              <Sent jobs={sent.get(id) ?? 0} />
+              <div>
+                <h3 className="cut">{name}</h3>
+                <Under name={nameOf(parents.get(id))} />
+              </div>
+              <dl className="tree-numbers">
+                <Figure name="Held here" value={held.get(id)?.holds ?? 0} />
+                <Figure name="Waiting below" value={held.get(id)?.waiting ?? 0} />
+              </dl>
+            </div>
+          ))}
+        </div>
+      ))}
       <div className="tree-leaves">
         {sites.map((site) => (
           <Leaf
@@ -191,13 +263,42 @@ function Drawn({ data, flows }: { data: TreeQuery; flows: Flows }) {
             policy={(site.localPolicy as { kind?: string } | null)?.kind ?? kindOf(document, 'local')}
             sent={flows.sent.get(site.id) ?? 0}
             ended={flows.ended.get(site.id) ?? 0}
-            mark={(node) => {
-              if (node) leaves.current.set(site.id, node);
-              else leaves.current.delete(site.id);
-            }}
+            under={nameOf(site.scheduler?.id)}
+            mark={mark(site.id)}
           />
         ))}
       </div>
+    </div>
+  );
+}
+
+/** What the lines say, for those who do not see them, or too many of them. */
+function Under({ name }: { name: string | undefined }) {
+  return name === undefined ? null : <p className="faint tiny">under {name}</p>;
+}
+
+/** Jobs of the last minute, on the line from above. */
+function Sent({ jobs }: { jobs: number }) {
+  return (
+    <span
+      className="tree-count num tiny"
+      role="note"
+      aria-label={`${plural(jobs, 'job')} sent there in the last minute`}
+    >
+      <ArrowDown size={11} aria-hidden />
+      {count(jobs)}
+    </span>
+  );
+}
+
+function Figure({ name, value, unit }: { name: string; value: number; unit?: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd className="num">
+        {count(value)}
+        {unit && <span className="unit-of"> {unit}</span>}
+      </dd>
     </div>
   );
 }
@@ -207,24 +308,20 @@ function Leaf({
   policy,
   sent,
   ended,
+  under,
   mark,
 }: {
   site: Site;
   policy: string;
   sent: number;
   ended: number;
+  /** The scheduler that it is under; undefined: the root. */
+  under: string | undefined;
   mark(node: HTMLElement | null): void;
 }) {
   return (
     <div ref={mark} className="tree-node">
-      <span
-        className="tree-count num tiny"
-        role="note"
-        aria-label={`${plural(sent, 'job')} sent there in the last minute`}
-      >
-        <ArrowDown size={11} aria-hidden />
-        {count(sent)}
-      </span>
+      <Sent jobs={sent} />
       <div className="row spread">
         <h3 className="cut">
           <Link to="/sites/$id" params={{ id: site.id }}>
@@ -233,27 +330,12 @@ function Leaf({
         </h3>
         {site.state === 'UP' ? <Badge>{policy}</Badge> : <PlaceBadge state={site.state} />}
       </div>
+      <Under name={under} />
       <dl className="tree-numbers">
-        {site.metaQueuedJobs > 0 && (
-          <div>
-            <dt>Meta-queue</dt>
-            <dd className="num">{count(site.metaQueuedJobs)}</dd>
-          </div>
-        )}
-        <div>
-          <dt>Queue</dt>
-          <dd className="num">{count(site.queuedJobs)}</dd>
-        </div>
-        <div>
-          <dt>Running</dt>
-          <dd className="num">{count(site.runningJobs)}</dd>
-        </div>
-        <div>
-          <dt>Ended</dt>
-          <dd className="num">
-            {count(ended)} <span className="unit-of">/min</span>
-          </dd>
-        </div>
+        {site.metaQueuedJobs > 0 && <Figure name="Meta-queue" value={site.metaQueuedJobs} />}
+        <Figure name="Queue" value={site.queuedJobs} />
+        <Figure name="Running" value={site.runningJobs} />
+        <Figure name="Ended" value={ended} unit="/min" />
       </dl>
       <Bar
         thin
