@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
+import { measuredAs } from '../test/support/measured-as.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
 import { overload } from './overload.js';
 import { RawPostgres } from './rawPostgres.js';
@@ -113,7 +114,7 @@ export class Service {
           site: registerSite.id,
           name: `m${index}`,
           cpus,
-          memoryMb: 1_000_000,
+          memoryMb: 1_000,
           os: name,
         })),
       },
@@ -132,6 +133,9 @@ export class Service {
       // What isolation costs is measured apart (isolation.ts).
       SWITCHYARD_ISOLATION: 'none',
       AGENT_CGROUPS: 'false',
+      // With real processes: as many at a time as the machine is said to have CPUs, whatever the host has.
+      AGENT_MACHINES: Array.from({ length: machines }, (_, index) => `m${index}`).join(','),
+      NODE_OPTIONS: `--import=${measuredAs(name, cpus * machines)}`,
       SWITCHYARD_URL: this.url,
       SWITCHYARD_KEY: createApiKey.secret,
       SWITCHYARD_HOME: join(this.home, name),

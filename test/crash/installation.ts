@@ -38,8 +38,8 @@ export class Supervised {
     this.running = this.run();
   }
 
-  kill(): void {
-    this.child?.kill('SIGKILL');
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
+    this.child?.kill(signal);
   }
 
   /** An orderly end. */
@@ -74,13 +74,13 @@ export class Supervised {
 
 export class Installation {
   readonly ledger: string;
-  private readonly processes: Supervised[] = [];
+  readonly processes: Supervised[] = [];
 
   private constructor(
     private readonly dir: string,
     readonly postgres: EmbeddedPostgres,
     readonly database: Database,
-    private readonly redis: RedisServer | null,
+    readonly redis: RedisServer | null,
     private readonly port: number,
     private readonly keys: { admin: string; real: string; simulated: string },
   ) {
@@ -88,14 +88,16 @@ export class Installation {
   }
 
   /**
-   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api.
-   *
-   * @param disk where the database is; null: beside the others
+   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. All they write is in `dir`, and the
+   * database in `home`.
    */
-  static async open(redis: RedisServer | null, disk: string | null = null): Promise<Installation> {
-    const dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-'));
+  static async open(
+    redis: RedisServer | null,
+    dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
+    home = join(dir, 'postgres'),
+  ): Promise<Installation> {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
-    const home = join(disk ?? dir, 'postgres');
+    mkdirSync(dir, { recursive: true });
     const postgres = await startEmbeddedPostgres({ home, settings: { fsync: 'off' } });
     await migrate(postgres.url);
     const database = openDatabase({

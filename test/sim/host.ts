@@ -192,8 +192,8 @@ export class DurableRunner implements Runner {
   cancel(jobId: string, epoch: number): void {
     const key = runKey(jobId, epoch);
     const run = this.live.get(key);
-    if (run) this.stop(key, run, 'CANCELLED_BY_USER');
-    if (this.known.has(jobId, epoch) && !this.waiting.delete(key)) return;
+    if (run) return this.stop(key, run, 'CANCELLED_BY_USER');
+    if (!this.waiting.delete(key) && this.known.standing(jobId, epoch, false) === 'past') return;
     this.known.add(jobId, epoch);
     this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER' });
   }

@@ -1,5 +1,5 @@
-/** A module, for `--import`, that has the agent of a process measure another host: 8 CPUs, and this operating system. */
-export function measuredAs(os: string): string {
+/** A module, for `--import`, that has the agent of a process measure another host: so many CPUs, and this operating system. */
+export function measuredAs(os: string, cpus = 8): string {
   const module = `
 import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
@@ -7,7 +7,7 @@ const { platform } = process;
 const { availableParallelism } = os;
 const measured = () => /agent\\/measure\\.[jt]s/.test(new Error().stack);
 Object.defineProperty(process, 'platform', { get: () => (measured() ? '${os}' : platform) });
-os.availableParallelism = () => (measured() ? 8 : availableParallelism());
+os.availableParallelism = () => (measured() ? ${cpus} : availableParallelism());
 syncBuiltinESMExports();
 `;
   return `data:text/javascript,${encodeURIComponent(module)}`;

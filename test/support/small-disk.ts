@@ -31,7 +31,7 @@ export function smallDisk(sizeMb: number): string {
   return dir;
 }
 
-/** Takes all the room there is, but for so many bytes. Others may write there meanwhile. */
+/** Takes all the room there is, but for so many bytes. Others may be writing meanwhile. */
 export function fill(dir: string, leave = 0): void {
   const fd = openSync(join(dir, 'ballast'), 'a');
   const { bavail, bsize } = statfsSync(dir);
