@@ -192,7 +192,10 @@ export class DurableRunner implements Runner {
   cancel(jobId: string, epoch: number): void {
     const key = runKey(jobId, epoch);
     const run = this.live.get(key);
-    if (run) return this.stop(key, run, 'CANCELLED_BY_USER');
+    if (run) {
+      this.stop(key, run, 'CANCELLED_BY_USER');
+      return;
+    }
     if (!this.waiting.delete(key) && this.known.standing(jobId, epoch, false) === 'past') return;
     this.known.add(jobId, epoch);
     this.reportEnd(jobId, epoch, { cause: 'CANCELLED_BY_USER' });
