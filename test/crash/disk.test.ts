@@ -1,4 +1,5 @@
 /** The database's disk is full: who asks is told to try again, nothing is lost, and all goes on by itself as soon as there is room. */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { checkPromises } from '../support/promises.js';
@@ -29,7 +30,7 @@ test.skipIf(!mayMount)(
   { timeout: 4 * PATIENCE_MS },
   async () => {
     const disk = smallDisk(DISK_MB);
-    const service = await Installation.open(null, undefined, disk);
+    const service = await Installation.open(null, undefined, join(disk, 'postgres'));
     installation = service;
     const ask = async (query: string, variables: object): Promise<Answer> => {
       const response = await fetch(service.url, {

@@ -88,19 +88,16 @@ export class Installation {
   }
 
   /**
-   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api.
-   *
-   * @param dir where all that they write is
-   * @param disk where the database is
+   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. All they write is in `dir`, and the
+   * database in `home`.
    */
   static async open(
     redis: RedisServer | null,
     dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
-    disk = dir,
+    home = join(dir, 'postgres'),
   ): Promise<Installation> {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
     mkdirSync(dir, { recursive: true });
-    const home = join(disk, 'postgres');
     const postgres = await startEmbeddedPostgres({ home, settings: { fsync: 'off' } });
     await migrate(postgres.url);
     const database = openDatabase({

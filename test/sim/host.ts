@@ -190,8 +190,11 @@ export class DurableRunner implements Runner {
   cancel(name: RunName): void {
     const key = runKey(name);
     const run = this.live.get(key);
-    if (run) this.stop(key, run, 'CANCELLED_BY_USER');
-    if (this.known.has(name) && !this.waiting.delete(key)) return;
+    if (run) {
+      this.stop(key, run, 'CANCELLED_BY_USER');
+      return;
+    }
+    if (!this.waiting.delete(key) && this.known.standing(name, false) === 'past') return;
     this.known.add(name);
     this.reportEnd(name, { cause: 'CANCELLED_BY_USER' });
   }

@@ -68,6 +68,23 @@ const found: Record<string, History> = {
         { afterMs: 10564, kind: 'submit', n: 556122, ms: 9355 },
       ],
     },
+  'a run is cancelled whose record its agent has lost with the power': {
+    ...{ seed: 885513, dispatch: 'job-ratio', local: 'flexible', disks: [1], lastMs: 0 },
+    queue: { lost: 0.3, doubled: 0, delayed: 0 },
+    wires: { cut: 0.2, lostAnswer: 0.02, repeated: 0.5 },
+    deeds: [
+      { afterMs: 797, kind: 'submit', n: 314072, ms: 1908 },
+      { afterMs: 13156, kind: 'pause api', n: 879999, ms: 1249 },
+      { afterMs: 3191, kind: 'cancel', n: 659356, ms: 208 },
+      { afterMs: 524, kind: 'pause worker', n: 639264, ms: 40991 },
+      { afterMs: 4875, kind: 'power cut', n: 312468, ms: 710 },
+      { afterMs: 13207, kind: 'submit', n: 153585, ms: 82 },
+      { afterMs: 4327, kind: 'agent clock', n: 804560, ms: 1964 },
+      { afterMs: 12932, kind: 'kill worker', n: 983647, ms: 6090 },
+      { afterMs: 14101, kind: 'submit', n: 441634, ms: 803 },
+      { afterMs: 14931, kind: 'submit', n: 495868, ms: 9787 },
+    ],
+  },
 };
 
 test.each(Object.entries(found))('%s', async (_, history) => {

@@ -306,7 +306,8 @@ export class ProcessRunner implements Runner {
       this.stop(run, 'CANCELLED_BY_USER', graceMs);
       return;
     }
-    if (this.known.has(name) && !this.waiting.delete(key)) return;
+    // Nor does one go on whose record was lost with the power: its end would be waited for.
+    if (!this.waiting.delete(key) && this.known.standing(name, false) === 'past') return;
     this.known.add(name);
     this.reportEnd(name, { cause: 'CANCELLED_BY_USER', message: 'cancelled before it was started' });
   }
