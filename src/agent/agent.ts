@@ -344,6 +344,7 @@ export class Agent {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       const pieces = this.runner.freshOutput();
+      if (pieces === null) return;
       if (pieces.length === 0) await pause(this.env, OUTPUT_MS, signal);
       else await this.untilDone('send output', () => this.deliver(site, pieces));
     }

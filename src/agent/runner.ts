@@ -190,9 +190,10 @@ export interface Runner {
   acknowledge(seq: number): void;
   /**
    * Output that the service does not have yet, of runs that go on or whose end waits for it: some pieces, a few hundred kilobytes in all. The
-   * same pieces again until they are `delivered`; a run with much output is reported as ended when the service has it.
+   * same pieces again until they are `delivered`; a run with much output is reported as ended when the service has it. null: runs write
+   * nothing here.
    */
-  freshOutput(): LiveOutput[];
+  freshOutput(): LiveOutput[] | null;
   /** The service has these pieces, or will never take them. */
   delivered(pieces: readonly LiveOutput[]): void;
   /** Called (soon, and once for many) when there are new reports. */

@@ -124,8 +124,8 @@ export class SimulatedRunner implements Runner {
   }
 
   /** Simulated runs write nothing. */
-  freshOutput(): [] {
-    return [];
+  freshOutput(): null {
+    return null;
   }
 
   delivered(): void {}

@@ -39,7 +39,7 @@ export type SiteRow = Plain<Prisma.SiteModel>;
 export type SchedulerRow = Plain<Prisma.SchedulerModel>;
 export type MachineRow = Plain<Prisma.MachineModel>;
 /** Without what only its own process knows. */
-export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance'>>;
+export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance' | 'superseded'>>;
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;

@@ -301,8 +301,11 @@ export interface LeasedMachine {
 }
 
 export interface RegistrationOutcome {
-  /** null: the site has too many agents already; nothing was done. */
-  agentId: number | null;
+  /**
+   * `too-many`: the site has as many agents as it may. `superseded`: another instance has registered as this agent since. Nothing was
+   * done then.
+   */
+  agentId: number | 'too-many' | 'superseded';
   machines: LeasedMachine[];
   /** A machine of the site is another than before: wake the root and the site. */
   changed: boolean;

@@ -90,7 +90,7 @@ function writtenTo(stream: OutputPiece['stream'], pieces: readonly OutputPiece[]
 
 /** The ends so far. Takes output that goes before them, as an agent would send it and the service keep it. */
 export function ends(runner: Runner): End[] {
-  const pieces = runner.freshOutput();
+  const pieces = runner.freshOutput() ?? [];
   kept.set(runner, [...(kept.get(runner) ?? []), ...pieces]);
   runner.delivered(pieces);
   return runner.reports(1_000_000).flatMap((report) => {

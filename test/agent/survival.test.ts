@@ -93,6 +93,23 @@ it('a killed agent’s runs go on, and the next one takes them up', async () => 
   expect(await complete(second, script('job_5', 'echo five'))).toMatchObject({ stdout: { text: 'five\n' } });
 });
 
+it('a run that a killed agent has asked to end because of its limit has ended because of it', async () => {
+  const stateDir = temporaryDirectory();
+  const dir = temporaryDirectory();
+  const first = await startHost(stateDir);
+  const asked = `touch ${dir}/asked; until [ -e ${dir}/go ]; do sleep 0.02; done; trap - TERM; kill -TERM $$`;
+  first.start({
+    ...script('job_1', `trap '${asked}' TERM; while :; do sleep 0.02; done`),
+    runTimeLimitS: 0.3,
+  });
+  await until(() => existsSync(join(dir, 'asked')), 'the limit');
+  await first.kill();
+  writeFileSync(join(dir, 'go'), '');
+  const second = await openRunner({ stateDir });
+  await until(() => endOf(second, 'job_1') !== undefined, 'the end');
+  expect(endOf(second, 'job_1')).toMatchObject({ cause: 'RUN_TIME_LIMIT', signal: 'SIGTERM' });
+});
+
 it('a run of a killed agent can be cancelled by the next one', async () => {
   const stateDir = temporaryDirectory();
   const dir = temporaryDirectory();

@@ -92,6 +92,28 @@ describe('Load and Ordering', () => {
     for (const work of works) afresh.add(work);
     expect(sum.value).toBe(afresh.value);
   });
+
+  it('and dispatch are as before when jobs at the largest accepted bounds were queued and cancelled', () => {
+    const queued = (grid: Grid): Grid => {
+      grid.placeAtSite(job({ id: 1, estimateS: 0.1 }), 1);
+      grid.placeAtSite(job({ id: 2, estimateS: MAX.leastSeconds, benchmark: MAX.leastBenchmark }), 2);
+      grid.placeAtSite(job({ id: 3, estimateS: 0.3 }), 3);
+      return grid;
+    };
+    const [grid, other] = [queued(threeSites()), queued(threeSites())];
+    grid.index(QueuedWork);
+    const largest = { benchmark: MAX.benchmark, estimateS: MAX.work / MAX.benchmark };
+    const ids = Array.from({ length: 10_000 }, (_, i) => 10 + i);
+    for (const id of ids)
+      grid.placeAtSite(job({ id, ...largest, estimateS: largest.estimateS / (1 + (id % 7)) }), 2);
+    expect(10_000 * MAX.work).toBeGreaterThan(Number.MAX_SAFE_INTEGER);
+    for (const id of ids) grid.removeJob(id);
+    for (const one of [grid, other])
+      for (const id of [20_001, 20_002, 20_003]) one.placeAtRoot(job({ id, estimateS: 0.2 }));
+    const { moves } = dispatch(grid);
+    expect(moves.map(({ to }) => to)).toEqual([2, 1, 2]);
+    expect(moves).toEqual(dispatch(other).moves);
+  });
 });
 
 describe('dispatch', () => {

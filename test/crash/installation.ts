@@ -87,14 +87,21 @@ export class Installation {
     this.ledger = join(dir, 'ledger');
   }
 
-  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. All they write is in `dir`. */
+  /**
+   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api.
+   *
+   * @param dir where all that they write is
+   * @param disk where the database is
+   */
   static async open(
     redis: RedisServer | null,
     dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
+    disk = dir,
   ): Promise<Installation> {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
     mkdirSync(dir, { recursive: true });
-    const postgres = await startEmbeddedPostgres({ home: join(dir, 'postgres'), settings: { fsync: 'off' } });
+    const home = join(disk, 'postgres');
+    const postgres = await startEmbeddedPostgres({ home, settings: { fsync: 'off' } });
     await migrate(postgres.url);
     const database = openDatabase({
       url: postgres.url,
@@ -165,6 +172,11 @@ export class Installation {
   /** What real processes wrote: `job epoch` a line, once for each launch. */
   launches(): string[] {
     return readFileSync(this.ledger, 'utf8').split('\n').filter(Boolean);
+  }
+
+  /** How often each process was started. */
+  get starts(): ReadonlyMap<string, number> {
+    return new Map(this.processes.map(({ name, starts }) => [name, starts]));
   }
 
   /** The ends of all logs. */

@@ -17,6 +17,7 @@ import type { Store } from '../../src/store/store.js';
 import { hasTasks, partsOf } from '../../src/store/tasks.js';
 import { quietLog } from '../engine/support.js';
 import type { MemoryStore } from '../store/memory.js';
+import type { Host } from './host.js';
 import { DatabaseAway, type Wire } from './network.js';
 import type { Promises } from './promises.js';
 import type { SimulatedQueue } from './queue.js';
@@ -48,6 +49,14 @@ export const viewer = (change: Partial<Viewer>): Viewer => ({
   onBehalfBy: null,
   ...change,
 });
+
+interface AgentSide {
+  siteId: number;
+  wire: Wire;
+  caller: Process;
+  host: Host | null;
+  previous: boolean;
+}
 
 /** What all API processes have in common. */
 export interface ApiWorld {
@@ -119,10 +128,7 @@ export class Api {
   }
 
   /** As an agent speaks to it. `previous`: one of the release before, which does not ask for parts of lists. */
-  static agentClient(
-    current: () => Api,
-    { siteId, wire, caller, previous }: { siteId: number; wire: Wire; caller: Process; previous: boolean },
-  ): ServiceClient {
+  static agentClient(current: () => Api, { siteId, wire, caller, host, previous }: AgentSide): ServiceClient {
     const key = viewer({ role: 'AGENT', siteId });
     const site = globalId('site', siteId);
     const served = <T>(work: (api: Api) => Promise<T>): Promise<T> => Api.call(current, wire, caller, work);
@@ -140,7 +146,7 @@ export class Api {
               ({ heartbeat: await agents.heartbeat(key, site, given.agent, given.instance) }) as T,
           );
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
-        current().world.promises.says(caller, given.reports as never);
+        current().world.promises.says(caller, given.reports as never, host);
         return served(async ({ agents, world }) => {
           const reportRuns = { results: await agents.reportRuns(key, site, given.agent, reports) };
           world.promises.reported(siteId, given.reports as never, reportRuns.results);

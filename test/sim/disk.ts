@@ -108,11 +108,23 @@ export class SimulatedDisk {
     };
   }
 
+  /** What is in the files below a directory. */
+  *textsBelow(dir: string): Generator<[path: string, text: string]> {
+    for (const [path, { bytes }] of this.files)
+      if (path.startsWith(`${dir}/`)) yield [path, bytes.toString()];
+  }
+
   /** Something else takes all the room that is left, or gives it back. */
   fill(): void {
     this.others += this.free;
   }
   makeRoom(): void {
+    this.others = 0;
+  }
+
+  /** Another disk, which is empty. */
+  replace(): void {
+    this.files.clear();
     this.others = 0;
   }
 

@@ -23,7 +23,9 @@ import type { Process, Time } from './time.js';
 
 const DIR = '/agent';
 const RUNS = `${DIR}/runs`;
-const BLOCKS = 1_000;
+const REPORTS = `${DIR}/reports`;
+/** Small: segments of the journal come and go. */
+const SEGMENT_BYTES = 1_024;
 const POLL_MS = 500;
 const PAUSE_MS = 1_000;
 const GRACE_MS = 10_000;
@@ -43,6 +45,8 @@ interface Lane {
 export class Host {
   readonly disk: SimulatedDisk;
   private lanes = new Map<string, Lane>();
+  /** What the agent has written down and not handed over, by its own account. */
+  private kept: () => readonly RunReport[] = () => [];
   /** Told of ends: the agent that lives. */
   onEnd: (key: string) => void = () => {};
 
@@ -51,7 +55,8 @@ export class Host {
     private readonly random: RandomStream,
     private readonly fail: (what: string) => void,
   ) {
-    this.disk = new SimulatedDisk(time, random, BLOCKS);
+    // On the small one the reserve holds no more than a report or two.
+    this.disk = new SimulatedDisk(time, random, random.next() < 0.5 ? 100 : 1_000);
   }
 
   launch(key: string, durationMs: number): void {
@@ -79,7 +84,33 @@ export class Host {
     if (this.lanes.has(key)) this.fail(`1: run ${key} is called lost, and its machine knows of it`);
   }
 
+  /** An agent begins with these reports; `kept` tells those that it has later. */
+  begins(reports: readonly RunReport[], kept: () => readonly RunReport[]): void {
+    const found = new Map(reports.map((report) => [report.seq, report]));
+    for (const report of this.kept()) {
+      const again = found.get(report.seq);
+      if (!again || runKey(again) !== runKey(report) || again.phase !== report.phase)
+        this.fail(`1: the report ${report.phase} of run ${runKey(report)} was written down and is gone`);
+    }
+    this.kept = kept;
+  }
+
+  /** Whatever has happened, no more than the last line of a segment is torn, and no number is given twice. */
+  look(): void {
+    const [first] = this.kept();
+    for (const [path, text] of this.disk.textsBelow(REPORTS)) {
+      if (path.endsWith('/acknowledged')) {
+        if (first && first.seq <= Number(text))
+          this.fail(`1: report ${first.seq} is new, and ${text.trim()} were acknowledged`);
+        continue;
+      }
+      for (const line of text.split('\n').slice(0, -1))
+        if (!isWhole(line)) this.fail(`1: a part of a line stays in ${path}`);
+    }
+  }
+
   cutPower(): void {
+    this.kept = () => [];
     for (const { cancel } of this.lanes.values()) cancel();
     this.lanes = new Map();
     this.disk.cutPower();
@@ -123,9 +154,11 @@ export class DurableRunner implements Runner {
     private readonly process: Process,
   ) {
     const { files } = process;
-    const journal = new Journal(`${DIR}/reports`, (report) => this.known.add(report), files);
+    const journal = new Journal(REPORTS, (report) => this.known.add(report), files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);
     this.said = new Reports(journal, this.disk, process);
+    const written = (): RunReport[] => this.said.list(Number.POSITIVE_INFINITY);
+    host.begins(written(), written);
     host.onEnd = (key) => process.soon(() => this.look(key));
     this.recover();
     this.poll();
@@ -188,8 +221,8 @@ export class DurableRunner implements Runner {
   }
 
   /** Its runs write nothing. */
-  freshOutput(): [] {
-    return [];
+  freshOutput(): null {
+    return null;
   }
 
   delivered(): void {}
@@ -269,12 +302,14 @@ export class DurableRunner implements Runner {
   private look(key: string): void {
     const run = this.live.get(key);
     if (!run) return;
-    const { stop, startedAtMs, startedUpMs } = run;
+    const { stop, startedAtMs, startedUpMs, runTimeLimitS } = run;
     const lane = this.host.lane(key);
     if (lane !== null && lane.end === null) return;
     const upMs = lane?.end?.atMs ?? this.process.upMs();
     const code = lane?.end?.code ?? null;
-    const cause = code === null ? (stop ?? 'LOST') : endCause(code, stop);
+    const outlasted = runTimeLimitS !== null && upMs - startedUpMs >= runTimeLimitS * 1000;
+    const cause =
+      code === null ? (stop ?? 'LOST') : endCause(code, stop ?? (outlasted ? 'RUN_TIME_LIMIT' : null));
     const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
     const report = endReport(run, end, Math.round(startedAtMs + upMs - startedUpMs));
     run.lookAgain = !run.forgotten && !this.said.tryAdd(report);
@@ -333,6 +368,15 @@ export class DurableRunner implements Runner {
 
 const endCause = (code: number, stop: DurableRun['stop']): EndCause =>
   code === 0 ? 'EXITED_ZERO' : (stop ?? 'SIGNALLED');
+
+/** A line of the journal: a checksum, and a report. */
+function isWhole(line: string): boolean {
+  try {
+    return JSON.parse(line.slice(9)).seq > 0;
+  } catch {
+    return false;
+  }
+}
 
 function recordOf(text: string): RunRecord | null {
   try {

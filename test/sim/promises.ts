@@ -2,10 +2,12 @@
  * What is promised (docs/ARCHITECTURE.md, "The truth"), asked of the model of the store from outside: from its tables, and from what users
  * and agents were told. Every second of virtual time; the numbers are those of test/support/promises.ts.
  */
+import { runKey } from '../../src/agent/runner.js';
 import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
 import type { MemoryStore } from '../store/memory.js';
+import type { Host } from './host.js';
 
 interface Report {
   job: string;
@@ -76,13 +78,18 @@ export class Promises {
     if (this.accepted.has(key)) this.fail(`8: ${key} was accepted, and is refused now`);
   }
 
-  /** What an agent says, from one start of it to the next. */
-  says(agent: object, reports: readonly Report[]): void {
+  /** What an agent says, from one start of it to the next, of runs on this machine. */
+  says(agent: object, reports: readonly Report[], host: Pick<Host, 'lane'> | null): void {
     const starts = this.starts.get(agent) ?? new Map<string, string>();
     this.starts.set(agent, starts);
-    for (const { job, epoch, task, phase, at } of reports) {
+    for (const { job, epoch, task, phase, at, cause } of reports) {
       const whole = `${job.slice('job_'.length)}/${epoch}`;
       const run = task === undefined ? whole : `${whole}/${task}`;
+      const lane = host?.lane(runKey({ jobId: job, epoch, task })) ?? null;
+      if (phase === 'ENDED' && lane !== null && lane.end === null)
+        this.fail(`2: run ${run} is said to have ended, and goes on`);
+      if (cause === 'LOST' && lane !== null && !this.storedEnds.has(whole))
+        this.fail(`1: run ${run} is called lost, and its machine knows how it ended`);
       if (phase === 'ENDED') this.saidEnds.add(whole);
       else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);
       else starts.set(run, at);

@@ -9,6 +9,7 @@ import { Agent } from '../../src/agent/agent.js';
 import { isPassing } from '../../src/agent/process/disk.js';
 import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
+import { localId } from '../../src/api/ids.js';
 import { ServiceError } from '../../src/client/index.js';
 import { type Policy, parsePolicy, RandomStream, ROOT } from '../../src/core/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
@@ -29,39 +30,24 @@ import { type QueueFaults, SimulatedQueue } from './queue.js';
 import { Process, Time } from './time.js';
 import { USERS, Users } from './users.js';
 
-export const DEEDS = [
-  ...[
-    'submit',
-    'submit',
-    'submit',
-    'submit',
-    'submit',
-    'submit',
-    'cancel',
-    'cancel',
-    'hold',
-    'release',
-    'boost',
+/** What people and faults do, by where. */
+export const DEEDS = {
+  users: ['submit beyond', 'cancel', 'hold', 'release', 'boost'],
+  grid: ['site', 'machine', 'policy', 'dataset', 'link'],
+  service: [
+    ...['kill worker', 'pause worker', 'cut worker', 'kill api', 'pause api'],
+    ...['store away', 'queue away', 'empty queue', 'database clock'],
   ],
-  ...['site', 'machine', 'policy', 'dataset', 'link'],
-  ...['kill worker', 'pause worker', 'kill agent', 'kill agent', 'pause agent', 'kill api', 'pause api'],
-  ...[
-    'full disk',
-    'full disk',
-    'power cut',
-    'cut agent',
-    'cut worker',
-    'store away',
-    'queue away',
-    'empty queue',
-    'agent clock',
-    'database clock',
+  agents: [
+    ...['kill agent', 'pause agent', 'cut agent', 'full disk', 'power cut', 'new disk', 'agent clock'],
   ],
-] as const;
+} as const;
+
+const DISK_DEEDS = new Set<string>(['full disk', 'power cut', 'new disk'] satisfies Deed['kind'][]);
 
 export interface Deed {
   afterMs: number;
-  kind: (typeof DEEDS)[number];
+  kind: 'submit' | (typeof DEEDS)[keyof typeof DEEDS][number];
   /** Whom or what it concerns, and for how long; each deed takes from it what it needs. */
   n: number;
   ms: number;
@@ -73,6 +59,8 @@ export interface History {
   local: string;
   queue: QueueFaults;
   wires: WireFaults;
+  /** The agents on machines with a disk, whose runs outlive them; the others simulate their runs themselves. */
+  disks: readonly number[];
   deeds: readonly Deed[];
   /** How long faults go on after the last deed. */
   lastMs: number;
@@ -89,7 +77,7 @@ export const DISPATCH_KINDS = [
 ];
 export const LOCAL_KINDS = ['flexible', 'easy', 'conservative', 'hybrid', 'fcfs', 'sjf', 'first-fit'];
 
-/** The first with simulated runs, the second with a machine that has a disk, the third shared in time. */
+/** The third is shared in time. */
 const SITES = 3;
 const machineName = (site: number, machine: number): string => `m${site}-${machine + 1}`;
 /** The first site has an agent for each of its machines. */
@@ -105,6 +93,10 @@ const END_WITHIN_MS = 7_200_000;
 /** And agents have said so. */
 const AFTERWARDS_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
+/** Far more than any history takes. */
+const MAX_STEPS = 2_000_000;
+/** Once faults have stopped, an agent ends a run within so long after its job does without it. */
+const STOPS_WITHIN_MS = 60_000;
 const RESTART_MS = 1_000;
 
 interface Worker {
@@ -120,6 +112,8 @@ interface SiteAgent {
   host: Host | null;
   /** null: it could not be started. */
   runner: Runner | null;
+  /** How often its disk was replaced. */
+  disks: number;
 }
 
 export class Simulation {
@@ -143,6 +137,9 @@ export class Simulation {
   private databaseSkewMs = 0;
   private policyVersion = 1;
   private names = 0;
+  private steps = 0;
+  /** Runs of agents that the service knows as ended, and since when, ms. */
+  private overtime = new Map<string, number>();
 
   constructor(private readonly history: History) {
     const { seed, queue, wires } = history;
@@ -198,6 +195,8 @@ export class Simulation {
     }
     const look = (): void => {
       this.promises.look();
+      for (const { host } of this.agents) host?.look();
+      if (this.healed) this.lookAtAgents();
       this.time.after(LOOK_EVERY_MS, look);
     };
     look();
@@ -234,9 +233,27 @@ export class Simulation {
     return this.promises.broken;
   }
 
+  /** What the service has given up does not go on for long. */
+  private lookAtAgents(): void {
+    const { now } = this.time;
+    const seen = new Map<string, number>();
+    for (const [i, { runner, process }] of this.agents.entries()) {
+      if (process.dead) continue;
+      for (const { jobId, epoch } of runner?.runs() ?? []) {
+        const run = `${localId('job', jobId, 'job')}/${epoch}`;
+        if (this.store.runs.get(run)?.endedAt === null) continue;
+        const since = this.overtime.get(run) ?? now;
+        seen.set(run, since);
+        if (now - since > STOPS_WITHIN_MS) this.promises.fail(`2: agent ${i} goes on with run ${run}`);
+      }
+    }
+    this.overtime = seen;
+  }
+
   private async until(limit: number, done: () => boolean = () => false): Promise<boolean> {
     let looked = 0;
     while (this.promises.broken === null) {
+      if (++this.steps > MAX_STEPS) this.promises.fail('9: it goes on and on');
       if (!(await this.time.step(limit))) return false;
       if (this.time.now - looked >= LOOK_EVERY_MS) {
         looked = this.time.now;
@@ -328,6 +345,7 @@ export class Simulation {
     const { site, machines } = AGENTS[i] as (typeof AGENTS)[number];
     const before = this.agents[i];
     const host = before?.host ?? this.hostOf(i);
+    const disks = before?.disks ?? 0;
     const process = this.process(`agent-${i}`, host?.disk);
     process.skewMs = before?.process.skewMs ?? 0;
     const wire = before?.wire ?? this.wireToApi(`agent-${i}-api`, this.faults);
@@ -339,7 +357,7 @@ export class Simulation {
         key: '',
         site: `site-${site}`,
         runner,
-        identity: `agent-${i}`,
+        identity: `agent-${i}-${disks}`,
         host: `host-${i}`,
         machines: machines.map((name) => ({ name, measured: null })),
         log: quietLog,
@@ -347,25 +365,28 @@ export class Simulation {
           siteId: site + 1,
           wire,
           caller: process,
+          host,
           previous: process.random() < 0.3,
         }),
         env: process,
       });
-      this.agents[i] = { process, wire, host, runner };
+      this.agents[i] = { process, wire, host, runner, disks };
       agent.start();
     } catch (error) {
       // There is no room for its journal, or it was killed meanwhile.
       if (!process.dead && !isPassing(error)) throw error;
-      this.agents[i] = { process, wire, host, runner: null };
+      this.agents[i] = { process, wire, host, runner: null, disks };
       this.kill(process, RESTART_MS, () => this.startAgent(i));
     }
     process.onDeath = () => this.kill(process, RESTART_MS, () => this.startAgent(i));
   }
 
-  /** A machine whose runs outlive the agent, at one of the sites. */
+  /** A machine whose runs outlive the agent. */
   private hostOf(i: number): Host | null {
     const random = new RandomStream(this.history.seed, `host-${i}`);
-    return i === 1 ? new Host(this.time, random, (what) => this.promises.fail(what)) : null;
+    return this.history.disks.includes(i)
+      ? new Host(this.time, random, (what) => this.promises.fail(what))
+      : null;
   }
 
   private get faults(): WireFaults {
@@ -376,13 +397,19 @@ export class Simulation {
 
   private happen({ kind, n, ms }: Deed): void {
     const { store, workers, agents } = this;
+    const { disks } = this.history;
     const worker = workers[n % WORKERS] as Worker;
-    const agent = agents[n % agents.length] as SiteAgent;
-    const host = agents[1]?.host as Host;
+    // What happens to disks happens where there are some.
+    const i = DISK_DEEDS.has(kind) ? (disks[n % disks.length] as number) : n % agents.length;
+    const agent = agents[i] as SiteAgent;
+    const { host } = agent;
     const wakeAll = (): void => void this.api.waker.wake([ROOT, ...store.sites.keys()]);
     switch (kind) {
       case 'submit':
         this.users.submit(n);
+        break;
+      case 'submit beyond':
+        this.users.submitBeyond(n);
         break;
       case 'cancel':
       case 'hold':
@@ -429,22 +456,27 @@ export class Simulation {
         break;
       case 'kill agent':
         // Where it has a disk, in the middle of one of its next calls.
-        if (agent.host !== null && n % 4 > 0) agent.process.callsLeft = n % 13;
-        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(n % agents.length));
+        if (host !== null && (n >> 2) % 2 > 0) agent.process.callsLeft = (n >> 3) % 13;
+        else if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(i));
         break;
       case 'kill api':
         if (!this.api.process.dead) this.kill(this.api.process, ms, () => this.startApi());
         break;
       case 'full disk':
-        host.disk.fill();
-        this.time.after(ms, () => host.disk.makeRoom());
+        host?.disk.fill();
+        // Some programs do not survive that.
+        if (n % 2 === 0) agent.process.callsLeft = (n >> 3) % 9;
+        this.time.after(ms, () => host?.disk.makeRoom());
         break;
-      case 'power cut': {
-        host.cutPower();
-        const { process } = agents[1] as SiteAgent;
-        if (!process.dead) this.kill(process, ms, () => this.startAgent(1));
+      case 'power cut':
+      case 'new disk':
+        host?.cutPower();
+        if (kind === 'new disk') {
+          host?.disk.replace();
+          agent.disks++;
+        }
+        if (!agent.process.dead) this.kill(agent.process, ms, () => this.startAgent(i));
         break;
-      }
       case 'pause worker':
         worker.process.pause(ms);
         break;
@@ -521,7 +553,7 @@ export class Simulation {
 const METRICS = createMetrics();
 
 /** Few, so that some jobs need them all. */
-const maxAttempts = (seed: number): number => 1 + (seed % 2);
+const maxAttempts = (seed: number): number => 1 + (seed % 3);
 
 function policyOf(dispatch: string, local: string, seed: number, maxAttempts: number): Policy {
   const extra: Record<string, object> = {

@@ -30,13 +30,14 @@ interface UsersWorld {
 /** What may change between drawing a job and submitting it. */
 const PASSING = /^deadline$|^inputs\[\d+\]\.dataset$/;
 
+/** No machines here can run so many. */
+const UNFIT_TASKS = 100;
+
 /** One value of those. */
 const one = <T>(random: RandomStream, ...list: T[]): T => list[random.integer(0, list.length - 1)] as T;
 
 export class Users {
   private keys = 0;
-  /** Jobs that no machine can run. */
-  readonly unfit = new Set<string>();
 
   constructor(private readonly world: UsersWorld) {}
 
@@ -45,13 +46,24 @@ export class Users {
    * nobody asks twice.
    */
   submit(n: number): void {
+    const random = new RandomStream(n, 'jobs');
+    this.ask(
+      random,
+      Array.from({ length: random.integer(1, 6) }, () => drawInput(random, this.world)),
+    );
+  }
+
+  /** Jobs that are one step beyond what is accepted. */
+  submitBeyond(n: number): void {
+    const random = new RandomStream(n, 'beyond');
+    for (let i = 0; i < 5; i++) this.ask(random, [drawInput(random, this.world, true)]);
+  }
+
+  private ask(random: RandomStream, drawn: readonly Drawn[]): void {
     const { world } = this;
     const { promises } = world;
-    const random = new RandomStream(n, 'jobs');
     const who = viewer({ userId: random.integer(1, USERS) });
     const caller = world.process('user');
-    const draw = () => drawInput(random, world);
-    const drawn = Array.from({ length: random.integer(1, 4) }, draw);
     const jobs = drawn.map(({ input }) => input);
     const wrong = drawn.find((job) => job.wrong !== null)?.wrong ?? null;
     const unfit = drawn.some((job) => job.unfit);
@@ -74,10 +86,7 @@ export class Users {
           if (faulty === null ? lasting.length > 0 : errors.length === 0)
             promises.fail(`9: ${faulty} is wrong, and is answered with ${JSON.stringify(errors)}`);
           if (errors.length > 0) promises.refused(idempotencyKey);
-          else {
-            promises.submitted(idempotencyKey, jobs.length, ids);
-            ids.forEach((id, i) => void (drawn[i]?.unfit && this.unfit.add(globalId('job', id))));
-          }
+          else promises.submitted(idempotencyKey, jobs.length, ids);
           if (idempotencyKey !== null && errors.length === 0) again();
         },
         (error: ServiceError) => {
@@ -98,7 +107,10 @@ export class Users {
     const { world } = this;
     const { store, promises } = world;
     if (store.jobs.size === 0) return;
-    const jobId = 1 + (n % store.jobs.size);
+    // Mostly one that lives.
+    const live = [...store.jobs.values()].filter(({ endedAt }) => endedAt === null);
+    const some = n % 5 === 0 || live.length === 0 ? [...store.jobs.values()] : live;
+    const jobId = some[(n >> 3) % some.length]?.id as number;
     const owner = store.jobs.get(jobId)?.userId as number;
     const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
     const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
@@ -130,7 +142,9 @@ export class Users {
   giveUp(): void {
     const { world } = this;
     const caller = world.process('operator');
-    const ids = [...this.unfit];
+    const ids = [...world.store.jobs.values()]
+      .filter(({ tasks, endedAt }) => tasks >= UNFIT_TASKS && endedAt === null)
+      .map(({ id }) => globalId('job', id));
     const ask = world.call(caller, async ({ jobs }) => {
       if (ids.length > 0) await jobs.cancelJobs(OPERATOR, { ids }, 'request');
       await jobs.releaseJobs(OPERATOR, { filter: { states: ['HELD'] } }, 'request');
@@ -148,11 +162,11 @@ interface Drawn {
   unfit: boolean;
 }
 
-function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld): Drawn {
+function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goesBeyond = false): Drawn {
   const pick = <T>(...list: T[]): T => one(random, ...list);
   const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
   const many = licenses.length === 0;
-  const runS = pick(0, 1, 5, 20, 60, 120);
+  const runS = pick(0, 1, 5, 20, 60, 120, 200);
   const benchmark = pick(100, 100, 100, MAX.leastBenchmark, MAX.benchmark);
   const tasks = many ? pick(1, 1, 2, 3) : 1;
   const cpusPerTask = pick(1, 1, 2);
@@ -204,17 +218,20 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld): Dr
       input.inputs.push({ dataset: globalId('dataset', pick(...datasets)) });
     else input.inputs.push({ sizeMb: pick(0, 100, MAX.sizeMb), site: site() });
   }
-  const chance = random.next();
-  if (chance < 0.03)
+  if (!goesBeyond && random.next() < 0.03)
     return {
-      input: { ...input, tasks: pick(100, MAX.tasks), cpusPerTask: 1, benchmark: 100, estimateS: 10 },
+      input: { ...input, tasks: pick(UNFIT_TASKS, MAX.tasks), cpusPerTask: 1, benchmark: 100, estimateS: 10 },
       wrong: null,
       unfit: true,
     };
-  if (chance > 0.06) return { input, wrong: null, unfit: false };
+  if (!goesBeyond) return { input, wrong: null, unfit: false };
   // One step beyond.
   const beyond: Partial<JobInput>[] = [
     { estimateS: longestS * (1 + 2 ** -50) },
+    {
+      estimateS: (MAX.work / (MAX.benchmark * tasks * cpusPerTask)) * (1 + 2 ** -50),
+      benchmark: MAX.benchmark,
+    },
     { estimateS: MAX.leastSeconds / 2 },
     { estimateS: Number.NaN },
     { benchmark: MAX.benchmark * (1 + 2 ** -50), estimateS: 1 },

@@ -1070,13 +1070,19 @@ export function describeStore(
           benchmark: 90,
           gpus: [],
         };
-        const registered = (identity: string, name: string, now: number, change: object = {}) =>
+        const registered = (
+          identity: string,
+          name: string,
+          now: number,
+          change: object = {},
+          instance = `${identity}-1`,
+        ) =>
           store.registerAgent(
             {
               ...{
                 siteId: site,
                 identity,
-                instance: `${identity}-1`,
+                instance,
                 host: identity,
                 version: '1',
                 protocol: 3,
@@ -1110,11 +1116,15 @@ export function describeStore(
           // What is there is told to the one that holds the lease, and believed of it alone.
           const of = async (agentId: number | null) =>
             (await store.assignments(site, null, 10, MIB, agentId)).assignments.map(({ jobId }) => jobId);
-          expect(await of(first.agentId)).toEqual([job, once]);
-          expect(await of(second.agentId)).toEqual([]);
+          expect(await of(first.agentId as number)).toEqual([job, once]);
+          expect(await of(second.agentId as number)).toEqual([]);
           const report1 = [report(job!, 1)];
-          expect((await store.reportRuns(site, report1, 3, second.agentId)).results).toEqual(['unknown-run']);
-          expect((await store.reportRuns(site, report1, 3, first.agentId)).results).toEqual(['accepted']);
+          expect((await store.reportRuns(site, report1, 3, second.agentId as number)).results).toEqual([
+            'unknown-run',
+          ]);
+          expect((await store.reportRuns(site, report1, 3, first.agentId as number)).results).toEqual([
+            'accepted',
+          ]);
 
           for (let t = 0; t <= 100; t += 20) await store.processSeen('api', 'api', T0 + t);
           await store.sweep({ ...rules(T0 + 100), silentAfterS: 60, lostAfterS: 300 });
@@ -1128,9 +1138,9 @@ export function describeStore(
           expect((await registered('a', 'm9', T0 + 101)).machines[0]?.refused).toMatch(
             /served by another agent on b/,
           );
-          expect((await store.reportRuns(site, [ended(job!, 1)], 3, first.agentId)).results).not.toEqual([
-            'accepted',
-          ]);
+          expect(
+            (await store.reportRuns(site, [ended(job!, 1)], 3, first.agentId as number)).results,
+          ).not.toEqual(['accepted']);
           await nothingBroken();
         });
 
@@ -1146,6 +1156,25 @@ export function describeStore(
           const outcome = await store.heartbeat([...beats, { ...beats[0]!, agentId: 77_777 }], T0 + 101);
           expect(outcome).toEqual({ answers: ['known', 'superseded', 'unknown'], touched: [site] });
           expect((await store.heartbeat(beats, T0 + 102)).touched).toEqual([]);
+        });
+
+        it('a process that was superseded never speaks for the agent again, however late its registration comes', async () => {
+          const instances = Array.from({ length: 10 }, (_, i) => `a-${i}`);
+          let agentId: unknown;
+          for (const instance of instances) {
+            const outcome = await registered('a', 'm9', T0, {}, instance);
+            agentId ??= outcome.agentId;
+            expect(outcome.agentId).toBe(agentId);
+          }
+          for (const instance of instances.slice(1, 9))
+            expect(await registered('a', 'm9', T0 + 1, {}, instance)).toEqual({
+              ...{ agentId: 'superseded', machines: [], changed: false, touched: [] },
+            });
+          expect((await registered('a', 'm9', T0 + 1, {}, 'a-9')).agentId).toBe(agentId);
+          const beats = ['a-9', 'a-8'].map((instance) => ({
+            ...{ siteId: site, agentId: agentId as number, instance },
+          }));
+          expect((await store.heartbeat(beats, T0 + 1)).answers).toEqual(['known', 'superseded']);
         });
 
         it('uses no machine that was registered with more than is there, or that its agent finds unfit', async () => {

@@ -123,6 +123,7 @@ export type MemoryJob = StoredJob;
 
 interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'instance' | 'host'> {
   id: number;
+  superseded: string[];
   seenAt: number;
   problem: string | null;
 }
@@ -958,11 +959,17 @@ export class MemoryStore implements Store {
 
     let agent = [...this.agents.values()].find((one) => one.siteId === siteId && one.identity === identity);
     if (agent === undefined) {
-      agent = { id: this.agents.size + 1, siteId, identity, instance, host, seenAt: ms(now), problem: null };
+      const id = this.agents.size + 1;
+      agent = { id, siteId, identity, instance, superseded: [], host, seenAt: ms(now), problem: null };
       this.agents.set(agent.id, agent);
       this.event('AGENT', agent.id, siteId);
     } else {
-      if (agent.instance !== instance) this.event('AGENT', agent.id, siteId);
+      if (agent.superseded.includes(instance))
+        return { agentId: 'superseded', machines: [], changed: false, touched };
+      if (agent.instance !== instance) {
+        this.event('AGENT', agent.id, siteId);
+        agent.superseded.unshift(agent.instance);
+      }
       Object.assign(agent, { instance, host, seenAt: Math.max(agent.seenAt, ms(now)) });
     }
     const known = new Set(claimed().map(({ name }) => name));

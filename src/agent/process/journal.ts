@@ -51,6 +51,7 @@ export class Journal {
     private readonly dir: string,
     seen: (report: RunReport) => void,
     private readonly files: Files = REAL_ENV.files,
+    private readonly segmentBytes = SEGMENT_BYTES,
   ) {
     this.files.mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.ackFd = this.files.openSync(join(dir, 'acknowledged'), constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -78,7 +79,7 @@ export class Journal {
 
   /** Numbers a report and keeps it. When this returns, kill -9 does not lose it; when it throws, nothing was kept. */
   append(report: NewReport): RunReport {
-    if (this.fd < 0 || this.size > SEGMENT_BYTES) this.openSegment();
+    if (this.fd < 0 || this.size > this.segmentBytes) this.openSegment();
     const numbered = { ...report, seq: this.lastSeq + 1 } as RunReport;
     this.write(Buffer.from(lineOf(numbered)));
     this.lastSeq = numbered.seq;

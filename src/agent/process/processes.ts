@@ -96,7 +96,7 @@ export function processesOfRun(
   return table.filter((row) => members.has(row.pid) && !(row.pid === lane && (laneLives || reused)));
 }
 
-/** For how long it is believed that a process belongs to no run: it may have been seen between fork and exec. */
+/** When a process that belongs to no run is looked at once more: it may have been seen between fork and exec. */
 const NO_MARKER_MS = 1_000;
 
 /**
@@ -104,7 +104,8 @@ const NO_MARKER_MS = 1_000;
  * what hides than `processesOfRun`; it is for measuring.
  */
 export class Members {
-  private readonly markers = new Map<string, { marker: string | null; atMs: number }>();
+  /** `untilMs`: until when it is believed. */
+  private readonly markers = new Map<string, { marker: string | null; untilMs: number }>();
 
   /**
    * @param runs lanes and markers
@@ -143,7 +144,7 @@ export class Members {
   private markerOf({ pid, startTicks }: ProcessRow, nowMs: number): string | null {
     const key = `${pid}/${startTicks}`;
     const known = this.markers.get(key);
-    if (known && (known.marker !== null || nowMs - known.atMs < NO_MARKER_MS)) return known.marker;
+    if (known && nowMs < known.untilMs) return known.marker;
     let marker: string | null = null;
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
@@ -151,7 +152,7 @@ export class Members {
     } catch {
       // It has gone, or is another's.
     }
-    this.markers.set(key, { marker, atMs: nowMs });
+    this.markers.set(key, { marker, untilMs: marker || known ? Infinity : nowMs + NO_MARKER_MS });
     return marker;
   }
 }

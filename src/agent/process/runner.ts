@@ -655,6 +655,9 @@ export class ProcessRunner implements Runner {
     } else if (run.stop && (end.code !== 0 || run.verdict !== null)) {
       cause = run.stop.cause;
       message = run.verdict;
+    } else if (signalName !== null && outlasted(run, end.atMs)) {
+      // An agent before this one has asked it to end.
+      cause = 'RUN_TIME_LIMIT';
     }
     const measured = this.measured(run, cpuS);
     this.finishWith(run, { cause, message, exitCode, signal: signalName, ...measured }, end.atMs);
@@ -1043,6 +1046,12 @@ export class ProcessRunner implements Runner {
     this.known.reported(run);
     this.journal.add(endReport(run, end, Date.now()));
   }
+}
+
+/** Whether the run took as long as it may. */
+function outlasted({ startedAtMs, startedUpMs, runTimeLimitS }: RunRecord, endedAtMs: number): boolean {
+  const ranMs = Math.min(endedAtMs - startedAtMs, upMs() - startedUpMs);
+  return runTimeLimitS !== null && ranMs >= runTimeLimitS * 1000;
 }
 
 /** What a run may have of this machine: one task for itself, or all that are here. */

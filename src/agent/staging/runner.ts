@@ -145,7 +145,7 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.acknowledge(seq);
   }
 
-  freshOutput(): LiveOutput[] {
+  freshOutput(): LiveOutput[] | null {
     return this.inner.freshOutput();
   }
 

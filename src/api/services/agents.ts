@@ -41,6 +41,9 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
   'unknown-run': 'UNKNOWN_RUN',
 };
 
+const superseded = (): ApiError =>
+  new ApiError('FORBIDDEN', 'another process has registered as this agent since: this one ends');
+
 export function createAgentsService(parts: ServiceParts) {
   const { store, limits, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);
@@ -75,7 +78,8 @@ export function createAgentsService(parts: ServiceParts) {
         now(),
         await maxAttempts(),
       );
-      if (outcome.agentId === null)
+      if (outcome.agentId === 'superseded') throw superseded();
+      if (outcome.agentId === 'too-many')
         throw new ApiError(
           'LIMIT_EXCEEDED',
           `the site has ${MAX.siteAgents} agents, which is the most accepted`,
@@ -101,8 +105,7 @@ export function createAgentsService(parts: ServiceParts) {
       ownSite(viewer, siteId);
       const agentId = agentOf(agent);
       const answer = await beat({ siteId, agentId, instance: instance ?? '' });
-      if (answer === 'superseded')
-        throw new ApiError('FORBIDDEN', 'another process has registered as this agent since: this one ends');
+      if (answer === 'superseded') throw superseded();
       return answer === 'known';
     },
 

@@ -191,8 +191,8 @@ export class Profile {
 
   /**
    * The earliest instant, from now on and ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null:
-   * none. A job of one task goes on the first machine in order of placement that has the room then. Decision: one of several
-   * tasks asks for its room as long as it would take on the slowest machine that is eligible, for which it gets is not known.
+   * none. A job of one task goes on the first machine in order of placement that has the room then. One of several tasks asks for its
+   * room as long as it would take on the fastest machine, and again for as long as on the slowest of those that it would get, until these are as fast.
    */
   earliest(
     requirement: Requirement,
@@ -282,16 +282,23 @@ export class Profile {
     work: number,
   ): Opening | null {
     const { machines } = eligible;
-    const until = at + work / (machines[machines.length - 1]?.machine.benchmark ?? 1);
-    const filling = new Filling(requirement.tasks);
-    for (let i = 0; i < machines.length && filling.left > 0; i++) {
-      const state = machines[i] as MachineState;
-      filling.put(state, this.tasksOn(state, requirement, at, until));
+    // As long as on the fastest; where slower ones are needed, as long as on the slowest of those.
+    let slowest = machines[0]?.machine.benchmark ?? 1;
+    for (;;) {
+      const end = at + work / slowest;
+      const filling = new Filling(requirement.tasks);
+      for (let i = 0; i < machines.length && filling.left > 0; i++) {
+        const state = machines[i] as MachineState;
+        filling.put(state, this.tasksOn(state, requirement, at, end));
+      }
+      const { placement } = filling;
+      if (placement === null) return null;
+      if (placement.benchmark >= slowest) {
+        const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, end) >= 1);
+        return pools && { at, end, placement, pools };
+      }
+      slowest = placement.benchmark;
     }
-    const { placement } = filling;
-    if (placement === null) return null;
-    const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, until) >= 1);
-    return pools && { at, end: at + work / placement.benchmark, placement, pools };
   }
 
   private nextChange(eligible: EligibleMachines, time: number): number {

@@ -48,7 +48,7 @@ export async function registerAgent(
   const outcome = await transaction(database, async (tx): Promise<Omit<RegistrationOutcome, 'touched'>> => {
     await seeSites(tx, [registration.siteId], now);
     const agentId = await putAgent(tx, registration, now);
-    if (agentId === null) return { agentId, machines: [], changed: false };
+    if (typeof agentId === 'string') return { agentId, machines: [], changed: false };
     const made = await makeMachines(tx, registration);
     if (made.length > 0 && registration.audit)
       await insertAudit(tx, { ...registration.audit, after: { machines: made } });
@@ -111,22 +111,29 @@ WITH gone AS MATERIALIZED (
   );
 }
 
-/** The latest instance speaks for the agent. null: there are too many. */
-function putAgent(tx: Transaction, agent: AgentRegistration, now: number): Promise<number | null> {
+/** The latest instance speaks for the agent. */
+async function putAgent(
+  tx: Transaction,
+  agent: AgentRegistration,
+  now: number,
+): Promise<RegistrationOutcome['agentId']> {
   const at = sql`to_timestamp(${now}::float8)`;
-  return value(
+  const known = sql`EXISTS (SELECT FROM agents WHERE site_id = ${agent.siteId} AND identity = ${agent.identity})`;
+  const id = await value<number | null>(
     tx,
     sql`
 INSERT INTO agents AS a (site_id, identity, instance, host, version, protocol, simulated, registered_at, seen_at)
   SELECT ${agent.siteId}::integer, ${agent.identity}::text, ${agent.instance}::text, ${agent.host}::text, ${agent.version}::text,
          ${agent.protocol}::integer, ${agent.simulated}::boolean, ${at}, ${at}
-   WHERE EXISTS (SELECT FROM agents WHERE site_id = ${agent.siteId} AND identity = ${agent.identity})
-      OR (SELECT count(*) FROM agents WHERE site_id = ${agent.siteId}) < ${MAX.siteAgents}
+   WHERE ${known} OR (SELECT count(*) FROM agents WHERE site_id = ${agent.siteId}) < ${MAX.siteAgents}
   ON CONFLICT (site_id, identity) DO UPDATE SET instance = excluded.instance, host = excluded.host, version = excluded.version,
     protocol = excluded.protocol, simulated = excluded.simulated, seen_at = greatest(a.seen_at, excluded.seen_at),
-    registered_at = CASE WHEN a.instance = excluded.instance THEN a.registered_at ELSE excluded.registered_at END
+    registered_at = CASE WHEN a.instance = excluded.instance THEN a.registered_at ELSE excluded.registered_at END,
+    superseded = CASE WHEN a.instance = excluded.instance THEN a.superseded ELSE (a.instance || a.superseded)[1:8] END
+    WHERE excluded.instance <> ALL (a.superseded)
   RETURNING id AS v`,
   );
+  return id ?? ((await value(tx, sql`SELECT ${known} AS v`)) ? 'superseded' : 'too-many');
 }
 
 /** Machines that have been measured and that nobody has registered are as they were measured. Answers their names. */
