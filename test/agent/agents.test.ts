@@ -191,6 +191,8 @@ it('an agent that says that its host is unfit gets no jobs until it is', async (
 
 it('what a job writes is followed, and had as bytes, by whoever may see it', async () => {
   const agent = await startAgent('written');
+  // Those that have gone get nothing any more.
+  await when(machines, (all) => all.every(({ name, silent }) => silent === (name !== 'written')));
   await when(machines, served('written'));
   const end = join(temporaryDirectory(), 'end');
   const [id] = await submit([shell(`printf 'one '; until [ -e ${end} ]; do sleep 0.1; done; printf two`)]);
