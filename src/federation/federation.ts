@@ -65,7 +65,7 @@ export class Federation {
     }
     for (const peer of peers) {
       const loop = this.loops.get(peer.siteId);
-      // Its address, its key and whether it is isolated may have changed; the loop may be ahead with the cursor.
+      // Its address and its key may have changed; the loop may be ahead with the cursor.
       if (loop !== undefined) loop.peer = { ...peer, cursor: Math.max(peer.cursor, loop.peer.cursor) };
       else this.begin(peer);
     }

@@ -83,7 +83,7 @@ class Guest {
   async round(peer: Lender): Promise<boolean> {
     const { copies } = this.parts;
     // Before anybody is asked: isolation does not wait for the link.
-    if (peer.isolated) this.touch(await copies.withdraw(this.siteId, 'UNGRANTED', this.parts.now()));
+    this.touch(await copies.withdraw(this.siteId, 'ISOLATED', this.parts.now()));
     this.touch(await copies.endUngranted(this.siteId, this.parts.now()));
     await this.exchange(peer);
     await copies.reached(this.siteId, null);

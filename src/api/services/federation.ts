@@ -37,7 +37,7 @@ export function createFederationService(parts: ServiceParts) {
       async isolatePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
         const siteId = localId('site', peer, 'peer');
         const isolated = done(await directory.isolatePeer(siteId, actor(viewer, requestId)));
-        wake(await copies.withdraw(siteId, 'UNGRANTED', now()));
+        wake(await copies.withdraw(siteId, 'ISOLATED', now()));
         return isolated;
       },
 

@@ -35,7 +35,6 @@ export interface Lender {
   name: string;
   url: string;
   secret: string;
-  isolated: boolean;
   cursor: number;
 }
 
@@ -58,7 +57,7 @@ export function lenders(database: Db, worker: string, leaseS: number): Promise<L
 UPDATE peers p SET worker = ${worker}, worker_seen_at = clock_timestamp()
   FROM sites s WHERE s.id = p.site_id AND s.removed_at IS NULL AND p.url IS NOT NULL AND p.secret IS NOT NULL
    AND (p.worker = ${worker} OR p.worker IS NULL OR p.worker_seen_at < clock_timestamp() - make_interval(secs => ${leaseS}::float8))
-RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.isolated, p.cursor`,
+RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.cursor`,
   );
 }
 
@@ -241,17 +240,19 @@ SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
 }
 
 /**
- * Their owner wants these no more: those that wait end, granted runs are asked to stop. UNGRANTED: of this peer all that were not
- * granted. Answers with the schedulers that have something new to do.
+ * Their owner wants these no more: those that wait end, granted runs are asked to stop. ISOLATED: all that were not granted, if the peer
+ * is isolated. Answers with the schedulers that have something new to do.
  */
 export async function withdraw(
   database: Db,
   siteId: number,
-  offers: readonly number[] | 'UNGRANTED',
+  offers: readonly number[] | 'ISOLATED',
   now: number,
 ): Promise<(number | null)[]> {
   const which =
-    offers === 'UNGRANTED' ? sql`f.epoch IS NULL` : sql`f.offer = ANY (${list('bigint', offers)})`;
+    offers === 'ISOLATED'
+      ? sql`f.epoch IS NULL AND EXISTS (SELECT 1 FROM peers p WHERE p.site_id = f.site_id AND p.isolated)`
+      : sql`f.offer = ANY (${list('bigint', offers)})`;
   const ids = await value<number[]>(
     database.pool,
     sql`
