@@ -44,6 +44,8 @@ const models = [
   'Peer',
   'FederationPeer',
   'ForeignJob',
+  'ForeignUser',
+  'JobAtPeer',
   'UserStanding',
   'Job',
   'JobConnection',

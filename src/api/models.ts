@@ -9,6 +9,7 @@ import type {
 } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
+import type { OfferState } from '../store/federation.js';
 import type { UsageRow } from '../store/history.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
@@ -92,6 +93,13 @@ export interface PeerModel extends PeerStatus {
 }
 
 export type FederationPeerModel = PeerRow;
+export interface JobAtPeerModel {
+  siteId: number;
+  state: OfferState | null;
+  reason: string | null;
+  path: string[] | null;
+}
+export type ForeignUserModel = PeerRow['users'][number];
 export type ForeignJobModel = ForeignJobRow;
 
 export type UserStandingModel = UserStanding;

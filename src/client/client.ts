@@ -10,6 +10,8 @@ export interface ClientOptions {
   key: string | null;
   /** How long a request may take; by default a submission of 10 000 jobs on a busy machine fits many times over. */
   requestTimeoutMs?: number;
+  /** For a service that is not believed: a longer answer is not read, and redirects are not followed. */
+  answerBytesMax?: number;
 }
 
 interface Page<T> {
@@ -32,7 +34,7 @@ export class Client {
    * @throws ServiceError
    */
   async request<T>(document: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
-    const { url, requestTimeoutMs = REQUEST_TIMEOUT_MS } = this.options;
+    const { url, requestTimeoutMs = REQUEST_TIMEOUT_MS, answerBytesMax } = this.options;
     // Not AbortSignal.any: the signal of an agent lives as long as the process, and would keep what is tied to it.
     const abort = new AbortController();
     const onStop = (): void => abort.abort();
@@ -52,9 +54,10 @@ export class Client {
         },
         body: JSON.stringify({ query: document, variables }),
         signal: abort.signal,
+        redirect: answerBytesMax === undefined ? 'follow' : 'error',
       });
       status = response.status;
-      text = await response.text();
+      text = answerBytesMax === undefined ? await response.text() : await textOf(response, answerBytesMax);
     } catch (error) {
       throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
     } finally {
@@ -180,6 +183,17 @@ export class Client {
   get #authorization(): { authorization?: string } {
     return this.options.key ? { authorization: `Bearer ${this.options.key}` } : {};
   }
+}
+
+async function textOf(response: Response, bytesMax: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw new Error(`its answer has more than ${bytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
 }
 
 function parsed<T>(text: string): { data?: T | null; errors?: Fault[] } | null {

@@ -18,7 +18,7 @@ import {
 } from '../../src/agent/runner.js';
 import { schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
-import { Federation } from '../../src/federation/index.js';
+import { Federation, type FederationOptions } from '../../src/federation/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import { type TestApi, withApi } from '../api/support/api.js';
@@ -142,6 +142,7 @@ export class PeerService {
     readonly name: string,
     readonly api: TestApi,
     readonly ledger: Launch[],
+    private readonly options: Partial<FederationOptions>,
   ) {}
 
   /** Its site has a machine of 4 CPUs with the operating system that is called as the service. */
@@ -186,10 +187,12 @@ export class PeerService {
     this.agent.start();
     this.federation = new Federation({
       copies,
+      share: { jobs: 1_000, bytes: 1e9 },
       wake: (touched) => void this.engine.wake(touched.map(schedulerOf)),
       now: () => Date.now() / 1000,
       log: quietLog,
       idleMs: 50,
+      ...this.options,
     });
     this.federation.start();
   }
@@ -205,7 +208,7 @@ export class PeerService {
   }
 
   /** Jobs that are known by their numbers. */
-  async submit(numbers: readonly number[], more: object = {}): Promise<string[]> {
+  async submit(numbers: readonly number[], more: object = {}, key?: string): Promise<string[]> {
     const jobs = numbers.map((number) => ({
       command: 'run',
       arguments: [String(number)],
@@ -215,9 +218,11 @@ export class PeerService {
     }));
     const { submitJobs } = await this.must<{
       submitJobs: { jobIds: string[]; errors: { message: string }[] };
-    }>('mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }', {
-      input: { jobs, idempotencyKey: numbers.join(), allowUnfit: true },
-    });
+    }>(
+      'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }',
+      { input: { jobs, idempotencyKey: numbers.join(), allowUnfit: true } },
+      key,
+    );
     if (submitJobs.errors.length > 0) throw new Error(submitJobs.errors[0]?.message);
     return submitJobs.jobIds;
   }
@@ -287,8 +292,12 @@ export class PeerService {
 }
 
 /** Gives the surrounding file a service of this name. Call it while collecting. */
-export function withService(name: string, ledger: Launch[]): PeerService {
-  const service = new PeerService(name, withApi(), ledger);
+export function withService(
+  name: string,
+  ledger: Launch[],
+  options: Partial<FederationOptions> = {},
+): PeerService {
+  const service = new PeerService(name, withApi(), ledger, options);
   beforeAll(() => service.start());
   afterAll(() => service.stop());
   return service;

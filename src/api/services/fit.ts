@@ -119,7 +119,13 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
 }
 
 /** Whether the machines of one site that the peer has told of can run the job; as it is offered jobs (store/federation/offers.ts). */
-function fitsPeer(job: NewJob, { kinds, hops }: PeerRow): boolean {
+export function fitsPeer(
+  job: Pick<
+    NewJob,
+    'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'inputs'
+  >,
+  { kinds, hops }: PeerRow,
+): boolean {
   const { os, architecture, licenses, cpusPerTask, memoryMbPerTask } = job;
   const able = kinds.filter(
     (kind) =>
