@@ -113,9 +113,11 @@ const copyOf = async (number: string) => (await b.copies()).find(({ job }) => jo
 const failure = async () => (await b.peer('bad')).failure;
 let numbers = 1_000;
 
+let key = '';
+
 beforeAll(async () => {
   const url = `http://127.0.0.1:${await portOf(server)}/graphql`;
-  await b.federate({ name: 'bad', url, key: 'a key', forward: 'ALWAYS' });
+  key = (await b.federate({ name: 'bad', url, key: 'a key', forward: 'ALWAYS' })) as string;
 });
 beforeEach(() => {
   bad.answer = null;
@@ -329,13 +331,12 @@ test('a peer that stops answering keeps no machines: what waits for it is given 
     'it runs',
     async () => (await copyOf(running))?.state === 'RUNNING' && (await copyOf(waiting)) !== undefined,
   );
-  bad.answer = () => {};
+  bad.answer = (response) => response.destroy();
   await until('what waits is given up', async () => (await copyOf(waiting))?.state === 'CANCELLED');
   b.runner.finish(number);
   await until('it has ended', async () => (await copyOf(running))?.state === 'COMPLETED');
   const own = await b.submit([++numbers], { os: 'b', cpusPerTask: 4 });
   await b.until('its machines are free', own, 'COMPLETED');
-  server.closeAllConnections();
   bad.answer = null;
   await until(
     'all is told',
@@ -343,4 +344,96 @@ test('a peer that stops answering keeps no machines: what waits for it is given 
       bad.returned.has(waiting) &&
       bad.reports.some(({ job, phase }) => job === `job_${running}` && phase === 'ENDED'),
   );
+});
+
+test('a guest is refused what is not its own, and values that no run has', async () => {
+  const third = (await b.federate({ name: 'third', forward: 'ALWAYS' })) as string;
+  const kind = {
+    site: 1,
+    os: 'bad',
+    architecture: 'x64',
+    cpus: 4,
+    memoryMb: 4_000,
+    machines: 1,
+    hops: 1,
+    licenses: [],
+  };
+  const exchange = `mutation ($input: ExchangeInput!) { exchangeJobs(input: $input) { site offers { offer job } } }`;
+  const ask = async (as: string, service: string, change: object = {}) =>
+    b.api.ask<{ exchangeJobs: { site: string; offers: { offer: string; job: string }[] } }>(
+      exchange,
+      { input: { protocol: 1, service, after: '0', room: 100, kinds: [kind], ...change } },
+      as,
+    );
+  const [theirs] = (await b.submit([++numbers], { os: 'bad' })) as [string];
+  const { site, offers } = (await ask(third, 'third')).data.exchangeJobs;
+  expect(offers.map(({ job }) => job)).toEqual([theirs]);
+  const [one] = offers as [(typeof offers)[0]];
+
+  // Another's offers, no offers at all, another's site, and a run that is at nobody's.
+  const claim = 'mutation ($offers: [ID!]!) { claimJobs(offers: $offers) { results { outcome command } } }';
+  const refused = { outcome: 'REFUSED', command: null };
+  expect(await b.must(claim, { offers: [one.offer, '999999'] }, key)).toEqual({
+    claimJobs: { results: [refused, refused] },
+  });
+  await b.must('mutation ($offers: [ID!]!) { returnJobs(offers: $offers) }', { offers: [one.offer] }, key);
+  expect((await ask(third, 'third')).data.exchangeJobs.offers).toHaveLength(1);
+  const report = (at: string, reports: object[]) =>
+    b.api.ask(
+      'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
+      { site: at, reports },
+      third,
+    );
+  const ended = {
+    job: theirs,
+    epoch: 1,
+    phase: 'ENDED',
+    at: '9999-01-01T00:00:00Z',
+    cause: 'EXITED_ZERO',
+    exitCode: 0,
+  };
+  expect((await report(b.site, [ended])).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+  expect((await report(site, [ended])).data).toEqual({ reportRuns: { results: ['UNKNOWN_RUN'] } });
+
+  for (const [change, said] of [
+    [{ protocol: 0 }, /^protocol: 0 is not accepted; accepted: 1$/],
+    [{ service: 'b' }, /^service: /],
+    [{ after: '-1' }, /^after: /],
+    [{ after: '1e308' }, /^after: /],
+    [{ room: -1 }, /^room: /],
+    [{ kinds: [{ ...kind, cpus: 0 }] }, /^kinds.cpus: /],
+    [{ kinds: Array(501).fill(kind) }, /^kinds: /],
+    [{ places: [{ offer: one.offer, path: Array(65).fill('x') }] }, /^places.path: /],
+  ] as const)
+    expect((await ask(third, 'third', change)).errors?.[0]?.message).toMatch(said);
+
+  expect(await b.must(claim, { offers: [one.offer] }, third)).toMatchObject({
+    claimJobs: { results: [{ outcome: 'GRANTED' }] },
+  });
+  const output = { stream: 'STDOUT', start: 0, text: 'x', bytes: 1 };
+  for (const wrong of [
+    { cpuS: 1e308 },
+    { peakMemoryMb: -1 },
+    { outputs: Array(17).fill(output) },
+    { outputs: [{ ...output, start: -1 }] },
+  ])
+    expect((await report(site, [{ ...ended, ...wrong }])).errors?.[0]?.extensions.code).toMatch(
+      /^(BAD_USER_INPUT|LIMIT_EXCEEDED)$/,
+    );
+  expect(
+    (
+      await report(site, [
+        { ...ended, phase: 'STARTED', cause: undefined, at: '1970-01-01T00:00:00Z' },
+        ended,
+      ])
+    ).data,
+  ).toEqual({
+    reportRuns: { results: ['ACCEPTED', 'ACCEPTED'] },
+  });
+  // By the clock of the service, whatever the guest's says.
+  const { rows } = await b.api.db.pool.query(
+    `SELECT r.started_at >= r.assigned_at AND r.ended_at BETWEEN r.started_at AND now() AS good FROM runs r WHERE r.job_id = $1`,
+    [theirs.slice(4)],
+  );
+  expect(rows).toEqual([{ good: true }]);
 });

@@ -180,31 +180,35 @@ test('what the other side takes and offers is its administrator’s choice: cap,
     return registerUser.id;
   };
   const [guests, ann] = [await user('guests'), await user('ann')];
-  const settings = { name: 'a', foreignMax: 2, foreignBoost: -50, user: guests };
+  const settings = { name: 'a', foreignMax: 2, foreignBoost: 50, user: guests };
   await b.federate({ ...settings, users: [{ name: 'alice', user: ann }] });
   const { key: alice } = await a.api.user('USER', 'alice');
 
-  // Nothing else of b's has room while this runs, and of its own jobs and foreign ones its own go first.
+  // Nothing else of b's has room while this runs; what comes later from a goes before its own.
   const [blocking] = (await b.submit([500], { os: 'b', cpusPerTask: 4, simulatedRunS: null })) as [string];
   await b.until('it runs', [blocking], 'RUNNING');
+  const own = await b.submit([505], { os: 'b', cpusPerTask: 4 });
+  await b.until('it waits', own, 'DISPATCHED');
   const numbers = [501, 502, 503, 504];
   const ids = [
     ...(await a.submit(numbers.slice(0, 1), { ...toB, cpusPerTask: 4 }, alice)),
     ...(await a.submit(numbers.slice(1), { ...toB, cpusPerTask: 4 })),
   ];
-  await until('two wait at b', async () => (await b.copiesOf(ids)).length === 2);
-  const own = await b.submit([505], { os: 'b', cpusPerTask: 4 });
+  await until('two wait at b, in the same queue', async () => {
+    const there = await b.copiesOf(ids);
+    return there.length === 2 && there.every(({ state }) => state === 'DISPATCHED');
+  });
   expect(await b.copiesOf(ids)).toMatchObject([
-    { job: ids[0], boost: -50, user: 'ann' },
-    { job: ids[1], boost: -50, user: 'guests' },
+    { job: ids[0], boost: 50, user: 'ann' },
+    { job: ids[1], boost: 50, user: 'guests' },
   ]);
   expect(await b.peer('a')).toMatchObject({ foreignJobs: 2 });
   b.runner.finish(500);
   await a.until('all have run', ids, 'COMPLETED');
   await b.until('its own, too', own, 'COMPLETED');
   expect(ran(numbers)).toEqual(everyOne(numbers, 'site-b'));
-  const order = ledger.map(({ number }) => number).filter((number) => number > 500 && number <= 505);
-  expect(order[0]).toBe(505);
+  const order = ledger.map(({ number }) => number);
+  expect(order.indexOf(505)).toBeGreaterThan(order.indexOf(502));
 
   // The user sees these jobs as their own, and nobody else's; the peer's key sees none.
   const { createApiKey } = await b.must<{ createApiKey: { secret: string } }>(

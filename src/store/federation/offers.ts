@@ -3,7 +3,7 @@
  * run; when it has resources for one of them it claims it. Here, under the job's lock, is decided who gets it: the job starts at the
  * peer's site with a new epoch, or it does not.
  */
-import type { JobPreference } from '../../core/model.js';
+import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, type JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { readField } from '../job-fields.js';
@@ -387,12 +387,16 @@ async function grant(
   const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
   const back = jobs.filter(({ state }) => state === 'DISPATCHED');
   const context = { policyVersion, now, cycle: 'claim' };
-  const decisions = (of: readonly ClaimedJob[], to: number | null) =>
+  const decisions = (of: readonly ClaimedJob[], to: number | null, explanation: object = {}) =>
     of.map(({ id, siteId: from }) => {
-      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation: {} };
+      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation };
     });
+  const sites = [siteId];
+  const asked: DispatchExplanation = {
+    ...{ sites, candidates: sites, terms: {}, ineligible: {}, level: null, priorityTerms: null },
+  };
   if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', context, decisions(back, null));
-  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId));
+  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId, asked));
   await insertDecisions(tx, 'START', context, decisions(jobs, siteId));
   await copy(
     tx,
