@@ -40,6 +40,7 @@ export default defineConfig({
           name: 'real',
           include: ['test/**/*.test.ts'],
           exclude: PURE,
+          isolate: false,
           globalSetup: ['test/support/globalSetup.ts'],
         },
       },

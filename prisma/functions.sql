@@ -189,39 +189,56 @@ END $$;
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_deleted();
 
--- Bytes of outputs by user. Of the many that are empty nothing is counted. Users in the order of ids: others do the same at the same time.
-CREATE FUNCTION triggers.outputs_written() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Bytes of outputs by user. Of the many that are empty nothing is counted; those of deleted jobs, which have no user any more, are counted
+-- above. Users in the order of ids: others do the same at the same time.
+CREATE FUNCTION triggers.outputs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, sum(octet_length(n.body)) FROM new_rows n JOIN jobs j ON j.id = n.job_id
-     WHERE n.body <> '' GROUP BY j.user_id ORDER BY j.user_id
-    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  IF TG_OP <> 'DELETE' THEN
+    INSERT INTO user_outputs AS u (user_id, bytes)
+      SELECT j.user_id, sum(octet_length(n.body)) FROM new_rows n JOIN jobs j ON j.id = n.job_id
+       WHERE n.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+      ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  END IF;
+  IF TG_OP <> 'INSERT' THEN
+    INSERT INTO user_outputs AS u (user_id, bytes)
+      SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id
+       WHERE o.body <> '' GROUP BY j.user_id ORDER BY j.user_id
+      ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER outputs_inserted AFTER INSERT ON outputs REFERENCING NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_written();
-
-CREATE FUNCTION triggers.outputs_updated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, sum(octet_length(n.body) - octet_length(o.body))
-      FROM new_rows n JOIN old_rows o USING (job_id, epoch, stream, start) JOIN jobs j ON j.id = n.job_id GROUP BY j.user_id ORDER BY j.user_id
-    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
-  RETURN NULL;
-END $$;
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
 CREATE TRIGGER outputs_updated AFTER UPDATE ON outputs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_updated();
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
+CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_changed();
 
--- The middle of a long stream. Those of deleted jobs are counted above: here they have no user any more.
-CREATE FUNCTION triggers.outputs_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Bytes of files by user. What is gone here is removed from the store of files by whoever looks at `dead_files`.
+CREATE FUNCTION triggers.files_added() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO user_outputs AS u (user_id, bytes)
-    SELECT j.user_id, -sum(octet_length(o.body)) FROM old_rows o JOIN jobs j ON j.id = o.job_id GROUP BY j.user_id ORDER BY j.user_id
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, sum(bytes) FROM new_rows GROUP BY user_id ORDER BY user_id
     ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   RETURN NULL;
 END $$;
-CREATE TRIGGER outputs_deleted AFTER DELETE ON outputs REFERENCING OLD TABLE AS old_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION triggers.outputs_deleted();
+CREATE TRIGGER files_added AFTER INSERT ON files REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_added();
+
+CREATE FUNCTION triggers.files_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- Of each run that goes it is asked.
+  IF NOT EXISTS (SELECT FROM old_rows) THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO user_files AS u (user_id, bytes)
+    SELECT user_id, -sum(bytes) FROM old_rows GROUP BY user_id ORDER BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+  INSERT INTO dead_files (id, upload) SELECT id, upload FROM old_rows;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER files_deleted AFTER DELETE ON files REFERENCING OLD TABLE AS old_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_deleted();
 
 -- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
@@ -279,6 +296,73 @@ BEGIN
 END $$;
 CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_learned();
+
+-- What runs and jobs came to, by hours, once they have ended (used_hours). Few kinds of end are made of the thousands of rows first. The
+-- names put it behind jobs_inserted and jobs_updated, and so behind the event lock.
+CREATE FUNCTION triggers.hour(epoch_s double precision) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN floor(epoch_s / 3600)::bigint * 3600;
+CREATE FUNCTION triggers.rest_of_hour(epoch_s double precision) RETURNS double precision IMMUTABLE LANGUAGE sql
+  RETURN triggers.hour(epoch_s) + 3600 - epoch_s;
+
+CREATE FUNCTION triggers.jobs_used() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO used_hours AS u (kind, hour, user_id, key, runs, run_s, cpus, cpu_s, begun, ended_jobs, failed_jobs, started_jobs, wait_s)
+      SELECT 'JOBS', triggers.hour(s), 0, '', count(*), sum(triggers.rest_of_hour(s)), 0, 0, count(*), 0, 0, 0, 0
+        FROM (SELECT date_part('epoch', submitted_at) AS s FROM new_rows) n GROUP BY 2
+      ON CONFLICT (kind, hour, user_id, key) DO UPDATE SET
+        runs = u.runs + excluded.runs, run_s = u.run_s + excluded.run_s, begun = u.begun + excluded.begun;
+    RETURN NULL;
+  END IF;
+  IF NOT EXISTS (SELECT FROM new_rows WHERE triggers.ended(state))
+     AND NOT (EXISTS (SELECT FROM old_rows WHERE triggers.live(state)) AND EXISTS (SELECT FROM new_rows WHERE NOT triggers.live(state))) THEN
+    RETURN NULL;
+  END IF;
+  WITH change AS MATERIALIZED (
+    SELECT n.user_id, n.application, n.site_id, n.state = 'FAILED' AS failed, date_part('epoch', n.ended_at) AS over_at,
+           date_part('epoch', n.started_at - n.submitted_at) AS wait_s, r.*
+      FROM new_rows n JOIN old_rows o USING (id)
+      LEFT JOIN LATERAL (
+        SELECT site_id AS ran_at, license_ids, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e,
+               cpus_per_task * (SELECT coalesce(sum(v), 0) FROM unnest(machine_tasks) v) AS cpus
+          FROM runs WHERE job_id = o.id AND epoch = o.epoch AND triggers.live(o.state) OFFSET 0) r ON true
+     WHERE triggers.live(o.state) > triggers.live(n.state) OR triggers.ended(n.state) > triggers.ended(o.state)
+  ), run AS MATERIALIZED (
+    SELECT user_id, application, ran_at, license_ids, triggers.hour(s) AS begins, triggers.hour(e) AS ends,
+           count(*) AS runs, sum(triggers.rest_of_hour(s)) AS begun_s, sum(triggers.rest_of_hour(e)) AS ended_s,
+           sum(cpus) AS cpus, sum(cpus * triggers.rest_of_hour(s)) AS begun_cpu_s, sum(cpus * triggers.rest_of_hour(e)) AS ended_cpu_s
+      FROM change WHERE e IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6
+  ), job AS MATERIALIZED (
+    SELECT user_id, application, site_id, triggers.hour(over_at) AS ends, count(*) AS jobs, sum(triggers.rest_of_hour(over_at)) AS ended_s,
+           count(*) FILTER (WHERE failed) AS failed, count(wait_s) AS started, coalesce(sum(wait_s), 0) AS wait_s
+      FROM change WHERE over_at IS NOT NULL GROUP BY 1, 2, 3, 4
+  ), part AS (
+    SELECT kind, hour, of_user AS user_id, key, sign * runs AS runs, sign * rest_s AS run_s, sign * cpus AS cpus, sign * rest_cpu_s AS cpu_s,
+           greatest(sign, 0) * runs AS begun, 0 AS jobs, 0 AS failed, 0 AS started, 0 AS wait_s
+      FROM run, LATERAL (
+        SELECT 'SITE'::used_kind, user_id, ran_at::text
+        UNION ALL SELECT 'APPLICATION', user_id, application
+        UNION ALL SELECT 'LICENSE', 0, license::text FROM unnest(license_ids) license) AS k (kind, of_user, key),
+        LATERAL (VALUES (1, begins, begun_s, begun_cpu_s), (-1, ends, ended_s, ended_cpu_s)) AS side (sign, hour, rest_s, rest_cpu_s)
+    UNION ALL
+    SELECT 'JOBS', ends, 0, '', -jobs, -ended_s, 0, 0, 0, 0, 0, 0, 0 FROM job
+    UNION ALL
+    SELECT 'SITE', ends, user_id, site_id::text, 0, 0, 0, 0, 0, jobs, failed, started, wait_s FROM job WHERE site_id IS NOT NULL
+    UNION ALL
+    SELECT 'APPLICATION', ends, user_id, application, 0, 0, 0, 0, 0, jobs, failed, started, wait_s FROM job
+  )
+  INSERT INTO used_hours AS u (kind, hour, user_id, key, runs, run_s, cpus, cpu_s, begun, ended_jobs, failed_jobs, started_jobs, wait_s)
+    SELECT kind, hour, user_id, key, sum(runs), sum(run_s), sum(cpus), sum(cpu_s), sum(begun), sum(jobs), sum(failed), sum(started), sum(wait_s)
+      FROM part GROUP BY 1, 2, 3, 4
+    ON CONFLICT (kind, hour, user_id, key) DO UPDATE SET
+      runs = u.runs + excluded.runs, run_s = u.run_s + excluded.run_s, cpus = u.cpus + excluded.cpus, cpu_s = u.cpu_s + excluded.cpu_s,
+      begun = u.begun + excluded.begun, ended_jobs = u.ended_jobs + excluded.ended_jobs, failed_jobs = u.failed_jobs + excluded.failed_jobs,
+      started_jobs = u.started_jobs + excluded.started_jobs, wait_s = u.wait_s + excluded.wait_s;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER jobs_inserted_used AFTER INSERT ON jobs REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_used();
+CREATE TRIGGER jobs_updated_used AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_used();
 
 -- Offers of a job to peers follow the job: one that waits can be claimed, one with the run that was granted is the peer's, any other is
 -- withdrawn, for good. Peers are told of that, of a run to be stopped, and of another boost. The name puts it behind jobs_updated, and so

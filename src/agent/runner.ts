@@ -14,6 +14,7 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'STAGING_FAILED'
+  | 'OUTPUTS_FAILED'
   | 'MEMORY_LIMIT'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'

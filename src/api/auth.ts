@@ -137,8 +137,13 @@ function bearer(authorization: string | undefined): string | null {
 export const sameViewer = (a: Viewer, b: Viewer): boolean =>
   a.keyId === b.keyId && a.userId === b.userId && a.role === b.role && a.siteId === b.siteId;
 
-/** The header with which a trusted portal says for whom it asks. */
+/** The header, or connection parameter, with which a trusted portal says for whom it asks. */
 export const ON_BEHALF_HEADER = 'x-switchyard-user';
+
+/** Whether portals may ask for the user. */
+export const isAskedFor = <U extends { role: UserRole; active: boolean }>(
+  user: U | null | undefined,
+): user is U => user?.role === 'USER' && user.active;
 
 /**
  * The user of this name in place of the portal that asks for them. Throws FORBIDDEN unless the portal's key may do that, and for users who
@@ -146,13 +151,14 @@ export const ON_BEHALF_HEADER = 'x-switchyard-user';
  */
 export async function onBehalfOf(
   viewer: Viewer,
-  name: string,
+  name: unknown,
   userByName: (name: string) => Promise<{ id: number; role: UserRole; active: boolean } | null>,
 ): Promise<Viewer> {
   if (!viewer.actsForUsers || viewer.onBehalfBy !== null)
     throw refusedRequest('FORBIDDEN', `${ON_BEHALF_HEADER}: this key may not ask on behalf of users`);
-  const user = await userByName(name);
-  if (user?.role !== 'USER' || !user.active)
+  // JSON can have what neither a header nor a name has.
+  const user = typeof name === 'string' && !name.includes('\0') ? await userByName(name) : null;
+  if (!isAskedFor(user))
     throw refusedRequest(
       'FORBIDDEN',
       `${ON_BEHALF_HEADER}: there is no active user of this name with the role USER`,

@@ -21,11 +21,16 @@ const PROTOCOL_CODES: ReadonlySet<unknown> = new Set([
 const STATUS: Partial<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
+  NOT_FOUND: 404,
   RATE_LIMITED: 429,
   UNAVAILABLE: 503,
   QUERY_TOO_COMPLEX: 400,
   LIMIT_EXCEEDED: 413,
 };
+
+/** The status of an answer that is nothing but an error. */
+export const statusOf = (code: unknown): number =>
+  code === 'INTERNAL_SERVER_ERROR' || code === undefined ? 500 : (STATUS[code as ErrorCode] ?? 400);
 
 /** A failure that is part of the contract. */
 export class ApiError extends GraphQLError {
@@ -51,7 +56,7 @@ export function refusedRequest(
 ): ApiError {
   return new ApiError(code, message, {
     ...extensions,
-    http: { status: STATUS[code] ?? 400, headers: new Map(Object.entries(headers)) },
+    http: { status: statusOf(code), headers: new Map(Object.entries(headers)) },
   });
 }
 

@@ -16,6 +16,7 @@ import express, {
   type Response,
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
+import { MAX } from '../platform/limits.js';
 import type { Addresses } from './addresses.js';
 import { type Budget, busy, givenUp } from './admission/budget.js';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
@@ -25,7 +26,8 @@ import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from '.
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
-import { ApiError, badInput, notAccepted, refusedRequest } from './errors.js';
+import { ApiError, badInput, notAccepted, refusedRequest, statusOf } from './errors.js';
+import { receiveFile, sendFile } from './files-http.js';
 import type { ApiMetrics } from './metrics.js';
 
 declare module 'express-serve-static-core' {
@@ -134,6 +136,26 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     async (req: Request, res: Response) => {
       const { viewer, permit } = await admitted(req, res);
       await sendOutput(parts.createContext(viewer, req.requestId, permit.budget), req, res);
+    },
+    refusals(parts),
+  );
+  app.get(
+    '/jobs/:id/files/*path',
+    answerInTime(parts),
+    async (req: Request, res: Response) => {
+      const { viewer, permit } = await admitted(req, res);
+      await sendFile(parts.createContext(viewer, req.requestId, permit.budget), req, res);
+    },
+    refusals(parts),
+  );
+  app.put(
+    '/files/:id',
+    answerInTime(parts),
+    identify,
+    express.raw({ limit: MAX.filePartBytes, type: () => true, inflate: false }),
+    async (req: Request, res: Response) => {
+      const { viewer, permit } = await admitted(req, res);
+      await receiveFile(parts.createContext(viewer, req.requestId, permit.budget), req, res);
     },
     refusals(parts),
   );
@@ -322,7 +344,7 @@ function sendError(parts: HttpParts, req: Request, res: Response, error: unknown
   const formatted = parts.toClient(error, { requestId: req.requestId });
   for (const [name, value] of headOf(error)?.headers ?? []) res.setHeader(name, value);
   const type = accepts(req.headers.accept) ? 'application/graphql-response+json' : 'application/json';
-  res.statusCode = headOf(error)?.status ?? (formatted.extensions?.code === 'UNAVAILABLE' ? 503 : 500);
+  res.statusCode = headOf(error)?.status ?? statusOf(formatted.extensions?.code);
   res.setHeader('content-type', `${type}; charset=utf-8`);
   // An unread body cannot be skipped over: the connection ends with the answer.
   if (!req.complete) res.setHeader('connection', 'close');

@@ -3,6 +3,7 @@
 import DataLoader from 'dataloader';
 import type { JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
+import type { FileRow } from '../store/files.js';
 import type { Queries } from '../store/queries.js';
 import type {
   AgentRow,
@@ -67,6 +68,7 @@ export interface Loaders {
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
+  files(run: RunKey): Promise<FileRow[]>;
   agent(id: number): AgentRow | Promise<AgentRow>;
   agentsOfSite(siteId: number): Promise<AgentRow[]>;
   machinesOfAgent(agentId: number): Promise<MachineRow[]>;
@@ -84,6 +86,8 @@ export interface Loaders {
   /** Forgets everything: something may have changed. */
   clear(): void;
 }
+
+const runName = ({ jobId, epoch }: RunKey): string => `${jobId}/${epoch}`;
 
 /** `budget`: of the operation that asks; none where what is looked up is for several. */
 export function createLoaders(queries: Queries, now: () => number, budget: Budget | null = null): Loaders {
@@ -191,10 +195,18 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   });
   const stagings = loader<RunKey, StagingRow | null, string>(
     async (runs) => {
-      const found = new Map((await queries.stagings(runs)).map((row) => [`${row.jobId}/${row.epoch}`, row]));
-      return runs.map(({ jobId, epoch }) => found.get(`${jobId}/${epoch}`) ?? null);
+      const found = new Map((await queries.stagings(runs)).map((row) => [runName(row), row]));
+      return runs.map((run) => found.get(runName(run)) ?? null);
     },
-    { cacheKeyFn: ({ jobId, epoch }) => `${jobId}/${epoch}`, maxBatchSize: 1000 },
+    { cacheKeyFn: runName, maxBatchSize: 1000 },
+  );
+  const files = loader<RunKey, FileRow[], string>(
+    async (runs) => {
+      const groups = new Map<string, FileRow[]>(runs.map((run) => [runName(run), []]));
+      for (const file of await queries.filesOfRuns(runs)) groups.get(runName(file))?.push(file);
+      return runs.map((run) => groups.get(runName(run)) ?? []);
+    },
+    { cacheKeyFn: runName, maxBatchSize: 1000 },
   );
   // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
   const outputs = loader<OutputKey, OutputRow | null, string>(
@@ -248,6 +260,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),
+    files: (run) => files.load(run),
     agentsOfSite: (siteId) => agentsOfSites.load(siteId),
     machinesOfAgent: (agentId) => machinesOfAgents.load(agentId),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),

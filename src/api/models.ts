@@ -10,7 +10,9 @@ import type {
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { OfferState } from '../store/federation.js';
+import type { FileRow } from '../store/files.js';
 import type { UsageRow } from '../store/history.js';
+import type { JobOutput } from '../store/job-fields.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { Connection } from './connections.js';
@@ -65,6 +67,11 @@ export type LinkMeasurementModel = rows.LinkMeasurementRow | rows.LinkRow;
 
 /** An input of a job as its row has it. */
 export type InputDataModel = JobInput;
+
+/** An output of a job as its row has it. */
+export type JobOutputModel = JobOutput;
+export type JobFileModel = FileRow;
+export type RunFileModel = FileRow;
 
 export type JobPreferenceModel = JobPreference;
 export interface PathStepModel extends TreeStep {

@@ -34,6 +34,7 @@ import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
 import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
+import type { FileStore } from './services/parts.js';
 import { createHttpServer } from './tls.js';
 import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
@@ -49,6 +50,7 @@ export interface ApiParts {
   /** Our jobs that peers may have, and theirs that are here. */
   offers: Offers;
   copies: Copies;
+  fileStore: FileStore;
   /** Started. */
   feed: EventFeed;
   /** Made with `reservations: true`. */
@@ -267,6 +269,7 @@ export function createApi(parts: ApiParts): Api {
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,
+        usersByIds: (ids) => queries.usersByIds(ids),
         prepare: createPrepare(schema, config, measure),
         newRequestId,
       });

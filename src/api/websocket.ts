@@ -1,9 +1,9 @@
 /**
  * Subscriptions, and whatever else a client wants to run over graphql-ws, on the HTTP server's port.
  *
- * The key comes in `connectionParams.authorization` as it would in the header. A connection whose key has expired or was
- * revoked is closed with 4401, after which stock clients do not try again; at shutdown it is closed with 1001, after
- * which they reconnect and go on behind their cursor.
+ * What HTTP has in headers, the key and the user for whom a trusted portal asks, comes in connection parameters of the same names. A
+ * connection whose key has expired or was revoked is closed with 4401, after which stock clients do not try again, and with 4403 when
+ * its user may not be asked for any more; at shutdown it is closed with 1001, after which they reconnect and go on behind their cursor.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
@@ -26,11 +26,19 @@ import type { Addresses } from './addresses.js';
 import { type Budget, busy, charactersOf, givenUp } from './admission/budget.js';
 import type { Lag } from './admission/lag.js';
 import { Counter, type Permit, type Shares } from './admission/shares.js';
-import { type Authenticator, sameViewer, type Viewer } from './auth.js';
+import {
+  type Authenticator,
+  isAskedFor,
+  ON_BEHALF_HEADER,
+  onBehalfOf,
+  sameViewer,
+  type Viewer,
+} from './auth.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, type outward, refusedRequest } from './errors.js';
+import type { UserRole } from './generated/resolvers-types.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
 import { watched } from './subscriptions/streams.js';
@@ -46,6 +54,10 @@ const MESSAGES_PER_SECOND = 1_000;
 const PART_BYTES = 64 * 1024;
 /** "Try again later", which stock clients do. */
 const TRY_LATER = 1013;
+const CLOSED_FOR: ReadonlyMap<string, CloseCode> = new Map([
+  ['UNAUTHENTICATED', CloseCode.Unauthorized],
+  ['FORBIDDEN', CloseCode.Forbidden],
+]);
 const TOO_BIG = 1009;
 const PING_MS = 15_000;
 /** Clients have so long to close their side when the service stops. */
@@ -53,6 +65,8 @@ const CLOSE_MS = 2_000;
 
 interface Connection {
   viewer: Viewer;
+  /** The holder of the key: other than the viewer where a portal asks for a user. */
+  holder: Viewer;
   authorization: string;
   socket: WebSocket;
   requestId: string;
@@ -66,6 +80,8 @@ export interface WebSocketParts {
   schema: GraphQLSchema;
   config: ApiConfig;
   authenticator: Authenticator;
+  userByName: Parameters<typeof onBehalfOf>[2];
+  usersByIds(ids: readonly number[]): Promise<{ id: number; role: UserRole; active: boolean }[]>;
   prepare: Prepare;
   addresses: Addresses;
   shares: Shares;
@@ -267,12 +283,15 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
 
     async onConnect(ctx) {
       const { socket, request } = ctx.extra;
-      const given = ctx.connectionParams?.authorization ?? ctx.connectionParams?.Authorization;
-      const authorization = typeof given === 'string' ? given : (request.headers.authorization ?? '');
+      const given = { ...request.headers, ...lowerCase(ctx.connectionParams) };
+      const authorization = String(given.authorization ?? '');
+      const name = given[ON_BEHALF_HEADER];
       try {
-        const viewer = await authenticator.authenticate(authorization, addresses.of(request));
+        const holder = await authenticator.authenticate(authorization, addresses.of(request));
+        const viewer = name === undefined ? holder : await onBehalfOf(holder, name, parts.userByName);
         const close = shares.open(viewer, 'connections');
-        const connection = { viewer, authorization, socket, requestId: parts.newRequestId(), close };
+        const requestId = parts.newRequestId();
+        const connection = { viewer, holder, authorization, socket, requestId, close };
         opened.set(socket, connection);
         connections.add(connection);
         // It has gone while its key was looked up.
@@ -280,7 +299,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         return true;
       } catch (error) {
         if (error instanceof ApiError) {
-          const code = error.code === 'UNAUTHENTICATED' ? CloseCode.Unauthorized : TRY_LATER;
+          const code = CLOSED_FOR.get(error.code) ?? TRY_LATER;
           socket.close(code, `${error.code}: ${error.message}`.slice(0, 120));
         } else {
           parts.toClient(error, { requestId: 'connection_init' });
@@ -373,6 +392,15 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
   });
   sockets.on('connection', serve);
 
+  /** Portals' connections for users who are blocked, or have become more than a USER. */
+  async function checkUsers(askedFor: readonly Connection[]): Promise<void> {
+    const users = await parts.usersByIds([...new Set(askedFor.map(({ viewer }) => viewer.userId))]);
+    const good = new Set(users.filter(isAskedFor).map(({ id }) => id));
+    for (const { viewer, socket } of askedFor)
+      if (!good.has(viewer.userId))
+        socket.close(CloseCode.Forbidden, 'FORBIDDEN: the user is not active any more');
+  }
+
   const keyCheck = setInterval(() => {
     const byKey = new Map<string, Connection[]>();
     for (const connection of connections) {
@@ -384,9 +412,9 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     for (const [authorization, holders] of byKey) {
       authenticator.goodViewer(authorization).then(
         (viewer) => {
-          for (const connection of holders) {
-            if (viewer && sameViewer(viewer, connection.viewer)) continue;
-            connection.socket.close(
+          for (const { holder, socket } of holders) {
+            if (viewer && sameViewer(viewer, holder)) continue;
+            socket.close(
               CloseCode.Unauthorized,
               'UNAUTHENTICATED: the API key has expired or has been revoked',
             );
@@ -396,6 +424,8 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         () => {},
       );
     }
+    const askedFor = [...connections].filter(({ viewer }) => viewer.onBehalfBy !== null);
+    if (askedFor.length > 0) checkUsers(askedFor).catch(() => {});
     for (const { socket } of connections) {
       if (socket.bufferedAmount > MAX.socketBacklogBytes) socket.terminate();
     }
@@ -413,6 +443,10 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     },
   };
 }
+
+/** Connection parameters by names as headers have them. */
+const lowerCase = (params: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(params ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** The one field that a valid subscription asks for: a label of the metrics, so only names of the schema. */
 function rootFieldOf({ document, operationName, schema }: ExecutionArgs): string {

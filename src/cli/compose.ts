@@ -8,10 +8,13 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
+import { type Blobs, BucketBlobs, DirectoryBlobs } from '../store/blobs.js';
 import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
 import { type Copies, type Offers, openCopies, openOffers } from '../store/federation.js';
 import { EventFeed } from '../store/feed.js';
+import { FileSweep } from '../store/file-sweep.js';
+import { openFiles } from '../store/files.js';
 import { pendingMigrations } from '../store/migrate.js';
 import { Mirror } from '../store/mirror.js';
 import { type Database, openDatabase } from '../store/pool.js';
@@ -164,11 +167,18 @@ export function serviceParts(
     const missing = await lacking();
     if (missing.length > 0) throw new Error(unmigrated(missing));
   };
+  const files = openFiles(database);
+  const blobs = openBlobs(config);
+  const sweep = new FileSweep({
+    ...{ files, blobs, retentionDays: config.fileRetentionDays, now: clock.now },
+    onError: (error) => log.warn({ err: error }, 'files that are gone could not be removed; trying again'),
+  });
   const { wake } = (engine ?? waker)!;
   const api = createApi({
     store,
     directory,
     queries,
+    fileStore: { files, blobs, retentionDays: config.fileRetentionDays },
     offers: stores.offers,
     copies: stores.copies,
     feed,
@@ -183,6 +193,7 @@ export function serviceParts(
   return [
     ...parts,
     ...(config.metricsPort > 0 ? [healthPart(context, () => api.whatIsMissing())] : []),
+    { name: 'files', start: () => sweep.start(), stop: () => sweep.stop() },
     {
       name: 'events',
       async start() {
@@ -193,6 +204,20 @@ export function serviceParts(
     },
     { name: 'api', start: async () => onListening(await api.listen()), stop: () => api.close() },
   ];
+}
+
+/** Where files of runs are kept. */
+function openBlobs(config: Config): Blobs {
+  const { filesDir, filesBucket: endpoint, filesBucketKeyId, filesBucketSecret } = config;
+  if (endpoint === null || filesBucketKeyId === null || filesBucketSecret === null)
+    return new DirectoryBlobs(filesDir);
+  const access = { accessKeyId: filesBucketKeyId, secretAccessKey: filesBucketSecret };
+  return new BucketBlobs({
+    endpoint,
+    region: config.filesBucketRegion,
+    prefix: config.filesBucketPrefix,
+    ...access,
+  });
 }
 
 /** Counts what the feed reads, and how late the oldest event of each batch was. Ends with the feed. */

@@ -64,6 +64,16 @@ export async function jobsById(client: Client, ids: readonly string[]): Promise<
   return jobs;
 }
 
+/** What an update says of a job: `FAILED EXITED_NONZERO 7`. */
+export function stateTold(job: JobLine, update: JobUpdate | null): string {
+  // The event's own state: by now the job may be further.
+  const state = update?.event?.toState ?? job.state;
+  if (update && !update.event?.toState) return `${state} (changed)`;
+  return isTerminal(state) && job.cause
+    ? `${state} ${job.cause}${job.exitCode ? ` ${job.exitCode}` : ''}`
+    : state;
+}
+
 /**
  * Waits until these jobs have ended and gives how they did. Ends earlier when `signal` is aborted, with those that had.
  * Throws NOT_FOUND for a job that is not there.

@@ -33,6 +33,7 @@ export const endCauses = [
   'RUN_TIME_LIMIT',
   'MEMORY_LIMIT',
   'STAGING_FAILED',
+  'OUTPUTS_FAILED',
   'CPU_LIMIT',
   'DISK_LIMIT',
   'PROCESS_LIMIT',

@@ -41,7 +41,7 @@ export const VARIABLES = {
     '.switchyard',
     'a directory',
     /^[^\0]+$/,
-    "Directory for the built-in database, the keys and the agent's state.",
+    "Directory for the built-in database, the keys, files of runs and the agent's state.",
   ),
   databaseUrl: optional(
     'DATABASE_URL',
@@ -230,6 +230,50 @@ export const VARIABLES = {
     'Entries of the audit log older than this are removed, and keys that expired or were revoked longer ago.',
   ),
 
+  fileRetentionDays: whole(
+    'FILE_RETENTION_DAYS',
+    30,
+    1,
+    36_500,
+    'Files of runs that are kept longer are removed; those of removed jobs go with them.',
+  ),
+  filesDir: optional(
+    'FILES_DIR',
+    'a directory',
+    /^[^\0]+$/,
+    false,
+    'Directory for files of runs, the same for all API processes; by default SWITCHYARD_HOME/files.',
+  ),
+  filesBucket: optional(
+    'FILES_BUCKET',
+    'https://host/bucket or https://bucket.host',
+    /^https?:\/\/[^\s?#@]+$/,
+    false,
+    'Bucket for files of runs, of anything that speaks S3; by default they are in FILES_DIR.',
+  ),
+  filesBucketRegion: text('FILES_BUCKET_REGION', 'auto', 'a region', /^[\w.-]+$/, 'Region of that bucket.'),
+  filesBucketKeyId: optional(
+    'FILES_BUCKET_KEY_ID',
+    'an access key id',
+    /^[\x21-\x7e]+$/,
+    true,
+    'Access key for that bucket; required with one.',
+  ),
+  filesBucketSecret: optional(
+    'FILES_BUCKET_SECRET',
+    'a secret access key',
+    /^[\x21-\x7e]+$/,
+    true,
+    'Its secret.',
+  ),
+  filesBucketPrefix: text(
+    'FILES_BUCKET_PREFIX',
+    'files/',
+    'letters, digits and `._/-`',
+    /^[\w./-]*$/,
+    'What the names of all objects there begin with.',
+  ),
+
   agentSite: text('AGENT_SITE', 'local', 'the name of a site', /^[\w.-]{1,63}$/, 'Site of the agent.'),
   agentMachines: optional(
     'AGENT_MACHINES',
@@ -378,11 +422,13 @@ export const VARIABLES = {
 /** Every variable there is, in the order of the documentation. */
 export const ALL_VARIABLES = [...Object.values(VARIABLES), ...Object.values(LIMIT_VARIABLES)];
 
-export type Config = Omit<Values<typeof VARIABLES>, 'url' | 'agentStateDir'> & {
+export type Config = Omit<Values<typeof VARIABLES>, 'url' | 'agentStateDir' | 'filesDir'> & {
   /** Absolute. */
   home: string;
   /** GraphQL endpoint to talk to: the one given, else the local one. */
   url: string;
+  /** Absolute. */
+  filesDir: string;
   /** Absolute. */
   agentStateDir: string;
   limits: Limits;
@@ -423,12 +469,18 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     problems.push(
       `SWITCHYARD_OIDC_CLIENT_ID: ${JSON.stringify(rest.oidcClientId)} is not accepted; accepted: a client id beside SWITCHYARD_OIDC_ISSUER`,
     );
+  const bucket = [rest.filesBucket, rest.filesBucketKeyId, rest.filesBucketSecret];
+  if (bucket.some((one) => one !== null) && bucket.includes(null))
+    problems.push(
+      'FILES_BUCKET, FILES_BUCKET_KEY_ID, FILES_BUCKET_SECRET: only some of the three are set; accepted: all or none',
+    );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const home = resolve(rest.home);
   return {
     ...rest,
     home,
     url: url ?? `${rest.tlsCert ? 'https' : 'http'}://localhost:${rest.port}/graphql`,
+    filesDir: resolve(rest.filesDir ?? `${home}/files`),
     agentStateDir: resolve(agentStateDir ?? `${home}/agent`),
     limits,
   };

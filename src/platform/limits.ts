@@ -181,6 +181,20 @@ export const LIMIT_VARIABLES = {
     1_024 * 1_024 * MIB,
     'Bytes kept of what the jobs of one user wrote. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
   ),
+  userFileBytes: settable(
+    'LIMIT_USER_FILE_BYTES',
+    100 * 1_024 * MIB,
+    1,
+    1_048_576 * 1_024 * MIB,
+    'Bytes of the files that the service keeps of one user. A job whose outputs go beyond it fails with OUTPUTS_FAILED.',
+  ),
+  jobFileBytes: settable(
+    'LIMIT_JOB_FILE_BYTES',
+    10 * 1_024 * MIB,
+    1,
+    64 * 1_024 * MIB,
+    'Bytes of the files that the service keeps of one run.',
+  ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
@@ -289,6 +303,7 @@ export const FIXED_LIMITS = {
     'RegisterMachineInput.architecture',
     'RegisterLicenseInput.kind',
     'DatasetInput.name',
+    'JobOutputInput.dataset',
     'CreateApiKeyInput.name',
     'RegisterUserInput.subject',
   ),
@@ -330,6 +345,19 @@ export const FIXED_LIMITS = {
   ),
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
+  jobOutputs: fixed(100, 'Outputs of a job.', 'JobInput.outputs'),
+  outputPathChars: fixed(
+    1_000,
+    'Characters in the path of an output, and of a file that is kept.',
+    'JobOutputInput.path',
+    'RunFileInput.path',
+  ),
+  filesAnnounced: fixed(100, 'Files that an agent announces in one request.', 'Mutation.keepFiles.files'),
+  filePartBytes: fixed(
+    8 * MIB,
+    'Bytes of a file that an agent sends in one request; all parts but the last have as many.',
+  ),
+  jobFiles: fixed(1_000, 'Files that the service keeps of a run.'),
   jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
   schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
   treeDepth: fixed(
@@ -391,6 +419,7 @@ export const FIXED_LIMITS = {
     'JobInput.outputMb',
     'DatasetInput.sizeMb',
     'UpdateDatasetInput.sizeMb',
+    'Mutation.keepDataset.sizeMb',
   ),
   benchmark: fixed(
     1_000_000,
@@ -472,6 +501,7 @@ export const FIXED_LIMITS = {
     2_000,
     'Characters of where a replica of a dataset is.',
     'DatasetLocationInput.location',
+    'Mutation.keepDataset.location',
   ),
   sources: fixed(20, 'Replicas of a dataset that an agent is told of.', 'AssignedInput.sources'),
   datasetsImported: fixed(10_000, 'Datasets in one import.', 'Mutation.importDatasets.datasets'),
@@ -513,6 +543,7 @@ export const FIXED_LIMITS = {
     'Query.licenseHistory.points',
   ),
   agentMachines: fixed(10_000, 'Machines that an agent may ask for.', 'RegisterAgentInput.machines'),
+  userDatasets: fixed(1_000, "Datasets that are outputs of one user's jobs."),
   siteAgents: fixed(10_000, 'Agents of a site that are remembered.'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
   // In JSON up to six times as many; so that several messages fit into what may wait for a slow agent.

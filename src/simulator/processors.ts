@@ -6,93 +6,109 @@
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
 
-/** First and last number. */
-export type Interval = [first: number, last: number];
+/**
+ * Intervals of processors, ascending, no two adjacent: the first and the last of each, one after the other. An array of numbers costs
+ * much less than one of intervals, and there are millions.
+ */
+export type Intervals = readonly number[];
 
-/** Of a run: the processors of each of its allocations, ascending, no two intervals adjacent. */
-export type Taken = readonly (readonly Interval[])[];
+/** Of a run: the processors of each of its allocations. */
+export type Taken = readonly Intervals[];
 
 export class Processors {
-  /** By machine: its free ones, ascending, no two adjacent. */
-  private readonly free = new Map<number, Interval[]>();
+  /** By machine: its free ones. */
+  private readonly free = new Map<number, number[]>();
   /** By machine that is shared in time: all of them, which no run takes away. */
-  private readonly shared = new Map<number, Interval>();
+  private readonly shared = new Map<number, Intervals>();
 
   constructor(world: World) {
     let next = 0;
     for (const { id, cpus, maxTasks } of [...world.machines].sort(
       (a, b) => a.siteId - b.siteId || a.id - b.id,
     )) {
-      if (maxTasks) this.shared.set(id, [next, next + cpus - 1]);
-      else this.free.set(id, [[next, next + cpus - 1]]);
+      const all = [next, next + cpus - 1];
+      if (maxTasks) this.shared.set(id, all);
+      else this.free.set(id, all);
       next += cpus;
     }
   }
 
   /** The processors of a starting run, for each of its allocations. */
-  take(run: Run, cpusPerTask: number): Taken {
-    return run.allocations.map(({ machineId, tasks }) => {
-      const all = this.shared.get(machineId);
-      if (all !== undefined) return [all];
-      const free = this.freeOn(machineId);
-      const taken: Interval[] = [];
-      let used = 0;
-      for (let missing = tasks * cpusPerTask; missing > 0; ) {
-        const first = free[used];
-        if (first === undefined)
-          throw new Error(`machine ${machineId} has no processor left for job ${run.jobId}`);
-        const count = Math.min(missing, first[1] - first[0] + 1);
-        taken.push([first[0], first[0] + count - 1]);
-        first[0] += count;
-        missing -= count;
-        if (first[0] > first[1]) used++;
-      }
-      if (used > 0) free.splice(0, used);
-      return taken;
-    });
+  take({ jobId, allocations }: Run, cpusPerTask: number): Taken {
+    return allocations.map(
+      ({ machineId, tasks }) =>
+        this.shared.get(machineId) ?? this.lowest(machineId, tasks * cpusPerTask, jobId),
+    );
   }
 
   /** Takes back what `take` gave. */
-  give(run: Run, taken: Taken): void {
+  give({ allocations }: Run, taken: Taken): void {
     for (let i = 0; i < taken.length; i++) {
-      const { machineId } = run.allocations[i] as Run['allocations'][number];
-      if (this.shared.has(machineId)) continue;
-      const free = this.freeOn(machineId);
-      const intervals = taken[i] as readonly Interval[];
-      for (let at = 0, j = 0; j < intervals.length; j++) at = insert(free, intervals[j] as Interval, at);
+      const { machineId } = allocations[i] as Run['allocations'][number];
+      if (!this.shared.has(machineId)) insertAll(this.freeOn(machineId), taken[i] as Intervals);
     }
   }
 
-  private freeOn(machineId: number): Interval[] {
+  private lowest(machineId: number, count: number, jobId: number): Intervals {
+    const free = this.freeOn(machineId);
+    let missing = count;
+    // Most get one interval, and an array that is empty at first makes room for seventeen numbers.
+    let taken: number[] | null = null;
+    let used = 0;
+    while (missing > 0) {
+      if (used === free.length)
+        throw new Error(`machine ${machineId} has no processor left for job ${jobId}`);
+      const first = free[used] as number;
+      const last = free[used + 1] as number;
+      const end = Math.min(last, first + missing - 1);
+      if (taken === null) taken = [first, end];
+      else taken.push(first, end);
+      missing -= end - first + 1;
+      if (end === last) used += 2;
+      else free[used] = end + 1;
+    }
+    if (used > 0) dropFirst(free, used);
+    return taken ?? [];
+  }
+
+  private freeOn(machineId: number): number[] {
     const free = this.free.get(machineId);
     if (free === undefined) throw new Error(`machine ${machineId} was not there at the beginning`);
     return free;
   }
 }
 
-/** Inserts an interval into ascending ones, from a position on, and joins it with adjacent ones. Returns where it is. */
-function insert(intervals: Interval[], [first, last]: Interval, from: number): number {
-  let at = from;
-  while (at < intervals.length && (intervals[at] as Interval)[1] < first) at++;
-  const before = intervals[at - 1];
-  const after = intervals[at];
-  const joinsAfter = after !== undefined && last + 1 === after[0];
-  if (before !== undefined && before[1] + 1 === first) {
-    before[1] = joinsAfter ? after[1] : last;
-    if (joinsAfter) intervals.splice(at, 1);
-    return at - 1;
-  }
-  if (joinsAfter) after[0] = first;
-  else intervals.splice(at, 0, [first, last]);
-  return at;
+/** As `splice` does, which makes an array of what it removes. */
+function dropFirst(numbers: number[], count: number): void {
+  for (let i = count; i < numbers.length; i++) numbers[i - count] = numbers[i] as number;
+  for (let i = 0; i < count; i++) numbers.pop();
 }
 
-/** All processors of a run, ascending, no two intervals adjacent. */
-export function joined(taken: Taken): readonly Interval[] {
+/** Inserts ascending intervals into ascending ones, and joins adjacent ones. */
+function insertAll(intervals: number[], more: Intervals): void {
+  for (let at = 0, i = 0; i < more.length; i += 2)
+    at = insert(intervals, more[i] as number, more[i + 1] as number, at);
+}
+
+/** Inserts one from a position on. Returns where it is. */
+function insert(intervals: number[], first: number, last: number, from: number): number {
+  const { length } = intervals;
+  let at = from;
+  while (at < length && (intervals[at + 1] as number) < first) at += 2;
+  const joinsBefore = at > 0 && intervals[at - 1] === first - 1;
+  const joinsAfter = at < length && intervals[at] === last + 1;
+  if (joinsBefore && joinsAfter) intervals.splice(at - 1, 2);
+  else if (joinsBefore) intervals[at - 1] = last;
+  else if (joinsAfter) intervals[at] = first;
+  else intervals.splice(at, 0, first, last);
+  return joinsBefore ? at - 2 : at;
+}
+
+/** All processors of a run. */
+export function joined(taken: Taken): Intervals {
   const [only, other] = taken;
   if (only !== undefined && other === undefined) return only;
-  const all: Interval[] = [];
-  let at = 0;
-  for (const interval of taken.flat().sort((a, b) => a[0] - b[0])) at = insert(all, interval, at);
+  const all: number[] = [];
+  for (const intervals of taken) insertAll(all, intervals);
   return all;
 }

@@ -4,7 +4,7 @@
  */
 import type { Run } from '../core/index.js';
 import type { World } from './engine.js';
-import { type Interval, joined, Processors, type Taken } from './processors.js';
+import { type Intervals, joined, Processors, type Taken } from './processors.js';
 import type { MemorySink, Sink } from './sink.js';
 import { computingS } from './statistics.js';
 import type { SimJob } from './workload.js';
@@ -196,7 +196,7 @@ function increase(values: Float64Array, index: number, by: number): void {
 interface Open {
   taken: Taken;
   /** Its bars; null: it is left out. */
-  bars: readonly Interval[] | null;
+  bars: Intervals | null;
 }
 
 function defaultFromS(jobs: readonly SimJob[]): number {
@@ -255,8 +255,8 @@ export class GanttSink implements Sink {
     }
     const taken = this.processors.take(run, job.cpusPerTask);
     const bars = joined(taken);
-    const fits = this.bars.length + this.openBars + bars.length <= MAX_BARS;
-    if (fits) this.openBars += bars.length;
+    const fits = this.bars.length + this.openBars + bars.length / 2 <= MAX_BARS;
+    if (fits) this.openBars += bars.length / 2;
     else this.cutS = run.start;
     this.open.set(index, { taken, bars: fits ? bars : null });
   }
@@ -267,7 +267,7 @@ export class GanttSink implements Sink {
     const { taken, bars } = open;
     this.open.delete(index);
     this.processors.give(run, taken);
-    this.openBars -= bars?.length ?? 0;
+    this.openBars -= (bars?.length ?? 0) / 2;
     if (at <= this.fromS) return;
     if (bars === null) {
       this.leftOut++;
@@ -275,7 +275,8 @@ export class GanttSink implements Sink {
     }
     const site = this.siteIndex.get(run.siteId) as number;
     const { firstProcessor } = this.sites[site] as (typeof this.sites)[number];
-    for (const [first, last] of bars) {
+    for (let i = 0; i < bars.length; i += 2) {
+      const [first, last] = bars.slice(i, i + 2) as [number, number];
       const own = { first: first - firstProcessor, last: last - firstProcessor };
       this.bars.push({ site, job: sourceId, ...own, startS: run.start, endS: at });
     }

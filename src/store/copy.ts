@@ -1,4 +1,4 @@
-/** Rows in the binary format of PostgreSQL's COPY, a length and a value for each column: nothing to quote here, or to parse there. */
+/** Rows in the binary format of PostgreSQL's COPY, in and out, a length and a value for each column: nothing to quote, or to parse. */
 import { storable } from './columns.js';
 
 /** Types of columns, as SQL names them; those with labels (enums) and json as text. */
@@ -18,6 +18,9 @@ export type CopyColumns<T> = Readonly<Record<string, readonly [type: CopyType, v
 
 export const copyText = (table: string, columns: CopyColumns<never>): string =>
   `COPY ${table} (${Object.keys(columns).join(', ')}) FROM STDIN WITH (FORMAT binary)`;
+
+/** `select`: SQL of what is to be copied out. */
+export const copyOutText = (select: string): string => `COPY (${select}) TO STDOUT WITH (FORMAT binary)`;
 
 const CHUNK_BYTES = 256 * 1024;
 /** "PGCOPY\n\xff\r\n\0", no flags, no extension. */
@@ -154,4 +157,113 @@ class Writer {
     this.bytes.copy(larger, 0, 0, this.length);
     this.bytes = larger;
   }
+}
+
+// Out -----------------------------------------------------------------------------------------------------------------
+
+/** Different texts, lists and documents kept of a column, so that equal ones are one object. */
+const KEPT_MAX = 10_000;
+
+type Values = readonly unknown[];
+
+/** Reads rows that are copied out. Values are as `CopyColumns` gives them; those that are not numbers are shared between rows, and not to be changed. */
+export class CopyReader {
+  private bytes: Buffer = Buffer.alloc(0);
+  private view: DataView = new DataView(new ArrayBuffer(0));
+  private begun = false;
+  /** By column and bytes. */
+  private readonly kept: Map<string, unknown>[];
+  private readonly row: unknown[];
+
+  constructor(private readonly types: readonly CopyType[]) {
+    this.kept = types.map(() => new Map());
+    this.row = new Array(types.length).fill(null);
+  }
+
+  /** The rows that are whole with the next piece of the stream: one array, valid until the next row. */
+  *rows(piece: Buffer): Generator<Values> {
+    const bytes = this.bytes.length > 0 ? Buffer.concat([this.bytes, piece]) : piece;
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    let at = 0;
+    if (!this.begun) {
+      if (bytes.length < HEADER.length) return;
+      this.begun = true;
+      at = HEADER.length;
+    }
+    for (let end = this.readRow(at); end > 0; end = this.readRow(at)) {
+      yield this.row;
+      at = end;
+    }
+    this.bytes = bytes.subarray(at);
+  }
+
+  /** Where the row ends that begins there; 0: it is not all there, or there is none. */
+  private readRow(start: number): number {
+    const { view, types, row } = this;
+    const { byteLength } = view;
+    if (start + 2 > byteLength || view.getInt16(start) === END) return 0;
+    let at = start + 2;
+    for (let i = 0; i < types.length; i++) {
+      if (at + 4 > byteLength) return 0;
+      const size = view.getInt32(at);
+      at += 4;
+      if (size === NULL) row[i] = null;
+      else {
+        if (at + size > byteLength) return 0;
+        row[i] = this.value(i, at, size);
+        at += size;
+      }
+    }
+    return at;
+  }
+
+  private value(column: number, at: number, size: number): unknown {
+    const { view } = this;
+    switch (this.types[column]) {
+      case 'integer':
+        return view.getInt32(at);
+      case 'float8':
+        return view.getFloat64(at);
+      case 'bigint':
+        return view.getInt32(at) * 2 ** 32 + view.getUint32(at + 4);
+      case 'timestamptz':
+        // Rounded once, as the server does.
+        return ((view.getInt32(at) + EPOCH_HIGH) * 2 ** 32 + (view.getUint32(at + 4) + EPOCH_LOW)) / 1e6;
+      case 'boolean':
+        return view.getInt8(at) !== 0;
+      default:
+        return this.shared(column, at, at + size);
+    }
+  }
+
+  private shared(column: number, start: number, end: number): unknown {
+    const { bytes } = this;
+    const kept = this.kept[column] as Map<string, unknown>;
+    const key = bytes.toString('latin1', start, end);
+    let value = kept.get(key);
+    if (value === undefined) {
+      value = decoded(this.types[column] as CopyType, bytes.subarray(start, end));
+      if (kept.size >= KEPT_MAX) kept.clear();
+      kept.set(key, value);
+    }
+    return value;
+  }
+}
+
+const EPOCH_HIGH = Math.floor((EPOCH_2000_S * 1e6) / 2 ** 32);
+const EPOCH_LOW = (EPOCH_2000_S * 1e6) % 2 ** 32;
+
+function decoded(type: CopyType, bytes: Buffer): unknown {
+  if (type === 'text') return bytes.toString();
+  if (type === 'jsonb') return JSON.parse(bytes.toString('utf8', 1));
+  const values: unknown[] = [];
+  // Dimensions, flags, the type of the elements; how many they are, and from what number they are counted.
+  for (let at = bytes.readInt32BE(0) === 0 ? bytes.length : 20; at < bytes.length; ) {
+    const size = bytes.readInt32BE(at);
+    at += 4;
+    values.push(type === 'text[]' ? bytes.toString('utf8', at, at + size) : bytes.readInt32BE(at));
+    at += size;
+  }
+  return values;
 }

@@ -115,8 +115,8 @@ export class EventFeed {
       }
       const batch = this.fromRing(at) ?? (await this.load(at));
       if (batch === null) {
-        // Behind all that is kept.
-        at = this.head;
+        // Behind all that is kept; our own reader may be, too.
+        at = Number(await this.queries.latestCursor());
         yield { cursor: String(at), resync: true, events: [], jobs: async () => new Map() };
         continue;
       }

@@ -1,9 +1,11 @@
 /**
  * What machines and licenses did over time, and who used them: worked out from the jobs and runs that are kept, so that nothing
  * has to be sampled and every point is exact. A run counts from its assignment to its end: as long as it holds what it was given.
+ * Up to a day is read from the jobs and runs themselves. Beyond, in whole hours, what has ended is read from the sums that the database
+ * keeps of it (`used_hours`), so that no window takes long.
  */
 import type { Database } from './pool.js';
-import { join, raw, type Sql, sql } from './sql.js';
+import { empty, join, raw, type Sql, sql } from './sql.js';
 import { rows } from './statement.js';
 
 /** From `from` (included) to `to` (not included), epoch seconds, in `points` intervals of equal length. */
@@ -11,6 +13,22 @@ export interface Window {
   from: number;
   to: number;
   points: number;
+}
+
+const HOUR_S = 3_600;
+const EXACT_MAX_S = 86_400;
+
+const isLong = ({ from, to }: Pick<Window, 'from' | 'to'>): boolean => to - from > EXACT_MAX_S;
+const floorHour = (at: number): number => Math.floor(at / HOUR_S) * HOUR_S;
+
+/** A long window begins with an hour, and so do its intervals: it has no more of them than were asked for. */
+function settled(window: Window): Window {
+  if (!isLong(window)) return window;
+  const from = floorHour(window.from);
+  const hours = Math.ceil((window.to - from) / HOUR_S);
+  const width = Math.ceil(hours / window.points);
+  const points = Math.ceil(hours / width);
+  return { from, to: from + points * width * HOUR_S, points };
 }
 
 /** Means over one interval. */
@@ -51,9 +69,14 @@ const seconds = (time: Sql): Sql => sql`date_part('epoch', ${time})`;
 const ASSIGNED = seconds(raw('r.assigned_at'));
 const ENDED = seconds(raw('r.ended_at'));
 
-/** Runs that held machines in the window: an index (BRIN) tells in which parts of the table they may be. */
-const runsWithin = ({ from, to }: Pick<Window, 'from' | 'to'>): Sql =>
-  sql`r.assigned_at < ${at(to)} AND (r.ended_at IS NULL OR r.ended_at > ${at(from)})`;
+/**
+ * Runs that held machines in the window: an index (BRIN) tells in which parts of the table they may be. In a long one: those that have not
+ * ended.
+ */
+const runsWithin = (window: Pick<Window, 'from' | 'to'>): Sql =>
+  isLong(window)
+    ? sql`r.assigned_at < ${at(window.to)} AND r.ended_at IS NULL`
+    : sql`r.assigned_at < ${at(window.to)} AND (r.ended_at IS NULL OR r.ended_at > ${at(window.from)})`;
 
 /**
  * Means of sums over what holds from `s` to `e` (epoch seconds, null: still), each of a weight: one pass, however long things hold.
@@ -61,12 +84,14 @@ const runsWithin = ({ from, to }: Pick<Window, 'from' | 'to'>): Sql =>
  * beginning counts for the rest of its interval and wholly for all later ones; an end takes the same back.
  *
  * @param held selects `s`, `e` and the weights `w1`, `w2`, …
+ * @param kept which hours of a long window have what is not held any more, and which of their columns the weights are
  */
 async function means(
   pool: Database['pool'],
   window: Window,
   weights: number,
   held: Sql,
+  kept: { hours: Sql; columns: readonly ('run' | 'cpu')[] },
 ): Promise<number[][]> {
   const { from, to, points } = window;
   const width = (to - from) / points;
@@ -80,7 +105,21 @@ async function means(
     ', ',
   );
   // x: in intervals from the beginning of the window; b: which one. What goes on beyond the window ends in none.
-  const found = await rows<{ b1: number; b2: number; v: number[] }>(
+  // Of an hour it is known how many more hold after it than before. Of what has ended nothing holds after the last one.
+  const hours = sql`
+UNION ALL
+SELECT least((hour - ${from}::bigint) / ${width}::bigint, ${points})::integer AS b1, NULL, ARRAY[${join(
+    kept.columns.flatMap((column) => {
+      const [net, rest] = [raw(`${column}s`), raw(`${column}_s`)];
+      return [
+        sql`sum(${net})`,
+        sql`sum(${rest} + ${net} * (${width}::bigint - (hour - ${from}::bigint) % ${width}::bigint - ${HOUR_S})) / ${width}::float8`,
+      ];
+    }),
+    ', ',
+  )}]::float8[]
+  FROM used_hours WHERE ${kept.hours} AND hour >= ${from}::bigint GROUP BY 1`;
+  const found = await rows<{ b1: number; b2: number | null; v: number[] }>(
     pool,
     sql`
 SELECT b1, b2, ARRAY[${sums}] AS v
@@ -88,11 +127,19 @@ SELECT b1, b2, ARRAY[${sums}] AS v
           FROM (SELECT *, greatest(s - ${from}::float8, 0) / ${width}::float8 AS x1,
                        coalesce((e - ${from}::float8) / ${width}::float8, ${points}) AS x2
                   FROM (${held}) held) placed) counted
- GROUP BY b1, b2`,
+ GROUP BY b1, b2${isLong(window) ? hours : empty}`,
   );
   const steps = names.map(() => Array.from({ length: points + 1 }, () => ({ whole: 0, part: 0 })));
   for (const { b1, b2, v } of found) {
     steps.forEach((step, i) => {
+      if (b2 === null) {
+        const [net, rest] = v.slice(2 * i, 2 * i + 2) as [number, number];
+        step[0]!.whole -= net;
+        step[0]!.part -= net;
+        step[b1]!.whole += net;
+        step[b1]!.part += rest;
+        return;
+      }
       const [sum, begun, ended] = v.slice(3 * i, 3 * i + 3) as [number, number, number];
       step[b1]!.whole += sum;
       step[b1]!.part += begun;
@@ -117,9 +164,10 @@ const beginning = ({ from, to, points }: Window, i: number): number => from + ((
 /** Load of a site, or of the whole grid (null). */
 export async function loadHistory(
   pool: Database['pool'],
-  window: Window,
+  asked: Window,
   siteId: number | null,
 ): Promise<LoadRow[]> {
+  const window = settled(asked);
   const site = siteId === null ? sql`true` : sql`r.site_id = ${siteId}`;
   const running = means(
     pool,
@@ -128,6 +176,10 @@ export async function loadHistory(
     sql`
 SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (${CPUS})::float8 AS w1, 1::float8 AS w2
   FROM runs r WHERE ${runsWithin(window)} AND ${site}`,
+    {
+      hours: sql`kind = 'SITE' AND ${siteId === null ? sql`true` : sql`key = ${String(siteId)}`}`,
+      columns: ['cpu', 'run'],
+    },
   );
   // A job that has not ended runs or waits. Of those that have, the index on their ends says all that is asked here.
   const alive =
@@ -136,11 +188,14 @@ SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (${CPUS})::float8 AS w1, 1::float8 AS w2
           pool,
           window,
           1,
-          sql`
+          isLong(window)
+            ? sql`SELECT ${window.from}::float8 AS s, NULL::float8 AS e, coalesce(sum(jobs), 0)::float8 AS w1 FROM job_counts`
+            : sql`
 SELECT ${seconds(raw('submitted_at'))} AS s, ${seconds(raw('ended_at'))} AS e, 1::float8 AS w1 FROM jobs
  WHERE ended_at > ${at(window.from)} AND submitted_at < ${at(window.to)}
 UNION ALL
 SELECT ${seconds(raw('submitted_at'))}, NULL, 1 FROM jobs WHERE ended_at IS NULL AND submitted_at < ${at(window.to)}`,
+          { hours: sql`kind = 'JOBS'`, columns: ['run'] },
         )
       : null;
   const [ran, lived] = await Promise.all([running, alive]);
@@ -155,9 +210,10 @@ SELECT ${seconds(raw('submitted_at'))}, NULL, 1 FROM jobs WHERE ended_at IS NULL
 /** Copies of a kind of license in use, over all its pools. */
 export async function licenseHistory(
   pool: Database['pool'],
-  window: Window,
+  asked: Window,
   kind: string,
 ): Promise<LicenseUseRow[]> {
+  const window = settled(asked);
   const found = await means(
     pool,
     window,
@@ -165,6 +221,10 @@ export async function licenseHistory(
     sql`
 SELECT ${ASSIGNED} AS s, ${ENDED} AS e, 1::float8 AS w1
   FROM runs r WHERE ${runsWithin(window)} AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE kind = ${kind})`,
+    {
+      hours: sql`kind = 'LICENSE' AND key IN (SELECT id::text FROM licenses WHERE kind = ${kind})`,
+      columns: ['run'],
+    },
   );
   return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
 }
@@ -177,31 +237,49 @@ SELECT ${ASSIGNED} AS s, ${ENDED} AS e, 1::float8 AS w1
  */
 export function usage(
   pool: Database['pool'],
-  window: Omit<Window, 'points'>,
+  asked: Omit<Window, 'points'>,
   { by, owner, now, limit }: { by: UsageKey; owner: number | null; now: number; limit: number },
 ): Promise<UsageRow[]> {
-  const [ofRun, ofJob] = {
-    USER: ['j.user_id', 'j.user_id'],
-    SITE: ['r.site_id', 'j.site_id'],
-    APPLICATION: ['j.application', 'j.application'],
-  }[by].map((column) => raw(column)) as [Sql, Sql];
-  const { from, to } = window;
+  const [ofRun, ofJob, kind, ofHour] = {
+    USER: ['j.user_id', 'j.user_id', "'APPLICATION'", 'user_id'],
+    SITE: ['r.site_id', 'j.site_id', "'SITE'", 'key::integer'],
+    APPLICATION: ['j.application', 'j.application', "'APPLICATION'", 'key'],
+  }[by].map((column) => raw(column)) as [Sql, Sql, Sql, Sql];
+  const long = isLong(asked);
+  const { from, to } = long ? { from: floorHour(asked.from), to: -floorHour(-asked.to) } : asked;
   const own = owner === null ? sql`true` : sql`j.user_id = ${owner}`;
   const column = (name: UsageKey, type: string): Sql => (by === name ? sql`key` : raw(`NULL::${type}`));
+  const ofRuns = sql`
+  SELECT ${ofRun} AS key, count(*) AS runs,
+         sum(${CPUS} * (least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))) AS cpu
+    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE ${runsWithin({ from, to })} AND ${own} GROUP BY 1`;
+  const endedJobs = sql`
+  SELECT ${ofJob} AS key, count(*) AS jobs, count(*) FILTER (WHERE j.state = 'FAILED') AS failed,
+         avg(${seconds(raw('j.started_at - j.submitted_at'))}) AS wait
+    FROM jobs j WHERE j.ended_at >= ${at(from)} AND j.ended_at < ${at(to)} AND ${own} AND ${ofJob} IS NOT NULL GROUP BY 1`;
+  // What held at the beginning of the window ended in it or behind it; what holds after an hour holds in the rest of the window too.
+  const sums = long
+    ? sql`
+hours AS (
+  SELECT ${ofHour} AS key, hour < ${to}::bigint AS is_in, ${to}::bigint - hour - ${HOUR_S} AS rest_s,
+         runs, cpus, cpu_s, begun, ended_jobs, failed_jobs, started_jobs, wait_s
+    FROM used_hours j WHERE kind = ${kind} AND hour >= ${from}::bigint AND ${own}),
+used AS (
+  SELECT key, sum(runs) AS runs, sum(cpu) AS cpu FROM (
+    SELECT key, CASE WHEN is_in THEN begun ELSE 0 END - runs AS runs,
+           CASE WHEN is_in THEN cpu_s + cpus * rest_s ELSE 0 END - cpus * ${to - from}::float8 AS cpu FROM hours
+    UNION ALL (${ofRuns})) parts GROUP BY 1 HAVING sum(runs) > 0),
+ended AS (
+  SELECT key, sum(ended_jobs) AS jobs, sum(failed_jobs) AS failed, sum(wait_s) / nullif(sum(started_jobs), 0) AS wait
+    FROM hours WHERE is_in GROUP BY 1 HAVING sum(ended_jobs) > 0)`
+    : sql`used AS (${ofRuns}), ended AS (${endedJobs})`;
   return rows(
     pool,
     sql`
-WITH used AS (
-  SELECT ${ofRun} AS key, count(*) AS runs,
-         sum(${CPUS} * (least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))) AS cpu
-    FROM runs r JOIN jobs j ON j.id = r.job_id WHERE ${runsWithin(window)} AND ${own} GROUP BY 1),
-ended AS (
-  SELECT ${ofJob} AS key, count(*) AS jobs, count(*) FILTER (WHERE j.state = 'FAILED') AS failed,
-         avg(${seconds(raw('j.started_at - j.submitted_at'))}) AS wait
-    FROM jobs j WHERE j.ended_at >= ${at(from)} AND j.ended_at < ${at(to)} AND ${own} AND ${ofJob} IS NOT NULL GROUP BY 1)
+WITH ${sums}
 SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS "siteId", ${column('APPLICATION', 'text')} AS application,
-       coalesce(runs, 0) AS runs, greatest(coalesce(cpu, 0), 0)::float8 AS "cpuS",
-       coalesce(jobs, 0) AS "endedJobs", coalesce(failed, 0) AS "failedJobs", wait::float8 AS "meanWaitS"
+       coalesce(runs, 0)::float8 AS runs, greatest(coalesce(cpu, 0), 0)::float8 AS "cpuS",
+       coalesce(jobs, 0)::float8 AS "endedJobs", coalesce(failed, 0)::float8 AS "failedJobs", wait::float8 AS "meanWaitS"
   FROM used FULL JOIN ended USING (key) ORDER BY "cpuS" DESC, key LIMIT ${limit}`,
   );
 }

@@ -20,9 +20,17 @@ import type {
 } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
 import { TRAFFIC_KEPT_S } from './constants.js';
-import { type JobField, jobColumn, jobFields, readField, scheduledFields } from './job-fields.js';
-import { type DescribedJob, schedulersJob } from './rules.js';
-import type { GridImage, TrafficCount } from './store.js';
+import type { CopyType } from './copy.js';
+import {
+  type JobField,
+  jobColumn,
+  jobFields,
+  readField,
+  type StoredJob,
+  scheduledFields,
+} from './job-fields.js';
+import { type DescribedJob, dataOf, schedulersJob } from './rules.js';
+import type { GridImage, JobImage, TrafficCount } from './store.js';
 
 const epoch = (column: string): string => `date_part('epoch', ${column})`;
 
@@ -43,6 +51,34 @@ const hasData = ofData
 /** A JobArray; needs jobs as j and users as u. */
 export const jobArray = `json_build_array(
   u.class, CASE WHEN ${hasData} THEN json_build_array(${arrayOf(ofData)}) END, ${arrayOf(ofJob)})`;
+
+/** What is copied out of jobs as j, for `JobReader`: state and site, and the fields that schedulers know. */
+const copiedFields: readonly JobField[] = ['state', 'siteId', ...ofJob, ...ofData];
+export const jobColumns = copiedFields.map((field) => `j.${jobColumn[field]}`).join(', ');
+export const jobTypes: readonly CopyType[] = copiedFields.map((field) => {
+  const { type } = jobFields[field];
+  return type === 'job_state' || type === 'end_cause' ? 'text' : type;
+});
+
+/** Makes jobs of rows of `jobColumns`. */
+export class JobReader {
+  /** Of the row at hand: one object for all, for its fields are many. */
+  private readonly fields: Partial<Record<JobField | 'userClass', unknown>> = {};
+
+  /** `classes`: of users who are not REGULAR. */
+  constructor(private readonly classes: ReadonlyMap<number, UserClass>) {}
+
+  read(row: readonly unknown[]): Pick<JobImage, 'job' | 'state' | 'siteId'> {
+    const { fields } = this;
+    for (let i = 0; i < copiedFields.length; i++) fields[copiedFields[i] as JobField] = row[i] ?? absent[i];
+    fields.userClass = this.classes.get(fields.userId as number) ?? 'REGULAR';
+    const stored = fields as unknown as StoredJob & { userClass: UserClass };
+    return { job: schedulersJob(stored, dataOf(stored)), state: stored.state, siteId: stored.siteId };
+  }
+}
+
+/** What stands for null in the columns of `copiedFields`. */
+const absent: readonly unknown[] = copiedFields.map((field) => (jobFields[field].sparse ? [] : null));
 
 export function jobFromArray(values: JobArray): Job {
   const [userClass, data] = values;
@@ -192,6 +228,7 @@ export type DataArray = [
   quotas: GridImage['quotas'],
   averages: RunAverages[],
   traffic: TrafficCount[],
+  classes: [userId: number, userClass: UserClass][],
 ];
 
 /** A DataArray as it is now. */
@@ -203,7 +240,8 @@ export const dataArray = `json_build_array(
   (SELECT coalesce(json_agg(${averagesObject}), '[]') FROM run_averages v),
   (SELECT coalesce(json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services)
             ORDER BY at, site_id), '[]')
-     FROM traffic WHERE at > extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}))`;
+     FROM traffic WHERE at > extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}),
+  (SELECT coalesce(json_agg(json_build_array(id, class)), '[]') FROM users WHERE class <> 'REGULAR'))`;
 
 /** The largest event id that anybody can see; the horizon where retention has deleted them all. */
 export const latestCursor = `greatest((SELECT max(id) FROM events), (SELECT id FROM events_horizon))`;

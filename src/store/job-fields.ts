@@ -6,6 +6,12 @@
 import type { JobInput, JobPreference } from '../core/model.js';
 import type { EndCause, JobState } from '../core/states.js';
 
+/** Files of a job's directory that are kept: by the service, or as a dataset of this name at the site. */
+export interface JobOutput {
+  path: string;
+  dataset?: string;
+}
+
 type FieldType =
   | 'bigint'
   | 'integer'
@@ -71,6 +77,8 @@ export const givenFields = {
   inputs: always<readonly JobInput[]>('jsonb', { scheduled: 'DATA', sparse: true }),
   /** The site it is submitted from; null: nowhere in the grid. */
   originSiteId: maybe<number>('integer', ofData),
+  /** What is kept of its files. At most 100. */
+  outputs: always<readonly JobOutput[]>('jsonb', { sparse: true }),
   /** Declared share of computation in its run time, 0 to 1. */
   computationShare: maybe<number>('float8', ofData),
   /** What it would like and can do without. At most 16. */

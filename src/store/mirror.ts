@@ -34,15 +34,12 @@ interface Directory {
   schedulers: readonly TreeScheduler[];
 }
 
-interface Known {
-  job: Job;
-  /** As the grid has it. */
-  run: Run | null;
-}
-
 interface Loaded {
   readonly grid: Grid;
-  readonly jobs: Map<number, Known>;
+  /** All that have not ended: held ones are not in the grid. */
+  readonly jobs: Map<number, Job>;
+  /** As the grid has them, by job. */
+  readonly runs: Map<number, Run>;
   cursor: Cursor;
   policy: Policy;
   readonly averagesLoaded: number;
@@ -154,6 +151,7 @@ export class Mirror {
     const state: Loaded = {
       grid: new Grid(),
       jobs: new Map(),
+      runs: new Map(),
       cursor,
       policy,
       averagesLoaded: image.averages.length,
@@ -166,7 +164,8 @@ export class Mirror {
     for (const { job, state: jobState, siteId, run } of image.jobs) {
       try {
         place(state.grid, job, { state: jobState, siteId, run });
-        state.jobs.set(job.id, { job, run });
+        state.jobs.set(job.id, job);
+        if (run !== null) state.runs.set(job.id, run);
       } catch (error) {
         this.leftOut.set(job.id, error);
       }
@@ -187,26 +186,25 @@ export class Mirror {
 }
 
 function apply(state: Loaded, changes: GridChanges): void {
-  const { grid, jobs } = state;
+  const { grid, jobs, runs } = state;
   if (changes.directory !== null) {
     state.policy = changes.directory.policy;
     extend(state, changes.directory);
     state.shrunk = changes.directory;
   }
   for (const { id, position } of changes.jobs) {
-    const known = jobs.get(id);
-    if (known === undefined || known.run === null || sameRun(known.run, position?.run ?? null)) continue;
+    const run = runs.get(id);
+    if (run === undefined || sameRun(run, position?.run ?? null)) continue;
     grid.endRun(id);
-    known.run = null;
+    runs.delete(id);
   }
   for (const { id, position, job: told } of changes.jobs) {
-    const known = jobs.get(id);
     if (position === null) {
       if (grid.placeOf(id) !== null) grid.removeJob(id);
       jobs.delete(id);
       continue;
     }
-    const described = told ?? known?.job;
+    const described = told ?? jobs.get(id);
     if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
     const { priority, migratedAt, dispatchedAt, schedulerId, treeMoves } = position;
     const same =
@@ -218,9 +216,10 @@ function apply(state: Loaded, changes: GridChanges): void {
     const job = same
       ? described
       : { ...described, priority, migratedAt, dispatchedAt, schedulerId, treeMoves };
-    const goesOn = known !== undefined && known.run !== null;
-    jobs.set(id, { job, run: position.run });
-    if (!goesOn) place(grid, job, position);
+    jobs.set(id, job);
+    if (runs.has(id)) continue;
+    place(grid, job, position);
+    if (position.run !== null) runs.set(id, position.run);
   }
   for (const { userId, userClass, share } of changes.users) {
     reclassify(state, userId, userClass);
@@ -264,13 +263,14 @@ function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'site
 const sameRun = (a: Run, b: Run | null): boolean => b !== null && a.epoch === b.epoch && a.start === b.start;
 
 function reclassify(state: Loaded, userId: number, userClass: Job['userClass']): void {
-  for (const known of state.jobs.values()) {
-    if (known.job.userId !== userId || known.job.userClass === userClass) continue;
-    known.job = { ...known.job, userClass };
-    const at = state.grid.placeOf(known.job.id);
-    if (at?.at === 'ROOT') state.grid.placeAtRoot(known.job);
-    else if (at?.at === 'META') state.grid.placeAtMeta(known.job, at.siteId);
-    else if (at?.at === 'QUEUE') state.grid.placeAtSite(known.job, at.siteId);
+  for (const before of state.jobs.values()) {
+    if (before.userId !== userId || before.userClass === userClass) continue;
+    const job = { ...before, userClass };
+    state.jobs.set(job.id, job);
+    const at = state.grid.placeOf(job.id);
+    if (at?.at === 'ROOT') state.grid.placeAtRoot(job);
+    else if (at?.at === 'META') state.grid.placeAtMeta(job, at.siteId);
+    else if (at?.at === 'QUEUE') state.grid.placeAtSite(job, at.siteId);
   }
 }
 

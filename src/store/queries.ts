@@ -5,6 +5,7 @@
 import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list, table } from './columns.js';
+import { type FileRow, filesOfRuns } from './files.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
 import { latestCursor } from './images.js';
@@ -257,7 +258,14 @@ SELECT d.job_id AS "jobId", d.cycle AS batch FROM (
   async sharesOf(
     userId: number,
     now: number,
-  ): Promise<{ jobs: number; bytes: number; outputBytes: number; keys: number; simulations: number }> {
+  ): Promise<{
+    jobs: number;
+    bytes: number;
+    outputBytes: number;
+    fileBytes: number;
+    keys: number;
+    simulations: number;
+  }> {
     return value(
       this.pool,
       sql`
@@ -265,6 +273,7 @@ SELECT json_build_object(
   'jobs', coalesce((SELECT jobs FROM user_jobs WHERE user_id = ${userId}), 0),
   'bytes', coalesce((SELECT bytes FROM user_jobs WHERE user_id = ${userId}), 0),
   'outputBytes', coalesce((SELECT bytes FROM user_outputs WHERE user_id = ${userId}), 0),
+  'fileBytes', coalesce((SELECT bytes FROM user_files WHERE user_id = ${userId}), 0),
   'keys', (SELECT count(*) FROM api_keys
             WHERE user_id = ${userId} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > to_timestamp(${now}::float8))),
   'simulations', (SELECT count(*) FROM simulations WHERE user_id = ${userId} AND ended_at IS NULL)) AS v`,
@@ -535,6 +544,11 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
   async stagings(runs: readonly { jobId: number; epoch: number }[]): Promise<StagingRow[]> {
     const OR = runs.map(({ jobId, epoch }) => ({ jobId: BigInt(jobId), epoch }));
     return all(await this.prisma.staging.findMany({ where: { OR } }));
+  }
+
+  /** Of these runs, by task and path. */
+  filesOfRuns(runs: readonly { jobId: number; epoch: number }[]): Promise<FileRow[]> {
+    return filesOfRuns(this.pool, runs);
   }
 
   /** In service; null when there is none. */

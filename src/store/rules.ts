@@ -331,7 +331,8 @@ export function bytesOf(job: GivenJob): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
-  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length);
+  for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
+  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length + job.outputs.length);
 }
 
 /** What jobs take of their user's share together. */

@@ -1,8 +1,8 @@
 /** Running statements on connections of the pool, in or out of a transaction. */
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
-import { type CopyColumns, copyText, encoded } from './copy.js';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { type CopyColumns, CopyReader, type CopyType, copyOutText, copyText, encoded } from './copy.js';
 import type { Sql } from './sql.js';
 
 export type Connection = pg.Pool | pg.ClientBase;
@@ -47,4 +47,25 @@ export async function copy<T>(
   followedBy = '',
 ): Promise<void> {
   await pipeline(encoded(columns, items), tx.query(copyFrom(copyText(table, columns) + followedBy)));
+}
+
+/**
+ * The rows of a query, given to `take` as they come, one array for all of them: for very many. A million jobs of 29 columns take 3 s of CPU
+ * here, and the server a quarter of the time that it needs for JSON. `select` is SQL without parameters.
+ */
+export async function copyOut(
+  tx: pg.ClientBase,
+  select: string,
+  types: readonly CopyType[],
+  take: (row: readonly unknown[]) => void,
+): Promise<void> {
+  const reader = new CopyReader(types);
+  try {
+    for await (const piece of tx.query(copyTo(copyOutText(select))))
+      for (const row of reader.rows(piece as Buffer)) take(row);
+  } catch (error) {
+    // The server may be sending still: nothing else can be asked on this connection.
+    void (tx as pg.Client).end();
+    throw error;
+  }
 }

@@ -28,7 +28,7 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
-import type { GivenJob } from './job-fields.js';
+import type { GivenJob, JobOutput } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { RunRow } from './rows.js';
 
@@ -224,6 +224,7 @@ export interface Assignment {
   /** How much of them is input and output, where the submission said so. */
   simulatedIoS: number | null;
   inputs: readonly JobInput[];
+  outputs: readonly JobOutput[];
 }
 
 /** A place in the list of a site's live runs: behind this job. What is new since the cursor follows when the list has ended. */

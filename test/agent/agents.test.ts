@@ -2,36 +2,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Agent, type AgentOptions } from '../../src/agent/agent.js';
 import type { ProcessRunner } from '../../src/agent/process/runner.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
-import { createEngine, type Engine } from '../../src/engine/index.js';
-import { createMetrics } from '../../src/platform/metrics.js';
-import { Mirror } from '../../src/store/mirror.js';
 import { withApi } from '../api/support/api.js';
-import { quietLog } from '../engine/support.js';
+import { withEngine } from '../api/support/engine.js';
 import { openRunner, PATIENCE_MS, temporaryDirectory } from './support.js';
 
 const api = withApi();
-let engine: Engine;
-let forward: NodeJS.Timeout;
+withEngine(api);
 let site = '';
 let key = '';
 
 beforeAll(async () => {
-  const { store } = api.parts;
-  engine = createEngine({
-    store,
-    mirror: new Mirror(store),
-    queueConnection: { kind: 'postgres', url: api.db.url },
-    log: quietLog,
-    metrics: createMetrics(),
-  });
-  await engine.start();
-  forward = setInterval(() => {
-    if (api.wakes.length > 0) void engine.wake(api.wakes.splice(0));
-  }, 10);
   const timers = { ...DEFAULT_POLICY.timers, agentSilentS: 3, lostAfterS: 86_400, cycleS: 1 };
   const expectedVersion = (await api.must<{ policy: { version: number } }>('{ policy { version } }')).policy
     .version;
@@ -43,10 +27,6 @@ beforeAll(async () => {
   );
   site = answer.registerSite.id;
   key = (await api.user('AGENT', 'agent', site)).key;
-});
-afterAll(async () => {
-  clearInterval(forward);
-  await engine?.stop();
 });
 
 /** What an agent's log says. */

@@ -3,36 +3,21 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
 import { ProcessRunner, StagingRunner } from '../../src/agent/index.js';
 import { measureHost } from '../../src/agent/measure.js';
-import { createEngine, type Engine } from '../../src/engine/index.js';
-import { createMetrics } from '../../src/platform/metrics.js';
-import { Mirror } from '../../src/store/mirror.js';
 import { withApi } from '../api/support/api.js';
+import { withEngine } from '../api/support/engine.js';
 import { quietLog } from '../engine/support.js';
 import { openRunner, PATIENCE_MS } from './support.js';
 
 const api = withApi();
-let engine: Engine;
-let forward: NodeJS.Timeout;
+withEngine(api);
 let site = '';
 let agentKey = '';
 
 beforeAll(async () => {
-  const { store } = api.parts;
-  engine = createEngine({
-    store,
-    mirror: new Mirror(store),
-    queueConnection: { kind: 'postgres', url: api.db.url },
-    log: quietLog,
-    metrics: createMetrics(),
-  });
-  await engine.start();
-  forward = setInterval(() => {
-    if (api.wakes.length > 0) void engine.wake(api.wakes.splice(0));
-  }, 10);
   const { registerSite } = await api.must<{ registerSite: { id: string } }>(
     'mutation { registerSite(input: { name: "here" }) { id } }',
   );
@@ -44,10 +29,6 @@ beforeAll(async () => {
     },
   );
   agentKey = (await api.user('AGENT', 'agent', site)).key;
-});
-afterAll(async () => {
-  clearInterval(forward);
-  await engine?.stop();
 });
 
 interface JobAnswer {

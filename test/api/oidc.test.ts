@@ -215,4 +215,57 @@ describe('a trusted portal', () => {
     ).toMatchObject(FORBIDDEN);
     expect(await api.ask(create(true, portal.id), {}, portal.key)).toMatchObject(FORBIDDEN);
   });
+
+  test('does the same over a WebSocket, for as long as the user and the key are good', async () => {
+    const portal = await api.user('USER', 'gateway');
+    const ben = await api.user('USER', 'ben');
+    await api.user('OPERATOR', 'oscar');
+    const { createApiKey } = await api.must<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
+      `mutation { createApiKey(input: { user: "${portal.id}", name: "k", actsForUsers: true }) { secret apiKey { id } } }`,
+    );
+    const { secret, apiKey } = createApiKey;
+    const askedFor = (name: unknown, key = secret) => api.subscriber(key, { 'X-Switchyard-User': name });
+    const once = async (client: ReturnType<typeof askedFor>, query: string) => {
+      for await (const answer of client.iterate({ query })) return answer;
+      return null;
+    };
+    const ignored = { next() {}, error() {}, complete() {} };
+    /** Stays open for a subscription; resolves to what closes it. */
+    const closes = async (client: ReturnType<typeof askedFor>) => {
+      const closed = new Promise((resolve) => client.on('closed', resolve));
+      client.subscribe({ query: 'subscription { jobUpdated { cursor } }' }, ignored);
+      expect(await once(client, '{ viewer { name role } }')).toMatchObject({
+        data: { viewer: { name: 'ben', role: 'USER' } },
+      });
+      return () => closed;
+    };
+
+    expect(await once(askedFor('ben'), SUBMIT)).toMatchObject({
+      data: { submitJobs: { jobs: [{ user: { name: 'ben' } }] } },
+    });
+    const { audit } = await api.must<{ audit: { nodes: object[] } }>(
+      '{ audit(first: 1) { nodes { action target user { name } } } }',
+    );
+    expect(audit.nodes).toEqual([{ action: 'submitOnBehalf', target: ben.id, user: { name: 'gateway' } }]);
+    expect(
+      await once(askedFor('ben'), 'mutation { createApiKey(input: { name: "mine" }) { secret } }'),
+    ).toMatchObject(FORBIDDEN);
+
+    for (const name of ['oscar', 'admin', 'nobody', '', 'ben\0', 7, null, ['ben']])
+      await expect(once(askedFor(name), SUBMIT), JSON.stringify(name)).rejects.toMatchObject({ code: 4403 });
+    for (const key of [portal.key, api.adminKey])
+      await expect(once(askedFor('ben', key), SUBMIT)).rejects.toMatchObject({ code: 4403 });
+
+    const setActive = (active: boolean) =>
+      api.must('mutation ($input: UpdateUserInput!) { updateUser(input: $input) { id } }', {
+        input: { user: ben.id, active },
+      });
+    const blocked = await closes(askedFor('ben'));
+    await setActive(false);
+    expect(await blocked()).toMatchObject({ code: 4403 });
+    await setActive(true);
+    const revoked = await closes(askedFor('ben'));
+    await api.must(`mutation { revokeApiKey(apiKey: "${apiKey.id}") { id } }`);
+    expect(await revoked()).toMatchObject({ code: 4401 });
+  });
 });

@@ -156,6 +156,29 @@ test('outputs are bounded by user: beyond it they are short, no job fails for it
   await api.db.pool.query(`DELETE FROM jobs WHERE user_id = $1`, [Number(han.id.split('_')[1])]);
   expect(await limits(han.key)).toMatchObject({ OUTPUT_BYTES: { used: 0 } });
   expect(await write(han.key, [large])).toMatchObject([ended(whole)]);
+  // What is told while a run goes on, in pieces: of one beyond the share it is still known how long the stream has become.
+  const { submitJobs } = await api.must<{ submitJobs: { jobs: { id: string }[] } }>(
+    SUBMIT,
+    { jobs: jobs(1, os) },
+    han.key,
+  );
+  await schedule(api.parts);
+  const job = submitJobs.jobs[0]!.id;
+  for (const start of [0, 3_000, 6_000]) {
+    await api.must(
+      'mutation ($site: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, outputs: $outputs) { results } }',
+      {
+        site,
+        outputs: [{ job, epoch: 1, stream: 'STDOUT', start, text: 'x'.repeat(3_000), bytes: start + 3_000 }],
+      },
+      agent,
+    );
+  }
+  expect(await api.must(OUTPUT, { id: job }, han.key)).toMatchObject({
+    node: {
+      output: { text: `${'x'.repeat(3_000)}\n[6000 bytes left out]\n`, bytes: 9_000, truncated: true },
+    },
+  });
   const { rows } = await api.db.pool.query(
     `SELECT * FROM user_outputs u FULL JOIN (SELECT user_id, sum(octet_length(body)) AS kept FROM outputs o JOIN jobs j ON j.id = o.job_id
        GROUP BY user_id) k USING (user_id) WHERE coalesce(u.bytes, 0) <> coalesce(k.kept, 0)`,

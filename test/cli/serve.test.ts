@@ -150,7 +150,10 @@ describe('a fresh service', () => {
   });
 
   it('--wait ends with the job’s exit code, --output prints what it wrote', async () => {
-    expect((await service.cli('submit', '--wait', '--', 'sh', '-c', 'exit 7')).code).toBe(7);
+    const waited = await service.cli('submit', '--wait', '--', 'sh', '-c', 'exit 7');
+    expect(waited.code).toBe(7);
+    // Each event as it was, not as the job is by now.
+    expect(waited.stderr.match(/FAILED EXITED_NONZERO 7 at local/g)).toHaveLength(1);
     const done = await service.cli('submit', '--output', '--', 'sh', '-c', 'echo out');
     expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^job_\d+\nout\n$/) });
     const missing = await service.cli('submit', '--wait', '--json', '--', 'no-such-program');

@@ -185,6 +185,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld): Dr
     sandboxMb: pick(0, MAX.sizeMb),
     outputMb: pick(0, MAX.sizeMb),
     inputs: [],
+    outputs: [],
     preferences: [],
     originSite: pick(null, null, site()),
     computationShare: pick(null, null, 0, 1),

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { imageOf, type Machine, type SitePlan } from '../../src/core/index.js';
+import { imageOf, type Machine, type Run, type SitePlan } from '../../src/core/index.js';
 import { type EventOrder, runSimulation, type World } from '../../src/simulator/engine.js';
 import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
 import { policyNamed, policyNames } from '../../src/simulator/policies.js';
 import { LastTwo } from '../../src/simulator/prediction.js';
-import { joined, Processors } from '../../src/simulator/processors.js';
+import { joined, Processors, type Taken } from '../../src/simulator/processors.js';
 import { prepare } from '../../src/simulator/simulate.js';
 import { MemorySink, type Sink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
@@ -251,29 +251,43 @@ describe('the files', () => {
   });
 
   it('gives processors out and takes them back, lowest first', () => {
-    const processors = new Processors(one(10));
-    const run = (jobId: number) => ({
-      jobId,
-      siteId: 1,
-      epoch: 1,
-      allocations: [{ machineId: 1, tasks: 1 }],
-      licenseIds: [],
-      start: 0,
-      plannedEnd: 1,
+    const world = { ...one(0), machines: [one(12), one(20)].flatMap(({ machines }) => machines) };
+    world.machines = world.machines.map((machine, i) => ({ ...machine, id: i + 1 }));
+    const runOf = (jobId: number, tasks: readonly number[]): Run => ({
+      ...{ jobId, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 1 },
+      allocations: tasks.map((count, i) => ({ machineId: i + 1, tasks: count })),
     });
-    const a = processors.take(run(1), 3);
-    const b = processors.take(run(2), 2);
-    const c = processors.take(run(3), 1);
-    processors.give(run(1), a);
-    processors.give(run(3), c);
-    expect(joined(b)).toEqual([[3, 4]]);
-    expect(joined(processors.take(run(4), 5))).toEqual([
-      [0, 2],
-      [5, 6],
-    ]);
-    expect(() => processors.take(run(5), 4)).toThrow('no processor left');
+    const wish = fc.record({ tasks: fc.tuple(fc.nat(6), fc.nat(9)), gives: fc.nat(9) });
+    fc.assert(
+      fc.property(fc.array(wish, { maxLength: 60 }), (wishes) => {
+        const processors = new Processors(world);
+        const free = [Array.from({ length: 12 }, (_, i) => i), Array.from({ length: 20 }, (_, i) => 12 + i)];
+        const live: { run: Run; taken: Taken; numbers: number[][] }[] = [];
+        wishes.forEach(({ tasks, gives }, i) => {
+          const back = live.splice(gives, 1)[0];
+          if (back !== undefined) {
+            processors.give(back.run, back.taken);
+            back.numbers.forEach((numbers, m) => {
+              (free[m] as number[]).push(...numbers);
+              (free[m] as number[]).sort((x, y) => x - y);
+            });
+          }
+          const run = runOf(i + 1, tasks);
+          if (tasks.some((count, m) => count > (free[m] as number[]).length)) return;
+          const taken = processors.take(run, 1);
+          const numbers = tasks.map((count, m) => (free[m] as number[]).splice(0, count));
+          expect(joined(taken)).toEqual(intervalsOf(numbers.flat()));
+          live.push({ run, taken, numbers });
+        });
+      }),
+    );
+    expect(() => new Processors(world).take(runOf(1, [13]), 1)).toThrow('no processor left for job 1');
   });
 });
+
+/** First and last of each interval. */
+const intervalsOf = (numbers: readonly number[]): number[] =>
+  numbers.flatMap((n) => [...(numbers.includes(n - 1) ? [] : [n]), ...(numbers.includes(n + 1) ? [] : [n])]);
 
 describe('the figures', () => {
   it('bounds the slowdown of short jobs, and leaves out jobs that did not end', () => {

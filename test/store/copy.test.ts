@@ -1,10 +1,10 @@
-/** What is copied in is there as it was, whatever it is. */
+/** What is copied in is there as it was, whatever it is, and copied out again it is the same. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CopyColumns } from '../../src/store/copy.js';
 import { type Database, transaction } from '../../src/store/pool.js';
 import { raw, sql } from '../../src/store/sql.js';
-import { copy, rows } from '../../src/store/statement.js';
+import { copy, copyOut, rows } from '../../src/store/statement.js';
 import { withDatabase } from '../support/database.js';
 import { openTestDatabase } from './world.js';
 
@@ -47,6 +47,18 @@ const columns: CopyColumns<Item> = {
 };
 const read = sql`SELECT place, big, small, number, yes, words, state, document, extract(epoch FROM at)::float8 AS at, list, numbers
   FROM copied ORDER BY place`;
+/** The table, copied out. */
+async function copiedOut(): Promise<unknown[]> {
+  const names = Object.keys(columns);
+  const types = Object.values(columns).map(([type]) => type);
+  const found: unknown[] = [];
+  await transaction(database, (tx) =>
+    copyOut(tx, `SELECT ${names.join(', ')} FROM copied ORDER BY place`, types, (row) => {
+      found.push(Object.fromEntries(names.map((name, i) => [name, row[i]])));
+    }),
+  );
+  return found;
+}
 
 const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 4 });
 const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
@@ -78,6 +90,7 @@ it('values of every type, and none', async () => {
         list: one.list?.map(stored) ?? null,
       }));
       expect(await rows(database.pool, read)).toEqual(wanted);
+      expect(await copiedOut()).toEqual(wanted);
     }),
     { numRuns: 100 },
   );
@@ -92,6 +105,31 @@ it('values longer than a part, and more of them than a part holds', async () => 
   await test.pool.query('TRUNCATE copied');
   await transaction(database, (tx) => copy(tx, 'copied', columns, items));
   expect(await rows(database.pool, read)).toEqual(items);
+  expect(await copiedOut()).toEqual(items);
+});
+
+it('as many different values as are not kept, to the end or to a failure; the pool is good for the next', async () => {
+  await test.pool.query(
+    "INSERT INTO copied (place, words) SELECT i, 'word ' || i / 2 FROM generate_series(301, 40000) i",
+  );
+  expect(await copiedOut()).toEqual(await rows(database.pool, read));
+  const one = openTestDatabase(test.url, 1);
+  try {
+    const fails = (at: number) =>
+      transaction(one, (tx) =>
+        copyOut(tx, 'SELECT place FROM copied ORDER BY place', ['integer'], ([place]) => {
+          if (place === at) throw new Error('not this one');
+        }),
+      );
+    await expect(fails(400)).rejects.toThrow('not this one');
+    await expect(fails(40_000)).rejects.toThrow('not this one');
+    await expect(
+      transaction(one, (tx) => copyOut(tx, 'SELECT 1 / (2 - place) FROM copied', ['integer'], () => {})),
+    ).rejects.toMatchObject({ code: '22012' });
+    expect(await rows(one.pool, sql`SELECT count(*) AS n FROM ${raw('copied')}`)).toEqual([{ n: 40_000 }]);
+  } finally {
+    await one.close();
+  }
 });
 
 it('nothing, where the database refuses a row or an item cannot be made; the connection is good for the next', async () => {

@@ -1,9 +1,19 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
 import { temporaryDirectory } from '../support/home.js';
@@ -15,6 +25,17 @@ async function start(home: string, more: Record<string, string> = {}): Promise<E
   const server = await startEmbeddedPostgres({ home, settings: { ...settings, ...more } });
   onTestFinished(() => server.stop());
   return server;
+}
+
+const made = join(mkdtempSync(join(tmpdir(), 'switchyard-tmp-')), 'home');
+afterAll(() => rmSync(join(made, '..'), { recursive: true, force: true }));
+
+/** A home of which the first start is over: a copy of one that is made once, which takes seconds. */
+async function usedHome(): Promise<string> {
+  if (!existsSync(made)) await (await startEmbeddedPostgres({ home: made, settings })).stop();
+  const home = temporaryDirectory();
+  execFileSync('cp', ['-a', `${made}/.`, home]);
+  return home;
 }
 
 async function query(server: { url: string }, sql: string): Promise<Record<string, unknown>[]> {
@@ -71,7 +92,7 @@ test('a new home: durable, closed to others, and the data stays over a restart o
 });
 
 test('a second start on the same home is refused, naming the running process', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   await start(home);
   await expect(startEmbeddedPostgres({ home, settings })).rejects.toThrow(
     `in use by the running process ${process.pid}`,
@@ -79,7 +100,7 @@ test('a second start on the same home is refused, naming the running process', a
 });
 
 test('our process killed: the next takes the running server over, with everything committed', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const left = await startAndDie(home);
   await query(left, 'CREATE TABLE kept AS SELECT 42 AS answer');
   const next = await start(home);
@@ -90,7 +111,7 @@ test('our process killed: the next takes the running server over, with everythin
 });
 
 test('our process killed, and the settings changed: the server is started anew', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const left = await startAndDie(home);
   const next = await start(home, { work_mem: '5MB' });
   expect(next.pid).not.toBe(left.pid);
@@ -98,7 +119,7 @@ test('our process killed, and the settings changed: the server is started anew',
 });
 
 test('both killed: the stale pid file does no harm, and nothing committed is lost', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const left = await startAndDie(home);
   await query(left, 'CREATE TABLE kept AS SELECT 42 AS answer');
   process.kill(left.pid, 'SIGKILL');
@@ -107,7 +128,7 @@ test('both killed: the stale pid file does no harm, and nothing committed is los
 });
 
 test('a pid file whose number went to some other program does no harm, to neither', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const server = await start(home);
   await server.stop();
   const stranger = spawn('sleep', ['600']);
@@ -130,7 +151,7 @@ test('a pid file whose number went to some other program does no harm, to neithe
 });
 
 test('the server killed while we run is started again on the same port', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const server = await start(home);
   await query(server, 'CREATE TABLE kept AS SELECT 42 AS answer');
   // As BullMQ makes that of its ids: the first number is taken where the sequence is made.
@@ -159,7 +180,7 @@ test('a home below a directory closed to others works too', async () => {
 });
 
 test('what cannot work is said plainly', async () => {
-  const home = temporaryDirectory();
+  const home = await usedHome();
   const server = await start(home);
   await server.stop();
   const version = join(home, 'postgres', 'data', 'PG_VERSION');

@@ -79,52 +79,71 @@ const lived: fc.Arbitrary<Lived> = fc
 
 const CPUS_PER_TASK = 2;
 
-/** As they are, past the triggers: only reading is what is tested. */
+/** Of all triggers those that add up the hours are the only ones: nothing else is tested here. */
+const WRITING = `SET LOCAL session_replication_role = replica;
+  ALTER TABLE jobs ENABLE ALWAYS TRIGGER jobs_inserted_used, ENABLE ALWAYS TRIGGER jobs_updated_used;
+  TRUNCATE jobs, runs, used_hours, job_counts CASCADE`;
+
+/** As they live: submitted, run after run, and ended, in a few statements for all of them. */
 async function write(jobs: readonly Lived[]): Promise<void> {
+  const all = jobs.map((job, i) => ({ ...job, id: i + 1, user: users[job.user], last: job.runs.at(-1) }));
   const client = await db.pool.connect();
+  const apply = (statement: string, items: readonly object[]) =>
+    client.query(statement, [JSON.stringify(items)]);
   try {
-    await client.query('BEGIN; SET LOCAL session_replication_role = replica; TRUNCATE jobs, runs CASCADE');
-    for (const [i, job] of jobs.entries()) {
-      const last = job.runs.at(-1);
-      await client.query(
-        `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, site_id, epoch, submitted_at, started_at, ended_at, cause)
-         VALUES ($1, $2, $3, 'x', 1, 1, $4::job_state, $5, $6, to_timestamp($7), to_timestamp($8), to_timestamp($9), $10::end_cause)`,
-        [
-          i + 1,
-          users[job.user],
-          job.application,
-          job.ended === null ? (last ? 'RUNNING' : 'QUEUED') : job.failed ? 'FAILED' : 'COMPLETED',
-          last ? sites[last.site] : null,
-          job.runs.length,
-          T0 + job.submitted,
-          last ? T0 + last.at : null,
-          job.ended === null ? null : T0 + job.ended,
-          job.ended === null ? null : 'EXITED_ZERO',
-        ],
+    await client.query(`BEGIN; ${WRITING}`);
+    await apply(
+      `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, submitted_at)
+       SELECT id, "user", application, 'x', 1, 1, 'QUEUED', to_timestamp(${T0} + submitted)
+         FROM json_to_recordset($1) AS t (id bigint, "user" integer, application text, submitted float8)`,
+      all,
+    );
+    for (let epoch = 1; epoch <= 3; epoch++) {
+      const runs = all.flatMap(({ id, runs }) => {
+        const run = runs[epoch - 1];
+        if (!run) return [];
+        const licenses = `{${run.licensed ? pools[run.site] : ''}}`;
+        const tasks = `{${run.tasks},1}`;
+        return [{ ...run, id, site: sites[run.site], tasks, licenses, isLast: runs.length === epoch }];
+      });
+      await apply(
+        `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause)
+         SELECT id, ${epoch}, site, '{1,2}', tasks::integer[], ${CPUS_PER_TASK}, 0, licenses::integer[], 1, to_timestamp(${T0} + at), 1, to_timestamp(${T0} + "end"),
+                CASE WHEN "end" IS NOT NULL THEN 'EXITED_ZERO'::end_cause END
+           FROM json_to_recordset($1) AS t (id bigint, site integer, tasks text, licenses text, at float8, "end" float8)`,
+        runs,
       );
-      for (const [epoch, run] of job.runs.entries()) {
-        await client.query(
-          `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause)
-           VALUES ($1, $2, $3, '{1,2}', $4, $5, 0, $6, 1, to_timestamp($7), 1, to_timestamp($8), $9::end_cause)`,
-          [
-            i + 1,
-            epoch + 1,
-            sites[run.site],
-            [run.tasks, 1],
-            CPUS_PER_TASK,
-            run.licensed ? [pools[run.site]] : [],
-            T0 + run.at,
-            run.end === null ? null : T0 + run.end,
-            run.end === null ? null : 'EXITED_ZERO',
-          ],
-        );
-      }
+      await apply(
+        `UPDATE jobs j SET state = 'RUNNING', epoch = ${epoch}, site_id = site, started_at = to_timestamp(${T0} + at)
+           FROM json_to_recordset($1) AS t (id bigint, site integer, at float8) WHERE j.id = t.id`,
+        runs,
+      );
+      await apply(
+        `UPDATE jobs j SET state = 'QUEUED', site_id = NULL, started_at = NULL FROM json_to_recordset($1) AS t (id bigint) WHERE j.id = t.id`,
+        runs.filter(({ isLast }) => !isLast),
+      );
     }
-    await client.query('COMMIT');
+    await apply(
+      `UPDATE jobs j SET state = CASE WHEN failed THEN 'FAILED' ELSE 'COMPLETED' END::job_state, ended_at = to_timestamp(${T0} + ended), cause = 'EXITED_ZERO'
+         FROM json_to_recordset($1) AS t (id bigint, failed boolean, ended float8) WHERE j.id = t.id`,
+      all.filter(({ ended }) => ended !== null),
+    );
+    await client.query(`
+      INSERT INTO job_counts SELECT coalesce(site_id, 0), state, count(*) FROM jobs WHERE ended_at IS NULL GROUP BY 1, 2;
+      COMMIT`);
   } finally {
     client.release();
   }
 }
+
+/** The same jobs, so many times as long and as far apart. */
+const stretched = (jobs: readonly Lived[], by: number): Lived[] =>
+  jobs.map((job) => ({
+    ...job,
+    submitted: job.submitted * by,
+    ended: job.ended && job.ended * by,
+    runs: job.runs.map((run) => ({ ...run, at: run.at * by, end: run.end && run.end * by })),
+  }));
 
 /** How long both last. */
 const overlap = (from: number, to: number, begin: number, end: number | null): number =>
@@ -140,10 +159,22 @@ describe('what was used', () => {
         fc.integer({ min: -1000, max: 900 }),
         fc.integer({ min: 1, max: 2000 }),
         fc.integer({ min: 1, max: 20 }),
-        async (jobs, start, length, points) => {
+        // No time is a whole hour: what ends with one is a matter of taste.
+        fc.constantFrom(1, 299.003),
+        async (drawn, begin, lasts, asked, scale) => {
+          const jobs = stretched(drawn, scale);
           await write(jobs);
-          const window = { from: T0 + start, to: T0 + start + length, points };
-          const width = length / points;
+          const window = { from: T0 + begin * scale, to: T0 + (begin + lasts) * scale, points: asked };
+          const grid = await queries.loadHistory(window, null);
+          const isLong = window.to - window.from > 86_400;
+          // Beyond a day whole hours, from the one before to the one behind.
+          const from = isLong ? Math.floor(window.from / 3600) * 3600 : window.from;
+          const width = isLong
+            ? Math.ceil((window.to - from) / 3600 / asked) * 3600
+            : (window.to - from) / asked;
+          const points = isLong ? Math.ceil((window.to - from) / width) : asked;
+          const start = from - T0;
+          const length = width * points;
           const intervals = Array.from({ length: points }, (_, i) => start + i * width);
           const runs = jobs.flatMap((job) => job.runs.map((run) => ({ ...run, job })));
           const mean = (of: readonly Ran[], weight: (run: Ran) => number) =>
@@ -155,7 +186,6 @@ describe('what was used', () => {
             for (const [i, value] of found.entries()) expect(value).toBeCloseTo(wanted[i]!, 4);
           };
 
-          const grid = await queries.loadHistory(window, null);
           close(
             grid.map(({ at }) => at - T0),
             intervals,
@@ -192,22 +222,21 @@ describe('what was used', () => {
             ),
           );
 
+          const end = isLong ? Math.ceil(window.to / 3600) * 3600 - T0 : start + length;
           for (const owner of [null, 0]) {
             const seen = jobs.filter((job) => owner === null || job.user === owner);
             for (const application of ['a', 'b']) {
               const rows = await queries.usage(window, {
                 by: 'APPLICATION',
                 owner: owner === null ? null : users[owner]!,
-                now: T0 + 100_000,
+                now: window.to + 1_000_000,
                 limit: 10,
               });
               const own = seen.filter((job) => job.application === application);
-              const ended = own.filter(
-                (job) => job.ended !== null && job.ended >= start && job.ended < start + length,
-              );
+              const ended = own.filter((job) => job.ended !== null && job.ended >= start && job.ended < end);
               const active = own
                 .flatMap((job) => job.runs)
-                .filter((run) => run.at < start + length && (run.end === null || run.end > start));
+                .filter((run) => run.at < end && (run.end === null || run.end > start));
               const row = rows.find((one) => one.application === application);
               if (ended.length + active.length === 0) {
                 expect(row).toBeUndefined();
@@ -220,7 +249,7 @@ describe('what was used', () => {
                 failedJobs: ended.filter((job) => job.failed).length,
               });
               expect(row!.cpuS).toBeCloseTo(
-                sum(active.map((run) => cpusOf(run) * overlap(start, start + length, run.at, run.end))),
+                sum(active.map((run) => cpusOf(run) * overlap(start, end, run.at, run.end))),
                 2,
               );
               if (started.length === 0) expect(row!.meanWaitS).toBeNull();

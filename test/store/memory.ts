@@ -1308,6 +1308,7 @@ export class MemoryStore implements Store {
       command: job.command,
       arguments: job.arguments,
       environment: job.environment,
+      outputs: job.outputs,
       workingDirectory: job.workingDirectory,
       tasks: job.tasks,
       cpusPerTask: job.cpusPerTask,

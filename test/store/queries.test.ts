@@ -199,6 +199,7 @@ describe('jobs', () => {
         sandboxMb: 0,
         outputMb: 0,
         inputs: [],
+        outputs: [],
         preferences: [],
         schedulerId: null,
         originSiteId: null,

@@ -77,6 +77,7 @@ export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
   sandboxMb: 0,
   outputMb: 0,
   inputs: [],
+  outputs: [],
   preferences: [],
   restartable: true,
   boost: 0,
@@ -308,7 +309,7 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, user_jobs, user_outputs, margins, runs, outputs, stagings,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_averages, job_ratios RESTART IDENTITY CASCADE`,
   );

@@ -95,6 +95,37 @@ const promises: Record<string, string> = {
       FULL JOIN (SELECT * FROM traffic WHERE at > extract(epoch FROM now()) - 3000) t USING (site_id, at)
      WHERE (SELECT id FROM events_horizon) = 0 AND at BETWEEN extract(epoch FROM now()) - 2990 AND extract(epoch FROM now()) + 60
        AND (e.arrivals IS DISTINCT FROM t.arrivals OR e.services IS DISTINCT FROM t.services)`,
+  'the hours add up what jobs and runs came to': `
+    WITH held (kind, user_id, key, s, e, cpus) AS (
+      SELECT 'JOBS'::used_kind, 0, '', submitted_at, ended_at, 0 FROM jobs
+      UNION ALL
+      SELECT k.kind, k.user_id, k.key, r.assigned_at, r.ended_at, r.cpus_per_task * coalesce((SELECT sum(t) FROM unnest(r.machine_tasks) t), 0)
+        FROM runs r JOIN jobs j ON j.id = r.job_id,
+             LATERAL (SELECT 'SITE'::used_kind, j.user_id, r.site_id::text
+                      UNION ALL SELECT 'APPLICATION', j.user_id, j.application
+                      UNION ALL SELECT 'LICENSE', 0, l::text FROM unnest(r.license_ids) l) AS k (kind, user_id, key)
+       WHERE r.ended_at IS NOT NULL
+    ), side AS (
+      SELECT kind, user_id, key, s AS at, 1 AS sign, cpus FROM held
+      UNION ALL SELECT kind, user_id, key, e, -1, cpus FROM held WHERE e IS NOT NULL
+    ), hour AS (
+      SELECT kind, user_id, key, floor(extract(epoch FROM at) / 3600)::bigint * 3600 AS hour, sum(sign) AS runs, sum(sign * cpus) AS cpus,
+             sum(sign * (3600 - extract(epoch FROM at) % 3600)) AS run_s, sum(sign * cpus * (3600 - extract(epoch FROM at) % 3600)) AS cpu_s
+        FROM side GROUP BY 1, 2, 3, 4
+    ), ended AS (
+      SELECT kind, user_id, key, floor(extract(epoch FROM ended_at) / 3600)::bigint * 3600 AS hour, count(*) AS jobs,
+             count(*) FILTER (WHERE state = 'FAILED') AS failed, count(started_at) AS started, coalesce(sum(extract(epoch FROM started_at - submitted_at)), 0) AS wait_s
+        FROM jobs, LATERAL (VALUES ('SITE'::used_kind, site_id::text), ('APPLICATION', application)) AS k (kind, key)
+       WHERE ended_at IS NOT NULL AND key IS NOT NULL GROUP BY 1, 2, 3, 4
+    )
+    SELECT kind, hour, user_id, key, u.runs, h.runs AS is, u.cpus, h.cpus AS are, u.run_s, h.run_s AS are_s, u.cpu_s, h.cpu_s AS are_cpu_s,
+           u.ended_jobs, e.jobs, u.wait_s, e.wait_s AS waited_s
+      FROM used_hours u FULL JOIN hour h USING (kind, user_id, key, hour) FULL JOIN ended e USING (kind, user_id, key, hour)
+     WHERE (SELECT id FROM events_horizon) = 0
+       AND (coalesce(u.runs, 0) <> coalesce(h.runs, 0) OR coalesce(u.cpus, 0) <> coalesce(h.cpus, 0) OR u.begun < u.runs
+            OR abs(coalesce(u.run_s, 0) - coalesce(h.run_s, 0)) > 0.1 OR abs(coalesce(u.cpu_s, 0) - coalesce(h.cpu_s, 0)) > 0.1
+            OR coalesce(u.ended_jobs, 0) <> coalesce(e.jobs, 0) OR coalesce(u.failed_jobs, 0) <> coalesce(e.failed, 0)
+            OR coalesce(u.started_jobs, 0) <> coalesce(e.started, 0) OR abs(coalesce(u.wait_s, 0) - coalesce(e.wait_s, 0)) > 0.1)`,
   '7: every run that ended well and took time is in the history, once': `
     SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
       LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch

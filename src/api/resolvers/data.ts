@@ -16,6 +16,7 @@ export const Dataset: DatasetResolvers = {
     const sites = await Promise.all(siteIds.map((id) => loaders.site(id)));
     return sites.sort((a, b) => (a.name < b.name ? -1 : 1));
   },
+  job: ({ jobId }, _, context) => (jobId === null ? null : visibleJob(jobId, context)),
   // A URL may have a password in it.
   locations: async ({ locations }, _, { loaders, viewer }) => {
     if (!handlesAll(viewer)) return [];

@@ -14,11 +14,14 @@ import type {
   CandidateResolvers,
   DecisionResolvers,
   JobConnectionResolvers,
+  JobFileResolvers,
+  JobOutputResolvers,
   JobResolvers,
   JobsPayloadResolvers,
   OutputResolvers,
   PlacementResolvers,
   RespectedReservationResolvers,
+  RunFileResolvers,
   RunResolvers,
   StagingResolvers,
   SubmitJobsPayloadResolvers,
@@ -49,8 +52,26 @@ export const Job: JobResolvers = {
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
   output: (job, { stream, epoch }, { loaders }) =>
     job.epoch === 0 ? null : loaders.output({ jobId: job.id, epoch: epoch ?? null, stream }),
+  files: (job, { epoch }, { loaders }) =>
+    job.epoch === 0 ? [] : loaders.files({ jobId: job.id, epoch: epoch ?? job.epoch }),
   whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
   expectedStart: (job, _, context) => context.services.explain.expectedStart(job, context),
+};
+
+export const JobOutput: JobOutputResolvers = {
+  keep: ({ dataset }) => (dataset === undefined ? 'SERVICE' : 'DATASET'),
+};
+
+export const JobFile: JobFileResolvers = {
+  receivedBytes: ({ received }) => received,
+  keptUntil: ({ keptAt }, _, { services }) => services.files.keptUntil(keptAt),
+  rateMbPerS: ({ beganAt, keptAt, bytes }) =>
+    keptAt === null || bytes === 0 ? null : bytes / 1e6 / Math.max(0.001, keptAt - beganAt),
+};
+
+export const RunFile: RunFileResolvers = {
+  id: ({ id }) => String(id),
+  receivedBytes: ({ received }) => received,
 };
 
 export const JobConnection: JobConnectionResolvers = {

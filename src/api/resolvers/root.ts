@@ -164,6 +164,9 @@ export const Mutation: Required<MutationResolvers> = {
   reportRuns: async (_, { site, agent, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
   }),
+  keepFiles: (_, args, { services, viewer }) => services.files.keepFiles(viewer, args),
+  keepDataset: (_, args, { services, viewer, requestId }) =>
+    services.files.keepDataset(viewer, args, requestId),
   reportOutput: async (_, { site, outputs }, { services, viewer }) => ({
     results: await services.agents.reportOutput(viewer, site, outputs),
   }),

@@ -100,6 +100,8 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   reportLinks: agents,
   reportStaging: agents,
   reportOutput: agents,
+  keepFiles: agents,
+  keepDataset: agents,
   reportRuns: ['AGENT', 'PEER'],
   federate: admins,
   isolatePeer: admins,

@@ -79,12 +79,11 @@ class SiteNews {
     const cursor = next as Cursor;
     const byAgent = new Map<number, Assignment[]>();
     for (const assignment of assignments) {
-      for (const agentId of assignment.machines.slice(0, 1).map((machine) => machine.agentId)) {
-        if (agentId === null) continue;
-        const own = byAgent.get(agentId);
-        if (own) own.push(assignment);
-        else byAgent.set(agentId, [assignment]);
-      }
+      const agentId = assignment.machines[0]?.agentId ?? null;
+      if (agentId === null) continue;
+      const own = byAgent.get(agentId);
+      if (own) own.push(assignment);
+      else byAgent.set(agentId, [assignment]);
     }
     for (const agent of this.agents.values()) {
       const own = byAgent.get(agent.agentId);

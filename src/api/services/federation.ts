@@ -139,6 +139,8 @@ function whyNotOffered(
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
   if (job.inputs.length > 0)
     return 'The job has input data: such jobs stay with the sites of this service, which know where the data are.';
+  if (job.outputs.length > 0)
+    return 'The job has outputs to be kept: such jobs stay with the sites of this service, which bring them here.';
   if (job.state === 'HELD') return 'The job is held.';
   if (foreign?.epoch != null) return 'The job has been granted to this service.';
   if (seenAt === null) return 'It has not asked for jobs yet.';

@@ -122,7 +122,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
 export function fitsPeer(
   job: Pick<
     NewJob,
-    'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'inputs'
+    'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'inputs' | 'outputs'
   >,
   { kinds, hops }: PeerRow,
 ): boolean {
@@ -140,7 +140,7 @@ export function fitsPeer(
     const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : Infinity;
     bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
   }
-  return job.inputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
+  return job.inputs.length + job.outputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
 /** The most tasks of the job that fit the idle machines of a site. */

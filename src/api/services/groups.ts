@@ -255,9 +255,15 @@ function makerOf(job: JobInput): Maker {
     name: variable.name,
     value: templateOf(variable.value),
   }));
-  const all = [name, workingDirectory, ...args, ...environment.map(({ value }) => value)].filter(
-    (one) => one !== null,
-  );
+  const outputs = job.outputs.map((one) => ({
+    ...one,
+    path: templateOf(one.path),
+    dataset: optional(one.dataset),
+  }));
+  const all = [
+    ...[name, workingDirectory, ...args, ...environment.map(({ value }) => value)],
+    ...outputs.flatMap(({ path, dataset }) => [path, dataset]),
+  ].filter((one) => one !== null);
   const names = new Set(all.flatMap((one) => one.names));
   names.delete(INDEX);
   return {
@@ -269,6 +275,11 @@ function makerOf(job: JobInput): Maker {
       workingDirectory: workingDirectory && filled(workingDirectory, valueFor),
       arguments: args.map((one) => filled(one, valueFor)),
       environment: environment.map((one) => ({ name: one.name, value: filled(one.value, valueFor) })),
+      outputs: outputs.map((one) => ({
+        ...one,
+        path: filled(one.path, valueFor),
+        dataset: one.dataset && filled(one.dataset, valueFor),
+      })),
     }),
   };
 }

@@ -4,6 +4,7 @@ import { createDataService } from './data.js';
 import { createEventsService } from './events.js';
 import { createExplainService } from './explain.js';
 import { createFederationService } from './federation.js';
+import { createFilesService } from './files.js';
 import { createGridService } from './grid.js';
 import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
@@ -27,6 +28,7 @@ export function createServices(parts: ServiceParts) {
     events: createEventsService(parts),
     explain: createExplainService(parts),
     federation: createFederationService(parts),
+    files: createFilesService(parts),
     grid: createGridService(parts),
     groups: createGroupsService(parts),
     history: createHistoryService(parts),

@@ -3,7 +3,9 @@
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
 import { type JobInput as CoreInput, type JobPreference, NO_PREFERENCES } from '../../core/model.js';
+import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
+import type { JobOutput } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
@@ -12,6 +14,7 @@ import type {
   ErrorCode,
   InputDataInput,
   JobInput,
+  JobOutputInput,
   JobPreferenceInput,
 } from '../generated/resolvers-types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
@@ -27,6 +30,7 @@ const LOOK_UP_MAX = 10_000;
 const VARIABLE_NAME = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX.variableNameChars - 1}}$`);
 
 const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
+const NO_OUTPUTS: readonly JobOutput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Of the datasets and sites that jobs name, those that are there: not removed. */
@@ -141,6 +145,23 @@ export function newJob(
     return { datasetId: 0 };
   };
 
+  const kept = ({ path, keep, dataset }: JobOutputInput, field: string): JobOutput => {
+    const fault = filePathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
+    if (fault) refuse(`${field}.path`, path, fault);
+    const named = dataset !== null && dataset !== undefined;
+    if (named !== (keep === 'DATASET'))
+      refuse(
+        `${field}.dataset`,
+        dataset,
+        keep === 'DATASET' ? 'a name' : 'nothing, unless it is kept as a dataset',
+      );
+    if (!named) return { path };
+    if (/[*?]/.test(path))
+      refuse(`${field}.path`, path, 'the path of one file or directory, to be a dataset');
+    text(`${field}.dataset`, dataset, MAX.nameChars);
+    return { path, dataset };
+  };
+
   const kinds = (field: string, given: readonly string[]): string[] => {
     if (given.length > MAX.jobLicenses) refuse(field, given.length, `up to ${MAX.jobLicenses} kinds`);
     const licenses = [...new Set(given)].sort();
@@ -205,6 +226,11 @@ export function newJob(
   if (input.inputs.length > MAX.jobInputs)
     refuse('inputs', input.inputs.length, `up to ${MAX.jobInputs} inputs`);
 
+  if (input.outputs.length > MAX.jobOutputs)
+    refuse('outputs', input.outputs.length, `up to ${MAX.jobOutputs} outputs`);
+  const datasets = input.outputs.flatMap(({ dataset }) => dataset ?? []);
+  if (new Set(datasets).size < datasets.length) refuse('outputs', datasets, 'each dataset once');
+
   if (input.preferences.length > MAX.jobPreferences)
     refuse('preferences', input.preferences.length, `up to ${MAX.jobPreferences} preferences`);
 
@@ -248,6 +274,8 @@ export function newJob(
     outputMb: size('outputMb', input.outputMb),
     inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
     originSiteId: origin === null ? null : place('originSite', 'site', origin),
+    outputs:
+      input.outputs.length === 0 ? NO_OUTPUTS : input.outputs.map((one, i) => kept(one, `outputs[${i}]`)),
     computationShare: amount('computationShare', input.computationShare, 1),
     preferences:
       input.preferences.length === 0

@@ -1,9 +1,11 @@
 /** What services are made of, and what they share. */
 import { concernedBy, ROOT, type Scheduler, type WorldChange } from '../../core/index.js';
 import type { Limits } from '../../platform/limits.js';
+import type { Blobs } from '../../store/blobs.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { Copies, Offers } from '../../store/federation.js';
 import type { EventFeed } from '../../store/feed.js';
+import type { Files } from '../../store/files.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
@@ -11,6 +13,13 @@ import type { Shares } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
 import type { Fit } from './fit.js';
+
+/** Files of runs that the service keeps, and for how long. */
+export interface FileStore {
+  files: Files;
+  blobs: Blobs;
+  retentionDays: number;
+}
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
@@ -21,6 +30,7 @@ export interface ServiceParts {
   queries: Queries;
   offers: Offers;
   copies: Copies;
+  fileStore: FileStore;
   feed: EventFeed;
   /** For dry runs and explanations only: keeping it in step costs work. */
   mirror: Mirror;

@@ -187,6 +187,7 @@ export function createPeopleService(parts: ServiceParts) {
         { name: 'LIVE_JOBS' as const, used: used.jobs, allowed: limits.userJobs },
         { name: 'LIVE_JOB_BYTES' as const, used: used.bytes, allowed: limits.userJobBytes },
         { name: 'OUTPUT_BYTES' as const, used: used.outputBytes, allowed: limits.userOutputBytes },
+        { name: 'FILE_BYTES' as const, used: used.fileBytes, allowed: limits.userFileBytes },
         { name: 'API_KEYS' as const, used: used.keys, allowed: limits.userKeys },
         { name: 'OPEN_SIMULATIONS' as const, used: used.simulations, allowed: MAX.openSimulations },
       ];

@@ -127,19 +127,22 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const agentId = agentOf(agent);
       let at: Cursor | ListPlace | null = eventCursor('after', after);
       const joined = news.join(siteId, agentId);
-      const withInputs = async (runs: readonly StoredAssignment[]): Promise<Assignment[]> => {
+      const withInputs = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
-        return runs.map((run) => ({ ...assignment(run), inputs: inputs(run.jobId) }));
+        return (run: StoredAssignment): Assignment => ({ ...assignment(run), inputs: inputs(run.jobId) });
       };
-      const newsBatch = async (
-        cursor: Cursor,
-        runs: readonly StoredAssignment[],
-      ): Promise<AssignmentBatch> => ({
-        cursor,
-        complete: false,
-        part: null,
-        assignments: await withInputs(runs),
-      });
+      /** What is new, each with its cursor: what they need is read once for all. */
+      const newsOf = async (
+        told: readonly { cursor: Cursor; assignments: readonly StoredAssignment[] }[],
+      ): Promise<AssignmentBatch[]> => {
+        const of = await withInputs(told.flatMap(({ assignments }) => assignments));
+        return told.map(({ cursor, assignments }) => ({
+          cursor,
+          complete: false,
+          part: null,
+          assignments: assignments.map(of),
+        }));
+      };
       /** What was live has been told; what is new follows. */
       let upToDate = false;
       return subscription<AssignmentBatch>(feed, limits.subscriberBuffer, {
@@ -147,11 +150,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           if (upToDate) {
             await joined.upTo(feed.cursor);
             const told = joined.take(at as Cursor);
-            if (told !== null)
-              return {
-                updates: await Promise.all(told.map((one) => newsBatch(one.cursor, one.assignments))),
-                more: false,
-              };
+            if (told !== null) return { updates: await newsOf(told), more: false };
             upToDate = false;
             at = null;
           }
@@ -168,7 +167,8 @@ export function createSubscriptionsService(parts: ServiceParts) {
           // A window or a list that was cut short goes on; and behind a list, what happened while it was read.
           const more = !upToDate;
           if (list === null) {
-            const updates = assignments.length === 0 ? [] : [await newsBatch(next as Cursor, assignments)];
+            const updates =
+              assignments.length === 0 ? [] : await newsOf([{ cursor: next as Cursor, assignments }]);
             return { updates, more };
           }
           return {
@@ -177,7 +177,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
                 complete: list.first && list.last,
                 part: partOf(list),
-                assignments: await withInputs(assignments),
+                assignments: assignments.map(await withInputs(assignments)),
               },
             ],
             more,
@@ -217,6 +217,9 @@ function assignment(run: StoredAssignment): Omit<Assignment, 'inputs'> {
     action: ACTIONS[run.state],
     command: run.command,
     arguments: run.arguments,
+    outputs: run.outputs.map(({ path, dataset }) => ({
+      ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
+    })),
     environment: run.environment,
     workingDirectory: run.workingDirectory,
     tasks: run.tasks,

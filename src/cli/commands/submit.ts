@@ -8,7 +8,7 @@ import { addCommand, interruption, note, print, printJson, wantsJson } from '../
 import { connect } from '../connect.js';
 import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
-import { awaitEnds, type JobLine } from '../follow.js';
+import { awaitEnds, type JobLine, stateTold } from '../follow.js';
 import { count, printable } from '../format.js';
 import {
   addJobOptions,
@@ -160,7 +160,7 @@ async function waitFor(
   const signal = interruption();
   const ended = await awaitEnds(client, ids, signal, (job, update) => {
     if (update && !json && !output)
-      note(`${job.id} ${job.state}${job.site ? ` at ${printable(job.site.name)}` : ''}`);
+      note(`${job.id} ${stateTold(job, update)}${job.site ? ` at ${printable(job.site.name)}` : ''}`);
   });
   if (json) {
     const jobs: unknown[] = [];

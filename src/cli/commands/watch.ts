@@ -5,7 +5,7 @@ import { addCommand, interruption, note, print, printJson, wantsJson } from '../
 import { connect } from '../connect.js';
 import { JOB_LINES, JOBS } from '../documents.js';
 import { CliError, ExitCode } from '../errors.js';
-import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor } from '../follow.js';
+import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor, stateTold } from '../follow.js';
 import { printable } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
 import { parseId, parseNumber } from '../parse.js';
@@ -96,13 +96,8 @@ function tell(job: JobLine, update: JobUpdate | null, json: boolean): void {
     return;
   }
   const at = update?.event?.at ?? job.endedAt ?? job.startedAt ?? job.submittedAt;
-  // The event's own state: by now the job may be further.
-  const state = update?.event?.toState ?? job.state;
-  const ended =
-    isTerminal(state) && job.cause ? ` ${job.cause}${job.exitCode ? ` ${job.exitCode}` : ''}` : '';
-  const changed = update && !update.event?.toState ? ' (changed)' : '';
   const site = job.site ? `at ${printable(job.site.name)}` : '';
   print(
-    `${at.slice(11, 19)}  ${job.id.padEnd(10)} ${(state + ended + changed).padEnd(24)} ${site.padEnd(14)} ${printable(whatRuns(job))}`,
+    `${at.slice(11, 19)}  ${job.id.padEnd(10)} ${stateTold(job, update).padEnd(24)} ${site.padEnd(14)} ${printable(whatRuns(job))}`,
   );
 }

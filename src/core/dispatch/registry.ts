@@ -1,5 +1,6 @@
 /** The dispatch policies, by the kind that a policy document names. */
 import { z } from 'zod';
+import { Kinds } from '../kinds.js';
 import { mostFlops, random, roundRobin } from './baselines/baselines.js';
 import { diana } from './diana/diana.js';
 import { gridTree } from './grid-tree/grid-tree.js';
@@ -31,33 +32,19 @@ export type DispatchPolicy = z.infer<typeof dispatchPolicySchema>;
 
 export const DEFAULT_DISPATCH = DEFAULT_TWO_LEVEL satisfies DispatchPolicy;
 
-const byKind = new Map<string, DispatchKind>(
-  dispatchKinds.map((kind) => [kind.schema.shape.kind.value, kind as DispatchKind]),
-);
+const kinds = new Kinds<DispatchKind>('dispatch', dispatchKinds as readonly DispatchKind[]);
 
-const added: DispatchKind[] = [];
-/** Kinds from outside of the product; see {@link addDispatchKind}. */
-export const addedDispatchKinds: readonly DispatchKind[] = added;
+/** Kinds from outside of the product; see {@link Kinds.add}. */
+export const addedDispatchKinds = kinds.added;
 
-/** Lets documents that are read from now on name a kind that the product does not have. Throws if there is one of its name. */
-export function addDispatchKind(kind: DispatchKind): void {
-  const name = kind.schema.shape.kind.value;
-  if (byKind.has(name)) throw new Error(`there is a dispatch policy "${name}" already`);
-  byKind.set(name, kind);
-  added.push(kind);
-}
+/** See {@link Kinds.add}. */
+export const addDispatchKind = (kind: DispatchKind): void => kinds.add(kind);
 
 /** Of a document that may name kinds that were added. */
-export const anyDispatchPolicySchema = (): typeof dispatchPolicySchema =>
-  added.length === 0
-    ? dispatchPolicySchema
-    : (z.discriminatedUnion(
-        'kind',
-        [...byKind.values()].map(({ schema }) => schema) as never,
-      ) as unknown as typeof dispatchPolicySchema);
+export const anyDispatchPolicySchema = (): typeof dispatchPolicySchema => kinds.schema(dispatchPolicySchema);
 
-/** What the document of a dispatch policy names. */
-export const dispatchKindOf = ({ kind }: DispatchPolicy): DispatchKind => byKind.get(kind) as DispatchKind;
+/** What a dispatch policy's document names. */
+export const dispatchKindOf = (policy: { readonly kind: string }): DispatchKind => kinds.of(policy);
 
 /** The kinds that send jobs in batches. */
 export const kindsInBatches: readonly string[] = dispatchKinds

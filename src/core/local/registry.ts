@@ -1,6 +1,7 @@
 /** The local policies, by the kind that a policy document names. */
 import { z } from 'zod';
 import type { Grid, SiteMemory } from '../grid/grid.js';
+import { Kinds } from '../kinds.js';
 import { conservative } from './conservative/conservative.js';
 import { easy } from './easy/easy.js';
 import { fcfs } from './fcfs/fcfs.js';
@@ -24,33 +25,19 @@ export type LocalPolicy = z.infer<typeof localPolicySchema>;
 
 export const DEFAULT_LOCAL = DEFAULT_FLEXIBLE satisfies LocalPolicy;
 
-const byKind = new Map<string, LocalKind>(
-  localKinds.map((kind) => [kind.schema.shape.kind.value, kind as LocalKind]),
-);
+const kinds = new Kinds<LocalKind>('local', localKinds as readonly LocalKind[]);
 
-const added: LocalKind[] = [];
-/** Kinds from outside of the product; see {@link addLocalKind}. */
-export const addedLocalKinds: readonly LocalKind[] = added;
+/** Kinds from outside of the product; see {@link Kinds.add}. */
+export const addedLocalKinds = kinds.added;
 
-/** Lets documents that are read from now on name a kind that the product does not have. Throws if there is one of its name. */
-export function addLocalKind(kind: LocalKind): void {
-  const name = kind.schema.shape.kind.value;
-  if (byKind.has(name)) throw new Error(`there is a local policy "${name}" already`);
-  byKind.set(name, kind);
-  added.push(kind);
-}
+/** See {@link Kinds.add}. */
+export const addLocalKind = (kind: LocalKind): void => kinds.add(kind);
 
 /** Of a document that may name kinds that were added. */
-export const anyLocalPolicySchema = (): typeof localPolicySchema =>
-  added.length === 0
-    ? localPolicySchema
-    : (z.discriminatedUnion(
-        'kind',
-        [...byKind.values()].map(({ schema }) => schema) as never,
-      ) as unknown as typeof localPolicySchema);
+export const anyLocalPolicySchema = (): typeof localPolicySchema => kinds.schema(localPolicySchema);
 
 /** What a local policy's document names. */
-export const localKindOf = ({ kind }: { readonly kind: string }): LocalKind => byKind.get(kind) as LocalKind;
+export const localKindOf = (policy: { readonly kind: string }): LocalKind => kinds.of(policy);
 
 /** Whether a site with this policy promises starts, which its driver has to keep from cycle to cycle. */
 export const keepsPromises = (local: { readonly kind: string }): boolean =>

@@ -3,6 +3,7 @@ import type { Link } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import { table } from '../columns.js';
 import { MEASUREMENTS_KEPT } from '../constants.js';
+import { isServed, type RunOfAgent } from '../files.js';
 import { datasetRow, withSites } from '../queries.js';
 import { instant } from '../read-rows.js';
 import type { DatasetRow, LinkRow } from '../rows.js';
@@ -187,6 +188,59 @@ export const dataChanges = (change: Changes) => ({
       await tx.linkMeasurement.createMany({ data: links.map((link) => ({ ...link, at: instant(now) })) });
       await boundMeasurements(tx, links);
       return putLinks(tx, meanOfMeasurements(links), { now, source: 'AGENT' });
+    });
+  },
+
+  /**
+   * An output of a run at a site becomes the dataset that its job names, with a replica there. One that is a dataset already, of another
+   * run of the job perhaps, is the same. Of `run`: it goes on, on a machine of the agent.
+   */
+  keepDataset(
+    { siteId, agentId, jobId, epoch }: RunOfAgent,
+    {
+      name,
+      sizeMb,
+      sha256,
+      location,
+    }: { name: string; sizeMb: number; sha256: string | null; location: string },
+    actor: Actor,
+  ) {
+    return change(actor, 'keepDataset', async (tx, note): Promise<DatasetRow> => {
+      await shareSites(tx, [siteId]);
+      const [run] = await tx.$queryRaw<{ userId: number; named: boolean }[]>(sql`
+SELECT j.user_id AS "userId", EXISTS (SELECT FROM jsonb_array_elements(j.outputs) o WHERE o ->> 'dataset' = ${name}) AS named
+  FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId)}`);
+      if (!run?.named)
+        throw new Refusal('NOT_FOUND', `the agent has no run whose job names a dataset ${name}`);
+      // One at a time, so that the count is right and names are taken once.
+      await tx.$executeRaw(sql`LOCK TABLE datasets IN SHARE ROW EXCLUSIVE MODE`);
+      const there = await tx.dataset.findFirst({ where: { name, removedAt: null }, ...withSites });
+      if (there !== null && there.jobId !== BigInt(jobId))
+        throw conflict(`another dataset is called ${name}`);
+      if (there === null) {
+        const [{ count }] = await tx.$queryRaw<[{ count: number }]>(sql`
+SELECT count(*)::integer AS count FROM datasets d JOIN jobs j ON j.id = d.job_id WHERE d.removed_at IS NULL AND j.user_id = ${run.userId}`);
+        if (count >= MAX.userDatasets)
+          throw new Refusal(
+            'LIMIT_EXCEEDED',
+            `the outputs of this user are ${count} datasets; accepted: up to ${MAX.userDatasets}`,
+          );
+      }
+      const data = { name, sizeMb, sha256, jobId: BigInt(jobId) };
+      const { id } = there
+        ? await tx.dataset.update({ where: { id: there.id }, data, select: { id: true } })
+        : await tx.dataset.create({ data, select: { id: true } });
+      // What another run of the job has left elsewhere may differ.
+      if (there)
+        await removeReplicas(
+          tx,
+          id,
+          there.replicas.map((replica) => replica.siteId),
+        );
+      await addReplicas(tx, [{ datasetId: id, siteId, location }]);
+      const after = await datasetOf(tx, id);
+      await note(`dataset_${id}`, there && datasetRow(there), after);
+      return after;
     });
   },
 

@@ -308,7 +308,14 @@ SELECT u.id, ${share.jobs}::float8 - coalesce(j.jobs, 0) AS jobs, ${share.bytes}
 const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
   ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
-  ...{ groupName: null, inputs: [], originSiteId: null, restartable: false, held: false },
+  ...{
+    groupName: null,
+    inputs: [],
+    outputs: [],
+    originSiteId: null,
+    restartable: false,
+    held: false,
+  },
   boost: boostOf(boost, more),
 });
 

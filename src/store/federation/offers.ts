@@ -227,7 +227,7 @@ WITH theirs AS MATERIALIZED (
 ), waiting AS MATERIALIZED (
   SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
          row_number() OVER (ORDER BY id) - 1 AS ahead
-    FROM jobs WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND inputs IS NULL ORDER BY id LIMIT ${LOOKED_AT}
+    FROM jobs WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND inputs IS NULL AND outputs IS NULL ORDER BY id LIMIT ${LOOKED_AT}
 ), open AS MATERIALIZED (
   SELECT w.*, h.hops, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
     FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h

@@ -63,7 +63,7 @@ const ofAgent = ({ agentId }: Part): Sql =>
 const jobFields = [
   ...(['id', 'epoch', 'state', 'command', 'arguments', 'environment', 'workingDirectory', 'tasks'] as const),
   ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
-  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
 ];
 type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
 const jobReading = Object.fromEntries(

@@ -262,8 +262,8 @@ function insertOutputs(tx: Transaction, pieces: readonly RunOutput[]): Promise<n
     sql`
 INSERT INTO outputs AS o (job_id, epoch, stream, start, body, bytes)
   SELECT job_id, epoch, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
-  ON CONFLICT (job_id, epoch, stream, start) DO UPDATE SET body = excluded.body, bytes = greatest(o.bytes, excluded.bytes)
-    WHERE length(excluded.body) >= length(o.body)`,
+  ON CONFLICT (job_id, epoch, stream, start) DO UPDATE SET bytes = greatest(o.bytes, excluded.bytes),
+    body = CASE WHEN length(excluded.body) >= length(o.body) THEN excluded.body ELSE o.body END`,
   );
 }
 

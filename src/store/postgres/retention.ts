@@ -27,6 +27,10 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM traffic WHERE at <= extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}::integer`,
   );
+  await run(
+    connection,
+    sql`DELETE FROM used_hours WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
+  );
   return { events, jobs, more: Math.max(events, jobs, submissions, points, groups, audits, keys) >= limit };
 }
 

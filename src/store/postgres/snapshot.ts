@@ -1,9 +1,9 @@
 /** What schedulers know: everything at one instant, and what changed since. */
 
 import { INTERVAL_S } from '../../core/data/traffic.js';
-import type { Dataset, Link, Reservation, RunAverages, UserClass } from '../../core/model.js';
+import type { Dataset, Link, Reservation, Run, RunAverages, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
-import { endedStates, liveStates } from '../../core/states.js';
+import { endedStates, isLive, liveStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import {
   averagesObject,
@@ -14,8 +14,11 @@ import {
   directoryArray,
   directoryFromArray,
   type JobArray,
+  JobReader,
   jobArray,
+  jobColumns,
   jobFromArray,
+  jobTypes,
   latestCursor,
   linkObject,
   type PromisesArray,
@@ -27,9 +30,9 @@ import {
   runArray,
   runFromArray,
 } from '../images.js';
-import { type Database, transaction } from '../pool.js';
+import { type Database, type Transaction, transaction } from '../pool.js';
 import { labels, raw, sql } from '../sql.js';
-import { type Connection, row, value } from '../statement.js';
+import { type Connection, copyOut, row, run, value } from '../statement.js';
 import type {
   Cursor,
   GridChanges,
@@ -40,8 +43,6 @@ import type {
   TrafficCount,
 } from '../store.js';
 
-/** Jobs of a page when the grid is loaded: some 4 MB of JSON. */
-const LOAD_PAGE = 20_000;
 /** It locks nothing, and no worker can begin without it, however many jobs there are and however busy the machine is. */
 const LOAD_MS = 900_000;
 
@@ -53,19 +54,9 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
     database,
     async (tx): Promise<GridImage> => {
       const [cursor, directory, margins, data] = await loadDirectory(tx, marginWindow);
-      const [datasets, links, quotas, averages, traffic] = data;
+      const [datasets, links, quotas, averages, traffic, classes] = data;
       const kept = await reservations(tx);
-      const jobs: JobImage[] = [];
-      for (let next = loadJobs(tx, 0); ; ) {
-        const page = await next;
-        // The server reads the next page while this one is taken in.
-        if (page.length === LOAD_PAGE) next = loadJobs(tx, jobFromArray(page[LOAD_PAGE - 1]![0]).id);
-        for (const [job, state, siteId, run] of page) {
-          const image = jobFromArray(job);
-          jobs.push({ job: image, state, siteId, run: run && runFromArray(image.id, run) });
-        }
-        if (page.length < LOAD_PAGE) break;
-      }
+      const jobs = await loadJobs(tx, new Map(classes), await loadRuns(tx));
       const known = { ...directoryFromArray(directory), datasets, links, quotas, averages, traffic };
       return { cursor, ...known, jobs, margins, reservations: kept };
     },
@@ -87,25 +78,37 @@ SELECT json_build_array(${raw(latestCursor)}::text, ${raw(directoryArray())},
   );
 }
 
-/**
- * A page of jobs that have not ended, behind a job, by id.
- *
- * Which runs are live is asked of the job, not of the run. `r.ended_at IS NULL` would let the planner use the partial index of
- * live runs, which it believes to be empty until statistics catch up, and scan all of it for each job.
- */
-function loadJobs(
-  tx: Connection,
-  afterId: number,
-): Promise<[JobArray, JobState, siteId: number | null, RunArray | null][]> {
-  return value(
+/** The live runs, by job. */
+async function loadRuns(tx: Connection): Promise<Map<number, Run>> {
+  const found = await value<[jobId: number, RunArray][]>(
     tx,
     sql`
-SELECT coalesce(json_agg(json_build_array(${raw(jobArray)}, j.state, j.site_id, CASE WHEN r.epoch IS NOT NULL THEN ${raw(runArray)} END)
-         ORDER BY j.id), '[]') AS v
-  FROM (SELECT * FROM jobs WHERE ended_at IS NULL AND id > ${afterId} ORDER BY id LIMIT ${LOAD_PAGE}) j
-  JOIN users u ON u.id = j.user_id
-  LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch AND j.state IN ${labels(liveStates)}`,
+SELECT coalesce(json_agg(json_build_array(r.job_id, ${raw(runArray)})), '[]') AS v
+  FROM runs r JOIN jobs j ON j.id = r.job_id AND j.epoch = r.epoch AND j.state IN ${labels(liveStates)}
+ WHERE r.ended_at IS NULL`,
   );
+  return new Map(found.map(([jobId, run]) => [jobId, runFromArray(jobId, run)]));
+}
+
+/** The jobs that have not ended, by id. */
+async function loadJobs(
+  tx: Transaction,
+  classes: ReadonlyMap<number, UserClass>,
+  runs: ReadonlyMap<number, Run>,
+): Promise<JobImage[]> {
+  const jobs: JobImage[] = [];
+  const reader = new JobReader(classes);
+  await run(tx, sql`SET LOCAL statement_timeout = ${raw(String(LOAD_MS))}`);
+  await copyOut(
+    tx,
+    `SELECT ${jobColumns} FROM jobs j WHERE ended_at IS NULL ORDER BY id`,
+    jobTypes,
+    (row) => {
+      const { job, state, siteId } = reader.read(row);
+      jobs.push({ job, state, siteId, run: isLive(state) ? (runs.get(job.id) ?? null) : null });
+    },
+  );
+  return jobs;
 }
 
 /** Those whose job still waits where they were made. */

@@ -1,4 +1,8 @@
 /** A whole API over a database of the test file's own: real HTTP, real WebSockets, real Postgres. */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Client, createClient } from 'graphql-ws';
 import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
@@ -8,9 +12,11 @@ import type { Scheduler } from '../../../src/core/scheduler.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
+import { DirectoryBlobs } from '../../../src/store/blobs.js';
 import { openDirectory } from '../../../src/store/directory.js';
 import { openCopies, openOffers } from '../../../src/store/federation.js';
 import { EventFeed } from '../../../src/store/feed.js';
+import { openFiles } from '../../../src/store/files.js';
 import { Mirror } from '../../../src/store/mirror.js';
 import { type Database, openDatabase } from '../../../src/store/pool.js';
 import { PostgresStore } from '../../../src/store/postgres.js';
@@ -66,7 +72,7 @@ export interface TestApi {
     siteId?: string,
   ): Promise<{ id: string; number: number; key: string; keyId: string }>;
   /** A stock graphql-ws client. */
-  subscriber(key?: string): Client;
+  subscriber(key?: string, params?: Record<string, unknown>): Client;
 }
 
 let names = 0;
@@ -85,6 +91,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
   let parts: ApiParts;
   let url = '';
   let adminKey = '';
+  const filesDir = join(tmpdir(), `switchyard-files-${randomUUID()}`);
 
   beforeAll(async () => {
     database = openDatabase({
@@ -122,6 +129,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       store,
       directory,
       queries,
+      fileStore: { files: openFiles(database), blobs: new DirectoryBlobs(filesDir), retentionDays: 30 },
       offers: openOffers(database),
       copies: openCopies(database),
       feed,
@@ -147,6 +155,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
     await api?.close();
     await feed?.stop();
     await database?.close();
+    rmSync(filesDir, { recursive: true, force: true });
   });
 
   const self: TestApi = {
@@ -213,11 +222,11 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       const number = Number(registerUser.id.split('_')[1]);
       return { id: registerUser.id, number, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
     },
-    subscriber(key = adminKey) {
+    subscriber(key = adminKey, params = {}) {
       const client = createClient({
         url: url.replace('http', 'ws'),
         webSocketImpl: WebSocket,
-        connectionParams: { authorization: `Bearer ${key}` },
+        connectionParams: { authorization: `Bearer ${key}`, ...params },
         retryAttempts: 0,
       });
       clients.push(client);

@@ -97,6 +97,7 @@ const CAUSES: Record<string, string> = {
   SIGNALLED: 'Ended by a signal',
   RUN_TIME_LIMIT: 'Over its run time',
   MEMORY_LIMIT: 'Over its memory',
+  OUTPUTS_FAILED: 'Its files could not be kept',
   STAGING_FAILED: 'Its data could not be brought there',
   CPU_LIMIT: 'Over its CPU time',
   DISK_LIMIT: 'Over its disk space',

@@ -22,6 +22,7 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
   | 'STAGING_FAILED'
+  | 'OUTPUTS_FAILED'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'
   | 'PROCESS_LIMIT'
@@ -34,6 +35,10 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN';
+
+export type OutputKeeper =
+  | 'SERVICE'
+  | 'DATASET';
 
 export type DecisionKind =
   | 'DISPATCH'
@@ -100,7 +105,7 @@ export type JobAgainQueryVariables = Exact<{
 }>;
 
 
-export type JobAgainQuery = { job: { id: string, name: string | null, application: string, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, environment: Array<{ name: string, value: string }> | null, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
+export type JobAgainQuery = { job: { id: string, name: string | null, application: string, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, environment: Array<{ name: string, value: string }> | null, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
 
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
@@ -118,4 +123,4 @@ export const JobOutputDocument =
   "query JobOutput($id: ID!, $epoch: Int) { job(id: $id) { id stdout: output(stream: STDOUT, epoch: $epoch) { ...OutputParts } stderr: output(stream: STDERR, epoch: $epoch) { ...OutputParts } } } fragment OutputParts on Output { text bytes truncated }" as unknown as TypedDocumentNode<JobOutputQuery, JobOutputQueryVariables>;
 
 export const JobAgainDocument =
-  "query JobAgain($id: ID!) { job(id: $id) { id name application groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
+  "query JobAgain($id: ID!) { job(id: $id) { id name application groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;

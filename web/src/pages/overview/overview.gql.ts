@@ -32,6 +32,7 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
   | 'STAGING_FAILED'
+  | 'OUTPUTS_FAILED'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'
   | 'PROCESS_LIMIT'

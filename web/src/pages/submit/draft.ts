@@ -267,15 +267,16 @@ function environmentOf(text: string): { name: string; value: string }[] {
 
 /** A job that was submitted, as the input that would submit it again. */
 export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
-  const { id: _, environment, originSite, inputs, preferences, ...rest } = job;
+  const { id: _, environment, originSite, inputs, outputs, preferences, ...rest } = job;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)) as Omit<
     JobInput,
-    'environment' | 'inputs' | 'preferences'
+    'environment' | 'inputs' | 'outputs' | 'preferences'
   > & { command: string };
   return {
     ...given,
     environment: (environment ?? []).map(({ name, value }) => ({ name, value })),
     ...(originSite && { originSite: originSite.id }),
+    outputs,
     preferences: preferences.map(({ site, ...machine }) => ({ ...machine, site: site?.id ?? null })),
     inputs: inputs.map(({ dataset, site, sizeMb }) =>
       dataset ? { dataset: dataset.id } : { sizeMb, site: site?.id ?? null },

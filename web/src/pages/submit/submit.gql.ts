@@ -4,6 +4,10 @@ import type { TypedDocumentNode } from 'urql';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type OutputKeeper =
+  | 'SERVICE'
+  | 'DATASET';
+
 export type EnvironmentVariable = {
   name: string;
   value: string;
@@ -13,6 +17,12 @@ export type InputDataInput = {
   dataset?: string | null | undefined;
   sizeMb?: number | null | undefined;
   site?: string | null | undefined;
+};
+
+export type JobOutputInput = {
+  path: string;
+  keep?: OutputKeeper;
+  dataset?: string | null | undefined;
 };
 
 export type JobInput = {
@@ -38,6 +48,7 @@ export type JobInput = {
   inputs?: Array<InputDataInput>;
   outputMb?: number;
   originSite?: string | null | undefined;
+  outputs?: Array<JobOutputInput>;
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
   restartable?: boolean;

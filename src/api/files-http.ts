@@ -1,0 +1,60 @@
+/** Files of runs over HTTP: agents send them in parts, people download them. */
+
+import { basename } from 'node:path/posix';
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import { MAX } from '../platform/limits.js';
+import type { Context } from './context.js';
+import { badInput } from './errors.js';
+
+/** `PUT /files/ID?agent=…&offset=N`: the next part of a file. Answers how much of it is there; from there the agent goes on. */
+export async function receiveFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
+  const { agent = '', offset: written } = req.query;
+  const offset = Number(written);
+  if (!Number.isSafeInteger(offset) || offset < 0 || offset % MAX.filePartBytes > 0)
+    throw badInput('offset', written, `a multiple of ${MAX.filePartBytes}`);
+  const receivedBytes = await services.files.receive(viewer, req.params.id as string, {
+    ...{ agent: String(agent), offset },
+    body: Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0),
+    digest: req.headers['content-digest']?.toString() ?? '',
+  });
+  res.json({ receivedBytes });
+}
+
+/** `GET /jobs/ID/files/PATH?epoch=N&task=N`: a file that is kept, or a range of it. Its checksum is its tag, so what was begun can be continued. */
+export async function sendFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
+  const epoch = req.query.epoch === undefined ? null : Number(req.query.epoch);
+  if (epoch !== null && !(Number.isInteger(epoch) && epoch >= 1 && epoch < 2 ** 31))
+    throw badInput('epoch', req.query.epoch, 'a whole number from 1');
+  const task = Number(req.query.task ?? 0);
+  if (!(Number.isInteger(task) && task >= 0 && task <= MAX.tasks))
+    throw badInput('task', req.query.task, 'a whole number from 0');
+  const path = (req.params.path as unknown as string[]).join('/');
+  const { file, read } = await services.files.find(viewer, req.params.id as string, epoch, task, path);
+  const tag = `"${file.sha256}"`;
+  res.attachment(basename(path));
+  // Never by its name: a page of somebody else's would be one of this service.
+  res.setHeader('content-type', 'application/octet-stream');
+  res.setHeader('x-content-type-options', 'nosniff');
+  res.setHeader('cache-control', 'no-store');
+  res.setHeader('accept-ranges', 'bytes');
+  res.setHeader('etag', tag);
+  const condition = req.headers['if-range'];
+  const ranges =
+    req.headers.range === undefined || (condition !== undefined && condition !== tag)
+      ? -2
+      : req.range(file.bytes, { combine: true });
+  if (ranges === -1) {
+    res.setHeader('content-range', `bytes */${file.bytes}`);
+    return void res.status(416).end();
+  }
+  const range = typeof ranges === 'object' && ranges.length === 1 ? ranges[0] : undefined;
+  const [from, to] = range ? [range.start, range.end + 1] : [0, file.bytes];
+  if (range) res.status(206).setHeader('content-range', `bytes ${from}-${to - 1}/${file.bytes}`);
+  res.setHeader('content-length', to - from);
+  if (req.method === 'HEAD') return void res.end();
+  // A client that goes away is no failure of ours.
+  await pipeline(await read(from, to), res).catch((error: unknown) => {
+    if (!res.destroyed) throw error;
+  });
+}

@@ -1,0 +1,164 @@
+/** Files of runs that are kept: those that agents hand over, and those that people fetch. */
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { filePathFault } from '../../platform/file-paths.js';
+import { MAX } from '../../platform/limits.js';
+import { PartsMissing } from '../../store/blobs.js';
+import type { FileOnItsWay, FileRow } from '../../store/files.js';
+import type { DatasetRow } from '../../store/rows.js';
+import type { Viewer } from '../auth.js';
+import { atMost, text, within } from '../check.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type {
+  MutationKeepDatasetArgs,
+  MutationKeepFilesArgs,
+  RunFileInput,
+} from '../generated/resolvers-types.js';
+import { localId } from '../ids.js';
+import { authorize, guarded, maySeeJob, ownSite } from './access.js';
+import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
+
+const SHA256 = /^[0-9a-f]{64}$/;
+
+/** A part of a file, as its agent sends it. */
+export interface ReceivedPart {
+  agent: string;
+  /** Bytes of the file before it. */
+  offset: number;
+  body: Buffer;
+  /** `sha-256=:…:` (RFC 9530). */
+  digest: string;
+}
+
+export function createFilesService(parts: ServiceParts) {
+  const { directory, queries, limits } = parts;
+  const { files, blobs, retentionDays } = parts.fileStore;
+
+  const runOf = (viewer: Viewer, args: { site: string; agent: string; job: string; epoch: number }) => {
+    const siteId = localId('site', args.site, 'site');
+    ownSite(viewer, siteId);
+    return {
+      siteId,
+      agentId: localId('agent', args.agent, 'agent'),
+      jobId: localId('job', args.job, 'job'),
+      epoch: within('epoch', args.epoch, 1, 2 ** 31 - 1),
+    };
+  };
+  const noRun = (): ApiError => new ApiError('NOT_FOUND', 'the agent has no such run, or the run has ended');
+
+  return {
+    ...guarded({
+      async keepFiles(viewer: Viewer, args: MutationKeepFilesArgs): Promise<FileRow[]> {
+        const run = runOf(viewer, args);
+        atMost('files', args.files, MAX.filesAnnounced);
+        args.files.forEach(checkFile);
+        if (new Set(args.files.map(({ path }) => path)).size < args.files.length)
+          throw badInput('files', args.files.length, 'each path once');
+        const bounds = { userBytes: limits.userFileBytes, runBytes: limits.jobFileBytes };
+        const announced = await files.announce(
+          run,
+          within('task', args.task, 0, MAX.tasks),
+          args.files,
+          bounds,
+        );
+        if (announced.kind === 'unknown') throw noRun();
+        if (announced.kind === 'done') return announced.files;
+        const { used, max } = announced;
+        const accepted = {
+          files: `up to ${MAX.jobFiles} files of a run`,
+          runBytes: `up to ${bounds.runBytes} bytes of a run (LIMIT_JOB_FILE_BYTES)`,
+          userBytes: `up to ${bounds.userBytes} bytes of the user's runs (LIMIT_USER_FILE_BYTES)`,
+        };
+        throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in all; accepted: ${accepted[max]}`);
+      },
+
+      async keepDataset(
+        viewer: Viewer,
+        args: MutationKeepDatasetArgs,
+        requestId: string,
+      ): Promise<DatasetRow> {
+        const run = runOf(viewer, args);
+        const sha256 = args.sha256 ?? null;
+        if (sha256 !== null && !SHA256.test(sha256))
+          throw badInput('sha256', sha256, '64 hexadecimal digits in lower case');
+        const location = text('location', args.location, MAX.locationChars, 1);
+        if (!location.startsWith('/')) throw badInput('location', location, 'an absolute path at the site');
+        const sizeMb = within('sizeMb', args.sizeMb, 0, MAX.sizeMb);
+        const kept = { name: args.dataset, sizeMb, sha256, location };
+        const dataset = done(await directory.keepDataset(run, kept, actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'DATA' });
+        return dataset;
+      },
+    }),
+
+    /** When retention removes what is kept since then. */
+    keptUntil: (keptAt: number | null): number | null =>
+      keptAt === null ? null : keptAt + retentionDays * 86_400,
+
+    /** Takes the next part of a file, and answers how much of it is there then. */
+    async receive(
+      viewer: Viewer,
+      id: string,
+      { agent, offset, body, digest }: ReceivedPart,
+    ): Promise<number> {
+      authorize(viewer, 'keepFiles');
+      const from = { siteId: viewer.siteId as number, agentId: localId('agent', agent, 'agent') };
+      const file = /^[1-9]\d{0,14}$/.test(id) ? await files.onItsWay(Number(id), from) : null;
+      if (file === null) throw notFound('file', id);
+      // It has come before, or something before it has not.
+      if (offset !== file.received) return file.received;
+      const most = Math.min(MAX.filePartBytes, file.bytes - offset);
+      if (body.length !== most) throw badInput('body', body.length, `${most} bytes at offset ${offset}`);
+      const found = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+      if (digest !== found) throw badInput('Content-Digest', digest, `${found}, of what has come`);
+      if (body.length > 0) {
+        const stored = await whole(file, () => blobs.add(file, body));
+        if (!(await files.advance(file, { bytes: body.length, ...stored })))
+          return (await files.onItsWay(file.id, from))?.received ?? 0;
+        file.upload = stored.upload;
+        file.parts.push(stored.part);
+        file.received += body.length;
+      }
+      if (file.received === file.bytes) {
+        await whole(file, () => blobs.finish(file));
+        await files.keep(file.id);
+      }
+      return file.received;
+    },
+
+    /** A file for download. Throws NOT_FOUND for one that is not all there. */
+    async find(
+      viewer: Viewer,
+      job: string,
+      epoch: number | null,
+      task: number,
+      path: string,
+    ): Promise<{ file: FileRow; read(from: number, to: number): Promise<Readable> }> {
+      const [row] = await queries.jobsByIds([localId('job', job, 'job')]);
+      if (!row || !maySeeJob(viewer, row)) throw notFound('job', job);
+      const file = await files.kept(row.id, epoch ?? row.epoch, task, path);
+      if (file === null) throw notFound('file', path);
+      return { file, read: (from, to) => blobs.read(file.id, from, to) };
+    },
+  };
+
+  /** Gives up a file of which the store has lost something: announced again, it begins anew. */
+  async function whole<T>(file: FileOnItsWay, action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof PartsMissing)) throw error;
+      await files.drop(file.id);
+      throw notFound('file', String(file.id));
+    }
+  }
+}
+
+function checkFile({ path, bytes, sha256 }: RunFileInput, i: number): void {
+  const fault = filePathFault(path, MAX.outputPathChars);
+  if (fault) throw badInput(`files[${i}].path`, path, fault);
+  if (!(Number.isSafeInteger(bytes) && bytes >= 0))
+    throw badInput(`files[${i}].bytes`, bytes, 'a whole number from 0');
+  if (!SHA256.test(sha256))
+    throw badInput(`files[${i}].sha256`, sha256, '64 hexadecimal digits in lower case');
+}

@@ -1,0 +1,19 @@
+/** Paths of files below a directory, as they go between programs that do not trust each other. */
+
+/** Control characters, halves of surrogate pairs, what changes the direction of text, and what separates names on other systems. */
+const UNSAFE = /[\p{Cc}\p{Surrogate}\u2028-\u202e\u2066-\u2069\\]/u;
+/** The longest name of a file. */
+const NAME_BYTES = 255;
+
+/** What is accepted instead of a path that could lead elsewhere, or that nobody could read; null: it can be used as it is. */
+export function filePathFault(path: string, charsMax: number): string | null {
+  if (path.length < 1 || path.length > charsMax) return `1 to ${charsMax} characters`;
+  if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'a path below the directory of the run';
+  if (UNSAFE.test(path)) return 'a path without control characters and without \\';
+  const names = path.split('/');
+  if (names.some((name) => name === '' || name === '.' || name === '..'))
+    return 'a path without empty names, `.` and `..`';
+  return names.some((name) => Buffer.byteLength(name) > NAME_BYTES)
+    ? `a path with names of up to ${NAME_BYTES} bytes`
+    : null;
+}

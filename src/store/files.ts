@@ -1,0 +1,266 @@
+/** Files of runs that the service keeps: what is known of them. Their content is in the store of files (blobs.ts). */
+import { MAX } from '../platform/limits.js';
+import { list, table } from './columns.js';
+import { type Database, transaction } from './pool.js';
+import { type Reading, readRows, seconds } from './read-rows.js';
+import { type Sql, sql } from './sql.js';
+import { row, rows, run, value } from './statement.js';
+
+type Db = Pick<Database, 'pool'>;
+
+/** Times are epoch seconds. */
+export interface FileRow {
+  id: number;
+  jobId: number;
+  epoch: number;
+  /** In whose directory it was: index, from 0. */
+  task: number;
+  /** Below that directory. */
+  path: string;
+  bytes: number;
+  /** In hexadecimal. */
+  sha256: string;
+  /** Bytes that are there, from the beginning. */
+  received: number;
+  beganAt: number;
+  /** null: it is on its way. */
+  keptAt: number | null;
+}
+
+export interface NewFile {
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+/** A file on its way, with what the store of files has to know to go on with it. */
+export interface FileOnItsWay {
+  id: number;
+  bytes: number;
+  received: number;
+  upload: string | null;
+  parts: string[];
+}
+
+/** Whose run it is. */
+export interface RunOfAgent {
+  siteId: number;
+  agentId: number;
+  jobId: number;
+  epoch: number;
+}
+
+export interface FileBounds {
+  userBytes: number;
+  runBytes: number;
+}
+
+export type Announced =
+  | { kind: 'done'; files: FileRow[] }
+  /** The agent has no such run, or it is over. */
+  | { kind: 'unknown' }
+  /** `max`: what it is too much of. */
+  | { kind: 'too-much'; used: number; max: keyof FileBounds | 'files' };
+
+const reading: Reading<FileRow> = {
+  id: 'id',
+  jobId: 'job_id',
+  epoch: 'epoch',
+  task: 'task',
+  path: 'path',
+  bytes: 'bytes',
+  sha256: 'sha256',
+  received: 'received',
+  beganAt: seconds('began_at'),
+  keptAt: seconds('kept_at'),
+};
+
+/** Of runs as r: it goes on, on a machine of the agent. */
+export const isServed = (
+  siteId: number,
+  agentId: number,
+): Sql => sql`r.ended_at IS NULL AND r.site_id = ${siteId}
+   AND EXISTS (SELECT FROM machines m WHERE m.id = ANY (r.machine_ids) AND m.agent_id = ${agentId}::integer)`;
+
+/**
+ * Files of a run that are to come. Those that are known by path, size and checksum stay as they are; what was known under the path else is
+ * given up. All or none.
+ */
+export function announce(
+  database: Db,
+  { siteId, agentId, jobId, epoch }: RunOfAgent,
+  task: number,
+  files: readonly NewFile[],
+  bounds: FileBounds,
+): Promise<Announced> {
+  return transaction(database, async (tx): Promise<Announced> => {
+    const found = await row<{ userId: number }>(
+      tx,
+      sql`
+SELECT j.user_id AS "userId" FROM runs r JOIN jobs j ON j.id = r.job_id
+ WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId)} FOR SHARE OF r`,
+    );
+    if (found === null) return { kind: 'unknown' };
+    const given = table('t', files, {
+      path: ['text', ({ path }) => path],
+      bytes: ['bigint', ({ bytes }) => bytes],
+      sha256: ['text', ({ sha256 }) => sha256],
+    });
+    const ofRun = sql`job_id = ${jobId}::bigint AND epoch = ${epoch}`;
+    await run(
+      tx,
+      sql`DELETE FROM files f USING ${given} WHERE ${ofRun} AND f.task = ${task} AND f.path = t.path AND (f.bytes, f.sha256) <> (t.bytes, t.sha256)`,
+    );
+    await run(
+      tx,
+      sql`
+INSERT INTO files (job_id, epoch, task, user_id, path, bytes, sha256, began_at)
+  SELECT ${jobId}::bigint, ${epoch}, ${task}, ${found.userId}, path, bytes, sha256, clock_timestamp() FROM ${given} ORDER BY path
+  ON CONFLICT ON CONSTRAINT files_path DO NOTHING`,
+    );
+    // The trigger has taken the lock on the user's row: nobody else's files come in between.
+    const used = await value<{ files: number; runBytes: number; userBytes: number }>(
+      tx,
+      sql`
+SELECT json_build_object('files', count(*), 'runBytes', coalesce(sum(bytes), 0),
+  'userBytes', (SELECT bytes FROM user_files WHERE user_id = ${found.userId})) AS v FROM files WHERE ${ofRun}`,
+    );
+    const most = { ...bounds, files: MAX.jobFiles };
+    const max = (['files', 'runBytes', 'userBytes'] as const).find((name) => used[name] > most[name]);
+    if (max !== undefined) throw new TooMuch(used[max], max);
+    const all = await readRows(
+      tx,
+      reading,
+      sql`SELECT * FROM files WHERE ${ofRun} AND task = ${task} AND path = ANY (${list(
+        'text',
+        files.map(({ path }) => path),
+      )})`,
+    );
+    const byPath = new Map(all.map((file) => [file.path, file]));
+    return { kind: 'done', files: files.map(({ path }) => byPath.get(path) as FileRow) };
+  }).catch((error: unknown) => {
+    if (!(error instanceof TooMuch)) throw error;
+    return { kind: 'too-much', used: error.used, max: error.max };
+  });
+}
+
+/** Takes back what was announced. */
+class TooMuch extends Error {
+  constructor(
+    readonly used: number,
+    readonly max: keyof FileBounds | 'files',
+  ) {
+    super(max);
+  }
+}
+
+/** A file that this agent is to send; null: there is none, or its run is over. */
+export const onItsWay = (
+  database: Db,
+  id: number,
+  { siteId, agentId }: Pick<RunOfAgent, 'siteId' | 'agentId'>,
+): Promise<FileOnItsWay | null> =>
+  row(
+    database.pool,
+    sql`
+SELECT f.id, f.bytes, f.received, f.upload, f.parts FROM files f JOIN runs r USING (job_id, epoch)
+ WHERE f.id = ${id}::bigint AND ${isServed(siteId, agentId)}`,
+  );
+
+/** Another part of it is there; false: somebody else has brought one meanwhile. */
+export const advance = async (
+  database: Db,
+  { id, received }: FileOnItsWay,
+  more: { bytes: number; upload: string | null; part: string },
+): Promise<boolean> =>
+  (await run(
+    database.pool,
+    sql`
+UPDATE files SET received = received + ${more.bytes}::bigint, upload = ${more.upload}, parts = parts || ${more.part}::text
+ WHERE id = ${id}::bigint AND received = ${received}::bigint AND kept_at IS NULL`,
+  )) > 0;
+
+/** All of it is there, and stays whatever fails. */
+export const keep = (database: Db, id: number): Promise<number> =>
+  run(
+    database.pool,
+    sql`
+UPDATE files SET kept_at = clock_timestamp(), upload = NULL, parts = '{}'
+ WHERE id = ${id}::bigint AND received = bytes AND kept_at IS NULL`,
+  );
+
+/** It has to be sent again. */
+export const drop = (database: Db, id: number): Promise<number> =>
+  run(database.pool, sql`DELETE FROM files WHERE id = ${id}::bigint AND kept_at IS NULL`);
+
+/** Of these runs, by task and path. */
+export const filesOfRuns = (
+  pool: Database['pool'],
+  runs: readonly { jobId: number; epoch: number }[],
+): Promise<FileRow[]> =>
+  readRows(
+    pool,
+    reading,
+    sql`
+SELECT f.* FROM ${table('t', runs, {
+      job_id: ['bigint', ({ jobId }) => jobId],
+      epoch: ['integer', ({ epoch }) => epoch],
+    })} JOIN files f USING (job_id, epoch) ORDER BY job_id, epoch, task, path`,
+  );
+
+/** A file that is there; null: there is none. */
+export const kept = async (
+  database: Db,
+  jobId: number,
+  epoch: number,
+  task: number,
+  path: string,
+): Promise<FileRow | null> =>
+  (
+    await readRows(
+      database.pool,
+      reading,
+      sql`SELECT * FROM files WHERE job_id = ${jobId}::bigint AND epoch = ${epoch} AND task = ${task} AND path = ${path} AND kept_at IS NOT NULL`,
+    )
+  )[0] ?? null;
+
+/** How long the run of a file that never came has been over. */
+const ABANDONED_S = 3_600;
+
+/** Gives up files that are kept since before `keptBefore`, and those that will never come. Answers how many. */
+export const prune = (database: Db, keptBefore: number, limit: number): Promise<number> =>
+  run(
+    database.pool,
+    sql`
+DELETE FROM files WHERE id IN (
+  SELECT id FROM files WHERE kept_at < to_timestamp(${keptBefore}::float8) ORDER BY kept_at LIMIT ${limit})
+ OR id IN (
+  SELECT f.id FROM files f JOIN runs r USING (job_id, epoch)
+   WHERE f.kept_at IS NULL AND r.ended_at < clock_timestamp() - make_interval(secs => ${ABANDONED_S}) ORDER BY f.id LIMIT ${limit})`,
+  );
+
+/** Files of which only the content is left. */
+export const dead = (database: Db, limit: number): Promise<{ id: number; upload: string | null }[]> =>
+  rows(database.pool, sql`SELECT id, upload FROM dead_files ORDER BY id LIMIT ${limit}`);
+
+/** Their content is gone too. */
+export const buried = (database: Db, ids: readonly number[]): Promise<number> =>
+  run(database.pool, sql`DELETE FROM dead_files WHERE id = ANY (${list('bigint', ids)})`);
+
+export type Files = ReturnType<typeof openFiles>;
+
+/** Each operation with the database that it is for. */
+export const openFiles = (database: Db) => ({
+  announce: (agent: RunOfAgent, task: number, files: readonly NewFile[], bounds: FileBounds) =>
+    announce(database, agent, task, files, bounds),
+  onItsWay: (id: number, agent: Pick<RunOfAgent, 'siteId' | 'agentId'>) => onItsWay(database, id, agent),
+  advance: (file: FileOnItsWay, more: { bytes: number; upload: string | null; part: string }) =>
+    advance(database, file, more),
+  keep: (id: number) => keep(database, id),
+  drop: (id: number) => drop(database, id),
+  kept: (jobId: number, epoch: number, task: number, path: string) =>
+    kept(database, jobId, epoch, task, path),
+  prune: (keptBefore: number, limit: number) => prune(database, keptBefore, limit),
+  dead: (limit: number) => dead(database, limit),
+  buried: (ids: readonly number[]) => buried(database, ids),
+});

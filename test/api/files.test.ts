@@ -1,0 +1,286 @@
+/** Files of runs: handed over in parts by agents, kept within bounds, fetched by whoever may see the job, removed in time. */
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { beforeAll, expect, test } from 'vitest';
+import { MAX } from '../../src/platform/limits.js';
+import { DirectoryBlobs } from '../../src/store/blobs.js';
+import { FileSweep } from '../../src/store/file-sweep.js';
+import { type Json, unique, withApi } from './support/api.js';
+import { schedule } from './support/schedule.js';
+
+const USER_BYTES = 60_000_000;
+const api = withApi((config) => ({
+  ...config,
+  limits: { ...config.limits, userFileBytes: USER_BYTES, jobFileBytes: 30_000_000 },
+}));
+const PART = MAX.filePartBytes;
+let site = '';
+let agentKey = '';
+let agent = '';
+let user = { id: '', key: '' };
+
+beforeAll(async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "s" }) { id } }',
+  );
+  site = registerSite.id;
+  await api.must(
+    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { id } }`,
+  );
+  agentKey = (await api.user('AGENT', 'agent', site)).key;
+  agent = await api.serve(site, agentKey);
+  user = await api.user('USER', 'u');
+});
+
+/** A job that runs, with what is kept of it. */
+async function running(outputs: object[], key = user.key): Promise<string> {
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds } }',
+    { jobs: [{ command: 'true', outputs }] },
+    key,
+  );
+  await schedule(api.parts);
+  return submitJobs.jobIds[0] as string;
+}
+const sha256 = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
+const KEEP = `mutation ($site: ID!, $agent: ID!, $job: ID!, $files: [RunFileInput!]!) {
+  keepFiles(site: $site, agent: $agent, job: $job, epoch: 1, files: $files) { id path receivedBytes } }`;
+const announce = (job: string, files: Record<string, Buffer>, key = agentKey) =>
+  api.ask<{ keepFiles: { id: string; path: string; receivedBytes: number }[] }>(
+    KEEP,
+    {
+      ...{ site, agent, job },
+      files: Object.entries(files).map(([path, body]) => ({
+        path,
+        bytes: body.length,
+        sha256: sha256(body),
+      })),
+    },
+    key,
+  );
+async function put(id: string, offset: number, body: Buffer, more: { key?: string; digest?: string } = {}) {
+  const { key = agentKey, digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:` } = more;
+  const response = await fetch(`${api.origin}/files/${id}?agent=${agent}&offset=${offset}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${key}`, 'content-digest': digest },
+    body: new Uint8Array(body),
+  });
+  return { status: response.status, body: (await response.json()) as Json };
+}
+async function send(job: string, path: string, body: Buffer): Promise<string> {
+  const { data } = await announce(job, { [path]: body });
+  const { id } = data.keepFiles[0]!;
+  let at = 0;
+  do {
+    const answer = await put(id, at, body.subarray(at, at + PART));
+    expect(answer.status).toBe(200);
+    at = answer.body.receivedBytes as number;
+  } while (at < body.length);
+  return id;
+}
+const get = (job: string, path: string, headers: Record<string, string> = {}, key = user.key) =>
+  fetch(`${api.origin}/jobs/${job}/files/${path.split('/').map(encodeURIComponent).join('/')}`, {
+    headers: { authorization: `Bearer ${key}`, ...headers },
+  });
+const FILES =
+  'query ($job: ID!) { job(id: $job) { files { path bytes sha256 epoch task receivedBytes keptAt keptUntil rateMbPerS } } }';
+const filesOf = async (job: string) =>
+  (await api.must<{ job: { files: (Json & { keptAt: string | null })[] } }>(FILES, { job }, user.key)).job
+    .files;
+const used = async () => {
+  const { viewer } = await api.must<{
+    viewer: { limits: { name: string; used: number; allowed: number }[] };
+  }>('{ viewer { limits { name used allowed } } }', {}, user.key);
+  return viewer.limits.find(({ name }) => name === 'FILE_BYTES');
+};
+const end = (job: string) =>
+  api.must(
+    `mutation ($reports: [RunReportInput!]!) { reportRuns(site: "${site}", agent: "${agent}", reports: $reports) { results } }`,
+    {
+      reports: [
+        { job, epoch: 1, phase: 'ENDED', cause: 'EXITED_ZERO', exitCode: 0, at: new Date().toISOString() },
+      ],
+    },
+    agentKey,
+  );
+
+test('a file comes in parts, torn and repeated ones included, is seen when it is whole, and is fetched in ranges', async () => {
+  const job = await running([{ path: 'out' }]);
+  const body = Buffer.alloc(2 * PART + 1234, randomBytes(1001));
+  const { data } = await announce(job, { 'out/a <1>.bin': body });
+  const [{ id, receivedBytes }] = data.keepFiles as unknown as [{ id: string; receivedBytes: number }];
+  expect(receivedBytes).toBe(0);
+  const first = body.subarray(0, PART);
+  // Spoiled on its way; cut short; ahead of what is there; as it is; once more.
+  expect(await put(id, 0, Buffer.alloc(PART), { digest: 'sha-256=:AAAA:' })).toMatchObject({ status: 400 });
+  expect((await put(id, 0, body.subarray(0, 100))).body).toMatchObject({
+    errors: [{ message: /^body: 100 is not accepted/ }],
+  });
+  expect((await put(id, PART, body.subarray(PART, 2 * PART))).body).toEqual({ receivedBytes: 0 });
+  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART });
+  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART });
+  expect(await filesOf(job)).toEqual([
+    {
+      ...{ path: 'out/a <1>.bin', bytes: body.length, sha256: sha256(body), epoch: 1 },
+      ...{ task: 0, receivedBytes: PART, keptAt: null, keptUntil: null, rateMbPerS: null },
+    },
+  ]);
+  expect((await get(job, 'out/a <1>.bin')).status).toBe(404);
+  // Another process of the agent asks where it was.
+  expect((await announce(job, { 'out/a <1>.bin': body })).data.keepFiles).toEqual([
+    { id, path: 'out/a <1>.bin', receivedBytes: PART },
+  ]);
+  // Both ends of the same part at once: it counts once.
+  const second = body.subarray(PART, 2 * PART);
+  await Promise.all([put(id, PART, second), put(id, PART, second)]);
+  expect((await put(id, 2 * PART, body.subarray(2 * PART))).body).toEqual({ receivedBytes: body.length });
+  const [file] = await filesOf(job);
+  expect(file).toMatchObject({ receivedBytes: body.length, rateMbPerS: expect.any(Number) });
+  expect(Date.parse(file?.keptUntil as string) - Date.parse(file?.keptAt as string)).toBe(30 * 86_400_000);
+
+  const whole = await get(job, 'out/a <1>.bin');
+  expect(Object.fromEntries(whole.headers)).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'content-disposition': 'attachment; filename="a <1>.bin"',
+    'x-content-type-options': 'nosniff',
+    etag: `"${sha256(body)}"`,
+  });
+  expect(sha256(Buffer.from(await whole.arrayBuffer()))).toBe(sha256(body));
+  const rest = await get(job, 'out/a <1>.bin', { range: `bytes=${PART}-`, 'if-range': `"${sha256(body)}"` });
+  expect([rest.status, rest.headers.get('content-range')]).toEqual([
+    206,
+    `bytes ${PART}-${body.length - 1}/${body.length}`,
+  ]);
+  expect(sha256(Buffer.from(await rest.arrayBuffer()))).toBe(sha256(body.subarray(PART)));
+  expect((await get(job, 'out/a <1>.bin', { range: 'bytes=0-9', 'if-range': '"other"' })).status).toBe(200);
+  expect((await get(job, 'out/a <1>.bin', { range: `bytes=${body.length}-` })).status).toBe(416);
+});
+
+test('an empty file is one too', async () => {
+  const job = await running([{ path: 'empty' }]);
+  await send(job, 'empty', Buffer.alloc(0));
+  const answer = await get(job, 'empty');
+  expect([answer.status, await answer.text()]).toEqual([200, '']);
+});
+
+test("only the run's agent hands over, while it runs; only those who may see the job fetch", async () => {
+  const job = await running([{ path: 'a' }]);
+  const body = Buffer.from('secret');
+  const other = await api.user('USER', unique('other'));
+  const elsewhere = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+  );
+  const stranger = await api.user('AGENT', unique('agent'), elsewhere.registerSite.id);
+  expect((await announce(job, { a: body }, user.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+  expect((await announce(job, { a: body }, stranger.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
+  const id = await send(job, 'a', body);
+  for (const key of [user.key, stranger.key]) expect((await put(id, 0, body, { key })).status).not.toBe(200);
+  expect((await get(job, 'a', {}, other.key)).status).toBe(404);
+  expect((await get(job, 'a', {}, agentKey)).status).toBe(404);
+  expect((await get(job, 'a', {}, 'no-key')).status).toBe(401);
+  expect(await (await get(job, 'a')).text()).toBe('secret');
+  await end(job);
+  expect((await announce(job, { b: body })).errors?.[0]).toMatchObject({ extensions: { code: 'NOT_FOUND' } });
+  expect((await put(id, 0, body)).status).toBe(404);
+});
+
+test('a path that could lead elsewhere, or that nobody can read, is refused', async () => {
+  const paths = [
+    '../up',
+    '/etc/passwd',
+    'a//b',
+    'a/./b',
+    'a\u0007b',
+    'a\\b',
+    'C:\\x',
+    '',
+    'x'.repeat(256),
+    'a\u202eb',
+  ];
+  const { submitJobs } = await api.must<{ submitJobs: { errors: { index: number; field: string }[] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { errors { index field } } }',
+    { jobs: paths.map((path) => ({ command: 'true', outputs: [{ path }] })) },
+  );
+  expect(submitJobs.errors).toEqual(paths.map((_, index) => ({ index, field: 'outputs[0].path' })));
+  const job = await running([]);
+  for (const path of paths)
+    expect((await announce(job, { [path]: Buffer.from('x') })).errors?.[0]?.extensions.code).toBe(
+      'BAD_USER_INPUT',
+    );
+});
+
+test('what is kept of a run and of a user is bounded, and shown; files go in time, and their content with them', async () => {
+  const before = (await used())?.used as number;
+  const job = await running([{ path: 'a' }]);
+  const megabytes = (n: number) => ({ path: `f${n}`, bytes: n * 1e6, sha256: sha256(Buffer.from([n])) });
+  const keep = (of: string, files: object[]) => api.ask(KEEP, { site, agent, job: of, files }, agentKey);
+  expect((await keep(job, [megabytes(31)])).errors?.[0]).toMatchObject({
+    message: 'files: 31000000 in all; accepted: up to 30000000 bytes of a run (LIMIT_JOB_FILE_BYTES)',
+    extensions: { code: 'LIMIT_EXCEEDED' },
+  });
+  // Nothing of what was refused counts.
+  expect(await used()).toEqual({ name: 'FILE_BYTES', used: before, allowed: USER_BYTES });
+  const jobs = [await running([{ path: 'a' }]), await running([{ path: 'a' }])];
+  for (const one of jobs) expect((await keep(one, [megabytes(20)])).errors).toBeUndefined();
+  expect((await keep(job, [megabytes(21)])).errors?.[0]?.message).toMatch(/LIMIT_USER_FILE_BYTES/);
+  // The same path with other content takes the place of what was there.
+  await keep(jobs[0]!, [{ ...megabytes(20), bytes: 1 }]);
+  expect((await used())?.used).toBe(before + 20e6 + 1);
+
+  const id = await send(job, 'small', Buffer.from('small'));
+  const { files, blobs } = api.parts.fileStore;
+  const sweep = (retentionDays: number) =>
+    new FileSweep({ files, blobs, retentionDays, now: () => Date.now() / 1000, onError: () => {} }).sweep();
+  await sweep(1);
+  expect((await get(job, 'small')).status).toBe(200);
+  const dir = (blobs as unknown as { dir: string }).dir;
+  const content = (): string[] =>
+    readdirSync(dir, { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith(`/${id}`));
+  expect(content()).toHaveLength(1);
+  await sweep(-1);
+  expect((await get(job, 'small')).status).toBe(404);
+  expect(content()).toEqual([]);
+  // What was on its way stays with its run.
+  expect((await used())?.used).toBe(20e6 + 1);
+  expect(existsSync(dir)).toBe(true);
+});
+
+test('parts that the store has lost are sent again', async () => {
+  const job = await running([{ path: 'a' }]);
+  const body = randomBytes(PART + 5);
+  const { data } = await announce(job, { a: body });
+  const { id } = data.keepFiles[0]!;
+  await put(id, 0, body.subarray(0, PART));
+  await new DirectoryBlobs((api.parts.fileStore.blobs as unknown as { dir: string }).dir).remove(Number(id));
+  expect((await put(id, PART, body.subarray(PART))).status).toBe(404);
+  await send(job, 'a', body);
+  expect(sha256(Buffer.from(await (await get(job, 'a')).arrayBuffer()))).toBe(sha256(body));
+});
+
+test('an output becomes the dataset that the job names, and no other', async () => {
+  const name = unique('dataset');
+  const job = await running([{ path: 'model', keep: 'DATASET', dataset: name }]);
+  const keep = (dataset: string, of = job) =>
+    api.ask<{ keepDataset: Json }>(
+      `mutation ($site: ID!, $agent: ID!, $job: ID!, $dataset: String!) {
+        keepDataset(site: $site, agent: $agent, job: $job, epoch: 1, dataset: $dataset, sizeMb: 3, location: "/data/model") {
+          name sizeMb replicas { name } job { id } } }`,
+      { site, agent, job: of, dataset },
+      agentKey,
+    );
+  expect((await keep('other')).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+  for (const _ of [1, 2])
+    expect((await keep(name)).data.keepDataset).toEqual({
+      ...{ name, sizeMb: 3, replicas: [{ name: 's' }] },
+      // An agent sees no jobs.
+      job: null,
+    });
+  const { datasets } = await api.must<{ datasets: { nodes: Json[] } }>(
+    '{ datasets(first: 100) { nodes { name job { id } locations { location } } } }',
+  );
+  expect(datasets.nodes).toContainEqual({ name, job: { id: job }, locations: [{ location: '/data/model' }] });
+  const second = await running([{ path: 'model', keep: 'DATASET', dataset: name }]);
+  expect((await keep(name, second)).errors?.[0]?.extensions.code).toBe('CONFLICT');
+});
