@@ -11,6 +11,11 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   originSite: ['originSiteId'],
   scheduler: ['schedulerId'],
   path: [],
+  foreign: [],
+  peers: [
+    ...(['state', 'inputs', 'outputs', 'os', 'architecture', 'licenses'] as const),
+    ...(['tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
+  ],
   batch: ['siteId'],
   runs: [],
   decisions: [],

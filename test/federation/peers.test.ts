@@ -215,9 +215,9 @@ test('what the other side takes and offers is its administrator’s choice: cap,
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
     { input: { user: ann, name: 'test' } },
   );
-  const seen = '{ jobs(first: 100) { nodes { foreign { peer { name } job user } } } }';
+  const seen = '{ jobs(first: 100) { nodes { peers { state } foreign { peer { name } job user } } } }';
   expect(await b.must(seen, {}, createApiKey.secret)).toEqual({
-    jobs: { nodes: [{ foreign: { peer: { name: 'a' }, job: ids[0], user: 'alice' } }] },
+    jobs: { nodes: [{ peers: [], foreign: { peer: { name: 'a' }, job: ids[0], user: 'alice' } }] },
   });
   const { rows } = await a.api.db.pool.query(`SELECT secret FROM peers WHERE secret IS NOT NULL`);
   const asPeer = await b.api.ask(seen, {}, rows[0].secret);

@@ -197,8 +197,8 @@ const fits = (kind: string): Sql =>
 
 /**
  * Offers what waits and the peer can run, in the order of submission: ALWAYS all of it; WHEN_NEEDED what no site here can ever run, and what
- * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data stay at home: peers
- * do not know our datasets. Peers' jobs go on while they have hops left, and to nobody who has seen them.
+ * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data
+ * or outputs to be kept stay at home: peers do not know our datasets and keep no files for us. Peers' jobs go on while they have hops left, and to nobody who has seen them.
  */
 async function offer(
   database: Db,
