@@ -11,6 +11,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   originSite: ['originSiteId'],
   scheduler: ['schedulerId'],
   path: [],
+  files: ['epoch'],
   foreign: [],
   peers: [
     ...(['state', 'inputs', 'outputs', 'os', 'architecture', 'licenses'] as const),
