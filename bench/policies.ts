@@ -6,7 +6,9 @@
 import { MetaQueues } from '../src/core/dispatch/diana/meta-queues.js';
 import type { SiteEntry } from '../src/core/grid/grid.js';
 import {
+  applyMove,
   DEFAULT_POLICY,
+  dispatchCycle,
   Grid,
   type Job,
   JobHistory,
@@ -17,6 +19,7 @@ import {
   resourceKinds,
   SchedulerTree,
   Shares,
+  siteCycle,
 } from '../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
@@ -37,6 +40,7 @@ const planOf = ({ kind }: Record<string, unknown>): string => `dispatch-plan-${k
 
 const QUEUED = 100_000;
 const USERS = 100;
+const CHANGE = 'dispatch-change-grid-tree';
 const REPRIORITIZE = `reprioritize-${QUEUED}`;
 
 const RUNS = 1_000;
@@ -78,6 +82,49 @@ function hangInTree(grid: Grid): void {
   ];
   grid.index(SchedulerTree).set(schedulers.map((one) => ({ ...one, name: `scheduler-${one.id}` })));
   for (const { site } of [...grid.sites]) grid.setSite({ ...site, schedulerId: 301 + (site.id % LOWEST) });
+}
+
+/**
+ * 10 000 jobs wait in the tree, and a run has ended; against the same where the tree is made anew, as it is when a machine has changed.
+ * What is planned is applied, and what it gave to a site starts, outside the measured time.
+ */
+function changeBench(): Promise<Measured> {
+  const grid = dispatchGrid(JOBS, SITES);
+  hangInTree(grid);
+  const policy: Policy = parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'grid-tree' } });
+  const context = { now: 1e6, policy, policyVersion: 1, maxMoves: JOBS };
+  const runs: number[] = [];
+  const goOn = (): void => {
+    for (const move of dispatchCycle(grid, context).moves) applyMove(grid, move, context.now);
+    for (const { site } of grid.sites) {
+      const { starts } = siteCycle(grid, site.id, { ...context, maxStarts: JOBS });
+      for (const { jobId, siteId, allocations, licenseIds, plannedDuration } of starts) {
+        const times = { start: context.now, plannedEnd: context.now + plannedDuration };
+        grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, ...times });
+        runs.push(jobId);
+      }
+    }
+  };
+  for (let i = 0; i < 3; i++) goOn();
+  const random = new RandomStream(1, 'ends');
+  const cycle = async (anew: boolean): Promise<number> => {
+    grid.endRun(runs.splice(random.integer(0, runs.length - 1), 1)[0] as number);
+    if (anew) grid.topology++;
+    const took = await seconds(() => dispatchCycle(grid, context));
+    goOn();
+    return took;
+  };
+  return sideBySide(
+    {
+      name: CHANGE,
+      unit: 's',
+      aim: null,
+      what: `grid-tree: a cycle after one run has ended, where about ${JOBS} jobs wait in a tree above ${SITES} sites; against the same with the tree made anew`,
+    },
+    25,
+    () => cycle(false),
+    () => cycle(true),
+  );
 }
 
 /** Jobs of few sizes, as bulks have. */
@@ -186,7 +233,7 @@ async function learnBench(): Promise<Measured> {
 }
 
 export const policiesBench: Bench = {
-  names: [...DISPATCH.map(planOf), REPRIORITIZE, LEARN],
+  names: [...DISPATCH.map(planOf), CHANGE, REPRIORITIZE, LEARN],
   async run(only) {
     const results: Measured[] = [];
     if (DISPATCH.some((dispatch) => only(planOf(dispatch)))) {
@@ -195,6 +242,7 @@ export const policiesBench: Bench = {
       for (const dispatch of DISPATCH)
         if (only(planOf(dispatch))) results.push(await planBench(grid, dispatch));
     }
+    if (only(CHANGE)) results.push(await changeBench());
     if (only(REPRIORITIZE)) results.push(await reprioritizeBench());
     if (only(LEARN)) results.push(await learnBench());
     return results;

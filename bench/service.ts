@@ -50,6 +50,7 @@ export class Service {
       PORT: String(port),
       LOG_LEVEL: 'warn',
       LIMIT_REQUESTS_PER_SECOND: '100000',
+      LIMIT_COST_PER_MINUTE: '1000000000',
     };
     const service = new Service(home, postgres, `http://127.0.0.1:${port}/graphql`, env);
     service.run(['serve'], env);

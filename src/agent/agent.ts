@@ -3,6 +3,7 @@ import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
+import { KEEP_DATASET, KEEP_FILES, type OutputKeeper } from './files/keeper.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import type { Measurement } from './measure.js';
 import {
@@ -44,6 +45,8 @@ export interface AgentOptions {
   heartbeatMs?: number;
   /** What brings runs their inputs, where something does: reports on it are sent. */
   staging?: StagingSource;
+  /** What keeps outputs of runs, where something does: it is told of the service. */
+  keeper?: Pick<OutputKeeper, 'serve'>;
   /** Links to measure; none by default. */
   linkProbes?: readonly LinkProbe[];
   /** Between two rounds of measurements. */
@@ -115,6 +118,7 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
       jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
       runTimeLimitS arrayIndex machines { name tasks } plannedS simulatedS simulatedIoS
       inputs { place dataset name sizeMb sha256 sources { site location } }
+      outputs { path dataset }
     }
   }
 }`;
@@ -128,6 +132,8 @@ export const DOCUMENTS = [
   REPORT_OUTPUT,
   REPORT_LINKS,
   REPORT_STAGING,
+  KEEP_FILES,
+  KEEP_DATASET,
   ASSIGNMENTS,
 ];
 
@@ -208,6 +214,7 @@ export class Agent {
     this.options.log.info({ site: this.options.site, id: site, identity, host }, 'agent is running');
     await this.untilDone('register', () => this.register(site));
     if (this.stopping.signal.aborted) return;
+    this.options.keeper?.serve({ site, agent: () => this.id });
     await Promise.all([
       this.followAssignments(site),
       this.sendReports(site),
@@ -395,7 +402,11 @@ export class Agent {
     for (const { name, refused, problem } of machines) {
       if (refused !== null)
         log.error({ machine: name, refused }, `agent: refused machine ${name}; nothing is started there`);
-      else if (problem !== null) log.warn({ machine: name, problem }, `agent: machine ${name} gets no jobs`);
+      else if (problem !== null) {
+        // Of our own the operator of the host knows already; that it is registered otherwise, whoever did so does not.
+        const say = this.saidProblem === null ? log.error : log.warn;
+        say.call(log, { machine: name, problem }, `agent: machine ${name} gets no jobs: ${problem}`);
+      }
     }
     if (!changed) return;
     const served = machines.filter(({ refused }) => refused === null).length;

@@ -1,5 +1,6 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
 export { Agent, type AgentLog, type AgentMachine, type AgentOptions, DOCUMENTS } from './agent.js';
+export { OutputKeeper } from './files/keeper.js';
 export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
 export { hostShape, type Measurement, measureHost } from './measure.js';
@@ -8,3 +9,4 @@ export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';
 export { type StagingReport, StagingRunner, type StagingSource } from './staging/index.js';
+export { CLOSED } from './staging/roots.js';

@@ -34,6 +34,14 @@ export interface StagedInput {
   path: string;
 }
 
+/** Files of a run's directory that are to be kept. */
+export interface WantedOutput {
+  /** Below the directory; a file, a directory, or a pattern. */
+  path: string;
+  /** Name of the dataset that it becomes; null: the service keeps it. */
+  dataset: string | null;
+}
+
 /** One run as the service describes it. */
 export interface Assignment {
   /** Names the job; letters, digits and `_.:=+-` only. */
@@ -58,7 +66,9 @@ export interface Assignment {
   plannedS: number;
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
   inputs?: readonly Input[];
-  /** Those, once they are within its reach. */
+  /** What is kept of its files before its end is reported; nothing where it is left out. */
+  outputs?: readonly WantedOutput[];
+  /** Those inputs, once they are within its reach. */
   staged?: readonly StagedInput[];
   /** Actual run time of a simulated run, where the submission gave one. */
   simulatedS: number | null;

@@ -11,8 +11,7 @@ import { badInput } from './errors.js';
 export async function receiveFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
   const { agent = '', offset: written } = req.query;
   const offset = Number(written);
-  if (!Number.isSafeInteger(offset) || offset < 0 || offset % MAX.filePartBytes > 0)
-    throw badInput('offset', written, `a multiple of ${MAX.filePartBytes}`);
+  if (!Number.isSafeInteger(offset) || offset < 0) throw badInput('offset', written, 'a whole number from 0');
   const receivedBytes = await services.files.receive(viewer, req.params.id as string, {
     ...{ agent: String(agent), offset },
     body: Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0),

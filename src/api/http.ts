@@ -4,7 +4,10 @@
  */
 import type { Server } from 'node:http';
 import { ApolloServer, type ApolloServerPlugin, type GraphQLRequestListener } from '@apollo/server';
-import { ApolloServerPluginLandingPageDisabled } from '@apollo/server/plugin/disabled';
+import {
+  ApolloServerPluginCacheControlDisabled,
+  ApolloServerPluginLandingPageDisabled,
+} from '@apollo/server/plugin/disabled';
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
 import { expressMiddleware } from '@as-integrations/express5';
 import cors from 'cors';
@@ -65,6 +68,9 @@ const DRAIN_MS = 5_000;
 /** A body that does not say its length is not longer. */
 const UNTOLD_BYTES_MAX = 1024 * 1024;
 
+/** An unread body of a refused request is read all the same if it is not longer, so that the connection can be kept: a new one costs more. */
+const SKIPPED_BYTES_MAX = 64 * 1024;
+
 /** Mounts GraphQL on the app. Resolves to the Apollo server, which is started: stop it at the end. */
 export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Context>> {
   const { app, config, schema } = parts;
@@ -89,6 +95,8 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     parseOptions: { maxTokens: config.limits.tokensMax },
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
+      // Nothing says how long it may be cached, and this would look at each field for it.
+      ApolloServerPluginCacheControlDisabled(),
       ApolloServerPluginDrainHttpServer({ httpServer: parts.server, stopGracePeriodMillis: DRAIN_MS }),
       complexity(parts),
       costs(parts),
@@ -346,8 +354,9 @@ function sendError(parts: HttpParts, req: Request, res: Response, error: unknown
   const type = accepts(req.headers.accept) ? 'application/graphql-response+json' : 'application/json';
   res.statusCode = headOf(error)?.status ?? statusOf(formatted.extensions?.code);
   res.setHeader('content-type', `${type}; charset=utf-8`);
-  // An unread body cannot be skipped over: the connection ends with the answer.
-  if (!req.complete) res.setHeader('connection', 'close');
+  // A long body is not read to skip over it: the connection ends with the answer.
+  if (!req.complete && !(Number(req.headers['content-length']) <= SKIPPED_BYTES_MAX))
+    res.setHeader('connection', 'close');
   res.end(`${JSON.stringify({ errors: [formatted] })}\n`);
 }
 

@@ -134,6 +134,7 @@ export function createApi(parts: ApiParts): Api {
       metrics.agentRefusals.inc();
       log.error(fields, 'an agent was refused a machine');
     },
+    machineUnfit: (fields) => log.error(fields, 'a machine gets no jobs: it is not what it is registered as'),
     wake(schedulers) {
       const failed = (error: unknown) =>
         log.warn({ err: error, schedulers }, 'wake-up failed; the slow timer makes up for it');

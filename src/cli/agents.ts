@@ -6,17 +6,19 @@ import { styleText } from 'node:util';
 import {
   Agent,
   type AgentOptions,
+  CLOSED,
   HealthCheck,
   hostShape,
   Isolation,
   type LinkProbe,
   measureHost,
+  OutputKeeper,
   ProcessRunner,
   type Runner,
   SimulatedRunner,
   StagingRunner,
 } from '../agent/index.js';
-import type { ServiceError } from '../client/index.js';
+import { Client, type ServiceError } from '../client/index.js';
 import { type Config, jobEnvironment } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
@@ -36,7 +38,12 @@ export interface AgentAccess {
 
 /** An agent that runs real processes on this host. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, async ({ site, machines }) => {
+  return agentPart(config, log, access, async ({ url, key, site, machines }) => {
+    const keeper = new OutputKeeper({
+      client: new Client({ url, key }),
+      datasetsDir: config.agentDatasetsDir,
+      datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
+    });
     const runner = await ProcessRunner.open({
       stateDir: config.agentStateDir,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
@@ -44,10 +51,17 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       outputLimitBytes: config.agentOutputBytes,
       diskLimitMb: config.agentRunDiskMb || null,
       cpuExcessS: config.agentCpuExcessS || null,
+      keep: (run, signal) => keeper.keep(run, signal),
+      leftBehindMs: config.agentLeftBehindH * 3_600_000,
       warn: (fields, message) => log.warn(fields, message),
     });
     const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,
+      roots: {
+        allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
+        closed: [...CLOSED, config.home, config.agentStateDir],
+        open: [config.agentDatasetsDir],
+      },
       maxBytes: config.agentCacheMb * 1e6,
       command: transferCommand(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
@@ -56,7 +70,13 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
     const measured = await measureHost(names.length);
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
-    return { runner: staging, staging, identity, machines: names.map((name) => ({ name, measured })) };
+    return {
+      runner: staging,
+      staging,
+      keeper,
+      identity,
+      machines: names.map((name) => ({ name, measured })),
+    };
   });
 }
 
@@ -106,7 +126,7 @@ export function simulatedAgent(config: Config, log: Logger, access: () => AgentA
   }));
 }
 
-interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging'> {
+interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper'> {
   runner: Runner;
 }
 

@@ -45,6 +45,7 @@ export const JOB_LINES = `query JobLines($filter: JobFilter, $orderBy: JobOrder,
 export const JOB_COUNT = 'query JobCount($filter: JobFilter) { jobCount(filter: $filter) }';
 export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name }
+  outputs { path keep dataset } files { task path bytes sha256 receivedBytes keptAt keptUntil rateMbPerS }
   runs { epoch site { id name } allocations { machine { id name } tasks } licenses { id kind } policyVersion
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
     readMb writtenMb bytesMethod ioWaitS ioWaitMethod
@@ -52,6 +53,8 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
   whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch) { text(maxBytes: 1048576) bytes truncated } } }`;
+export const JOB_FILES = `query JobFiles($id: ID!, $epoch: Int) {
+  job(id: $id) { id epoch files(epoch: $epoch) { task path bytes sha256 keptAt } } }`;
 export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $after: String) {
   jobOutput(job: $id, stream: $stream, epoch: $epoch, after: $after) { cursor epoch start base64 length last } }`;
 export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiting { code message } } }';

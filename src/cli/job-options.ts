@@ -38,6 +38,8 @@ export interface JobOptions {
   sandboxMb?: string;
   outputMb?: string;
   input?: string[];
+  keep?: string[];
+  keepDataset?: string[];
   fromSite?: string;
   prefer?: string[];
   computationShare?: string;
@@ -78,6 +80,16 @@ export function addJobOptions(command: Command): Command {
     .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
     .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
+    .option(
+      '--keep <path>',
+      'keep this file, directory or pattern of its directory for fetching (job --fetch); may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--keep-dataset <name=path>',
+      'make this file or directory a dataset of this name when it has ended well; may be repeated',
+      collectWhole,
+    )
     .option('--from-site <site>', 'site of submission')
     .option(
       '--prefer <conditions>',
@@ -124,6 +136,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     sandboxMb: given(options.sandboxMb, size('--sandbox-mb')),
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
+    outputs: outputsOf(options),
     workingDirectory: options.dir,
     boost: given(options.boost, (value) =>
       parseNumber('--boost', value, { min: -1000, max: 1000, integer: true }),
@@ -138,6 +151,17 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
   };
   // Absent is not null: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
+}
+
+function outputsOf({ keep = [], keepDataset = [] }: JobOptions): object[] | undefined {
+  if (keep.length + keepDataset.length === 0) return undefined;
+  const datasets = keepDataset.map((written) => {
+    const [, dataset, path] = /^([^=]+)=(.+)$/.exec(written) ?? [];
+    if (dataset === undefined)
+      throw usage('--keep-dataset', written, 'the name of the dataset, =, and a path');
+    return { path, keep: 'DATASET', dataset };
+  });
+  return [...keep.map((path) => ({ path })), ...datasets];
 }
 
 /** The fields of a job that the options name by the names of sites and datasets. Asks the service for their ids. */

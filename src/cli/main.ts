@@ -1,7 +1,7 @@
 /** The `switchyard` command. */
 import { CommanderError } from 'commander';
 import { ServiceError } from '../client/index.js';
-import { ConfigError } from '../platform/config.js';
+import { ConfigError, preferProduction } from '../platform/config.js';
 import { note } from './command.js';
 import { explained } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
@@ -11,6 +11,7 @@ import { buildProgram } from './program.js';
 const LINGER_MS = 200;
 
 async function main(): Promise<void> {
+  preferProduction();
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // `switchyard jobs | head`: the reader has gone, and that is no error.
     if (error.code === 'EPIPE') process.exit(ExitCode.OK);

@@ -34,7 +34,80 @@ export class Client {
    * @throws ServiceError
    */
   async request<T>(document: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
-    const { url, requestTimeoutMs = REQUEST_TIMEOUT_MS, answerBytesMax } = this.options;
+    const { url } = this.options;
+    const { status, text } = await this.#send(
+      url,
+      {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/graphql-response+json, application/json',
+        },
+        body: JSON.stringify({ query: document, variables }),
+      },
+      signal,
+    );
+    const body = parsed<{ data?: T | null }>(text);
+    if (body?.errors?.length) throw errorOf(body.errors);
+    if (!body?.data)
+      throw new ServiceError(`${url} answered ${status}, which is no GraphQL answer`, `HTTP_${status}`);
+    return body.data;
+  }
+
+  /**
+   * Sends bytes to an address beside that of GraphQL, such as `/files/17?offset=0`, and gives the JSON of the answer.
+   *
+   * @throws ServiceError
+   */
+  async put<T>(
+    path: string,
+    body: Buffer,
+    headers: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const url = this.addressOf(path);
+    const { status, text } = await this.#send(
+      url,
+      { method: 'PUT', headers, body: new Uint8Array(body) },
+      signal,
+    );
+    const answer = parsed<T>(text);
+    if (answer?.errors?.length) throw errorOf(answer.errors);
+    if (answer === null || status >= 400)
+      throw new ServiceError(`${url} answered ${status}`, `HTTP_${status}`);
+    return answer;
+  }
+
+  /**
+   * Asks for bytes at such an address. The body is the caller's to read.
+   *
+   * @throws ServiceError
+   */
+  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    const url = this.addressOf(path);
+    const response = await fetch(url, { headers: { ...headers, ...this.#authorization } }).catch(
+      (error: unknown) => {
+        throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
+      },
+    );
+    if (response.ok || response.status === 416) return response;
+    const faults = parsed<object>(await response.text())?.errors;
+    throw faults?.length
+      ? errorOf(faults)
+      : new ServiceError(`${url} answered ${response.status}`, `HTTP_${response.status}`);
+  }
+
+  /** Beside that of GraphQL. */
+  addressOf(path: string): string {
+    return this.options.url.replace(/\/graphql\/?$/, '') + path;
+  }
+
+  async #send(
+    url: string,
+    init: RequestInit,
+    signal: AbortSignal | undefined,
+  ): Promise<{ status: number; text: string }> {
+    const { requestTimeoutMs = REQUEST_TIMEOUT_MS, answerBytesMax } = this.options;
     // Not AbortSignal.any: the signal of an agent lives as long as the process, and would keep what is tied to it.
     const abort = new AbortController();
     const onStop = (): void => abort.abort();
@@ -42,33 +115,21 @@ export class Client {
     const timer = setTimeout(() => abort.abort(late), requestTimeoutMs);
     signal?.addEventListener('abort', onStop);
     if (signal?.aborted) onStop();
-    let status: number;
-    let text: string;
     try {
       const response = await fetch(url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/graphql-response+json, application/json',
-          ...this.#authorization,
-        },
-        body: JSON.stringify({ query: document, variables }),
+        ...init,
+        headers: { ...init.headers, ...this.#authorization } as Record<string, string>,
         signal: abort.signal,
         redirect: answerBytesMax === undefined ? 'follow' : 'error',
       });
-      status = response.status;
-      text = answerBytesMax === undefined ? await response.text() : await textOf(response, answerBytesMax);
+      const text = await (answerBytesMax === undefined ? response.text() : textOf(response, answerBytesMax));
+      return { status: response.status, text };
     } catch (error) {
       throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onStop);
     }
-    const body = parsed<T>(text);
-    if (body?.errors?.length) throw errorOf(body.errors);
-    if (!body?.data)
-      throw new ServiceError(`${url} answered ${status}, which is no GraphQL answer`, `HTTP_${status}`);
-    return body.data;
   }
 
   /** All pages of the list that is the field `list` of the answer; `document` takes `$first` and `$after`. */
@@ -185,18 +246,7 @@ export class Client {
   }
 }
 
-async function textOf(response: Response, bytesMax: number): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > bytesMax) throw new Error(`its answer has more than ${bytesMax} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString();
-}
-
-function parsed<T>(text: string): { data?: T | null; errors?: Fault[] } | null {
+function parsed<T>(text: string): (T & { errors?: Fault[] }) | null {
   try {
     return JSON.parse(text);
   } catch {

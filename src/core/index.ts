@@ -45,7 +45,7 @@ export {
 } from './explain/placement.js';
 export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
 export { type TransferStatus, transfers } from './explain/transfers.js';
-export { type Waiting, waitingOnHold, whyWaiting } from './explain/waiting.js';
+export { type Waiting, waitingOnAgent, waitingOnHold, whyWaiting } from './explain/waiting.js';
 export {
   Grid,
   type GridListener,

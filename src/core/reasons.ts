@@ -32,6 +32,9 @@ export const WaitingReason = {
   NO_BRANCH_ASKS: 'NO_BRANCH_ASKS',
   // In a site's meta-queue.
   META_QUEUE: 'META_QUEUE',
+  // On machines.
+  STAGING: 'STAGING',
+  STARTING: 'STARTING',
   // Anywhere.
   MOVE_LIMIT: 'MOVE_LIMIT',
   READY: 'READY',
@@ -137,6 +140,9 @@ const sentences: Record<ReasonCode, string> = {
   WOULD_DELAY_RESERVATION:
     'It would fit now, but would delay the start that is reserved for a job ahead of it.',
   READY: 'Ready for the next scheduling cycle.',
+  STAGING:
+    'Machines are taken; {movedMb} of {totalMb} MB of its input data are there after {measuredS} s, and {predictedS} s were expected in all.',
+  STARTING: 'Machines are taken; its agent has not said yet that it has started.',
   HELD: 'Held until it is released.',
 };
 

@@ -402,6 +402,33 @@ export const VARIABLES = {
     1e12,
     'Fetched datasets that are kept, MB; those not used for longest go first, none that a run uses.',
   ),
+  agentDataDirectories: list(
+    'AGENT_DATA_DIRECTORIES',
+    'absolute paths',
+    (one) => /^\/[^,\0]*$/.test(one),
+    "Directories below which paths of datasets may lead at this site; by default anywhere but the host's own directories and Switchyard's.",
+  ),
+  agentDatasetsDir: optional(
+    'AGENT_DATASETS_DIR',
+    'a directory',
+    /^[^\0]+$/,
+    false,
+    'Directory for outputs of jobs that become datasets; by default datasets in the state directory of the agent. The agent never removes any.',
+  ),
+  agentDatasetsMb: whole(
+    'AGENT_DATASETS_MB',
+    0,
+    0,
+    1e12,
+    'Room that datasets of outputs may take there, MB; 0: all there is.',
+  ),
+  agentLeftBehindH: whole(
+    'AGENT_LEFT_BEHIND_H',
+    168,
+    0,
+    87_600,
+    'How long the directory of a run stays whose outputs could not be kept, hours.',
+  ),
   agentTransferCommand: optional(
     'AGENT_TRANSFER_COMMAND',
     'a JSON list of a program and its arguments, with {source} and {target} in them',
@@ -422,7 +449,10 @@ export const VARIABLES = {
 /** Every variable there is, in the order of the documentation. */
 export const ALL_VARIABLES = [...Object.values(VARIABLES), ...Object.values(LIMIT_VARIABLES)];
 
-export type Config = Omit<Values<typeof VARIABLES>, 'url' | 'agentStateDir' | 'filesDir'> & {
+export type Config = Omit<
+  Values<typeof VARIABLES>,
+  'url' | 'agentStateDir' | 'agentDatasetsDir' | 'filesDir'
+> & {
   /** Absolute. */
   home: string;
   /** GraphQL endpoint to talk to: the one given, else the local one. */
@@ -431,12 +461,19 @@ export type Config = Omit<Values<typeof VARIABLES>, 'url' | 'agentStateDir' | 'f
   filesDir: string;
   /** Absolute. */
   agentStateDir: string;
+  /** Absolute. */
+  agentDatasetsDir: string;
   limits: Limits;
 };
 
 /** One line for each variable with a bad value: its name, the value and what is accepted. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+}
+
+/** Has libraries leave out what they only check while one develops (graphql: each value of an answer), unless somebody has said otherwise. To be called before they are loaded. */
+export function preferProduction(): void {
+  process.env.NODE_ENV ??= 'production';
 }
 
 /**
@@ -476,12 +513,14 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
     );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const home = resolve(rest.home);
+  const stateDir = resolve(agentStateDir ?? `${home}/agent`);
   return {
     ...rest,
     home,
     url: url ?? `${rest.tlsCert ? 'https' : 'http'}://localhost:${rest.port}/graphql`,
     filesDir: resolve(rest.filesDir ?? `${home}/files`),
-    agentStateDir: resolve(agentStateDir ?? `${home}/agent`),
+    agentStateDir: stateDir,
+    agentDatasetsDir: resolve(rest.agentDatasetsDir ?? `${stateDir}/datasets`),
     limits,
   };
 }

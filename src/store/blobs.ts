@@ -114,7 +114,10 @@ export class BucketBlobs implements Blobs {
     }
     const into = upload ?? (await bucket.getMultipartUploadId(key));
     const number = received / MAX.filePartBytes + 1;
-    return { upload: into, part: (await bucket.uploadPart(key, into, body, number)).etag };
+    const { etag } = await bucket
+      .uploadPart(key, into, body, number)
+      .catch((error: unknown) => missing(key, error));
+    return { upload: into, part: etag };
   }
 
   async finish(file: FileOnItsWay): Promise<void> {
@@ -132,10 +135,7 @@ export class BucketBlobs implements Blobs {
           upload,
           parts.map((etag, i) => ({ partNumber: i + 1, etag })),
         )
-        .catch((error: unknown) => {
-          if (isGone(error)) throw new PartsMissing(key);
-          throw error;
-        });
+        .catch((error: unknown) => missing(key, error));
     if (!(await there())) throw new PartsMissing(key);
   }
 
@@ -172,6 +172,10 @@ export class BucketBlobs implements Blobs {
 /** The bucket knows nothing of the upload any more: it has ended, well or not. */
 const isGone = (error: unknown): boolean =>
   [error, (error as Error).cause].some((one) => (one as { status?: number } | undefined)?.status === 404);
+
+function missing(key: string, error: unknown): never {
+  throw isGone(error) ? new PartsMissing(key) : error;
+}
 
 async function using<T>(path: string, flags: number, action: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, flags, 0o600);

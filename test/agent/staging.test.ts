@@ -1,13 +1,22 @@
 /** Inputs are brought to runs: whole or not at all, once, within the bound; from files, by HTTP, by a command. */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { ProcessRunner } from '../../src/agent/process/runner.js';
 import { type CacheOptions, DataCache, type Input } from '../../src/agent/staging/cache.js';
+import { CLOSED } from '../../src/agent/staging/roots.js';
 import { StagingRunner } from '../../src/agent/staging/runner.js';
 import { assignment, complete, endOf, script, temporaryDirectory, until } from './support.js';
 
@@ -265,4 +274,33 @@ it('data that a run reads stays though the agent is another', async () => {
   await until(() => endOf(second, 'job_1') !== undefined, 'the end');
   expect(endOf(second, 'job_1')!.stdout!.text).toBe(`${sha256(a.content)}  -\n`);
   expect(await complete(second, { ...other, epoch: 2 })).toBeDefined();
+});
+
+it('the paths of datasets lead to data only: not to what is the host’s own or the agent’s, not through links, not by file:', async () => {
+  const { input, path } = dataset();
+  const base = dirname(path);
+  const [state, datasets] = [join(base, 'state'), join(base, 'state', 'datasets')];
+  mkdirSync(join(state, 'slots'), { recursive: true });
+  mkdirSync(datasets);
+  for (const file of [join(state, 'slots', 'other'), join(datasets, 'made')])
+    writeFileSync(file, readFileSync(path));
+  symlinkSync(join(state, 'slots', 'other'), join(base, 'link'));
+  const roots = { allowed: null, closed: [...CLOSED, state], open: [datasets] };
+  const at = (location: string, name = location, site = 'here') => ({
+    ...{ ...input, name, dataset: `${site} ${location}`, sources: [{ site, location }] },
+  });
+  const cache = cacheIn(temporaryDirectory(), { roots });
+  expect((await cache.stage(at(path), 'a', never)).path).toBe(path);
+  expect((await cache.stage(at(join(datasets, 'made')), 'b', never)).path).toBe(join(datasets, 'made'));
+  for (const location of [join(state, 'slots', 'other'), join(base, 'link'), base])
+    await expect(cache.stage(at(location), 'c', never)).rejects.toThrow(/the host's own, or the agent's/);
+  for (const location of ['/etc/passwd', '/proc/self/environ', '/']) {
+    const stated = { ...at(location), sizeMb: 0 };
+    await expect(cache.stage(stated, 'd', never)).rejects.toThrow(/the host's own/);
+    const fetched = { ...at(pathToFileURL(location).href, 'x', 'far'), sizeMb: 0 };
+    await expect(cache.stage(fetched, 'e', never)).rejects.toThrow(/the host's own/);
+  }
+  const narrow = cacheIn(temporaryDirectory(), { roots: { ...roots, allowed: [join(base, 'nowhere')] } });
+  await expect(narrow.stage(at(path), 'f', never)).rejects.toThrow(/AGENT_DATA_DIRECTORIES/);
+  expect((await narrow.stage(at(join(datasets, 'made')), 'g', never)).path).toBe(join(datasets, 'made'));
 });

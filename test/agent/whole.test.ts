@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
-import { ProcessRunner, StagingRunner } from '../../src/agent/index.js';
+import { OutputKeeper, ProcessRunner, StagingRunner } from '../../src/agent/index.js';
 import { measureHost } from '../../src/agent/measure.js';
+import { Client } from '../../src/client/index.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
 import { quietLog } from '../engine/support.js';
@@ -185,6 +186,64 @@ it('inputs from another site are brought to a run, shown beside what was predict
   expect(links.nodes[0]!.bandwidthMbPerS).toBeLessThanOrEqual(6.1);
   expect(failed).toMatchObject({ state: 'FAILED', cause: 'STAGING_FAILED', epoch: 3 });
   expect((await stagingOf(third!)).error).toMatch(/^input gone: from far: ENOENT/);
+  await agent.stop();
+  runner.close();
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+it('files that a job names are there when it has ended, and a dataset that it makes is read by the next', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-outputs-'));
+  const keeper = new OutputKeeper({
+    client: new Client({ url: api.url, key: agentKey }),
+    datasetsDir: join(dir, 'datasets'),
+    datasetsBytes: null,
+  });
+  const runner = new StagingRunner(
+    await ProcessRunner.open({
+      stateDir: join(dir, 'agent'),
+      keep: (run, signal) => keeper.keep(run, signal),
+    }),
+    join(dir, 'agent', 'data'),
+    { site: 'here', maxBytes: 1e8, command: null, rateMbPerS: null },
+  );
+  const access = { url: api.url, key: agentKey, site: 'here', log: quietLog };
+  const agent = new Agent({ ...access, ...(await serving()), runner, staging: runner, keeper });
+  agent.start();
+  const shell = (text: string, more: object) => ({
+    command: 'sh',
+    arguments: ['-c', text],
+    estimateS: 1,
+    ...more,
+  });
+  const outputs = [
+    { path: '*.txt' },
+    { path: 'sub' },
+    { path: 'model', keep: 'DATASET', dataset: 'the model' },
+  ];
+  const [made, lacking] = await submit([
+    shell('mkdir sub; echo a > a.txt; echo b > sub/b; echo model > model', { outputs }),
+    shell('true', { outputs: [{ path: 'nothing' }] }),
+  ]);
+  const [done, failed] = await jobsWhen([made!, lacking!], ended);
+  expect(done).toMatchObject({ state: 'COMPLETED', cause: 'EXITED_ZERO', epoch: 1 });
+  expect(failed).toMatchObject({ state: 'FAILED', cause: 'OUTPUTS_FAILED', exitCode: 0 });
+  const { job } = await api.must<{ job: { files: { path: string; keptAt: string | null }[] } }>(
+    'query ($id: ID!) { job(id: $id) { files { path bytes keptAt } } }',
+    { id: made },
+  );
+  expect(job.files).toEqual([
+    { path: 'a.txt', bytes: 2, keptAt: expect.any(String) },
+    { path: 'sub/b', bytes: 2, keptAt: expect.any(String) },
+  ]);
+  const headers = { authorization: `Bearer ${api.adminKey}` };
+  expect(await (await fetch(`${api.origin}/jobs/${made}/files/sub/b`, { headers })).text()).toBe('b\n');
+  const { datasets } = await api.must<{ datasets: { nodes: { id: string; name: string; job: object }[] } }>(
+    '{ datasets(first: 10) { nodes { id name job { id } } } }',
+  );
+  const model = datasets.nodes.find(({ name }) => name === 'the model');
+  expect(model?.job).toEqual({ id: made });
+  const [reader] = await submit([shell('grep -q model "the model"', { inputs: [{ dataset: model?.id }] })]);
+  expect((await jobsWhen([reader!], ended))[0]).toMatchObject({ cause: 'EXITED_ZERO' });
   await agent.stop();
   runner.close();
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { MAX } from '../../src/platform/limits.js';
 import { DirectoryBlobs } from '../../src/store/blobs.js';
 import { FileSweep } from '../../src/store/file-sweep.js';
-import { type Json, unique, withApi } from './support/api.js';
+import { type Json, named, unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
 const USER_BYTES = 60_000_000;
@@ -283,4 +283,45 @@ test('an output becomes the dataset that the job names, and no other', async () 
   expect(datasets.nodes).toContainEqual({ name, job: { id: job }, locations: [{ location: '/data/model' }] });
   const second = await running([{ path: 'model', keep: 'DATASET', dataset: name }]);
   expect((await keep(name, second)).errors?.[0]?.extensions.code).toBe('CONFLICT');
+});
+
+test('a job that has machines waits for its input data, and says how far that is', async () => {
+  const job = await running([]);
+  const why = async () =>
+    (
+      await api.must<{ job: { whyWaiting: { code: string; numbers: { name: string; value: number }[] } } }>(
+        'query ($job: ID!) { job(id: $job) { whyWaiting { code message numbers { name value } wouldChange } } }',
+        { job },
+        user.key,
+      )
+    ).job.whyWaiting;
+  const report = (endedAt: string | null) =>
+    api.must(
+      `mutation ($reports: [StagingReportInput!]!) { reportStaging(site: "${site}", reports: $reports) }`,
+      {
+        reports: [
+          {
+            job,
+            epoch: 1,
+            beganAt: new Date(Date.now() - 90_000),
+            endedAt,
+            totalMb: 50,
+            movedMb: 12.34,
+            error: null,
+          },
+        ],
+      },
+      agentKey,
+    );
+  expect(await why()).toMatchObject({ code: 'STARTING', numbers: [] });
+  await report(null);
+  expect(named(await why())).toMatchObject({
+    code: 'STAGING',
+    message: expect.stringMatching(
+      /12\.3 of 50 MB of its input data are there after 9\d.*and 0 s were expected/,
+    ),
+    numbers: { totalMb: 50, movedMb: 12.3, predictedS: 0 },
+  });
+  await report(new Date().toISOString());
+  expect((await why()).code).toBe('STARTING');
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
@@ -206,5 +207,18 @@ test('connections are kept for the next request', async () => {
     await expect.poll(answers).toBe(i);
   }
   expect(text.toLowerCase()).toContain('connection: keep-alive');
-  socket.destroy();
+  // A refusal ends the connection only where the body that nobody reads is long.
+  const refused = (length: number) =>
+    `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const refusals = () => text.split('HTTP/1.1 4').length - 1;
+  for (let i = 1; i <= 3; i++) {
+    socket.write(refused(2));
+    await expect.poll(refusals).toBe(i);
+    socket.write('{}');
+  }
+  expect(text.toLowerCase()).not.toContain('connection: close');
+  socket.write(refused(65_537));
+  await once(socket, 'close');
+  expect(refusals()).toBe(4);
+  expect(text.toLowerCase()).toContain('connection: close');
 });

@@ -161,6 +161,23 @@ describe('a fresh service', () => {
     expect(missing.code).not.toBe(0);
   });
 
+  it('--keep keeps files, --fetch fetches them, and a dataset is made of what --keep-dataset names', async () => {
+    const command = ['sh', '-c', 'mkdir out; echo one > out/1.csv; echo model > model'];
+    const keep = ['--keep', 'out/*.csv', '--keep-dataset', 'trained=model'];
+    const done = await service.cli('submit', '--wait', ...keep, '--', ...command);
+    expect(done.code).toBe(0);
+    const id = done.stdout.trim();
+    const dir = join(home, 'fetched');
+    const fetched = await service.cli('job', id, '--fetch', dir);
+    expect(fetched).toMatchObject({ code: 0, stdout: `${join(dir, 'out', '1.csv')}  4 bytes\n` });
+    expect(readFileSync(join(dir, 'out', '1.csv'), 'utf8')).toBe('one\n');
+    expect((await service.cli('job', id)).stdout).toMatch(/0 +out\/1\.csv +4/);
+    const reading = ['submit', '--output', '--input', 'trained', '--', 'cat', 'trained'];
+    expect((await service.cli(...reading)).stdout).toMatch(/\nmodel\n$/);
+    const lacking = await service.cli('submit', '--wait', '--json', '--keep', 'no', '--', 'true');
+    expect(JSON.parse(lacking.stdout)).toMatchObject([{ state: 'FAILED', cause: 'OUTPUTS_FAILED' }]);
+  });
+
   it('--wait tells which jobs can never start, and goes on waiting', async () => {
     const env = { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home };
     const waiting = launch(['submit', '--wait', '--allow-unfit', '--os', 'plan9', '--', 'true'], env);

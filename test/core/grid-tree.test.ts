@@ -468,7 +468,13 @@ describe('selection', () => {
           );
           const unassigned = new Place();
           const entries = jobs.map(({ at }, key): Entry => {
-            const made = request({ id: `${key}`, owner: '', requirement: { ...LINUX, key: `${key}` } });
+            const origin = { latitude: 0, longitude: 0 };
+            const made = request({
+              id: `${key}`,
+              owner: '',
+              requirement: { ...LINUX, key: `${key}` },
+              origin,
+            });
             const entry = { ...made, key, rank: key % 2, sequence: key, moves: key % 17 };
             (takers[at]?.place ?? unassigned).add(entry);
             return entry;

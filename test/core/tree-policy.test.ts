@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  applyMove,
   DEFAULT_POLICY,
   type DispatchPlan,
   dispatchCycle,
@@ -386,6 +387,84 @@ function gridFrom(
   return grid;
 }
 
+/** What happens between two cycles; `n` says to whom. */
+const change = fc.record({
+  what: fc.constantFrom(
+    ...(['SUBMIT', 'SUBMIT', 'END', 'END', 'START', 'REMOVE', 'BOOST', 'MACHINE', 'SITE', 'TREE'] as const),
+  ),
+  n: small(99),
+});
+
+function apply(
+  grid: Grid,
+  schedulers: TreeScheduler[],
+  one: { what: string; n: number },
+  lastId: number,
+): number {
+  const { what, n } = one;
+  const pick = <T>(list: readonly T[]): T | undefined => list[n % Math.max(1, list.length)];
+  const queues = [grid.root, ...grid.sites.map(({ meta }) => meta)];
+  const waiting = queues.flatMap(({ jobs, siteId }) => jobs.flatMap((job) => (job ? [{ job, siteId }] : [])));
+  const entry = pick(grid.sites);
+  if (what === 'SUBMIT') {
+    const preferences = n % 3 === 0 ? [{ siteId: 1 + (n % 4) }] : [];
+    grid.placeAtRoot(
+      job({
+        id: lastId + 1,
+        submittedAt: n % 7,
+        cpusPerTask: 1 + (n % 3),
+        memoryMbPerTask: (n % 5) * 50,
+        preferences,
+      }),
+    );
+    return lastId + 1;
+  }
+  if (what === 'END') {
+    const run = pick(grid.sites.flatMap(({ resources }) => resources.runs));
+    if (run !== undefined) grid.endRun(run.jobId);
+  } else if (what === 'START') start(grid, undefined, 10);
+  else if (what === 'REMOVE' && waiting.length > 0) grid.removeJob(pick(waiting)?.job.id as number);
+  else if (what === 'BOOST' && waiting.length > 0) {
+    const { job, siteId } = pick(waiting) as (typeof waiting)[number];
+    const boosted = { ...job, boost: n % 4 };
+    if (siteId === null) grid.placeAtRoot(boosted);
+    else grid.placeAtMeta(boosted, siteId);
+  } else if (what === 'MACHINE') {
+    const state = pick(entry?.resources.machines ?? []);
+    if (state !== undefined)
+      grid.setMachine({ ...state.machine, memoryMb: 100 * (n % 5), available: n % 6 !== 0 });
+  } else if (what === 'SITE' && entry !== undefined) {
+    grid.setSite({
+      ...entry.site,
+      schedulerId: pick(schedulers)?.id ?? null,
+      state: n % 4 === 0 ? 'DRAINING' : 'UP',
+    });
+  } else if (what === 'TREE') {
+    if (n % 2 === 0) schedulers.splice(n % Math.max(1, schedulers.length), 1);
+    else schedulers.push({ id: 100 + n, name: `s${n}`, parentId: pick(schedulers)?.id ?? null });
+    grid.index(SchedulerTree).set(schedulers.map((one) => ({ ...one })));
+  }
+  return lastId;
+}
+
+/** The same content, come in another order. */
+function copyOf(grid: Grid, schedulers: readonly TreeScheduler[]): Grid {
+  const copy = new Grid();
+  const sites = [...grid.sites].reverse();
+  copy.index(SchedulerTree).set(schedulers);
+  for (const { site } of sites) copy.setSite(site);
+  for (const { resources } of sites)
+    for (const { machine } of [...resources.machines].reverse()) copy.setMachine(machine);
+  const jobsOf = ({ jobs }: Grid['root']): Job[] => jobs.filter((job) => job !== undefined).reverse();
+  for (const job of jobsOf(grid.root)) copy.placeAtRoot(job);
+  for (const { site, meta, queue, resources } of sites) {
+    for (const job of jobsOf(meta)) copy.placeAtMeta(job, site.id);
+    for (const job of jobsOf(queue)) copy.placeAtSite(job, site.id);
+    for (const { run } of resources.runs) copy.restoreRun(run, grid.job(run.jobId) as Job);
+  }
+  return copy;
+}
+
 const rules = fc.record({
   butterfly: fc.boolean(),
   fallback: fc.boolean(),
@@ -456,6 +535,36 @@ describe('whatever the grid and the rules', () => {
         },
       ),
       { numRuns: 60 },
+    );
+  });
+
+  it('kept from cycle to cycle, the tree decides as one made of what is there, whatever changes', () => {
+    fc.assert(
+      fc.property(
+        world,
+        rules,
+        fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 8 }),
+        (given, document, rounds) => {
+          const policy = treePolicy(document);
+          const context = { now: 10, policy, policyVersion: 1, maxMoves: 20 };
+          const kept = gridFrom(given);
+          const schedulers = [...given.schedulers];
+          let lastId = given.jobs.length;
+          for (const changes of [[], ...rounds]) {
+            for (const one of changes) lastId = apply(kept, schedulers, one, lastId);
+            // Questions do not change answers.
+            const asked = kept.root.jobs.find((job) => job !== undefined);
+            if (asked !== undefined) whyWaiting(kept, asked.id, { policy, now: 10 });
+            placement(kept, job({ id: 999, cpusPerTask: 2 }), { policy, now: 10 });
+            const plan = dispatchCycle(kept, context);
+            expect(dispatchCycle(copyOf(kept, schedulers), context)).toEqual(plan);
+            // Some of it is refused.
+            const accepted = plan.moves.filter(({ jobId }) => jobId % 5 !== changes.length);
+            for (const move of accepted) applyMove(kept, move, 10);
+          }
+        },
+      ),
+      { numRuns: 150 },
     );
   });
 

@@ -5,6 +5,7 @@ import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
+import type { EndedRun } from '../files/keeper.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
 import {
   type Assignment,
@@ -17,12 +18,14 @@ import {
   type Runner,
   type RunReport,
   runKey,
+  type WantedOutput,
 } from '../runner.js';
 import { Cgroup } from './cgroup.js';
 import { Disk, isPassing, Space } from './disk.js';
 import { placeInputs } from './inputs.js';
 import { Isolation, killAccount, processesOfUids } from './isolation.js';
 import { Journal } from './journal.js';
+import { LeftBehind } from './left.js';
 import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
 import { written } from './output.js';
 import { OutputPool, Outputs } from './outputs.js';
@@ -46,6 +49,13 @@ export interface ProcessRunnerOptions {
    * CPU time beyond that of its CPUs which a run may use, where no control group holds it back, seconds; null: any.
    */
   cpuExcessS?: number | null;
+  /**
+   * Keeps what the outputs of a run name, when its command has ended, and answers what could not be kept (null: nothing). Without it no
+   * output can be kept.
+   */
+  keep?: (run: EndedRun, signal: AbortSignal) => Promise<string | null>;
+  /** How long the directories of runs stay whose outputs could not be kept. */
+  leftBehindMs?: number;
   /** How many runs at once; more wait. */
   maxRuns?: number;
   /** Told of what its operator should know. */
@@ -73,6 +83,15 @@ const LANE_IDLE_MS = 60_000;
 const START_PAUSE_MS = 1_000;
 /** A host on which a launch has failed for its own sake is said to be unfit for so long. */
 const BROKEN_PAUSE_MS = 60_000;
+/** Time to fetch by hand what could not be kept. */
+const LEFT_BEHIND_MS = 7 * 86_400_000;
+/** Ends after which nothing is kept: there is nothing, nobody knows what it is, or nobody wants it. */
+const NOTHING_KEPT: ReadonlySet<EndCause> = new Set([
+  'LAUNCH_FAILED',
+  'MACHINE_FAILED',
+  'LOST',
+  'CANCELLED_BY_USER',
+]);
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
 
@@ -96,6 +115,8 @@ interface RunRecord {
   /** null: no limit. */
   memoryMb: number | null;
   cpus: number;
+  /** What is to be kept of the files in this directory. */
+  wanted?: { directory: string; outputs: readonly WantedOutput[] };
 }
 
 /**
@@ -106,6 +127,13 @@ const upMs = (): number => BOOTED_AT_MS + performance.now();
 const BOOTED_AT_MS = uptime() * 1000 - performance.now();
 
 interface LiveProcessRun extends RunRecord {
+  /** Its command has ended, and what its job names is being kept. `problem`: what could not be; undefined: that goes on. */
+  keeping: {
+    stop: AbortController;
+    beganUpMs: number;
+    seconds: number;
+    problem: string | null | undefined;
+  } | null;
   slot: Slot;
   outputs: Outputs;
   /** It is over, and there was no room to write that down. */
@@ -181,6 +209,7 @@ export class ProcessRunner implements Runner {
   private readonly journal: Reports;
   private readonly disk: Disk;
   private readonly outputs: OutputPool;
+  private readonly leftBehind: LeftBehind;
   private readonly timer: NodeJS.Timeout;
 
   private constructor(
@@ -201,6 +230,9 @@ export class ProcessRunner implements Runner {
     const { outputLimitBytes, maxRuns } = options;
     const dir = join(stateDir, 'outputs');
     this.outputs = new OutputPool(dir, outputLimitBytes, maxRuns, (pid) => signal(pid, 'SIGKILL'));
+    this.leftBehind = new LeftBehind(join(stateDir, 'left'), options.leftBehindMs, (path) =>
+      options.warn({ path }, 'files of a run that could not be kept have been removed'),
+    );
     this.timer = setInterval(() => this.poll(), POLL_MS);
     this.timer.unref();
   }
@@ -222,6 +254,8 @@ export class ProcessRunner implements Runner {
       outputLimitBytes: 256 << 10,
       diskLimitMb: null,
       cpuExcessS: null,
+      keep: async () => 'this agent keeps no files',
+      leftBehindMs: LEFT_BEHIND_MS,
       maxRuns: 1024,
       warn: () => {},
       ...options,
@@ -365,6 +399,7 @@ export class ProcessRunner implements Runner {
     clearInterval(this.timer);
     for (const slot of this.idle) slot.close();
     for (const run of this.live.values()) {
+      run.keeping?.stop.abort(new Error('the agent stops'));
       run.slot.close();
       run.outputs.close();
     }
@@ -443,6 +478,8 @@ export class ProcessRunner implements Runner {
         memoryMb: limits.memoryMb,
         cpus: limits.cpus,
       };
+      const { outputs: wanted } = assignment;
+      if (wanted && wanted.length > 0) record.wanted = { directory, outputs: wanted };
       const run: LiveProcessRun = {
         ...record,
         ...this.newState(slot, outputs, group, record.startedUpMs, true),
@@ -500,7 +537,17 @@ export class ProcessRunner implements Runner {
   /** What is known of a run besides its record. `whole`: from its beginning. */
   private newState(slot: Slot, outputs: Outputs, group: Cgroup | null, startedUpMs: number, whole: boolean) {
     return {
-      ...{ slot, outputs, group, ended: null, ours: whole, stop: null, forgotten: false, lost: false },
+      ...{
+        slot,
+        outputs,
+        group,
+        ended: null,
+        keeping: null,
+        ours: whole,
+        stop: null,
+        forgotten: false,
+        lost: false,
+      },
       meter: new Meter(startedUpMs, whole, this.delayAccounting),
       ...{ bytesBefore: null, verdict: null, sent: { STDOUT: 0, STDERR: 0 }, sentAtMs: 0 },
     };
@@ -630,6 +677,10 @@ export class ProcessRunner implements Runner {
     if (held) this.killEach(run, slot.laneLives());
     if (run.group?.processes().length) run.group.kill();
     if (!run.forgotten) {
+      if (this.isKeeping(run, end.cause)) {
+        run.ended = { end, atMs };
+        return;
+      }
       const outputs = this.lastOutputs(run);
       if (outputs === null) {
         run.ended = { end, atMs };
@@ -637,8 +688,10 @@ export class ProcessRunner implements Runner {
         return;
       }
       // As long after the start as has passed, whatever was done to the clock meanwhile.
-      const endedAtMs = Math.min(Math.max(atMs, run.startedAtMs), run.startedAtMs + upMs() - run.startedUpMs);
-      const report = endReport(run.jobId, run.epoch, { ...end, outputs }, Math.round(endedAtMs));
+      const now = run.startedAtMs + upMs() - run.startedUpMs;
+      const endedAtMs = run.keeping ? now : Math.min(Math.max(atMs, run.startedAtMs), now);
+      const told = { ...this.afterKeeping(run, end), outputs };
+      const report = endReport(run.jobId, run.epoch, told, Math.round(endedAtMs));
       if (!this.journal.tryAdd(report)) {
         // No room. The slot keeps what is known of the run, for this agent or the next.
         run.ended = { end, atMs };
@@ -649,9 +702,56 @@ export class ProcessRunner implements Runner {
     this.live.delete(key);
     this.bySlot.delete(slot);
     this.outputs.rest(run.outputs);
+    if (run.keeping?.problem && run.privateDirectory && !run.stop) this.leave(run);
     const trash = this.reuse(run, held);
     this.clear({ uid: run.uid, group: run.group, trash, rounds: 0 });
     this.launchWaiting();
+  }
+
+  /** Begins to keep what the outputs of a run that is over name; whether that still goes on. */
+  private isKeeping(run: LiveProcessRun, cause: EndCause): boolean {
+    const { wanted, jobId, epoch, uid } = run;
+    if (!wanted || (!run.keeping && NOTHING_KEPT.has(cause))) return false;
+    if (run.keeping) return run.keeping.problem === undefined;
+    const keeping: LiveProcessRun['keeping'] = {
+      ...{ stop: new AbortController(), beganUpMs: upMs(), seconds: 0, problem: undefined },
+    };
+    run.keeping = keeping;
+    const over = (problem: string | null): void => {
+      keeping.seconds = (upMs() - keeping.beganUpMs) / 1000;
+      keeping.problem = problem;
+    };
+    const ended = { jobId, epoch, task: 0, uid, ...wanted, well: cause === 'EXITED_ZERO' };
+    this.options.keep(ended, keeping.stop.signal).then(over, (error: Error) => over(error.message));
+    return true;
+  }
+
+  /** How a run ended, with what keeping its outputs has come to. */
+  private afterKeeping(run: LiveProcessRun, end: End): End {
+    const { keeping, stop } = run;
+    if (!keeping) return end;
+    const ioWaitS = end.ioWaitS === null || end.ioWaitS === undefined ? null : end.ioWaitS + keeping.seconds;
+    const waited = { ...end, ioWaitS };
+    if (keeping.problem === null) return waited;
+    const well = end.cause === 'EXITED_ZERO';
+    if (stop && well)
+      return { ...waited, cause: stop.cause, message: 'cancelled while its outputs were kept' };
+    const where = run.privateDirectory ? '; what there is stays at the site for a while' : '';
+    const message = [end.message, `outputs not kept: ${keeping.problem}${where}`].filter(Boolean).join('; ');
+    return { ...waited, cause: well ? 'OUTPUTS_FAILED' : end.cause, message };
+  }
+
+  /** Puts the directory of a run aside, for whoever wants to look what could not be kept. */
+  private leave({ slot, jobId, epoch }: LiveProcessRun): void {
+    try {
+      const path = this.leftBehind.take(slot.workDirectory, runKey(jobId, epoch));
+      this.options.warn(
+        { job: jobId, epoch, path },
+        'outputs of a run could not be kept; its files are here',
+      );
+    } catch (err) {
+      this.options.warn({ job: jobId, epoch, err }, 'outputs of a run could not be kept, nor its directory');
+    }
   }
 
   /** What is left to be told of a run's output; null: it is too much for a report, and goes before. */
@@ -754,6 +854,11 @@ export class ProcessRunner implements Runner {
       return;
     }
     run.stop = { cause, killAtMs, rounds: 0 };
+    if (run.ended) {
+      // There is no process left to be told.
+      run.keeping?.stop.abort(new Error('the run was cancelled'));
+      return;
+    }
     if (graceMs === 0) return; // Killed by the next poll, or by whoever asks.
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
@@ -798,6 +903,7 @@ export class ProcessRunner implements Runner {
     this.journal.flush();
     this.outputs.scan(now, () => this.ownLanes());
     this.clearRemains();
+    this.leftBehind.clean(now, this.disk.isLow(now));
     this.measure(now);
     for (const run of [...this.live.values()]) {
       if (run.ended) {

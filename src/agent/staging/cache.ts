@@ -1,10 +1,20 @@
 /** The copies of datasets that an agent keeps: bounded, each fetched once however many runs want it, none taken from a run. */
 import { createHash, randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { open, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import pRetry from 'p-retry';
+import { type DataRoots, dataPath } from './roots.js';
 import {
   type Origin,
   pathOf,
@@ -45,6 +55,8 @@ export interface CacheOptions extends TransferOptions {
   /** Name of the agent's own site. */
   site: string;
   maxBytes: number;
+  /** Which files of the host can be data; by default any. */
+  roots?: DataRoots;
   /** Transfers at once. */
   transfers?: number;
   /** Attempts at one source, and the pause before the second, which doubles with each. */
@@ -109,7 +121,8 @@ export class DataCache {
   private readonly queue: (() => void)[] = [];
 
   constructor(options: CacheOptions) {
-    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, ...options };
+    const roots = { allowed: null, closed: [], open: [] };
+    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, ...options };
     mkdirSync(options.dir, { recursive: true, mode: 0o755 });
     for (const key of readdirSync(options.dir)) this.find(key);
   }
@@ -193,11 +206,13 @@ export class DataCache {
       if (site !== this.options.site) continue;
       const path = pathOf(location);
       if (path === null) continue;
-      const bytes = await sizeOf(path).catch(() => null);
-      if (bytes === null) continue;
+      if (!existsSync(path)) continue;
+      const real = await dataPath(path, this.options.roots);
+      const bytes = await sizeOf(real);
       const fault = sizeFault(bytes, sizeMb);
       if (fault !== null) throw new Error(`input ${name}: ${shown(location)} at ${site}: ${fault}`);
-      return path;
+      // Not the link to it, which somebody may have lead elsewhere later.
+      return real;
     }
     return null;
   }
@@ -258,7 +273,9 @@ export class DataCache {
       const dir = this.dirOf(entry.key);
       const origin = readOrigin(dir);
       // What a command writes to after its agent died, nobody else reads.
-      const byCommand = pathOf(source.location) === null && !/^https?:/i.test(source.location);
+      const path = pathOf(source.location);
+      if (path !== null) await dataPath(path, this.options.roots);
+      const byCommand = path === null && !/^https?:/i.test(source.location);
       const part = join(dir, byCommand ? `part-${randomUUID()}` : 'part');
       const begin = (from: Origin) =>
         writeFile(join(dir, 'origin'), JSON.stringify({ ...from, boot: BOOT }), { mode: 0o600 });

@@ -994,7 +994,7 @@ export type Run = {
   writtenMb?: Maybe<Scalars['Float']['output']>;
   /** How what it read and wrote was measured: by CGROUP only from and to devices, by PROC also from caches and pipes; null: not measured. */
   bytesMethod?: Maybe<MeasurementMethod>;
-  /** Time that its processes waited for input and output, seconds. Idle time is none; null: not measured. */
+  /** Time that its processes waited for input and output, seconds, and that keeping its outputs took. Idle time is none; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
   /** Bringing its input data to it, before its processes start; null: there were none to bring. */
   staging?: Maybe<Staging>;
@@ -1119,7 +1119,7 @@ export type WhyWaiting = {
   code: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it. */
+  /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it; of STAGING `totalMb`, `movedMb`, `predictedS` and `measuredS`, up to now. */
   numbers: Array<Term>;
   /** When it is predicted to start, if all goes as estimated; null: that cannot be told. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;

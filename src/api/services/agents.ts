@@ -80,9 +80,12 @@ export function createAgentsService(parts: ServiceParts) {
           'LIMIT_EXCEEDED',
           `the site has ${MAX.siteAgents} agents, which is the most accepted`,
         );
-      for (const { name, refused } of outcome.machines)
-        if (refused !== null)
-          parts.agentRefused({ site: input.site, agent: identity, host, machine: name, refused });
+      const own = new Set(registration.machines?.flatMap((one) => (one.problem === null ? [] : one.name)));
+      for (const { name, refused, problem } of outcome.machines) {
+        const of = { site: input.site, agent: identity, host, machine: name };
+        if (refused !== null) parts.agentRefused({ ...of, refused });
+        else if (problem !== null && !own.has(name)) parts.machineUnfit({ ...of, problem });
+      }
       if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       if (outcome.changed) await wakeAfter(parts, { of: 'MACHINE', siteId });
       return { agentId: outcome.agentId, machines: outcome.machines };

@@ -12,6 +12,7 @@ import {
   promisesFrom,
   type SiteRanking,
   type Waiting,
+  waitingOnAgent,
   waitingOnHold,
   whyWaiting,
 } from '../../core/index.js';
@@ -179,8 +180,17 @@ export function createExplainService(parts: ServiceParts) {
     },
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
-    async whyWaiting(job: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<WhyWaitingModel | null> {
+    async whyWaiting(
+      job: Pick<JobRow, 'id' | 'state' | 'epoch'>,
+      asker: Asker,
+    ): Promise<WhyWaitingModel | null> {
       if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };
+      if (job.state === 'ASSIGNED') {
+        const staging = await asker.loaders.staging({ jobId: job.id, epoch: job.epoch });
+        const going = staging !== null && staging.endedAt === null;
+        const measuredS = going ? Math.max(0, now() - staging.beganAt) : 0;
+        return { ...waitingOnAgent(going ? { ...staging, measuredS } : null), startsAt: null };
+      }
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
       return shares.explain(asker, async () => {
         const why = await whyQueued(job.id, asker.loaders);

@@ -45,6 +45,8 @@ export interface ServiceParts {
   now(): number;
   /** An agent was refused a machine: another holds the lease. */
   agentRefused(fields: object): void;
+  /** A machine gets no jobs: it is registered as more than, or other than, its agent has measured. */
+  machineUnfit(fields: object): void;
   /** Keys may have lost their power: ask again before trusting one. */
   keysChanged(): void;
 }

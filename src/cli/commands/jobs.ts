@@ -18,6 +18,7 @@ import {
   WHY_WAITING,
 } from '../documents.js';
 import { ExitCode } from '../errors.js';
+import { type FetchedFile, fetchFiles, type KeptFile } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
@@ -69,24 +70,30 @@ export function addJobs(program: Command): void {
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
     .option('--follow', 'print what it writes as it comes, until it has ended')
+    .option(
+      '--fetch [dir]',
+      'fetch the files that are kept of it (default: into a directory called as its id)',
+    )
     .option('--epoch <n>', 'number of the run (default: the latest)');
-  job.action(
-    async (id: string, options: OutputOptions & { output?: boolean; follow?: boolean; epoch?: string }) => {
-      const client = connect();
-      const jobId = parseId('job', id);
-      if (options.output || options.stdout || options.stderr || options.follow) {
-        const epoch =
-          options.epoch === undefined
-            ? undefined
-            : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
-        if (options.follow) return followOutput(client, jobId, { ...options, epoch });
-        return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
-      }
-      const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
-      if (!found) throw noSuchJob(jobId);
-      return wantsJson(job) ? printJson(found) : print(describeJob(found));
-    },
-  );
+  job.action(async (id: string, options: JobShown) => {
+    const client = connect();
+    const jobId = parseId('job', id);
+    const epoch =
+      options.epoch === undefined
+        ? undefined
+        : parseNumber('--epoch', options.epoch, { min: 1, integer: true });
+    if (options.fetch) {
+      const dir = options.fetch === true ? jobId : options.fetch;
+      return told(jobId, await fetchFiles(client, jobId, dir, epoch), wantsJson(job));
+    }
+    if (options.output || options.stdout || options.stderr || options.follow) {
+      if (options.follow) return followOutput(client, jobId, { ...options, epoch });
+      return printOutput(client, jobId, { ...options, epoch, json: wantsJson(job) });
+    }
+    const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
+    if (!found) throw noSuchJob(jobId);
+    return wantsJson(job) ? printJson(found) : print(describeJob(found));
+  });
 
   addAction(program, 'cancel', 'cancel jobs that have not ended', CANCEL, 'cancelJobs');
   addAction(program, 'hold', 'hold pending jobs', HOLD, 'holdJobs');
@@ -146,10 +153,25 @@ function report(payload: JobsPayload, verb: string, json: boolean): void {
   process.exitCode = allMissing ? ExitCode.NOT_FOUND : ExitCode.FAILED;
 }
 
+/** Says what was fetched, and fails if something was not. */
+function told(id: string, files: readonly FetchedFile[], json: boolean): void {
+  if (json) printJson(files);
+  else if (files.length === 0) note(`${id}: no files are kept of this run`);
+  else for (const { file, bytes } of files) if (file !== null) print(`${printable(file)}  ${bytes} bytes`);
+  if (files.some(({ file }) => file === null)) process.exitCode = ExitCode.FAILED;
+}
+
 interface Output {
   text: string;
   bytes: number;
   truncated: boolean;
+}
+
+interface JobShown extends OutputOptions {
+  output?: boolean;
+  follow?: boolean;
+  fetch?: string | true;
+  epoch?: string;
 }
 
 /** Which streams; both when neither is named. */
@@ -318,6 +340,7 @@ interface FullJob extends JobLine {
   message: string | null;
   dispatchedAt: string | null;
   whyWaiting: { code: string; message: string } | null;
+  files: (KeptFile & { receivedBytes: number; keptUntil: string | null })[];
   runs: {
     epoch: number;
     site: { name: string };
@@ -410,6 +433,13 @@ function describeJob(job: FullJob): string {
     const took = measuredS === null ? 'goes on' : `took ${duration(measuredS)}`;
     const size = `${Math.round(movedMb)} of ${Math.round(totalMb)} MB moved`;
     text.push(`run ${epoch}: bringing its data ${took} (${size}; predicted ${duration(predictedS)})`);
+  }
+  if (job.files.length > 0) {
+    const rows = job.files.map(({ task, path, bytes, receivedBytes, keptUntil }) => [
+      ...[task, printable(path), bytes],
+      keptUntil === null ? `${receivedBytes} bytes have come` : time(keptUntil),
+    ]);
+    text.push('', table(['TASK', 'FILE', 'BYTES', 'KEPT UNTIL (UTC)'], rows));
   }
   return text.join('\n');
 }

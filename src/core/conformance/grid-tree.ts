@@ -132,7 +132,8 @@ function collected(input: CollectInput): { id: string; from: string | null; how:
   const unassigned = new Place();
   input.jobs.forEach(({ id, seq, at }, i) => {
     // A class of its own: what fits, and how well, is given for each.
-    const made = request({ id, owner: '', requirement: { ...requirement({}), key: id } });
+    const origin = { latitude: 0, longitude: 0 };
+    const made = request({ id, owner: '', requirement: { ...requirement({}), key: id }, origin });
     const entry: Entry = { ...made, key: i, rank: 0, sequence: seq, moves: 0 };
     (takers.find((taker) => taker.id === at)?.place ?? unassigned).add(entry);
   });

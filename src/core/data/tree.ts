@@ -3,9 +3,16 @@ import type { TreeScheduler } from '../model.js';
 
 export class SchedulerTree {
   private readonly byId = new Map<number, TreeScheduler>();
+  private known = '[]';
+  /** Changes whenever the schedulers do. */
+  version = 0;
 
   /** All there are. */
   set(schedulers: readonly TreeScheduler[]): void {
+    const news = JSON.stringify(schedulers);
+    if (news === this.known) return;
+    this.known = news;
+    this.version++;
     this.byId.clear();
     for (const one of [...schedulers].sort((a, b) => a.id - b.id)) this.byId.set(one.id, one);
   }

@@ -43,6 +43,21 @@ export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): 
 /** What is said of a job in state HELD, which no grid holds. */
 export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {});
 
+/** How far bringing input data to a run is, in MB and seconds. */
+export interface StagingProgress {
+  totalMb: number;
+  movedMb: number;
+  predictedS: number;
+  measuredS: number;
+}
+
+/** What is said of a job that has machines and has not started: its agent brings it its input data, or (null) is about to start it. */
+export function waitingOnAgent(staging: StagingProgress | null): Waiting {
+  if (staging === null) return waiting(ReasonCode.STARTING, {});
+  const rounded = Object.entries(staging).map(([name, value]) => [name, Math.round(value * 10) / 10]);
+  return waiting(ReasonCode.STAGING, Object.fromEntries(rounded));
+}
+
 function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting {
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
@@ -189,5 +204,7 @@ const changes: Record<WaitingReason, string> = {
     'The job with the reservation starts, or this one gets a shorter estimate or a higher priority.',
   MOVE_LIMIT: 'Nothing is needed: the next scheduling cycle continues with it.',
   READY: 'Nothing is needed: the next scheduling cycle continues with it.',
+  STAGING: 'The rest of its input data arrives.',
+  STARTING: 'The agent of its machine starts it.',
   HELD: 'Release the job.',
 };

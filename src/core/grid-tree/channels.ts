@@ -6,6 +6,9 @@ import { distanceKm } from './machines.js';
 import type { Address, Block, Entry, LeafView } from './messages.js';
 import { type Gain, Place, type Taker } from './selection.js';
 
+/** Answers for groups that may have no request any more. */
+const GAINS_KEPT = 10_000;
+
 /** A child's channel, bound to one of ours. */
 export class Branch implements Taker {
   power = 0;
@@ -52,6 +55,14 @@ export class Branch implements Taker {
     return gain;
   }
 
+  /** It has asked for nothing. */
+  beginAnew(): void {
+    this.asked = false;
+    this.triedAt = -1;
+    this.block = undefined;
+    if (this.gains.size > GAINS_KEPT) this.gains.clear();
+  }
+
   tell(power: number, leaves: readonly LeafView[]): void {
     this.power = power;
     this.leaves = leaves;
@@ -85,6 +96,10 @@ export class Channel {
   }
 }
 
+/** No two branches of a scheduler have a leaf in common. */
+const firstLeaf = ({ leaves }: Branch): string =>
+  leaves.reduce((first, { leaf }) => (leaf < first ? leaf : first), leaves[0]?.leaf ?? '');
+
 export const bagKey = (bag: readonly string[]): string => bag.join('\n');
 
 export class Channels {
@@ -97,6 +112,18 @@ export class Channels {
   readonly changed = new Set<Channel>();
   readonly removed = new Set<Channel>();
   private lastPort = 0;
+  private sorted: Branch[] | null = null;
+
+  /** All branches, by the leaves below them: the same however they came about. */
+  get inOrder(): readonly Branch[] {
+    if (this.sorted === null) {
+      const first = new Map<Branch, string>();
+      for (const branch of this.all()) first.set(branch, firstLeaf(branch));
+      const leafOf = (branch: Branch): string => first.get(branch) as string;
+      this.sorted = [...first.keys()].sort((a, b) => (leafOf(a) < leafOf(b) ? -1 : 1));
+    }
+    return this.sorted;
+  }
 
   of(child: Address): Branch[] {
     return [...(this.branches.get(child)?.values() ?? [])];
@@ -135,6 +162,7 @@ export class Channels {
     } else if (bag !== null && bagKey(bag) !== branch.channel.key) this.rebind(branch, bag);
     branch.tell(power, leaves);
     this.changed.add(branch.channel);
+    this.sorted = null;
     return branch;
   }
 
@@ -143,6 +171,7 @@ export class Channels {
     ofChild?.delete(branch.port);
     if (ofChild?.size === 0) this.branches.delete(branch.child);
     this.unbind(branch);
+    this.sorted = null;
   }
 
   private bind(branch: Branch, bag: readonly string[]): void {

@@ -47,6 +47,8 @@ export class Leaf {
   private asked = false;
   private matchingAsked = false;
   private changed = false;
+  /** It may hold what it cannot run. */
+  private unmatched = false;
   private told: { bag: readonly string[]; power: number; view: string } | null = null;
   private returned: number[] = [];
   private gone: number[] = [];
@@ -101,7 +103,20 @@ export class Leaf {
   restore(entry: Entry): void {
     this.held.set(entry.key, entry);
     this.sorted = null;
-    this.changed = true;
+    this.unmatched = true;
+  }
+
+  /** The opposite: it never was here. */
+  unrestore(key: number): void {
+    this.drop(key);
+  }
+
+  /** All that it asked for and was given is of the past, but for the requests that it holds. Nothing may be under way. */
+  beginAnew(): void {
+    this.wantsWork = false;
+    this.asked = false;
+    this.claimed.clear();
+    this.running.clear();
   }
 
   /** Requests that it has asked their owners for. */
@@ -155,11 +170,10 @@ export class Leaf {
   /** After one or more messages or changes: tells the parent of the bag, returns what it cannot run, asks for work. */
   settle(): void {
     if (this.parent === null) return;
-    if (this.changed) {
-      this.announce(this.parent);
-      this.fallBack();
-      this.changed = false;
-    }
+    if (this.changed) this.announce(this.parent);
+    if (this.changed || this.unmatched) this.fallBack();
+    this.changed = false;
+    this.unmatched = false;
     if (this.returned.length > 0) this.effects.send(this.parent, { kind: 'RETURNED', keys: this.returned });
     if (this.gone.length > 0) this.effects.send(this.parent, { kind: 'GONE', keys: this.gone });
     this.returned = [];
@@ -274,8 +288,8 @@ export class Leaf {
 
   /** What the machines can run no more goes back. */
   private fallBack(): void {
-    for (const [key, entry] of this.held) {
-      if (this.runs(entry.requirement.key)) continue;
+    for (const { key, requirement } of this.queue) {
+      if (this.runs(requirement.key)) continue;
       this.drop(key);
       this.returned.push(key);
     }

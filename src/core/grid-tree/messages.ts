@@ -53,14 +53,14 @@ export interface Request {
 }
 
 /** A request in a tree. The root numbers them. */
-export interface Entry extends Request {
+export interface Entry extends Readonly<Request> {
   /** Unique in the tree for ever. */
-  key: number;
+  readonly key: number;
   /** Order of service: lower rank first, then the lesser sequence number. */
-  rank: number;
-  sequence: number;
+  readonly rank: number;
+  readonly sequence: number;
   /** How often butterfly and load-balance have moved it: they leave it alone at `TreeRules.movesMax`. */
-  moves: number;
+  readonly moves: number;
 }
 
 /** What the schedulers above know of a leaf. */

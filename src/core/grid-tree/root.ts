@@ -3,7 +3,16 @@
  * other trees and takes requests from them.
  */
 import { forwardTo } from './forwarding.js';
-import type { Address, Effects, Entry, Message, Request, TreeRules } from './messages.js';
+import type {
+  Address,
+  Effects,
+  Entry,
+  Message,
+  Preference,
+  Request,
+  Requirement,
+  TreeRules,
+} from './messages.js';
 import { Scheduler } from './scheduler.js';
 
 export interface RootRules {
@@ -174,12 +183,27 @@ export class Root extends Scheduler {
     this.matchingWanted = true;
   }
 
+  override learn(
+    requirements: readonly Requirement[],
+    preferences: readonly Preference[],
+    gone: readonly string[] = [],
+  ): void {
+    for (const key of gone) this.unused.delete(key);
+    super.learn(requirements, preferences, gone);
+  }
+
   override restore(entry: Entry, child: Address | null): void {
     const way = { from: null, origin: this.id, hops: this.rootRules.hops, visited: [], forwardedTo: [] };
     this.known.set(entry.id, { entry, ...way, arrivedAt: this.now });
     this.count(entry.requirement.key, 1);
     for (const { key } of entry.preferences) this.count(key, 1);
     super.restore(entry, child);
+  }
+
+  override unrestore(key: number): Address | null {
+    const one = this.held.get(key);
+    if (one !== undefined) this.uncount(this.known.get(one.entry.id) as Known);
+    return super.unrestore(key);
   }
 
   private enter(
@@ -256,12 +280,15 @@ export class Root extends Scheduler {
   }
 
   private release(one: Known): void {
-    const { entry } = one;
     this.takeBackFrom(one);
     this.ends.push(this.now);
     if (this.ends.length > ENDS_KEPT) this.ends.shift();
+    this.uncount(one);
+  }
+
+  private uncount({ entry, from }: Known): void {
     this.known.delete(entry.id);
-    if (one.from !== null) this.foreignCount--;
+    if (from !== null) this.foreignCount--;
     this.count(entry.requirement.key, -1);
     for (const { key } of entry.preferences) this.count(key, -1);
   }

@@ -17,7 +17,7 @@ import {
   type Requirement,
   type TreeRules,
 } from './messages.js';
-import { collect, lastOf, Place, powerOf, shareOf } from './selection.js';
+import { collect, Place, powerOf, shareOf } from './selection.js';
 
 /** What becomes of a request that is being taken back: a branch gets it, the parent, or it is given out here. */
 type Destination = { branch: Branch; why: MoveReason } | 'PARENT' | 'HERE' | 'AHEAD';
@@ -39,9 +39,6 @@ interface Child {
   /** RESETs that it has not confirmed: until then what it says of requests is of former ones. */
   resets: number;
 }
-
-/** For `lastOf`: requests that swap places need not be alike. */
-const ANY_CLASS = { fits: () => true };
 
 export class Scheduler {
   parent: Address | null = null;
@@ -113,9 +110,13 @@ export class Scheduler {
     this.channels.removed.clear();
   }
 
-  /** Classes and preferences that are live, as is known of a time before it was made. */
-  learn(requirements: readonly Requirement[], preferences: readonly Preference[]): void {
-    this.discover(requirements, preferences, []);
+  /** Classes and preferences that are live, and keys of those that are no more, as somebody else knows. */
+  learn(
+    requirements: readonly Requirement[],
+    preferences: readonly Preference[],
+    gone: readonly string[] = [],
+  ): void {
+    this.discover(requirements, preferences, gone);
   }
 
   /** A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. */
@@ -127,6 +128,23 @@ export class Scheduler {
     else {
       const branch = this.channels.of(child).find((each) => each.fits(entry.requirement.key));
       this.put(one, branch?.place ?? this.childNamed(child).limbo);
+    }
+  }
+
+  /** The opposite: it never was in the subtree. Answers with the child that has it. */
+  unrestore(key: number): Address | null {
+    const one = this.held.get(key);
+    if (one === undefined) return null;
+    this.forgetOne(one);
+    return one.child;
+  }
+
+  /** Nobody has asked for anything. Nothing may be under way. */
+  beginAnew(): void {
+    this.asking = [];
+    for (const channel of this.channels.byPort.values()) {
+      channel.asked = false;
+      for (const branch of channel.branches) branch.beginAnew();
     }
   }
 
@@ -174,7 +192,7 @@ export class Scheduler {
         if (message.answer && channel !== undefined) channel.asked = false;
         for (const entry of message.entries) {
           if (!this.channels.has(entry.requirement.key)) this.returned.push(entry.key);
-          else this.hold({ ...entry }, message.ahead);
+          else this.hold(entry, message.ahead);
         }
         return true;
       }
@@ -305,12 +323,12 @@ export class Scheduler {
   private fallBack(): void {
     this.lessRuns = false;
     if (this.parent === null) return;
-    for (const [key, groups] of [...this.unassigned.classes]) {
-      if (this.channels.has(key)) continue;
-      for (const entry of [...groups.values()].flat()) {
-        this.forgetOne(this.held.get(entry.key) as Held);
-        this.returned.push(entry.key);
-      }
+    const back: Entry[] = [];
+    for (const [key, groups] of this.unassigned.classes)
+      if (!this.channels.has(key)) back.push(...[...groups.values()].flat());
+    for (const { key } of back.sort(inOrder)) {
+      this.forgetOne(this.held.get(key) as Held);
+      this.returned.push(key);
     }
   }
 
@@ -338,7 +356,7 @@ export class Scheduler {
   // Selection.
 
   private serve(): void {
-    const branches = [...this.channels.all()];
+    const branches = this.channels.inOrder;
     for (let again = true; again; ) {
       again = false;
       for (const branch of [...this.asking]) {
@@ -370,7 +388,7 @@ export class Scheduler {
       const one = this.held.get(entry.key) as Held;
       if (from === null) ready.push(one);
       else {
-        entry.moves++;
+        one.entry = { ...entry, moves: entry.moves + 1 };
         this.expect(one, { branch, why: how });
         group(back, from.child, one);
       }
@@ -409,29 +427,27 @@ export class Scheduler {
   /** Gives out what nobody below has, ahead of later requests that were given out: it came back, or has come to be wanted earlier. */
   giveAhead(): void {
     if (!this.rules.fallback) return;
-    for (const groups of [...this.unassigned.classes.values()]) {
-      for (const group of groups.values()) {
-        for (const entry of [...group]) {
-          const one = this.held.get(entry.key) as Held;
-          this.leavePlace(one);
-          // The others of its class are later still.
-          if (!this.placeAhead(one)) break;
-        }
+    const groups = [...this.unassigned.classes.values()].flatMap((groups) => [...groups.values()]);
+    groups.sort((a, b) => inOrder(a[0] as Entry, b[0] as Entry));
+    for (const group of groups) {
+      for (let left = group.length; left > 0; left--) {
+        // The others of its class are later still.
+        if (!this.placeAhead(this.held.get((group[0] as Entry).key) as Held)) break;
       }
     }
   }
 
-  /** It came back, or never left. Swaps places with the last of the later requests that were given out, if there is one. */
+  /** It came back, or nobody below has it. Swaps places with the last of the later requests that were given out, if there is one. */
   private placeAhead(one: Held): boolean {
     let found: { branch: Branch; last: Entry } | null = null;
     for (const branch of this.channels.all()) {
       if (!branch.fits(one.entry.requirement.key)) continue;
-      const last = lastOf(branch.place, ANY_CLASS);
+      const { last } = branch.place;
       if (last !== null && before(one.entry, last) && (found === null || before(found.last, last)))
         found = { branch, last };
     }
     if (found === null) {
-      this.put(one, this.unassigned);
+      if (one.place === null) this.put(one, this.unassigned);
       return false;
     }
     const later = this.held.get(found.last.key) as Held;

@@ -17,16 +17,32 @@ export function powerOf(takers: readonly { power: number }[]): number {
   return power;
 }
 
+/** For `lastOf`. */
+const ANY_CLASS = { fits: () => true };
+
 /** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
 export class Place {
   /** By key of the class, then by group; where it is plain, all of a class are one group. */
   readonly classes = new Map<string, Map<string, Entry[]>>();
   size = 0;
+  /** How many of them are better off at one branch than at another, as far as `gain` tells. */
+  choosy = 0;
+  /** undefined: not known. */
+  private knownLast: Entry | null | undefined = null;
 
   constructor(private readonly plain = false) {}
 
+  /** In order of service; null: there is none. */
+  get last(): Entry | null {
+    if (this.knownLast === undefined) this.knownLast = lastOf(this, ANY_CLASS);
+    return this.knownLast;
+  }
+
   add(entry: Entry): void {
     this.size++;
+    if (isChoosy(entry)) this.choosy++;
+    const { knownLast } = this;
+    if (knownLast === null || (knownLast !== undefined && before(knownLast, entry))) this.knownLast = entry;
     const { key } = entry.requirement;
     let groups = this.classes.get(key);
     if (groups === undefined) {
@@ -36,17 +52,21 @@ export class Place {
     const name = this.groupOf(entry);
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [entry]);
+    else if (before(group.at(-1) as Entry, entry)) group.push(entry);
     else group.splice(position(group, entry), 0, entry);
   }
 
   /** It must be there. */
   delete(entry: Entry): void {
     this.size--;
+    if (isChoosy(entry)) this.choosy--;
+    if (entry.key === this.knownLast?.key) this.knownLast = undefined;
     const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
     const name = this.groupOf(entry);
     const group = groups.get(name) as Entry[];
     if (group.length > 1) {
-      group.splice(position(group, entry), 1);
+      if (group[0]?.key === entry.key) group.shift();
+      else group.splice(position(group, entry), 1);
       return;
     }
     groups.delete(name);
@@ -65,12 +85,17 @@ export class Place {
   clear(): void {
     this.classes.clear();
     this.size = 0;
+    this.choosy = 0;
+    this.knownLast = null;
   }
 
   private groupOf(entry: Entry): string {
     return this.plain ? '' : entry.group;
   }
 }
+
+/** What likes nothing and comes from nowhere is as well off here as there. */
+const isChoosy = ({ preferences, origin }: Entry): boolean => preferences.length > 0 || origin !== null;
 
 /** Where it is, or belongs: the number of those before it. */
 export function position(sorted: readonly Entry[], entry: Entry): number {
@@ -130,24 +155,20 @@ export function collect<T extends Taker>(
   const others = takers.filter((taker) => taker !== asked && taker.place.size > 0);
 
   if (rules.butterfly) {
-    const found: Collected<T>[] = [];
+    const better: Group<T>[] = [];
     for (const from of others) {
-      for (const group of from.place.groupsFor(asked)) {
-        const sample = group[0] as Entry;
-        if (!isBetter(asked.gain(sample), from.gain(sample))) continue;
-        for (const entry of firstOf(group, lacks, movable)) found.push({ entry, from, how: 'BUTTERFLY' });
+      if (from.place.choosy === 0) continue;
+      for (const entries of from.place.groupsFor(asked)) {
+        const sample = entries[0] as Entry;
+        if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
       }
     }
-    block.push(...found.sort(byService).slice(0, lacks));
+    takeFirst(better, lacks, 'BUTTERFLY', movable, block);
   }
 
   if (block.length < lacks) {
-    const found: Collected<T>[] = [];
-    for (const group of unassigned.groupsFor(asked)) {
-      for (const entry of firstOf(group, lacks, () => true))
-        found.push({ entry, from: null, how: 'UNASSIGNED' });
-    }
-    block.push(...found.sort(byService).slice(0, lacks - block.length));
+    const nobodys = Array.from(unassigned.groupsFor(asked), (entries) => ({ entries, from: null }));
+    takeFirst(nobodys, lacks, 'UNASSIGNED', () => true, block);
   }
 
   if (rules.loadBalance && block.length < lacks) {
@@ -178,13 +199,32 @@ export function collect<T extends Taker>(
 
 const byService = (a: { entry: Entry }, b: { entry: Entry }): number => inOrder(a.entry, b.entry);
 
-function firstOf(group: readonly Entry[], count: number, may: (entry: Entry) => boolean): Entry[] {
-  const found: Entry[] = [];
-  for (let i = 0; i < group.length && found.length < count; i++) {
-    const entry = group[i] as Entry;
-    if (may(entry)) found.push(entry);
+interface Group<T> {
+  /** In order of service. */
+  entries: readonly Entry[];
+  from: T | null;
+}
+
+/** Puts the first of all groups, in order of service, into the block until it has `most`. */
+function takeFirst<T extends Taker>(
+  groups: readonly Group<T>[],
+  most: number,
+  how: MoveReason,
+  may: (entry: Entry) => boolean,
+  block: Collected<T>[],
+): void {
+  const room = most - block.length;
+  const found: Collected<T>[] = [];
+  for (const { entries, from } of groups) {
+    for (let i = 0, taken = 0; i < entries.length && taken < room; i++) {
+      const entry = entries[i] as Entry;
+      if (!may(entry)) continue;
+      found.push({ entry, from, how });
+      taken++;
+    }
   }
-  return found;
+  found.sort(byService);
+  for (let i = 0; i < found.length && i < room; i++) block.push(found[i] as Collected<T>);
 }
 
 /** The last in order of service of those that the taker can run and that `may`; null: there is none. */

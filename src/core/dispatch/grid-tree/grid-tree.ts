@@ -47,19 +47,16 @@ class GridTreePass implements DispatchPass {
   ) {}
 
   decide(plan: PlanBuilder): void {
-    const tree = new LiveTree(this.look, this.rules);
+    const tree = this.begin();
     tree.run();
+    const moved = [...tree.moved].filter((one) => one.claimed || isElsewhere(one)).sort(byPlace);
     // Those that can start come first, should the plan be full before its end.
-    const moved: TreeJob[] = [];
-    const waiting: TreeJob[] = [];
-    for (const one of tree.jobs.values()) {
-      if (one.claimed) this.move(plan, tree, one);
-      else (isElsewhere(one) ? moved : waiting).push(one);
-    }
-    for (const one of moved) this.move(plan, tree, one);
-    for (const { from } of waiting)
-      plan.wait(from.siteId === null ? ReasonCode.NO_BRANCH_ASKS : ReasonCode.META_QUEUE);
-    for (const { eligibility } of tree.nowhere) plan.wait(eligibility.waiting as ReasonCode);
+    for (const one of moved) if (one.claimed) this.move(plan, tree, one);
+    for (const one of moved) if (!one.claimed) this.move(plan, tree, one);
+    const fromMeta = moved.filter(({ from }) => from.siteId !== null).length;
+    plan.wait(ReasonCode.META_QUEUE, tree.inMeta - fromMeta);
+    plan.wait(ReasonCode.NO_BRANCH_ASKS, tree.jobs.size - tree.inMeta - (moved.length - fromMeta));
+    for (const { waiting } of tree.nowhere.values()) plan.wait(waiting as ReasonCode);
     for (const { site, meta } of this.look.grid.sites) {
       const reason = whyNotUp(site.state);
       if (reason !== null) plan.wait(reason, meta.length);
@@ -67,7 +64,7 @@ class GridTreePass implements DispatchPass {
   }
 
   choose(job: Job, eligibility: Eligibility): Choice {
-    const tree = new LiveTree(this.look, this.rules, job);
+    const tree = this.begin(job);
     tree.run();
     const one = tree.jobs.get(job.id) as TreeJob;
     const { siteId } = one.at;
@@ -81,7 +78,7 @@ class GridTreePass implements DispatchPass {
   }
 
   whyWaits(job: Job): Why {
-    const tree = new LiveTree(this.look, this.rules);
+    const tree = this.begin();
     const { requirement } = tree.jobs.get(job.id) as TreeJob;
     let ahead = 0;
     let alike = 0;
@@ -111,6 +108,12 @@ class GridTreePass implements DispatchPass {
         'Another branch of the tree asks for work, and the job is better off there, or here is more than the share.',
       ],
     };
+  }
+
+  private begin(also: Job | null = null): LiveTree {
+    const tree = this.look.grid.index(LiveTree);
+    tree.begin(this.look, this.rules, also);
+    return tree;
   }
 
   private move(plan: PlanBuilder, tree: LiveTree, one: TreeJob): void {
@@ -177,6 +180,10 @@ class GridTreePass implements DispatchPass {
 /** Whether it is to be told: what came back to where it was has not moved. */
 const isElsewhere = ({ job, from, at }: TreeJob): boolean =>
   at.siteId !== from.siteId || at.schedulerId !== (from.siteId === null ? job.schedulerId : null);
+
+/** Those of the root and above sites first, then by site; there in order of service. */
+const byPlace = (a: TreeJob, b: TreeJob): number =>
+  (a.from.siteId ?? 0) - (b.from.siteId ?? 0) || (isBefore(a.job, b.job) ? -1 : 1);
 
 /** In order of service. */
 const isBefore = (a: Job, b: Job): boolean =>

@@ -21,9 +21,6 @@ export const siteAddress = (siteId: number): string => `site ${siteId}`;
 export class TreeKinds {
   private readonly classes = new WeakMap<GridRequirement, Requirement>();
   private readonly preferences = new WeakMap<readonly JobPreference[], readonly Preference[]>();
-  /** By site, as of a topology of the grid and kinds of licenses that were asked for. */
-  private readonly machines = new Map<number, { of: string; kinds: CountedKinds }>();
-
   constructor(private readonly grid: Grid) {}
 
   classOf(of: GridRequirement): Requirement {
@@ -46,14 +43,7 @@ export class TreeKinds {
   }
 
   /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
-  machinesOf(
-    { site, resources }: SiteEntry,
-    licenses: readonly string[],
-    power: Rules['power'],
-  ): CountedKinds {
-    const of = JSON.stringify([this.grid.topology, power, ...licenses]);
-    const known = this.machines.get(site.id);
-    if (known?.of === of) return known.kinds;
+  machinesOf({ resources }: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
     const counted = new Map<string, { kind: MachineKind; count: number }>();
     for (const { machine } of resources.machines) {
       if (!machine.available) continue;
@@ -69,9 +59,7 @@ export class TreeKinds {
       if (alike === undefined) counted.set(key, { kind, count: 1 });
       else alike.count++;
     }
-    const kinds = [...counted.values()];
-    this.machines.set(site.id, { of, kinds });
-    return kinds;
+    return [...counted.values()];
   }
 
   private canUse(machine: Machine, kind: string): boolean {

@@ -1,17 +1,22 @@
 /**
- * The tree of a grid: the state machines of src/core/grid-tree, made as the grid says who holds what, and let talk until all is quiet. Sites
- * that are UP are its leaves.
+ * The tree of a grid: the state machines of src/core/grid-tree, which hold what the grid says that who holds, and talk until all is quiet.
+ * Sites that are UP are its leaves.
  *
- * Made anew for each pass. Decision: what the machines keep beside who holds what (who asked first, the numbers of ports) depends on how
- * it came about, and plans depend on what is there, not on what has been; so a process that was killed, or another one, decides alike.
- * Discovery is passed over: all classes that have a job are told at once, and each is matched with each kind of machine of a leaf.
+ * An index of the grid, so that a pass costs what has changed since the last one: it is told of the jobs that come to the root's and the
+ * meta-queues or leave them. A pass moves jobs in mind only; the next one puts them back to where the grid has them then. When a
+ * site, a machine, a license or a scheduler has changed, all is made anew.
+ *
+ * Decision: what the machines remember beside who holds what (who asked first, when) is forgotten before each pass, and no tie is decided
+ * by what depends on how it all came about (numbers of ports). So plans depend on what is there, not on what has been, and a process
+ * that was killed, or another one, decides alike. Discovery is passed over: all classes that have a job are told at once, and each is
+ * matched with each kind of machine of a leaf.
  *
  * Decisions on the paper: of leaves that want work, those with the larger share of their CPUs free ask first. A leaf asks for a job
  * (claims it) when it can start, or when fewer wait in the local queue than the limit; from then on the job is the local scheduler's.
  * Order of service is by boost, then by arrival. Jobs that no site can take are not in the tree: they are nobody's share.
  */
 import { SchedulerTree } from '../../data/tree.js';
-import type { SiteEntry } from '../../grid/grid.js';
+import type { Grid, GridListener, SiteEntry } from '../../grid/grid.js';
 import type { JobQueue } from '../../grid/queue.js';
 import type { Requirement } from '../../grid/requirements.js';
 import {
@@ -41,10 +46,13 @@ import type { Rules } from './rules.js';
 /** Who grants the claims of leaves: the service itself. */
 const OWNER = 'owner';
 
+/** So many jobs may change their places between two passes; beyond, the tree is made anew. */
+const TOUCHED_MAX = 100_000;
+
 /** Steps of a job in one pass that are told at most: the last ones. */
 const STEPS_TOLD = 32;
 
-/** Nothing is forgotten in a pass. */
+/** Classes go when their last job does, and that the tree knows without the root. */
 const ROOT_RULES = { ...DEFAULT_ROOT_RULES, classKeptS: Infinity };
 
 const AT_ROOT: Place = { siteId: null, schedulerId: null };
@@ -68,6 +76,7 @@ export interface Place {
 export interface TreeJob {
   readonly job: Job;
   readonly requirement: Requirement;
+  readonly entry: Entry;
   readonly eligibility: Eligibility;
   readonly from: Place;
   at: Place;
@@ -80,66 +89,91 @@ export interface TreeJob {
   block: Block | null;
 }
 
-/** A leaf, and what is free there in mind. */
+/** A leaf, and what is free there in the mind of the pass. */
 interface Site {
   readonly entry: SiteEntry;
   readonly leaf: Leaf;
   readonly parent: Scheduler;
-  readonly free: FreeResources;
   readonly cpus: number;
+  free: FreeResources;
   /** Jobs of the local queue that cannot start at once. */
   queued: number;
   /** Classes that do not fit any more. */
   readonly refused: Set<Requirement>;
+  /** The leaf's queue when it was looked through last in this pass. */
+  looked: readonly Entry[] | null;
 }
 
-export class LiveTree {
-  /** In order of service at each place. */
+/** How many jobs have a class or a preference. */
+interface Live<T> {
+  readonly of: T;
+  jobs: number;
+}
+
+export class LiveTree implements GridListener {
   readonly jobs = new Map<number, TreeJob>();
+  private rules!: Rules;
   /** Jobs that no site can take, at the root or above sites. */
-  readonly nowhere: { job: Job; eligibility: Eligibility }[] = [];
+  readonly nowhere = new Map<number, Eligibility>();
+  /** Those of `jobs` that are or were elsewhere in this pass. */
+  readonly moved = new Set<TreeJob>();
+  /** How many of `jobs` are in meta-queues; the others are at the root or above sites. */
+  inMeta = 0;
   /** By id; the root's is null. */
   readonly schedulers = new Map<number | null, Scheduler>();
-  private readonly root: Root;
-  private readonly pump = new Pump();
+  private root!: Root;
+  private pump!: Pump;
   private readonly sites = new Map<number, Site>();
-  private readonly places = new Map<Address, Place>([[ROOT, AT_ROOT]]);
+  private readonly places = new Map<Address, Place>();
   private readonly eligible: EligibleSites;
   private readonly kinds: TreeKinds;
-  private readonly startsNow: StartsNow;
   private readonly tree: SchedulerTree;
-  private readonly entries = new Map<number, Entry>();
+  private startsNow!: StartsNow;
+  private readonly classes = new Map<string, Live<Entry['requirement']>>();
+  private readonly preferences = new Map<string, Live<Preference>>();
+  /** Keys of those that may have come or gone, and of those that the tree knows. */
+  private readonly changed = new Set<string>();
+  private readonly told = new Set<string>();
   /** Sites of which it is known where they are. */
   private readonly positions = new Map<number, Position>();
+  /** Kinds that machines were asked about. */
+  private licenses: readonly string[] = [];
+  /** What it was made of; null: it is not there, or a pass did not come to its end. */
+  private madeOf: string | null = null;
+  /** Jobs that may be elsewhere than at the end of the last pass. */
+  private readonly touched = new Set<number>();
 
-  /** `also`: a job as if it came to the root now. */
-  constructor(
-    { grid, now }: DispatchLook,
-    private readonly rules: Rules,
-    also: Job | null = null,
-  ) {
+  constructor(private readonly grid: Grid) {
     this.eligible = grid.index(EligibleSites);
     this.kinds = grid.index(TreeKinds);
     this.tree = grid.index(SchedulerTree);
-    this.startsNow = new StartsNow(grid, now);
-    for (const { site } of grid.sites) if (site.position) this.positions.set(site.id, site.position);
-    this.takeIn(grid.root);
-    for (const { site, meta } of grid.sites) if (site.state === 'UP') this.takeIn(meta);
-    if (also !== null && !this.jobs.has(also.id)) this.take(also, grid.requirementOf(also), null);
+  }
 
-    this.root = new Root(ROOT, this.effectsOf(ROOT), rules, ROOT_RULES);
-    this.schedulers.set(null, this.root);
-    this.pump.add(ROOT, this.root);
-    this.pump.add(OWNER, { receive: (from, message) => this.grant(from, message) });
-    for (const { id } of this.tree.all) this.addScheduler(id);
-    const licenses = this.discover();
-    for (const entry of grid.sites) if (entry.site.state === 'UP') this.addLeaf(entry, licenses);
-    this.pump.run();
-    for (const one of this.jobs.values()) this.restore(one);
+  placed(job: Job, _: Requirement, { level }: JobQueue): void {
+    if (level !== 'LOCAL') this.touch(job);
+  }
+
+  left(job: Job, _: Requirement, { level }: JobQueue): void {
+    if (level !== 'LOCAL') this.touch(job);
+  }
+
+  /** Begins a pass: everything is as the grid has it. `also`: a job as if it came to the root now. */
+  begin({ now }: DispatchLook, rules: Rules, also: Job | null = null): void {
+    const { grid } = this;
+    const of = JSON.stringify([grid.topology, this.tree.version, rules]);
+    const isMade = this.madeOf === of;
+    this.madeOf = null;
+    this.rules = rules;
+    this.startsNow = new StartsNow(grid, now);
+    if (!(isMade && this.follow(also))) this.make(also);
+    for (const site of this.sites.values()) this.look(site);
+    this.madeOf = of;
   }
 
   /** Until all is quiet: what has to go elsewhere goes, who wants work asks, gets some, and claims what can start. */
   run(): void {
+    const { madeOf } = this;
+    this.madeOf = null;
     for (const scheduler of this.schedulers.values()) scheduler.giveAhead();
     for (const address of this.places.keys()) this.pump.touch(address);
     this.pump.run();
@@ -156,6 +190,7 @@ export class LiveTree {
       }
       this.pump.run();
     }
+    this.madeOf = madeOf;
   }
 
   /**
@@ -164,26 +199,25 @@ export class LiveTree {
    */
   gainAt(
     siteId: number,
-    { job, requirement }: TreeJob,
+    { entry, requirement }: TreeJob,
   ): Record<'unmet' | 'distanceKm' | 'power', number> | null {
     const site = this.sites.get(siteId);
     const { key } = this.kinds.classOf(requirement);
     const branch = site?.parent.channels.of(site.leaf.id).find((each) => each.fits(key));
     if (branch === undefined) return null;
-    const entry = this.entries.get(job.id) as Entry;
     const { conditions, distanceKm } = branch.gain(entry);
     const unmet = entry.preferences.length - conditions;
     return { unmet, distanceKm: distanceKm === Infinity ? 0 : distanceKm, power: branch.power };
   }
 
   /** Jobs of one group are the same for all that is decided but order. */
-  groupOf({ job }: TreeJob): string {
-    return (this.entries.get(job.id) as Entry).group;
+  groupOf({ entry }: TreeJob): string {
+    return entry.group;
   }
 
   /** Of what its machines must have. */
-  classOf({ requirement }: TreeJob): string {
-    return this.kinds.classOf(requirement).key;
+  classOf({ entry }: TreeJob): string {
+    return entry.requirement.key;
   }
 
   /** Who is behind an address. */
@@ -191,27 +225,134 @@ export class LiveTree {
     return this.places.get(address) as Place;
   }
 
-  // Making it.
+  // Keeping it.
 
-  private takeIn(queue: JobQueue): void {
-    for (const slot of queue.inOrder('ARRIVAL').window())
-      this.take(queue.jobs[slot] as Job, queue.requirements[slot] as Requirement, queue.siteId);
+  private touch({ id }: Job): void {
+    if (this.madeOf === null) return;
+    this.touched.add(id);
+    if (this.touched.size > TOUCHED_MAX) this.forget();
+  }
+
+  private forget(): void {
+    this.madeOf = null;
+    this.moved.clear();
+    this.inMeta = 0;
+    for (const each of [this.jobs, this.nowhere, this.schedulers, this.sites, this.places]) each.clear();
+    for (const each of [this.classes, this.preferences, this.positions]) each.clear();
+    for (const each of [this.changed, this.told, this.touched]) each.clear();
+  }
+
+  /** All of it anew. */
+  private make(also: Job | null): void {
+    const { grid } = this;
+    this.forget();
+    for (const { site } of grid.sites) if (site.position) this.positions.set(site.id, site.position);
+    for (const queue of [
+      grid.root,
+      ...grid.sites.filter(({ site }) => site.state === 'UP').map(({ meta }) => meta),
+    ]) {
+      for (const slot of queue.slots())
+        this.take(queue.jobs[slot] as Job, queue.requirements[slot] as Requirement, queue.siteId);
+    }
+    if (also !== null) this.takeAlso(also);
+
+    this.pump = new Pump();
+    this.root = new Root(ROOT, this.effectsOf(ROOT), this.rules, ROOT_RULES);
+    this.schedulers.set(null, this.root);
+    this.places.set(ROOT, AT_ROOT);
+    this.pump.add(ROOT, this.root);
+    this.pump.add(OWNER, { receive: (from, message) => this.grant(from, message) });
+    for (const { id } of this.tree.all) this.addScheduler(id);
+    this.licenses = this.licensesAsked();
+    this.learn();
+    for (const entry of grid.sites) if (entry.site.state === 'UP') this.addLeaf(entry);
+    this.pump.run();
+    for (const one of this.jobs.values()) this.restore(one);
+  }
+
+  /** Takes in what has changed; false: it cannot, and has to be made anew. */
+  private follow(also: Job | null): boolean {
+    const { grid, touched, moved } = this;
+    for (const node of [...this.schedulers.values(), ...[...this.sites.values()].map(({ leaf }) => leaf)])
+      node.beginAnew();
+    for (const { job } of moved) touched.add(job.id);
+    const ids = [...touched];
+    touched.clear();
+    moved.clear();
+    for (const id of ids) this.drop(id);
+    for (const id of ids) {
+      const at = grid.placeOf(id);
+      const job = grid.job(id) as Job;
+      if (at?.at === 'ROOT') this.take(job, grid.requirementOf(job), null);
+      else if (at?.at === 'META' && grid.siteEntry(at.siteId).site.state === 'UP')
+        this.take(job, grid.requirementOf(job), at.siteId);
+    }
+    if (also !== null && this.takeAlso(also)) ids.push(also.id);
+    const { licenses } = this;
+    if (this.licensesAsked().some((kind) => !licenses.includes(kind))) return false;
+    this.learn();
+    this.pump.run();
+    for (const id of ids) {
+      const one = this.jobs.get(id);
+      if (one !== undefined) this.restore(one);
+    }
+    return true;
+  }
+
+  private takeAlso(job: Job): boolean {
+    if (this.jobs.has(job.id)) return false;
+    this.take(job, this.grid.requirementOf(job), null);
+    // The grid does not have it.
+    this.touched.add(job.id);
+    return true;
   }
 
   private take(job: Job, requirement: Requirement, siteId: number | null): void {
     const eligibility = this.eligible.of(requirement);
     if (siteId === null && eligibility.waiting !== null) {
-      this.nowhere.push({ job, eligibility });
+      this.nowhere.set(job.id, eligibility);
       return;
     }
     const known = siteId === null ? this.tree.find(job.schedulerId) : null;
     const from: Place = { siteId, schedulerId: known?.id ?? null };
-    const steps: TreeStep[] = [];
-    if (siteId === null && from.schedulerId !== job.schedulerId)
-      steps.push({ reason: ReasonCode.SCHEDULER_REMOVED });
-    const untouched = { claimed: false, balanced: 0, block: null };
-    this.jobs.set(job.id, { job, requirement, eligibility, from, at: from, steps, ...untouched });
-    this.entries.set(job.id, this.entryOf(job, requirement));
+    const entry = this.entryOf(job, requirement);
+    const untouched = { steps: [], claimed: false, balanced: 0, block: null };
+    const one: TreeJob = { job, requirement, entry, eligibility, from, at: from, ...untouched };
+    this.jobs.set(job.id, one);
+    if (siteId !== null) this.inMeta++;
+    else if (from.schedulerId !== job.schedulerId) {
+      one.steps.push({ reason: ReasonCode.SCHEDULER_REMOVED });
+      this.moved.add(one);
+    }
+    this.count(this.classes, entry.requirement, 1);
+    for (const preference of entry.preferences) this.count(this.preferences, preference, 1);
+  }
+
+  /** It is not in the tree any more. */
+  private drop(id: number): void {
+    this.nowhere.delete(id);
+    const one = this.jobs.get(id);
+    if (one === undefined) return;
+    this.jobs.delete(id);
+    if (one.from.siteId !== null) this.inMeta--;
+    this.count(this.classes, one.entry.requirement, -1);
+    for (const preference of one.entry.preferences) this.count(this.preferences, preference, -1);
+    for (let scheduler: Scheduler | undefined = this.root; scheduler !== undefined; ) {
+      const below = scheduler.unrestore(id);
+      if (below === null) return;
+      const { siteId, schedulerId } = this.placeAt(below);
+      if (siteId !== null) this.sites.get(siteId)?.leaf.unrestore(id);
+      scheduler = siteId === null ? this.schedulers.get(schedulerId) : undefined;
+    }
+  }
+
+  private count<T extends { key: string }>(live: Map<string, Live<T>>, of: T, by: number): void {
+    const { key } = of;
+    const known = live.get(key) ?? { of, jobs: 0 };
+    if (known.jobs === 0) live.set(key, known);
+    known.jobs += by;
+    if (known.jobs === 0) live.delete(key);
+    if (known.jobs === 0 || (by > 0 && known.jobs === 1)) this.changed.add(key);
   }
 
   private entryOf(job: Job, requirement: Requirement): Entry {
@@ -222,7 +363,8 @@ export class LiveTree {
     return {
       ...{ id: String(job.id), key: job.id, owner: OWNER, requirement: ofClass, preferences, origin },
       group: groupOf(requirement, preferences, origin === null ? null : originId),
-      ...{ rank: -job.boost, sequence: job.submittedAt, moves: job.treeMoves },
+      // Never -0, which makes every comparison one of fractions.
+      ...{ rank: 0 - job.boost, sequence: job.submittedAt, moves: job.treeMoves },
     };
   }
 
@@ -241,27 +383,40 @@ export class LiveTree {
     return made;
   }
 
-  /** All classes and preferences that a job has. Answers with the kinds of licenses that they ask for. */
-  private discover(): string[] {
-    const classes = new Map<string, Entry['requirement']>();
-    const preferences = new Map<string, Preference>();
-    for (const entry of this.entries.values()) {
-      classes.set(entry.requirement.key, entry.requirement);
-      for (const one of entry.preferences) preferences.set(one.key, one);
+  /** Tells the tree of classes and preferences that have come or gone. */
+  private learn(): void {
+    const classes: Entry['requirement'][] = [];
+    const preferences: Preference[] = [];
+    const gone: string[] = [];
+    for (const key of this.changed) {
+      const asked = this.classes.get(key);
+      const liked = this.preferences.get(key);
+      if ((asked ?? liked) === undefined) {
+        if (this.told.delete(key)) gone.push(key);
+      } else if (!this.told.has(key)) {
+        this.told.add(key);
+        if (asked !== undefined) classes.push(asked.of);
+        if (liked !== undefined) preferences.push(liked.of);
+      }
     }
-    this.root.learn([...classes.values()], [...preferences.values()]);
-    const licenses = [
-      ...classes.values(),
-      ...[...preferences.values()].map(({ requirement }) => requirement),
-    ];
-    return [...new Set(licenses.flatMap((one) => one?.licenses ?? []))].sort();
+    this.changed.clear();
+    if (classes.length + preferences.length + gone.length > 0) this.root.learn(classes, preferences, gone);
   }
 
-  private addLeaf(entry: SiteEntry, licenses: readonly string[]): void {
-    const { site, queue, resources } = entry;
+  /** Kinds of licenses that a class or a preference asks for, sorted. */
+  private licensesAsked(): string[] {
+    const asked = new Set<string>();
+    for (const { of } of this.classes.values()) for (const kind of of.licenses) asked.add(kind);
+    for (const { of } of this.preferences.values())
+      for (const kind of of.requirement?.licenses ?? []) asked.add(kind);
+    return [...asked].sort();
+  }
+
+  private addLeaf(entry: SiteEntry): void {
+    const { site, resources } = entry;
     const address = siteAddress(site.id);
     const leaf = new Leaf(address, this.effectsOf(address), site.position ?? null);
-    for (const { kind, count } of this.kinds.machinesOf(entry, licenses, this.rules.power))
+    for (const { kind, count } of this.kinds.machinesOf(entry, this.licenses, this.rules.power))
       leaf.setMachines(kind, count);
     const parent = this.schedulers.get(this.tree.find(site.schedulerId ?? null)?.id ?? null) as Scheduler;
     leaf.setParent(parent.id);
@@ -270,14 +425,21 @@ export class LiveTree {
     parent.attach(address);
     const free = this.startsNow.freeAt(entry);
     const cpus = resources.machines.reduce((sum, { machine }) => sum + machine.cpus, 0);
-    const made: Site = { entry, leaf, parent, free, cpus, queued: 0, refused: new Set() };
-    this.sites.set(site.id, made);
-    for (const slot of queue.inOrder('ARRIVAL').window())
-      if (!this.starts(made, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) made.queued++;
+    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, refused: new Set(), looked: null });
   }
 
-  private restore({ job, from }: TreeJob): void {
-    const entry = this.entries.get(job.id) as Entry;
+  /** What is free at a site behind its local queue. */
+  private look(site: Site): void {
+    const { queue } = site.entry;
+    site.free = this.startsNow.freeAt(site.entry);
+    site.queued = 0;
+    site.looked = null;
+    site.refused.clear();
+    for (const slot of queue.inOrder('ARRIVAL').window())
+      if (!this.starts(site, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) site.queued++;
+  }
+
+  private restore({ entry, from }: TreeJob): void {
     const site = from.siteId === null ? null : (this.sites.get(from.siteId) as Site);
     site?.leaf.restore(entry);
     let below: Address | null = site?.leaf.id ?? null;
@@ -297,6 +459,7 @@ export class LiveTree {
       send: (to, message) => this.pump.send(address, to, message),
       moved: (entry, _, to, reason, block) => {
         const one = this.jobs.get(entry.key) as TreeJob;
+        this.moved.add(one);
         const place = this.placeAt(to);
         one.at = place;
         one.block = block ?? null;
@@ -307,6 +470,7 @@ export class LiveTree {
       },
       started: ({ id }) => {
         const one = this.jobs.get(Number(id)) as TreeJob;
+        this.moved.add(one);
         one.claimed = true;
         one.steps.push(stepTo(one.at, ReasonCode.CLAIMED));
       },
@@ -320,7 +484,11 @@ export class LiveTree {
   /** What can start goes to the local queue, and as many others as may wait there. */
   private claim(site: Site): void {
     const { queueLimit } = this.rules;
-    for (const { key } of [...site.leaf.queue]) {
+    const { queue } = site.leaf;
+    // Nothing has come since, and nothing has come free.
+    if (site.looked === queue) return;
+    site.looked = queue;
+    for (const { key } of queue) {
       if (site.free.full && site.queued >= queueLimit) return;
       const { job, requirement } = this.jobs.get(key) as TreeJob;
       if (!this.starts(site, job, requirement)) {

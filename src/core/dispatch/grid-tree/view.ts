@@ -4,7 +4,9 @@ import { LiveTree, type TreeJob } from './live-tree.js';
 import type { Rules } from './rules.js';
 
 export function viewOf(look: DispatchLook, rules: Rules): TreeView {
-  const tree = new LiveTree(look, rules);
+  // One of its own: the numbers of its ports are to be the same in every process.
+  const tree = new LiveTree(look.grid);
+  tree.begin(look, rules);
   const byClass = new Map<string, TreeJob[]>();
   for (const one of tree.jobs.values()) {
     const key = tree.classOf(one);
@@ -15,8 +17,8 @@ export function viewOf(look: DispatchLook, rules: Rules): TreeView {
   const view: TreeView = new Map();
   for (const [id, scheduler] of tree.schedulers) {
     view.set(id, {
-      holds: scheduler.unassigned.size + (id === null ? tree.nowhere.length : 0),
-      waiting: scheduler.waiting + (id === null ? tree.nowhere.length : 0),
+      holds: scheduler.unassigned.size + (id === null ? tree.nowhere.size : 0),
+      waiting: scheduler.waiting + (id === null ? tree.nowhere.size : 0),
       channels: [...scheduler.channels.byPort.values()].map(({ port, power, bag, branches }) => ({
         port,
         power,
