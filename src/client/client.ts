@@ -246,6 +246,17 @@ export class Client {
   }
 }
 
+async function textOf(response: Response, bytesMax: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw new Error(`its answer has more than ${bytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
 function parsed<T>(text: string): (T & { errors?: Fault[] }) | null {
   try {
     return JSON.parse(text);
