@@ -47,6 +47,8 @@ const models = [
   'Peer',
   'FederationPeer',
   'ForeignJob',
+  'ForeignUser',
+  'JobAtPeer',
   'UserStanding',
   'Job',
   'JobConnection',

@@ -11,6 +11,12 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   originSite: ['originSiteId'],
   scheduler: ['schedulerId'],
   path: [],
+  files: ['epoch'],
+  foreign: [],
+  peers: [
+    ...(['state', 'inputs', 'outputs', 'os', 'architecture', 'licenses'] as const),
+    ...(['tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
+  ],
   batch: ['siteId'],
   runs: [],
   decisions: [],

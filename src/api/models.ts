@@ -9,6 +9,7 @@ import type {
 } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
+import type { OfferState } from '../store/federation.js';
 import type { FileRow } from '../store/files.js';
 import type { UsageRow } from '../store/history.js';
 import type { JobOutput } from '../store/job-fields.js';
@@ -101,6 +102,13 @@ export interface PeerModel extends PeerStatus {
 }
 
 export type FederationPeerModel = PeerRow;
+export interface JobAtPeerModel {
+  siteId: number;
+  state: OfferState | null;
+  reason: string | null;
+  path: string[] | null;
+}
+export type ForeignUserModel = PeerRow['users'][number];
 export type ForeignJobModel = ForeignJobRow;
 
 export type UserStandingModel = UserStanding;

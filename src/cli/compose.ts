@@ -121,6 +121,7 @@ export function serviceParts(
   const federation = engine
     ? new Federation({
         copies: stores.copies,
+        share: { jobs: config.limits.userJobs, bytes: config.limits.userJobBytes },
         wake: (touched) => void engine.wake(touched.map(schedulerOf)),
         log,
         now: clock.now,

@@ -65,6 +65,7 @@ export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
   whyWaiting { code message numbers { name value } startsAt wouldChange }
   scheduler { name } path { at scheduler { name } site { name } reason message }
+  foreign { peer { name } job user } peers { peer { name } state reason path }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } jobTerms { name value }
     level queued order orderValue respected { job { id } at }
     candidates { site { id name } eligible reason rank terms { name value } } } ${PAGE} } } }`;
@@ -191,7 +192,7 @@ export const SIMULATION_UPDATED = `subscription SimulationUpdated($simulation: I
   simulationUpdated(simulation: $simulation, after: $after) { cursor resyncRequired simulation { ${SIMULATION_FIELDS} } } }`;
 
 const PEER =
-  'site { id } name url isolated forward neededAfterS hops lostAfterS foreignMax foreignBoost user { name } seenAt reachedAt failure foreignJobs offeredJobs claimedJobs';
+  'site { id } name url isolated forward neededAfterS hops lostAfterS foreignMax foreignBoost user { name } users { name user { name } } seenAt reachedAt failure foreignJobs offeredJobs claimedJobs';
 export const FEDERATION_PEERS = `query FederationPeers { federationPeers { ${PEER} } }`;
 export const FEDERATE = `mutation Federate($input: FederationPeerInput!) { federate(input: $input) { peer { ${PEER} } secret } }`;
 export const ISOLATE_PEER = `mutation IsolatePeer($peer: ID!) { isolatePeer(peer: $peer) { ${PEER} } }`;

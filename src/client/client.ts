@@ -10,6 +10,8 @@ export interface ClientOptions {
   key: string | null;
   /** How long a request may take; by default a submission of 10 000 jobs on a busy machine fits many times over. */
   requestTimeoutMs?: number;
+  /** For a service that is not believed: a longer answer is not read, and redirects are not followed. */
+  answerBytesMax?: number;
 }
 
 interface Page<T> {
@@ -105,7 +107,7 @@ export class Client {
     init: RequestInit,
     signal: AbortSignal | undefined,
   ): Promise<{ status: number; text: string }> {
-    const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = this.options;
+    const { requestTimeoutMs = REQUEST_TIMEOUT_MS, answerBytesMax } = this.options;
     // Not AbortSignal.any: the signal of an agent lives as long as the process, and would keep what is tied to it.
     const abort = new AbortController();
     const onStop = (): void => abort.abort();
@@ -118,8 +120,10 @@ export class Client {
         ...init,
         headers: { ...init.headers, ...this.#authorization } as Record<string, string>,
         signal: abort.signal,
+        redirect: answerBytesMax === undefined ? 'follow' : 'error',
       });
-      return { status: response.status, text: await response.text() };
+      const text = await (answerBytesMax === undefined ? response.text() : textOf(response, answerBytesMax));
+      return { status: response.status, text };
     } catch (error) {
       throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
     } finally {
@@ -240,6 +244,17 @@ export class Client {
   get #authorization(): { authorization?: string } {
     return this.options.key ? { authorization: `Bearer ${this.options.key}` } : {};
   }
+}
+
+async function textOf(response: Response, bytesMax: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw new Error(`its answer has more than ${bytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
 }
 
 function parsed<T>(text: string): (T & { errors?: Fault[] }) | null {

@@ -2,8 +2,8 @@
 
 export const EXCHANGE = `mutation Exchange($input: ExchangeInput!) { exchangeJobs(input: $input) { service site cursor more
   offers { offer state stop job boost request { request hops visited user bytes name application arrayIndex tasks cpusPerTask memoryMbPerTask
-    licenses os architecture estimateS benchmark runTimeLimitS deadline sandboxMb outputMb computationShare simulatedRunS simulatedIoS
-    launch onTaskFailure } } } }`;
+    licenses os architecture estimateS benchmark runTimeLimitS deadline sandboxMb outputMb computationShare
+    preferences { os architecture licenses cpusPerTask memoryMbPerTask } simulatedRunS simulatedIoS launch onTaskFailure } } } }`;
 
 export const CLAIM = `mutation Claim($offers: [ID!]!) { claimJobs(offers: $offers) {
   results { outcome epoch command arguments environment workingDirectory } } }`;

@@ -65,7 +65,7 @@ export class Federation {
     }
     for (const peer of peers) {
       const loop = this.loops.get(peer.siteId);
-      // Its address, its key and whether it is isolated may have changed; the loop may be ahead with the cursor.
+      // Its address and its key may have changed; the loop may be ahead with the cursor.
       if (loop !== undefined) loop.peer = { ...peer, cursor: Math.max(peer.cursor, loop.peer.cursor) };
       else this.begin(peer);
     }
@@ -81,10 +81,12 @@ export class Federation {
   private async follow(loop: { peer: Lender; stop: AbortController }): Promise<void> {
     const { log, copies, idleMs = IDLE_MS } = this.options;
     const { signal } = loop.stop;
+    let heardAt = performance.now();
     for (let failures = 0; !signal.aborted; ) {
       const { siteId, name } = loop.peer;
       try {
-        const busy = await visit(this.options, loop.peer, signal);
+        const busy = await visit(this.options, loop.peer, (performance.now() - heardAt) / 1000, signal);
+        heardAt = performance.now();
         if (failures > 0) log.info({ peer: name }, 'the peer answers again');
         failures = 0;
         if (!busy) await sleep(idleMs, signal);

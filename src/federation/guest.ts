@@ -3,71 +3,58 @@
  * them. Each step may be done twice, cut off anywhere or done by two processes at once: what is known is in the two databases, and each
  * message says all that its receiver needs.
  */
-import { Client, ServiceError } from '../client/index.js';
-import type {
-  Copies,
-  GrantedJob,
-  Lender,
-  NewCopy,
-  OfferedJob,
-  OfferState,
-  Told,
-} from '../store/federation.js';
+import { Client } from '../client/index.js';
+import type { Copies, Lender, NewCopy, Told } from '../store/federation.js';
+import type { Share } from '../store/store.js';
+import { checkResults, newsOf, outcomesOf } from './answers.js';
 import { CLAIM, EXCHANGE, REPORT, RETURN } from './documents.js';
 
 /** The protocol's version that we speak (PROTOCOL.md). */
 export const PROTOCOL = 1;
 const REQUEST_TIMEOUT_MS = 20_000;
+/** Of an answer; a whole page of offers has far fewer. */
+const ANSWER_BYTES = 64 * 1024 * 1024;
 /** Bytes of outputs after which a request has no further report. */
 const REPORT_BYTES = 4 * 1024 * 1024;
 /** Exchanges in one round: another peer is to have its turn. */
 const EXCHANGES_MAX = 20;
+/** After so long without a grant machines are taken away from a copy, and without any answer all that waits is given up. */
+const PATIENCE_S = 60;
 
 export interface GuestParts {
   copies: Copies;
+  /** What one user may have here: peers' jobs are within it. */
+  share: Share;
   /** Tells our schedulers that there is something to do; null is the root. */
   wake(touched: readonly (number | null)[]): void;
   /** Epoch seconds. */
   now(): number;
+  patienceS?: number;
 }
 
-interface Offer {
-  offer: string;
-  state: OfferState;
-  stop: boolean;
-  job: string;
-  boost: number;
-  request: (Omit<OfferedJob, 'deadline'> & { deadline: string | null }) | null;
-}
-
-interface Exchange {
-  service: string;
-  site: string;
-  cursor: string;
-  more: boolean;
-  offers: Offer[];
-}
-
-interface Claimed {
-  outcome: 'GRANTED' | 'REFUSED' | 'PENDING';
-  epoch: number;
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
-}
-
-/** One round with a peer, which moves its cursor on. Answers whether anything was done: then there may be more at once. */
-export async function visit(parts: GuestParts, peer: Lender, signal: AbortSignal): Promise<boolean> {
+/**
+ * One round with a peer, which moves its cursor on. Answers whether anything was done: then there may be more at once.
+ *
+ * @param silentS how long it has not answered
+ * @throws ServiceError when it does not answer, or not as it should
+ */
+export async function visit(
+  parts: GuestParts,
+  peer: Lender,
+  silentS: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { siteId, url, secret } = peer;
-  const client = new Client({ url, key: secret, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+  const client = new Client({
+    ...{ url, key: secret, requestTimeoutMs: REQUEST_TIMEOUT_MS, answerBytesMax: ANSWER_BYTES },
+  });
   const guest = new Guest(parts, siteId, (document, variables) =>
     client.request(document, variables, signal),
   );
-  return guest.round(peer);
+  return guest.round(peer, silentS);
 }
 
-type Ask = <T>(document: string, variables: object) => Promise<T>;
+type Ask = (document: string, variables: object) => Promise<unknown>;
 
 class Guest {
   private busy = false;
@@ -80,11 +67,12 @@ class Guest {
     private readonly ask: Ask,
   ) {}
 
-  async round(peer: Lender): Promise<boolean> {
-    const { copies } = this.parts;
-    // Before anybody is asked: isolation does not wait for the link.
-    if (peer.isolated) this.touch(await copies.withdraw(this.siteId, 'UNGRANTED', this.parts.now()));
-    this.touch(await copies.endUngranted(this.siteId, this.parts.now()));
+  async round(peer: Lender, silentS: number): Promise<boolean> {
+    const { copies, now, patienceS = PATIENCE_S } = this.parts;
+    // Before anybody is asked: neither isolation nor whoever else needs the machines waits for the link.
+    const hopeless = silentS > patienceS ? 'UNGRANTED' : 'ISOLATED';
+    this.touch(await copies.withdraw(this.siteId, hopeless, now()));
+    await this.giveUp(await copies.unanswered(this.siteId, patienceS));
     await this.exchange(peer);
     await copies.reached(this.siteId, null);
     await this.claim();
@@ -96,55 +84,46 @@ class Guest {
   private async exchange(peer: Lender): Promise<void> {
     const { copies } = this.parts;
     for (let i = 0; i < EXCHANGES_MAX; i++) {
+      const places = await copies.places(this.siteId);
       const ourselves = await copies.ourselves(this.siteId);
       const input = { protocol: PROTOCOL, after: String(peer.cursor), ...ourselves };
-      const { exchangeJobs } = await this.ask<{ exchangeJobs: Exchange }>(EXCHANGE, { input });
-      this.site = exchangeJobs.site;
-      if (exchangeJobs.offers.length > 0) {
+      const told = places.map(({ offer, path }) => ({ offer: String(offer), path }));
+      const answer = await this.ask(EXCHANGE, { input: { ...input, places: told } });
+      const { site, cursor, more, over, open, bad } = newsOf(answer, peer.cursor);
+      this.site = site;
+      if (places.length > 0) await copies.placed(this.siteId, places);
+      if (cursor > peer.cursor) {
         this.busy = true;
-        await this.takeIn(exchangeJobs.offers);
+        await this.giveUp(over);
+        await this.takeIn(open);
+        await this.giveBack(bad, false);
         // Only now: whoever dies before hears it all again.
-        peer.cursor = wholeNumber(exchangeJobs.cursor);
-        await copies.advance(this.siteId, peer.cursor);
+        peer.cursor = cursor;
+        await copies.advance(this.siteId, cursor);
       }
-      if (!exchangeJobs.more) return;
+      if (!more) return;
     }
   }
 
-  private async takeIn(offers: readonly Offer[]): Promise<void> {
-    const { copies, now } = this.parts;
-    const over = offers
-      .filter(({ state, stop }) => state === 'WITHDRAWN' || stop)
-      .map(({ offer }) => wholeNumber(offer));
-    const open = offers.filter(({ state }) => state === 'OFFERED').map(newCopy);
-    if (over.length > 0) this.touch(await copies.withdraw(this.siteId, over, now()));
+  private async takeIn(open: readonly NewCopy[]): Promise<void> {
     if (open.length === 0) return;
+    const { copies, share, now } = this.parts;
     this.touch(await copies.supersede(this.siteId, open, now()));
     this.touch(await copies.endUngranted(this.siteId, now()));
-    const refused = await copies.accept(this.siteId, open, now());
+    const refused = await copies.accept(this.siteId, open, share, now());
     this.touch([null]);
     await this.giveBack(refused, false);
     this.touch(await copies.boost(this.siteId, open));
   }
 
   private async claim(): Promise<void> {
-    const { copies, now } = this.parts;
-    const offers = await copies.toClaim(this.siteId);
-    if (offers.length === 0) return;
-    const { claimJobs } = await this.ask<{ claimJobs: { results: Claimed[] } }>(CLAIM, {
-      offers: offers.map(String),
-    });
-    const of = (outcome: Claimed['outcome']) =>
-      offers.flatMap((offer, i) =>
-        claimJobs.results[i]?.outcome === outcome ? [{ offer, ...claimJobs.results[i] }] : [],
-      );
-    const granted: (GrantedJob & { offer: number })[] = of('GRANTED');
+    const { copies } = this.parts;
+    const claimed = await copies.toClaim(this.siteId);
+    if (claimed.length === 0) return;
+    const answer = await this.ask(CLAIM, { offers: claimed.map(({ offer }) => String(offer)) });
+    const { granted, refused } = outcomesOf(answer, claimed);
     if (granted.length > 0) await copies.granted(this.siteId, granted);
-    const refused = of('REFUSED').map(({ offer }) => offer);
-    if (refused.length > 0) {
-      this.touch(await copies.withdraw(this.siteId, refused, now()));
-      this.touch(await copies.endUngranted(this.siteId, now()));
-    }
+    await this.giveUp(refused);
     this.busy ||= granted.length + refused.length > 0;
   }
 
@@ -152,16 +131,11 @@ class Guest {
     const { copies } = this.parts;
     const due = await copies.toReport(this.siteId, REPORT_BYTES);
     if (due.length === 0) return;
-    const reports = due.flatMap((one) => reportsOf(one).map((report) => ({ one, report })));
-    const { reportRuns } = await this.ask<{ reportRuns: { results: string[] } }>(REPORT, {
-      site: this.site,
-      reports: reports.map(({ report }) => report),
-    });
+    const reports = due.flatMap(reportsOf);
+    checkResults(await this.ask(REPORT, { site: this.site, reports }), reports.length);
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
     const known = (level: 1 | 2) =>
       due.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
-    if (reportRuns.results.length !== reports.length)
-      throw new ServiceError('reportRuns answered for other reports', 'BAD_ANSWER');
     for (const level of [1, 2] as const) await copies.told(this.siteId, known(level), level);
     this.busy = true;
   }
@@ -174,29 +148,16 @@ class Guest {
     this.busy = true;
   }
 
+  /** Copies that are not to be run: those that run are stopped. */
+  private async giveUp(offers: readonly number[]): Promise<void> {
+    const { copies, now } = this.parts;
+    this.touch(await copies.withdraw(this.siteId, offers, now()));
+    this.touch(await copies.endUngranted(this.siteId, now()));
+  }
+
   private touch(touched: readonly (number | null)[]): void {
     if (touched.length > 0) this.parts.wake(touched);
   }
-}
-
-function newCopy({ offer, job, boost, request }: Offer): NewCopy {
-  if (request === null) throw new ServiceError(`offer ${offer} came without a request`, 'BAD_ANSWER');
-  const deadline = request.deadline === null ? null : Date.parse(request.deadline) / 1000;
-  return {
-    offer: wholeNumber(offer),
-    jobId: wholeNumber(job.slice('job_'.length)),
-    boost,
-    request: { ...request, deadline },
-  };
-}
-
-function wholeNumber(text: string): number {
-  const number = Number(text);
-  if (Number.isSafeInteger(number) && number >= 0) return number;
-  throw new ServiceError(
-    `the peer answered ${JSON.stringify(text)} where a whole number is due`,
-    'BAD_ANSWER',
-  );
 }
 
 /** Its start, unless the owner knows, and its end. */

@@ -10,6 +10,7 @@ export type {
   GrantedJob,
   MachineKind,
   OfferedJob,
+  OfferedPreference,
   OfferNews,
   OfferState,
 } from './federation/offers.js';

@@ -126,8 +126,6 @@ export class Service {
       PORT: String(port),
       LOG_LEVEL: 'warn',
       SWITCHYARD_PORTAL: 'false',
-      // What jobs write is read from outside.
-      SWITCHYARD_ISOLATION: 'none',
       NODE_OPTIONS: `--import=${measuredAs(name)}`,
     });
     this.client = new Client({

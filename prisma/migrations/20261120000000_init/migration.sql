@@ -702,6 +702,15 @@ CREATE TABLE peers (
   created_at timestamptz(3) NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 
+-- Whose jobs the jobs of a peer's users are here, where that is not the peer's `user_id`.
+CREATE TABLE peer_users (
+  site_id integer NOT NULL REFERENCES peers (site_id),
+  -- Their name at the peer.
+  name text COLLATE "C" NOT NULL,
+  user_id integer NOT NULL REFERENCES users (id),
+  PRIMARY KEY (site_id, name)
+);
+
 -- Our jobs that peers may claim, have claimed or had. Versions are given under the event lock, in the order of commits: a peer that has
 -- seen one has seen all before it.
 CREATE SEQUENCE offers_number;
@@ -716,6 +725,8 @@ CREATE TABLE offers (
   withdrawn boolean NOT NULL DEFAULT false,
   -- Not offered to this peer again before.
   again_at timestamptz(3) NOT NULL,
+  -- Where the peer has it, by its own word; empty: it has not said.
+  path text[] NOT NULL DEFAULT '{}',
   PRIMARY KEY (job_id, site_id)
 ) WITH (fillfactor = 50);
 CREATE INDEX offers_news ON offers (site_id, version);
@@ -738,6 +749,8 @@ CREATE TABLE foreign_jobs (
   epoch integer,
   -- What the owner knows: 0 nothing, 1 that it has started, 2 that it is over.
   told smallint NOT NULL DEFAULT 0 CHECK (told BETWEEN 0 AND 2),
+  -- Where the owner knows it to be.
+  path_told text[] NOT NULL DEFAULT '{}',
   CONSTRAINT foreign_jobs_offer UNIQUE (site_id, offer)
 ) WITH (fillfactor = 50);
 CREATE INDEX foreign_jobs_open ON foreign_jobs (site_id, job_id) WHERE told < 2;

@@ -59,7 +59,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Tree.channels': 50,
   'Job.events': 50,
   'Job.foreign': 5,
-  'Job.offeredTo': 5,
+  'Job.peers': 20,
   'FederationPeer.foreignJobs': 5,
   'FederationPeer.offeredJobs': 5,
   'FederationPeer.claimedJobs': 5,

@@ -40,7 +40,7 @@ export const Job: JobResolvers = {
   user: (job, _, { loaders }) => loaders.user(job.userId),
   site: (job, _, { loaders }) => (job.siteId === null ? null : loaders.site(job.siteId)),
   foreign: (job, _, { services }) => services.federation.foreignJob(job.id),
-  offeredTo: (job, _, { services }) => services.federation.offeredTo(job.id),
+  peers: (job, _, { services }) => services.federation.peersOf(job),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
   scheduler: (job, _, { loaders }) => (job.schedulerId === null ? null : loaders.scheduler(job.schedulerId)),

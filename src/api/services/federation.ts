@@ -1,15 +1,23 @@
 /** Peers: an administrator registers and isolates them; a peer asks for jobs, claims them and gives them back (PEER). */
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
-import type { ForeignJobRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
+import type { ForeignJobRow, OfferRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
 import { type ClaimResult, type MachineKind, OFFERS_PAGE, type OfferNews } from '../../store/federation.js';
+import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, notNull, plainName, text, within } from '../check.js';
 import { badInput } from '../errors.js';
-import type { ExchangeInput, FederationPeerInput, MachineKindInput } from '../generated/resolvers-types.js';
+import type {
+  ExchangeInput,
+  FederationPeerInput,
+  ForeignUserInput,
+  MachineKindInput,
+} from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
+import type { JobAtPeerModel } from '../models.js';
 import { guarded } from './access.js';
 import { maxAttemptsOf } from './agents.js';
+import { fitsPeer } from './fit.js';
 import { actor, done, type ServiceParts } from './parts.js';
 
 /** Of what peers and we say to each other (src/federation/PROTOCOL.md). */
@@ -37,7 +45,7 @@ export function createFederationService(parts: ServiceParts) {
       async isolatePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
         const siteId = localId('site', peer, 'peer');
         const isolated = done(await directory.isolatePeer(siteId, actor(viewer, requestId)));
-        wake(await copies.withdraw(siteId, 'UNGRANTED', now()));
+        wake(await copies.withdraw(siteId, 'ISOLATED', now()));
         return isolated;
       },
 
@@ -68,6 +76,10 @@ export function createFederationService(parts: ServiceParts) {
           after,
           room: within('room', input.room, 0, MAX.foreignJobs),
           kinds: atMost('kinds', input.kinds, MAX.machineKinds).map(kindOf),
+          places: atMost('places', input.places, MAX.places).map(({ offer, path }) => ({
+            offer: numberOf('places.offer', offer),
+            path: atMost('places.path', path, MAX.hops).map((one) => text('places.path', one, MAX.nameChars)),
+          })),
         };
         const news = await offers.exchange(siteId, asked, now());
         return {
@@ -95,11 +107,51 @@ export function createFederationService(parts: ServiceParts) {
     counts: (siteId: number) => directory.peerCounts(siteId),
     peers: (siteIds: readonly number[]): Promise<PeerRow[]> => directory.peersByIds(siteIds),
     foreignJob: (jobId: number): Promise<ForeignJobRow | null> => directory.foreignJob(jobId),
-    async offeredTo(jobId: number): Promise<PeerRow[]> {
-      const peers = await directory.peersByIds(await directory.offeredTo(jobId));
-      return peers.sort((a, b) => (a.name < b.name ? -1 : 1));
+    async peersOf(job: JobRow): Promise<JobAtPeerModel[]> {
+      const [peers, offers, foreign] = await Promise.all([
+        directory.peers(),
+        directory.offersOf(job.id),
+        directory.foreignJob(job.id),
+      ]);
+      const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED' || job.state === 'HELD';
+      return peers.flatMap((peer): JobAtPeerModel[] => {
+        const offer = offers.find(({ siteId }) => siteId === peer.siteId);
+        const state = offer === undefined || offer.state === 'WITHDRAWN' ? null : offer.state;
+        if (state === null && (!waits || foreign?.siteId === peer.siteId)) return [];
+        const reason = state === null ? whyNotOffered(job, peer, foreign, offer ?? null, now()) : null;
+        const path = state !== null && offer && offer.path.length > 0 ? [...offer.path] : null;
+        return [{ siteId: peer.siteId, state, reason, path }];
+      });
     },
   };
+}
+
+/** Why a waiting job is not offered to a peer, as store/federation/offers.ts decides it. */
+function whyNotOffered(
+  job: JobRow,
+  peer: PeerRow,
+  foreign: ForeignJobRow | null,
+  offer: OfferRow | null,
+  now: number,
+): string {
+  const { isolated, forward, neededAfterS, seenAt, serviceId } = peer;
+  if (isolated) return 'The peer is isolated.';
+  if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
+  if (job.inputs.length > 0)
+    return 'The job has input data: such jobs stay with the sites of this service, which know where the data are.';
+  if (job.outputs.length > 0)
+    return 'The job has outputs to be kept: such jobs stay with the sites of this service, which bring them here.';
+  if (job.state === 'HELD') return 'The job is held.';
+  if (foreign?.epoch != null) return 'The job has been granted to this service.';
+  if (seenAt === null) return 'It has not asked for jobs yet.';
+  if (serviceId !== null && foreign?.visited.includes(serviceId)) return 'It has had the job already.';
+  if (!fitsPeer(job, { ...peer, hops: foreign?.hops ?? peer.hops }))
+    return 'None of the machines that it tells of, as few services away as the job may pass, can run the job.';
+  if (offer !== null && offer.againAt > now)
+    return `It gave the job back, and is not offered it again before ${new Date(offer.againAt * 1000).toISOString()}.`;
+  if (forward === 'WHEN_NEEDED')
+    return `It is offered the job when no site here could ever run it, or its predicted wait exceeds ${neededAfterS} s (WHEN_NEEDED).`;
+  return 'It takes no more jobs now, or has not asked since.';
 }
 
 function numberOf(field: string, value: string): number {
@@ -121,12 +173,14 @@ function settingsOf(input: FederationPeerInput): PeerSettings {
   const key = notNull('key', input.key);
   const forward = notNull('forward', input.forward);
   const user = notNull('user', input.user);
+  const users = notNull('users', input.users);
   return {
     name: plainName('name', input.name),
     ...(url === undefined ? {} : { url: addressOf(url) }),
     ...(key === undefined ? {} : { secret: text('key', key, MAX.nameChars, 1) }),
     ...(forward === undefined ? {} : { forward }),
     ...(user === undefined ? {} : { userId: localId('user', user, 'user') }),
+    ...(users === undefined ? {} : { users: atMost('users', users, MAX.foreignUsers).map(foreignUser) }),
     ...bounded('neededAfterS', 0, MAX.seconds),
     ...bounded('hops', 2, MAX.hops),
     ...bounded('lostAfterS', 1, MAX.seconds),
@@ -134,6 +188,11 @@ function settingsOf(input: FederationPeerInput): PeerSettings {
     ...bounded('foreignBoost', -MAX.boost, MAX.boost),
   };
 }
+
+const foreignUser = ({ name, user }: ForeignUserInput) => ({
+  name: text('users.name', name, MAX.nameChars, 1),
+  userId: user === null || user === undefined ? null : localId('user', user, 'users.user'),
+});
 
 function addressOf(url: string): string {
   const given = URL.canParse(text('url', url, MAX.urlChars, 1)) ? new URL(url) : null;

@@ -119,7 +119,13 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
 }
 
 /** Whether the machines of one site that the peer has told of can run the job; as it is offered jobs (store/federation/offers.ts). */
-function fitsPeer(job: NewJob, { kinds, hops }: PeerRow): boolean {
+export function fitsPeer(
+  job: Pick<
+    NewJob,
+    'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'inputs' | 'outputs'
+  >,
+  { kinds, hops }: PeerRow,
+): boolean {
   const { os, architecture, licenses, cpusPerTask, memoryMbPerTask } = job;
   const able = kinds.filter(
     (kind) =>
@@ -134,7 +140,7 @@ function fitsPeer(job: NewJob, { kinds, hops }: PeerRow): boolean {
     const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : Infinity;
     bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
   }
-  return job.inputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
+  return job.inputs.length + job.outputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
 /** The most tasks of the job that fit the idle machines of a site. */

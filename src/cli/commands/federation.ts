@@ -1,6 +1,7 @@
 /** `switchyard peers`, `federate`: other services that jobs are exchanged with. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import { addCommand, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.js';
@@ -21,6 +22,8 @@ interface Peer {
   foreignJobs: number;
   offeredJobs: number;
   claimedJobs: number;
+  user: { name: string };
+  users: { name: string; user: { name: string } }[];
 }
 
 interface Settings {
@@ -72,19 +75,35 @@ export function addFederation(program: Command): void {
     const command = addCommand(list, `${name} <peer>`, description);
     command.action(async (peer: string) => {
       const client = connect();
-      const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(
-        documents.FEDERATION_PEERS,
-      );
-      const one = federationPeers.find((candidate) => candidate.name === peer);
-      if (one === undefined)
-        throw new CliError(
-          `there is no peer "${peer}"; there are ${federationPeers.map((each) => each.name).join(', ') || 'none'} (NOT_FOUND)`,
-          ExitCode.NOT_FOUND,
-        );
+      const one = await findPeer(client, peer);
       const data = await client.request<Record<string, Peer>>(document, { peer: one.site.id });
       show(command, data[field] as Peer, (changed) => peerTable([changed]));
     });
   }
+
+  const users = addCommand(
+    list,
+    'users <peer> [mappings...]',
+    'show, or change, whose jobs the jobs of its users are here (ADMIN)',
+  ).addHelpText(
+    'after',
+    '\nA mapping is a name at the peer and a user here, alice=guest-a; alice= ends it.\nExample: switchyard peers users east alice=guest-a bob=',
+  );
+  users.action(async (name: string, mappings: string[]) => {
+    const client = connect();
+    let peer = await findPeer(client, name);
+    if (mappings.length > 0) {
+      const input = { name, users: await Promise.all(mappings.map((one) => mappingOf(client, one))) };
+      peer = (await client.request<{ federate: { peer: Peer } }>(documents.FEDERATE, { input })).federate
+        .peer;
+    }
+    show(users, { user: peer.user, users: peer.users }, (mapped) =>
+      table(
+        ['USER THERE', 'USER HERE'],
+        [...mapped.users.map((one) => [one.name, one.user.name]), ['all others', mapped.user.name]],
+      ),
+    );
+  });
 
   const register = withSettings(
     addCommand(
@@ -104,6 +123,27 @@ export function addFederation(program: Command): void {
   });
 }
 
+async function findPeer(client: Client, name: string): Promise<Peer> {
+  const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(documents.FEDERATION_PEERS);
+  const peer = federationPeers.find((one) => one.name === name);
+  if (peer !== undefined) return peer;
+  throw new CliError(
+    `there is no peer "${name}"; there are ${federationPeers.map((one) => one.name).join(', ') || 'none'} (NOT_FOUND)`,
+    ExitCode.NOT_FOUND,
+  );
+}
+
+async function mappingOf(client: Client, given: string): Promise<{ name: string; user: string | null }> {
+  const at = given.lastIndexOf('=');
+  if (at < 1)
+    throw new CliError(
+      `mapping: ${JSON.stringify(given)} is not accepted; accepted: a name at the peer and a user here, such as alice=guest-a, or alice= for none`,
+      ExitCode.USAGE,
+    );
+  const user = given.slice(at + 1);
+  return { name: given.slice(0, at), user: user === '' ? null : (await findUser(client, user)).id };
+}
+
 const withSettings = (command: Command): Command =>
   command
     .option(
@@ -115,7 +155,10 @@ const withSettings = (command: Command): Command =>
     .option('--lost-after <duration>', 'its silence after which what it runs for us is lost (default: 1h)')
     .option('--cap <jobs>', 'the most of its jobs that are here at once (default: 1000)')
     .option('--boost <boost>', 'added to the boost of its jobs here (default: 0)')
-    .option('--user <user>', 'whose jobs its jobs are here (default: a user of its own)')
+    .option(
+      '--user <user>',
+      'whose jobs its jobs are here, but for those of `peers users` (default: a user of its own)',
+    )
     .option('--key-out <file>', 'write the key that is made for it to this file instead of the terminal');
 
 async function federate(

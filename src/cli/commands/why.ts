@@ -37,6 +37,13 @@ interface Why {
     reason: string;
     message: string;
   }[];
+  foreign: { peer: { name: string }; job: string; user: string } | null;
+  peers: {
+    peer: { name: string };
+    state: 'OFFERED' | 'CLAIMED' | null;
+    reason: string | null;
+    path: string[] | null;
+  }[];
   whyWaiting: {
     code: string;
     message: string;
@@ -131,6 +138,8 @@ function describeWhy(job: Why): string {
     `${job.id} is ${job.state}${at ? ` at ${printable(at.name)}` : ''}${job.cause ? ` (${job.cause})` : ''}`,
   ];
   if (job.message) lines.push(printable(job.message));
+  if (job.foreign)
+    lines.push(printable(`it is ${job.foreign.job} of ${job.foreign.user} at ${job.foreign.peer.name}`));
   const wait = job.whyWaiting;
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
@@ -145,6 +154,12 @@ function describeWhy(job: Why): string {
       const to = step.site ? `site ${step.site.name}` : (step.scheduler?.name ?? 'the root');
       lines.push(printable(`  ${time(step.at)}  to ${to}: ${step.message} (${step.reason})`));
     }
+  }
+  if (job.peers.length > 0) lines.push('', 'peers:');
+  for (const { peer, state, reason, path } of job.peers) {
+    const at = path === null ? '' : `, at ${path.join(' > ')}`;
+    const is = state === 'CLAIMED' ? `has it${at}` : state === 'OFFERED' ? `may claim it${at}` : reason;
+    lines.push(printable(`  ${peer.name}: ${is}`));
   }
   for (const decision of job.decisions.nodes) {
     const from = decision.kind === 'DISPATCH' && decision.from ? `from ${decision.from.name}; ` : '';

@@ -1,5 +1,6 @@
 /** Peers: other services, each with a site that stands for it, a user of the role PEER and a key for that site. */
-import type { MachineKind } from '../federation/offers.js';
+import { MAX } from '../../platform/limits.js';
+import type { MachineKind, OfferState } from '../federation/offers.js';
 import { withdrawAll } from '../federation/offers.js';
 import type { Prisma } from '../generated/client.js';
 import { commitWith, type Database, transaction } from '../pool.js';
@@ -7,7 +8,7 @@ import { instant, plain } from '../read-rows.js';
 import type { Plain } from '../rows.js';
 import { sql } from '../sql.js';
 import { row, rows, value } from '../statement.js';
-import { type Actor, type Changes, conflict, found, type Transaction } from './changes.js';
+import { type Actor, type Changes, conflict, found, Refusal, type Transaction } from './changes.js';
 import { makeKey } from './keys.js';
 
 /** A peer as people see it: without its key. */
@@ -16,6 +17,7 @@ export type PeerRow = Plain<
 > & {
   name: string;
   kinds: readonly MachineKind[];
+  users: readonly { name: string; userId: number }[];
 };
 
 export interface PeerSettings {
@@ -29,6 +31,18 @@ export interface PeerSettings {
   foreignMax?: number;
   foreignBoost?: number;
   userId?: number;
+  /** By name at the peer; null: as all others. */
+  users?: readonly { name: string; userId: number | null }[];
+}
+
+/** A job and a peer that it is, or was, offered to. */
+export interface OfferRow {
+  siteId: number;
+  state: OfferState;
+  /** Not offered there again before, epoch seconds. */
+  againAt: number;
+  /** Where the peer has it, from its root down; empty: it has not said. */
+  path: readonly string[];
 }
 
 /** What a peer's job here is there. */
@@ -37,11 +51,17 @@ export interface ForeignJobRow {
   ownerJobId: number;
   ownerUser: string;
   epoch: number | null;
+  hops: number;
+  /** The services that have it. */
+  visited: readonly string[];
 }
 
 const shown = {
   omit: { secret: true, cursor: true, worker: true, workerSeenAt: true },
-  include: { site: { select: { name: true } } },
+  include: {
+    site: { select: { name: true } },
+    users: { select: { name: true, userId: true }, orderBy: { name: 'asc' } },
+  },
 } as const;
 type Shown = Prisma.PeerGetPayload<typeof shown>;
 const peerRow = ({ site, kinds, ...peer }: Shown): PeerRow => ({
@@ -71,24 +91,25 @@ SELECT json_build_object(
 
   return {
     /** Registers the peer of this name, with a key for it, or changes what is given of it. */
-    federate({ name, ...settings }: PeerSettings, actor: Actor) {
+    federate({ name, users = [], ...settings }: PeerSettings, actor: Actor) {
       return change(
         actor,
         'federate',
         async (tx, note): Promise<{ peer: PeerRow; secret: string | null }> => {
+          await hosts(tx, [settings.userId, ...users.map(({ userId }) => userId)]);
           const site = await tx.site.findFirst({ where: { name, removedAt: null } });
           const before = site && (await tx.peer.findUnique({ where: { siteId: site.id }, ...shown }));
           if (site !== null && before === null) throw conflict(`a site in service is called ${name}`);
           if (before !== null) {
-            const after = peerRow(
-              await tx.peer.update({ where: { siteId: before.siteId }, data: settings, ...shown }),
-            );
+            await tx.peer.update({ where: { siteId: before.siteId }, data: settings });
+            const after = await withUsers(tx, before.siteId, users);
             await note(`site_${before.siteId}`, peerRow(before), after);
             return { peer: after, secret: null };
           }
-          const made = await register(tx, name, settings);
-          await note(`site_${made.peer.siteId}`, null, made.peer);
-          return made;
+          const { siteId, secret } = await register(tx, name, settings);
+          const made = await withUsers(tx, siteId, users);
+          await note(`site_${siteId}`, null, made);
+          return { peer: made, secret };
         },
       );
     },
@@ -141,22 +162,59 @@ SELECT json_build_object(
       return row(
         database.pool,
         sql`
-SELECT site_id AS "siteId", owner_job_id AS "ownerJobId", owner_user AS "ownerUser", epoch FROM foreign_jobs WHERE job_id = ${jobId}`,
+SELECT site_id AS "siteId", owner_job_id AS "ownerJobId", owner_user AS "ownerUser", epoch, hops, visited FROM foreign_jobs WHERE job_id = ${jobId}`,
       );
     },
 
-    /** The peers that may claim the job. */
-    async offeredTo(jobId: number): Promise<number[]> {
-      const found = await rows<{ siteId: number }>(
+    /** What has been offered of the job, by peer. */
+    offersOf(jobId: number): Promise<OfferRow[]> {
+      return rows(
         database.pool,
-        sql`SELECT site_id AS "siteId" FROM offers WHERE job_id = ${jobId} AND epoch IS NULL AND NOT withdrawn`,
+        sql`
+SELECT site_id AS "siteId", CASE WHEN withdrawn THEN 'WITHDRAWN' WHEN epoch IS NOT NULL THEN 'CLAIMED' ELSE 'OFFERED' END AS state,
+       extract(epoch FROM again_at)::float8 AS "againAt", path
+  FROM offers WHERE job_id = ${jobId}`,
       );
-      return found.map(({ siteId }) => siteId);
     },
 
     /** Who we are to peers. */
     serviceId: (): Promise<string> => value(database.pool, sql`SELECT id AS v FROM service`),
   };
+}
+
+/** As whom peers' jobs may be here: never as anybody who may do more than submit. */
+async function hosts(tx: Transaction, userIds: readonly (number | null | undefined)[]): Promise<void> {
+  const ids = userIds.filter((id) => id !== null && id !== undefined);
+  const users = await tx.user.findMany({ where: { id: { in: ids } } });
+  for (const id of ids) {
+    const { name, role } = found('user', id, users.find((one) => one.id === id) ?? null);
+    if (role !== 'USER' && role !== 'PEER')
+      throw conflict(`the user ${name} is an ${role}: jobs of peers are a USER's`);
+  }
+}
+
+/** With these users mapped, or not any more. */
+async function withUsers(
+  tx: Transaction,
+  siteId: number,
+  users: NonNullable<PeerSettings['users']>,
+): Promise<PeerRow> {
+  for (const { name, userId } of users) {
+    if (userId === null) await tx.peerUser.deleteMany({ where: { siteId, name } });
+    else
+      await tx.peerUser.upsert({
+        where: { siteId_name: { siteId, name } },
+        create: { siteId, name, userId },
+        update: { userId },
+      });
+  }
+  const peer = peerRow(await tx.peer.findUniqueOrThrow({ where: { siteId }, ...shown }));
+  if (peer.users.length > MAX.foreignUsers)
+    throw new Refusal(
+      'LIMIT_EXCEEDED',
+      `the peer has ${peer.users.length} users that are mapped; accepted are up to ${MAX.foreignUsers}`,
+    );
+  return peer;
 }
 
 /** Behind whoever decides about its jobs. */
@@ -174,8 +232,8 @@ async function locked(tx: Transaction, siteId: number): Promise<PeerRow> {
 async function register(
   tx: Transaction,
   name: string,
-  { userId, ...settings }: Omit<PeerSettings, 'name'>,
-): Promise<{ peer: PeerRow; secret: string }> {
+  { userId, ...settings }: Omit<PeerSettings, 'name' | 'users'>,
+): Promise<{ siteId: number; secret: string }> {
   // It has no machines; that it is not UP keeps schedulers from asking.
   const site = await tx.site.create({ data: { name, state: 'DRAINING' } });
   const userName = `peer-${name}`;
@@ -183,7 +241,7 @@ async function register(
   if (known !== null && known.role !== 'PEER') throw conflict(`the user ${userName} is no PEER`);
   const user = known ?? (await tx.user.create({ data: { name: userName, role: 'PEER' } }));
   const data = { ...settings, siteId: site.id, userId: userId ?? user.id };
-  const peer = peerRow(await tx.peer.create({ data, ...shown }));
+  await tx.peer.create({ data });
   const { secret } = await makeKey(tx, { userId: user.id, siteId: site.id, name: userName });
-  return { peer, secret };
+  return { siteId: site.id, secret };
 }

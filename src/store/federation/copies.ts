@@ -5,18 +5,19 @@
  */
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
 import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
 import { BOOST_MAX } from '../constants.js';
-import { commitWith, commitWithCopy, type Database, transaction } from '../pool.js';
+import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
 import { labels, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { NewJob, RunReport, RunUsage } from '../store.js';
-import type { GrantedJob, MachineKind, OfferedJob } from './offers.js';
+import type { NewJob, RunReport, RunUsage, Share } from '../store.js';
+import type { GrantedJob, MachineKind, OfferedJob, Place } from './offers.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -24,6 +25,7 @@ type Db = Pick<Database, 'pool'>;
 const COMMAND = '(known to its owner)';
 /** What is told to a peer in one request. */
 const REPORTS_PAGE = 500;
+const PLACES_PAGE = 500;
 /** Kinds of machines that are told to a peer. */
 const KINDS_MAX = 500;
 /** Machines so many services away are told of no farther: those that are gone come to an end in a circle of peers. */
@@ -35,7 +37,6 @@ export interface Lender {
   name: string;
   url: string;
   secret: string;
-  isolated: boolean;
   cursor: number;
 }
 
@@ -58,7 +59,7 @@ export function lenders(database: Db, worker: string, leaseS: number): Promise<L
 UPDATE peers p SET worker = ${worker}, worker_seen_at = clock_timestamp()
   FROM sites s WHERE s.id = p.site_id AND s.removed_at IS NULL AND p.url IS NOT NULL AND p.secret IS NOT NULL
    AND (p.worker = ${worker} OR p.worker IS NULL OR p.worker_seen_at < clock_timestamp() - make_interval(secs => ${leaseS}::float8))
-RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.isolated, p.cursor`,
+RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.cursor`,
   );
 }
 
@@ -107,7 +108,7 @@ export const reached = (database: Db, siteId: number, failure: string | null): P
     database.pool,
     failure === null
       ? sql`UPDATE peers SET reached_at = clock_timestamp(), failure = NULL WHERE site_id = ${siteId}`
-      : sql`UPDATE peers SET failure = ${failure.slice(0, 1_000)} WHERE site_id = ${siteId}`,
+      : sql`UPDATE peers SET failure = ${failure.slice(0, 1_000).replace(/\p{Cc}/gu, ' ')} WHERE site_id = ${siteId}`,
   );
 
 /** We know its news up to here. */
@@ -117,23 +118,67 @@ export const advance = (database: Db, siteId: number, cursor: number): Promise<n
     sql`UPDATE peers SET cursor = greatest(cursor, ${cursor}::bigint) WHERE site_id = ${siteId}`,
   );
 
+/** Where copies are of which the peer knows otherwise, oldest first: below a peer of ours, as that one says. */
+export function places(database: Db, siteId: number): Promise<Place[]> {
+  return rows(
+    database.pool,
+    sql`
+WITH RECURSIVE way (id, path) AS (
+  SELECT id, ARRAY[name]::text[] FROM schedulers WHERE parent_id IS NULL AND removed_at IS NULL
+  UNION ALL SELECT s.id, w.path || s.name FROM schedulers s JOIN way w ON s.parent_id = w.id WHERE s.removed_at IS NULL
+), copy AS (
+  SELECT f.offer, f.job_id, f.path_told,
+         ARRAY['root'] || coalesce(w.path, '{}') || CASE WHEN s.id IS NULL THEN '{}' ELSE ARRAY[s.name]::text[] END || coalesce(o.path, '{}') AS path
+    FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN sites s ON s.id = j.site_id
+    LEFT JOIN way w ON w.id = coalesce(j.scheduler_id, s.scheduler_id)
+    LEFT JOIN offers o ON o.job_id = j.id AND o.site_id = j.site_id
+   WHERE f.site_id = ${siteId} AND f.told < 2 AND j.ended_at IS NULL
+)
+SELECT offer, path[1:${MAX.hops}::integer] AS path FROM copy WHERE path[1:${MAX.hops}::integer] <> path_told ORDER BY job_id LIMIT ${PLACES_PAGE}`,
+  );
+}
+
+/** The peer knows that they are there. */
+export const placed = (database: Db, siteId: number, known: readonly Place[]): Promise<number> =>
+  run(
+    database.pool,
+    sql`
+UPDATE foreign_jobs f SET path_told = ARRAY(SELECT jsonb_array_elements_text(t.path::jsonb)) FROM ${table(
+      't',
+      known,
+      {
+        offer: ['bigint', ({ offer }) => offer],
+        path: ['text', ({ path }) => JSON.stringify(path)],
+      },
+    )} WHERE f.site_id = ${siteId} AND f.offer = t.offer`,
+  );
+
+/** A user as whose jobs a peer's are taken in, and how many more of them, and bytes. */
+interface Host {
+  id: number;
+  jobs: number;
+  bytes: number;
+}
+
 /**
- * Takes jobs of a peer in as jobs of the user that the peer's are mapped to. An offer that is known is left alone, whatever became of it. Answers
- * with those that are not taken: beyond the cap, with numbers that
+ * Takes jobs of a peer in as jobs of the users whom the peer's are mapped to, and within what those may submit. An offer that is known is
+ * left alone, whatever became of it. Answers with those that are not taken: beyond the cap or a user's share or quota, with numbers that
  * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
  */
 export function accept(
   database: Db,
   siteId: number,
   copies: readonly NewCopy[],
+  share: Share,
   now: number,
 ): Promise<number[]> {
   return transaction(database, async (tx) => {
+    const hostOf = await lockHosts(tx, siteId, copies, share, now);
     // One at a time for each peer: so the cap holds.
-    const peer = await row<{ userId: number; boost: number; room: number }>(
+    const peer = await row<{ boost: number; room: number }>(
       tx,
       sql`
-SELECT user_id AS "userId", foreign_boost AS boost,
+SELECT foreign_boost AS boost,
        CASE WHEN isolated THEN 0 ELSE foreign_max - (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2) END AS room
   FROM peers p WHERE site_id = ${siteId} FOR NO KEY UPDATE`,
     );
@@ -155,49 +200,109 @@ SELECT json_build_array(
     const known = new Set(offers);
     const open = new Set(requests);
     const refused: number[] = [];
-    const taken: NewCopy[] = [];
+    const taken: { copy: NewCopy; userId: number }[] = [];
     for (const one of copies) {
       if (known.has(one.offer)) continue;
+      const { request, bytes } = one.request;
+      const host = hostOf(one);
       const fits = peer !== null && taken.length < peer.room && outOfBounds(jobOf(one, peer.boost)) === null;
-      if (!fits || open.has(one.request.request)) refused.push(one.offer);
-      else taken.push(one);
-      open.add(one.request.request);
+      if (fits && !open.has(request) && host !== null && host.jobs > 0 && host.bytes >= bytes) {
+        host.jobs--;
+        host.bytes -= bytes;
+        taken.push({ copy: one, userId: host.id });
+      } else refused.push(one.offer);
+      open.add(request);
     }
     if (peer === null || taken.length === 0) return refused;
     const ids = await value<number[]>(
       tx,
       sql`SELECT json_agg(nextval('jobs_id_seq')) AS v FROM generate_series(1, ${taken.length}::integer)`,
     );
+    const copied = taken.map(({ copy, userId }, i) => ({ ...copy, userId, id: ids[i] as number }));
+    // So that quotas count them.
+    await run(
+      tx,
+      sql`
+INSERT INTO submissions (user_id, payload_hash, job_ids, job_count, at)
+  SELECT user_id, 'peer', array_agg(id ORDER BY id), count(*), to_timestamp(${now}::float8) FROM ${table(
+    't',
+    copied,
+    {
+      id: ['bigint', ({ id }) => id],
+      user_id: ['integer', ({ userId }) => userId],
+    },
+  )} GROUP BY user_id`,
+    );
     await copy(
       tx,
       'foreign_jobs',
       {
-        job_id: ['bigint', (i: number) => ids[i]],
+        job_id: ['bigint', ({ id }: (typeof copied)[number]) => id],
         site_id: ['integer', () => siteId],
-        offer: ['bigint', (i) => taken[i]?.offer],
-        owner_job_id: ['bigint', (i) => taken[i]?.jobId],
-        owner_user: ['text', (i) => taken[i]?.request.user],
-        request: ['text', (i) => taken[i]?.request.request],
-        hops: ['integer', (i) => taken[i]?.request.hops],
-        visited: ['text[]', (i) => taken[i]?.request.visited],
+        offer: ['bigint', ({ offer }) => offer],
+        owner_job_id: ['bigint', ({ jobId }) => jobId],
+        owner_user: ['text', ({ request }) => request.user],
+        request: ['text', ({ request }) => request.request],
+        hops: ['integer', ({ request }) => request.hops],
+        visited: ['text[]', ({ request }) => request.visited],
       },
-      taken.keys(),
+      copied,
     );
     await commitWithCopy(
       tx,
       'jobs',
       {
-        id: ['bigint', (i: number) => ids[i]],
-        user_id: ['integer', () => peer.userId],
+        id: ['bigint', ({ id }: (typeof copied)[number]) => id],
+        user_id: ['integer', ({ userId }) => userId],
         submitted_at: ['timestamptz', () => now],
-        bytes: ['integer', (i) => taken[i]?.request.bytes],
+        bytes: ['integer', ({ request }) => request.bytes],
         state: ['text', () => 'QUEUED'],
-        ...givenColumns((i: number) => jobOf(taken[i] as NewCopy, peer.boost)),
+        ...givenColumns((one: (typeof copied)[number]) => jobOf(one, peer.boost)),
       },
-      taken.keys(),
+      copied,
     );
     return refused;
   });
+}
+
+/**
+ * Locks the users as whose jobs these are taken in: those that the peer's users are mapped to, else the peer's. A job that the peer only
+ * passes on is the peer's: a user of the same name elsewhere is somebody else. Answers with a function that knows of each whose it is
+ * here; null: nobody's, because the user is deactivated, or has become an operator, as whom no peer acts.
+ */
+async function lockHosts(
+  tx: Transaction,
+  siteId: number,
+  copies: readonly NewCopy[],
+  share: Share,
+  now: number,
+): Promise<(copy: NewCopy) => Host | null> {
+  const [common, mapped] = await value<[number, Record<string, number>]>(
+    tx,
+    sql`
+SELECT json_build_array(p.user_id, (SELECT coalesce(json_object_agg(name, user_id), '{}') FROM peer_users u WHERE u.site_id = p.site_id)) AS v
+  FROM peers p WHERE p.site_id = ${siteId}`,
+  );
+  const byName = new Map(Object.entries(mapped));
+  const userOf = ({ request }: NewCopy): number =>
+    (request.visited.length === 1 ? byName.get(request.user) : undefined) ?? common;
+  const ids = list('integer', [...new Set(copies.map(userOf))]);
+  await run(tx, sql`SELECT 1 FROM users WHERE id = ANY (${ids}) ORDER BY id FOR NO KEY UPDATE`);
+  const found = await rows<Host & { limit: number | null; recent: number }>(
+    tx,
+    sql`
+SELECT u.id, ${share.jobs}::float8 - coalesce(j.jobs, 0) AS jobs, ${share.bytes}::float8 - coalesce(j.bytes, 0) AS bytes, u.submission_limit AS limit,
+       (SELECT coalesce(sum(job_count), 0) FROM submissions s
+         WHERE s.user_id = u.id AND s.at > to_timestamp(${now}::float8) - make_interval(secs => u.submission_period_s)) AS recent
+  FROM users u LEFT JOIN user_jobs j ON j.user_id = u.id
+ WHERE u.id = ANY (${ids}) AND u.active AND u.role IN ('USER', 'PEER')`,
+  );
+  const hosts = new Map(
+    found.map(({ id, jobs, bytes, limit, recent }): [number, Host] => {
+      return [id, { id, jobs: limit === null ? jobs : Math.min(jobs, limit - recent), bytes }];
+    }),
+  );
+  return (one) => hosts.get(userOf(one)) ?? null;
 }
 
 const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
@@ -207,7 +312,6 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     groupName: null,
     inputs: [],
     outputs: [],
-    preferences: [],
     originSiteId: null,
     restartable: false,
     held: false,
@@ -249,17 +353,22 @@ SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
 }
 
 /**
- * Their owner wants these no more: those that wait end, granted runs are asked to stop. UNGRANTED: of this peer all that were not
- * granted. Answers with the schedulers that have something new to do.
+ * These are not to be run: those that wait end, granted runs are asked to stop. UNGRANTED: all that were not granted; ISOLATED: these, if
+ * the peer is isolated. Answers with the schedulers that have something new to do.
  */
 export async function withdraw(
   database: Db,
   siteId: number,
-  offers: readonly number[] | 'UNGRANTED',
+  offers: readonly number[] | 'UNGRANTED' | 'ISOLATED',
   now: number,
 ): Promise<(number | null)[]> {
+  if (offers.length === 0) return [];
   const which =
-    offers === 'UNGRANTED' ? sql`f.epoch IS NULL` : sql`f.offer = ANY (${list('bigint', offers)})`;
+    offers === 'UNGRANTED'
+      ? sql`f.epoch IS NULL`
+      : offers === 'ISOLATED'
+        ? sql`f.epoch IS NULL AND EXISTS (SELECT 1 FROM peers p WHERE p.site_id = f.site_id AND p.isolated)`
+        : sql`f.offer = ANY (${list('bigint', offers)})`;
   const ids = await value<number[]>(
     database.pool,
     sql`
@@ -291,17 +400,28 @@ export async function supersede(
 SELECT coalesce(json_agg(f.offer), '[]') AS v FROM foreign_jobs f JOIN ${items} USING (owner_job_id)
  WHERE f.site_id = ${siteId} AND f.told < 2 AND f.offer < t.newest`,
   );
-  return offers.length === 0 ? [] : withdraw(database, siteId, offers, now);
+  return withdraw(database, siteId, offers, now);
 }
 
-/** Copies that wait for their grant: they have machines. */
-export function toClaim(database: Db, siteId: number): Promise<number[]> {
+/** Copies that wait for their grant: they have machines. With what they said that they take. */
+export function toClaim(database: Db, siteId: number): Promise<{ offer: number; bytes: number }[]> {
+  return rows(
+    database.pool,
+    sql`
+SELECT f.offer, j.bytes FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state = 'ASSIGNED' ORDER BY f.job_id LIMIT ${REPORTS_PAGE}`,
+  );
+}
+
+/** Copies that have had machines for longer than this without a grant. */
+export function unanswered(database: Db, siteId: number, patienceS: number): Promise<number[]> {
   return value(
     database.pool,
     sql`
-SELECT coalesce(json_agg(offer), '[]') AS v FROM (
-  SELECT f.offer FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
-   WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state = 'ASSIGNED' ORDER BY f.job_id LIMIT ${REPORTS_PAGE}) c`,
+SELECT coalesce(json_agg(f.offer), '[]') AS v
+  FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
+ WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.state = 'ASSIGNED'
+   AND r.assigned_at < clock_timestamp() - make_interval(secs => ${patienceS}::float8)`,
   );
 }
 
@@ -405,8 +525,8 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
        extract(epoch FROM p.started_at)::float8 AS "startedAt",
        extract(epoch FROM coalesce(p.ended_at, p.over_at))::float8 AS at,
        p.exit_code AS "exitCode", p.signal,
-       -- Who ends a peer's job here does not decide about it: its owner does.
-       CASE WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
+       -- Who ends a peer's job here does not decide about it: its owner does. What has not begun may run elsewhere.
+       CASE WHEN p.state = 'CANCELLED' AND p.started_at IS NULL THEN 'MACHINE_FAILED' WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
        coalesce(p.message, p.job_message) AS message, p.cpu_s AS "cpuS", p.io_wait_s AS "ioWaitS",
        p.cpu_method AS "cpuMethod", p.peak_memory_mb AS "peakMemoryMb", p.peak_memory_method AS "peakMemoryMethod",
        p.read_mb AS "readMb", p.written_mb AS "writtenMb", p.bytes_method AS "bytesMethod", p.io_wait_method AS "ioWaitMethod",

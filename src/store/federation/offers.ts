@@ -3,6 +3,7 @@
  * run; when it has resources for one of them it claims it. Here, under the job's lock, is decided who gets it: the job starts at the
  * peer's site with a new epoch, or it does not.
  */
+import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, type JobState } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { readField, type TaskFailure, type TaskLaunch } from '../job-fields.js';
@@ -41,6 +42,13 @@ export interface Asked {
   /** So many more jobs of ours it takes. */
   room: number;
   kinds: readonly MachineKind[];
+  /** Where it has jobs that it was offered: names of schedulers, from its root down. */
+  places: readonly Place[];
+}
+
+export interface Place {
+  offer: number;
+  path: readonly string[];
 }
 
 export type OfferState = 'OFFERED' | 'CLAIMED' | 'WITHDRAWN';
@@ -56,6 +64,15 @@ export interface OfferNews {
   boost: number;
   /** Null unless it can be claimed. */
   request: OfferedJob | null;
+}
+
+/** As `JobPreference` of the core. */
+export interface OfferedPreference {
+  os?: string;
+  architecture?: string;
+  licenses?: string[];
+  cpusPerTask?: number;
+  memoryMbPerTask?: number;
 }
 
 /** What travels of a job until it is granted. */
@@ -82,6 +99,8 @@ export interface OfferedJob {
   sandboxMb: number;
   outputMb: number;
   computationShare: number | null;
+  /** Sites are their owner's: none is among them. */
+  preferences: OfferedPreference[];
   simulatedRunS: number | null;
   simulatedIoS: number | null;
   launch: TaskLaunch;
@@ -97,13 +116,15 @@ export interface GrantedJob {
   workingDirectory: string | null;
 }
 
-/** PENDING: it is a job of a peer of ours, who has not granted it to us yet; ask again. */
+/** PENDING: it is a job of a peer of ours, who has not granted it to us yet, or there is enough in the answer; ask again. */
 export type ClaimResult = { kind: 'REFUSED' | 'PENDING' } | { kind: 'GRANTED'; job: GrantedJob };
 
 /** Of the queue, from its head: beyond it nothing is offered before those have gone. */
 const LOOKED_AT = 50_000;
 /** Offers in one answer. */
 export const OFFERS_PAGE = 1_000;
+/** Characters of granted jobs after which no further one is in the answer. */
+const GRANTED_CHARS = 4 * 1024 * 1024;
 /** A job that a peer gave back is not offered to it again for so long, seconds. */
 const REST_S = 60;
 /** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
@@ -112,7 +133,7 @@ const lockEvents = sql`SELECT triggers.lock_events()`;
 const requestFields = [
   ...(['bytes', 'name', 'application', 'arrayIndex', 'tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
   ...(['licenses', 'os', 'architecture', 'estimateS', 'benchmark', 'runTimeLimitS', 'deadline'] as const),
-  ...(['sandboxMb', 'outputMb', 'computationShare', 'simulatedRunS', 'simulatedIoS'] as const),
+  ...(['sandboxMb', 'outputMb', 'computationShare', 'preferences', 'simulatedRunS', 'simulatedIoS'] as const),
   ...(['launch', 'onTaskFailure'] as const),
 ];
 
@@ -136,6 +157,7 @@ export async function exchange(
     database.pool,
     sql`DELETE FROM offers WHERE site_id = ${siteId} AND withdrawn AND version <= ${asked.after}::bigint AND again_at <= to_timestamp(${now}::float8)`,
   );
+  if (asked.places.length > 0) await place(database, siteId, asked.places);
   if (!peer.isolated && peer.forward !== 'NEVER' && asked.room > 0)
     await offer(database, siteId, peer, asked, now);
   return news(database, siteId, asked.after);
@@ -151,6 +173,21 @@ RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS", p.hops`,
   );
 }
 
+function place(database: Db, siteId: number, places: readonly Place[]): Promise<unknown> {
+  const items = table('t', places, {
+    offer: ['bigint', ({ offer }) => offer],
+    path: ['text', ({ path }) => JSON.stringify(path)],
+  });
+  return transaction(database, (tx) =>
+    commitWith(tx, [
+      lockEvents,
+      sql`
+UPDATE offers o SET path = ARRAY(SELECT jsonb_array_elements_text(t.path::jsonb)) FROM ${items}
+ WHERE o.offer = t.offer AND o.site_id = ${siteId} AND NOT o.withdrawn`,
+    ]),
+  );
+}
+
 /** Jobs `waiting`, by class: whether machines of the table \`kind\` can run them, all at one site. */
 const fits = (kind: string): Sql =>
   raw(`EXISTS (
@@ -163,8 +200,8 @@ const fits = (kind: string): Sql =>
 
 /**
  * Offers what waits and the peer can run, in the order of submission: ALWAYS all of it; WHEN_NEEDED what no site here can ever run, and what
- * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data stay at home: peers
- * do not know our datasets. Peers' jobs go on while they have hops left, and to nobody who has seen them.
+ * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data
+ * or outputs to be kept stay at home: peers do not know our datasets and keep no files for us. Peers' jobs go on while they have hops left, and to nobody who has seen them.
  */
 async function offer(
   database: Db,
@@ -224,15 +261,15 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
             FROM jobs j JOIN peers p ON p.site_id = ${siteId} AND NOT p.isolated
            WHERE j.id = ANY (${list('bigint', jobIds)}) AND j.state IN ('QUEUED', 'DISPATCHED') ORDER BY j.id) n
   ON CONFLICT (job_id, site_id) DO UPDATE SET offer = excluded.offer, version = excluded.version, epoch = NULL, withdrawn = false,
-    again_at = excluded.again_at WHERE offers.withdrawn`,
+    path = '{}', again_at = excluded.again_at WHERE offers.withdrawn`,
     ]),
   );
 }
 
 /** What is new for the peer behind a version, oldest first. */
-function news(database: Db, siteId: number, after: number): Promise<OfferNews[]> {
+async function news(database: Db, siteId: number, after: number): Promise<OfferNews[]> {
   const fields = requestFields.map((field) => `'${field}', ${readField(field)}`).join(', ');
-  return rows(
+  const found = await rows<OfferNews>(
     database.pool,
     sql`
 WITH new AS MATERIALIZED (
@@ -250,6 +287,10 @@ SELECT o.offer, o.version, j.id AS "jobId", j.boost,
   CROSS JOIN service own LEFT JOIN foreign_jobs f ON f.job_id = j.id
  ORDER BY o.version`,
   );
+  for (const { request } of found)
+    if (request !== null)
+      request.preferences = request.preferences.filter((one: JobPreference) => one.siteId === undefined);
+  return found;
 }
 
 interface ClaimedJob {
@@ -265,6 +306,7 @@ interface ClaimedJob {
   cpusPerTask: number;
   memoryMbPerTask: number;
   estimateS: number;
+  bytes: number;
   /** It is a peer's job that has not been granted to us. */
   pending: boolean;
   command: string;
@@ -286,16 +328,20 @@ export function claim(
   return transaction(database, async (tx) => {
     const jobs = await lockOffered(tx, siteId, offers);
     const taken = new Map<number, ClaimedJob>();
+    let chars = 0;
     const results = offers.map((one): ClaimResult => {
       const job = jobs.get(one);
       if (job === undefined || job.withdrawn) return { kind: 'REFUSED' };
       const { command, environment, workingDirectory, pending } = job;
+      const isFull = chars > GRANTED_CHARS;
       if (job.granted === null) {
         const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
         if (job.isolated || !waits) return { kind: 'REFUSED' };
+        if (isFull) return { kind: 'PENDING' };
         taken.set(job.id, job);
       } else if (job.granted !== job.epoch || !isLive(job.state)) return { kind: 'REFUSED' };
-      if (pending) return { kind: 'PENDING' };
+      if (pending || isFull) return { kind: 'PENDING' };
+      chars += job.bytes;
       const epoch = job.granted ?? job.epoch + 1;
       return {
         kind: 'GRANTED',
@@ -325,7 +371,7 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
     tx,
     sql`
 SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch,
-       j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS",
+       j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
        f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, j.command, j.arguments, j.environment,
        j.working_directory AS "workingDirectory"
   FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
@@ -344,12 +390,16 @@ async function grant(
   const policyVersion = await value<number>(tx, sql`SELECT max(version) AS v FROM policies`);
   const back = jobs.filter(({ state }) => state === 'DISPATCHED');
   const context = { policyVersion, now, cycle: 'claim' };
-  const decisions = (of: readonly ClaimedJob[], to: number | null) =>
+  const decisions = (of: readonly ClaimedJob[], to: number | null, explanation: object = {}) =>
     of.map(({ id, siteId: from }) => {
-      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation: {} };
+      return { jobId: id, fromSiteId: from, siteId: to, reason: 'CLAIMED_BY_PEER', explanation };
     });
+  const sites = [siteId];
+  const asked: DispatchExplanation = {
+    ...{ sites, candidates: sites, terms: {}, ineligible: {}, level: null, priorityTerms: null },
+  };
   if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', context, decisions(back, null));
-  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId));
+  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId, asked));
   await insertDecisions(tx, 'START', context, decisions(jobs, siteId));
   await copy(
     tx,
@@ -392,7 +442,8 @@ async function grant(
 }
 
 /**
- * The peer has given these up, whether it was granted them or not: a granted run ends as REFUSED. Answers with the schedulers that have
+ * The peer has given these up, whether it was granted them or not: a granted run ends as MACHINE_FAILED if the peer has not
+ * started it, so that it runs elsewhere, else as REFUSED. Answers with the schedulers that have
  * something new to do.
  */
 export async function giveBack(
@@ -424,9 +475,9 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
   const { touched } = await reportRuns(
     database,
     siteId,
-    live.map(({ id: jobId, epoch }) => {
-      const message = 'the peer gave it back';
-      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause: 'REFUSED', message };
+    live.map(({ id: jobId, epoch, state }) => {
+      const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'REFUSED';
+      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer gave it back' };
     }),
     maxAttempts,
   );

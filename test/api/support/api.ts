@@ -55,6 +55,8 @@ export interface TestApi {
   readonly adminKey: string;
   /** Schedulers woken since it was last emptied. */
   readonly wakes: Scheduler[];
+  /** Told of them, too. */
+  onWake: ((schedulers: readonly Scheduler[]) => void) | null;
   /** What the log says, line by line. */
   readonly log: string[];
   /** One request. Answers of every kind are returned; throws only when there is none. */
@@ -132,7 +134,10 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       copies: openCopies(database),
       feed,
       mirror: new Mirror(store, { reservations: true }),
-      wake: (schedulers) => void wakes.push(...schedulers),
+      wake: (schedulers) => {
+        wakes.push(...schedulers);
+        self.onWake?.(schedulers);
+      },
       log: createLogger({ level: 'info', destination }),
       metrics: createMetrics(),
     };
@@ -168,6 +173,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       return adminKey;
     },
     wakes,
+    onWake: null,
     log,
     async ask<T>(query: string, variables: object = {}, key: string | null = adminKey) {
       const response = await fetch(url, {

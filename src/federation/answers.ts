@@ -1,0 +1,204 @@
+/**
+ * What a peer answers, checked: nothing of it is believed to be as the schema says. An answer that is no answer fails the round; an offer or
+ * a grant with values that no job may have is given back alone.
+ */
+import { z } from 'zod';
+import { ServiceError } from '../client/index.js';
+import { MAX } from '../platform/limits.js';
+import {
+  type GrantedJob,
+  type NewCopy,
+  OFFERS_PAGE,
+  type OfferedJob,
+  type OfferedPreference,
+} from '../store/federation.js';
+
+/** Without NUL, which no database keeps. */
+const text = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^[^\0]*$/);
+const name = text(MAX.nameChars);
+const whole = (most: number) => z.int().min(0).max(most);
+/** Ranges are the store's matter (store/bounds.ts). */
+const amount = z.number();
+const kinds = z.array(name).max(MAX.jobLicenses);
+const number = z
+  .string()
+  .regex(/^\d{1,16}$/)
+  .transform(Number)
+  .refine(Number.isSafeInteger);
+
+const preference = z.object({
+  os: name.nullish(),
+  architecture: name.nullish(),
+  licenses: kinds.nullish(),
+  cpusPerTask: z.int().min(1).max(MAX.tasks).nullish(),
+  memoryMbPerTask: whole(MAX.integer).nullish(),
+});
+
+const request = z.object({
+  request: text(2 * MAX.nameChars).min(1),
+  hops: whole(MAX.hops),
+  visited: z.array(name).min(1).max(MAX.hops),
+  user: name,
+  bytes: whole(MAX.integer),
+  name: name.nullable(),
+  application: name,
+  arrayIndex: whole(MAX.integer).nullable(),
+  tasks: whole(MAX.tasks),
+  cpusPerTask: whole(MAX.tasks),
+  memoryMbPerTask: whole(MAX.integer),
+  licenses: kinds,
+  os: name.nullable(),
+  architecture: name.nullable(),
+  estimateS: amount,
+  benchmark: amount,
+  runTimeLimitS: amount.nullable(),
+  deadline: z.iso
+    .datetime()
+    .transform((at) => Date.parse(at) / 1000)
+    .nullable(),
+  sandboxMb: amount,
+  outputMb: amount,
+  computationShare: amount.nullable(),
+  preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
+  simulatedRunS: amount.nullable(),
+  simulatedIoS: amount.nullable(),
+  launch: z.enum(['EVERY_TASK', 'ONCE']),
+  onTaskFailure: z.enum(['END_ALL', 'CONTINUE']),
+}) satisfies z.ZodType<OfferedJob>;
+
+/** Without what it leaves open. */
+function given(one: z.infer<typeof preference>): OfferedPreference {
+  const entries = Object.entries(one).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(entries);
+}
+
+const exchange = z.object({
+  site: text(MAX.nameChars),
+  cursor: number,
+  more: z.boolean(),
+  offers: z
+    .array(
+      z.object({
+        offer: number,
+        state: z.enum(['OFFERED', 'CLAIMED', 'WITHDRAWN']),
+        stop: z.boolean(),
+        job: z
+          .string()
+          .regex(/^job_\d{1,16}$/)
+          .transform((id) => Number(id.slice('job_'.length))),
+        boost: z.number().transform((boost) => Math.max(-MAX.boost, Math.min(MAX.boost, Math.trunc(boost)))),
+        request: z.unknown(),
+      }),
+    )
+    .max(OFFERS_PAGE),
+});
+
+/** The news of an exchange. */
+export interface News {
+  /** The site that stands for us there. */
+  site: string;
+  cursor: number;
+  more: boolean;
+  /** Not ours any more, or to be stopped. */
+  over: number[];
+  open: NewCopy[];
+  /** Offered with values that no job may have. */
+  bad: number[];
+}
+
+/** @throws ServiceError BAD_ANSWER */
+export function newsOf(answer: unknown, after: number): News {
+  const { offers, ...news } = read('exchangeJobs', exchange, answer);
+  if (offers.length > 0 && news.cursor <= after)
+    throw badAnswer('exchangeJobs', `its cursor ${news.cursor} is not behind ${after}`);
+  const open: NewCopy[] = [];
+  const bad: number[] = [];
+  for (const { offer, state, job: jobId, boost, request: told } of offers) {
+    if (state !== 'OFFERED') continue;
+    const known = request.safeParse(told);
+    if (known.success) open.push({ offer, jobId, boost, request: known.data });
+    else bad.push(offer);
+  }
+  const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop).map(({ offer }) => offer);
+  return { ...news, over, open, bad };
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** As it came: a copy would lose a variable that is called `__proto__`. */
+const environment = z.custom<Record<string, string>>((value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return (
+    entries.length <= MAX.variables &&
+    entries.every(([key, word]) => VARIABLE.test(key) && typeof word === 'string' && !word.includes('\0'))
+  );
+});
+
+const grant = z.object({
+  epoch: z.int().min(1).max(MAX.integer),
+  command: text(MAX.pathChars).min(1),
+  arguments: z.array(text(MAX.argumentChars)).max(MAX.arguments),
+  environment,
+  workingDirectory: text(MAX.pathChars).nullable(),
+}) satisfies z.ZodType<GrantedJob>;
+
+const claims = z.object({
+  results: z.array(z.looseObject({ outcome: z.enum(['GRANTED', 'REFUSED', 'PENDING']) })),
+});
+
+/**
+ * What became of claims: those that are granted, and those that are not to be run, because the owner says so or grants what no job may be,
+ * such as more than the offer said. All others are pending.
+ *
+ * @throws ServiceError BAD_ANSWER
+ */
+export function outcomesOf(
+  answer: unknown,
+  claimed: readonly { offer: number; bytes: number }[],
+): { granted: (GrantedJob & { offer: number })[]; refused: number[] } {
+  const { results } = read('claimJobs', claims, answer);
+  if (results.length !== claimed.length)
+    throw badAnswer('claimJobs', `${results.length} results of ${claimed.length} claims`);
+  const granted: (GrantedJob & { offer: number })[] = [];
+  const refused: number[] = [];
+  for (const [i, { offer, bytes }] of claimed.entries()) {
+    const result = results[i];
+    if (result?.outcome === 'PENDING') continue;
+    const job = result?.outcome === 'GRANTED' ? grant.safeParse(result) : null;
+    if (job?.success && charsOf(job.data) <= bytes) granted.push({ offer, ...job.data });
+    else refused.push(offer);
+  }
+  return { granted, refused };
+}
+
+/** As they count in what a job takes (store/rules.ts, bytesOf). */
+function charsOf({
+  command,
+  arguments: words,
+  environment: variables,
+  workingDirectory,
+}: GrantedJob): number {
+  const texts = [command, workingDirectory ?? '', ...words, ...Object.entries(variables).flat()];
+  return texts.reduce((sum, one) => sum + one.length, 0);
+}
+
+/** @throws ServiceError BAD_ANSWER unless there is an answer to each report */
+export function checkResults(answer: unknown, reports: number): void {
+  const { results } = read('reportRuns', z.object({ results: z.array(z.unknown()) }), answer);
+  if (results.length !== reports)
+    throw badAnswer('reportRuns', `${results.length} results of ${reports} reports`);
+}
+
+function read<T>(field: string, schema: z.ZodType<T>, answer: unknown): T {
+  const known = z.object({ [field]: schema }).safeParse(answer);
+  if (known.success) return (known.data as Record<string, T>)[field] as T;
+  const { path, message } = known.error.issues[0] as z.core.$ZodIssue;
+  throw badAnswer(path.join('.'), message);
+}
+
+const badAnswer = (where: string, why: string): ServiceError =>
+  new ServiceError(`the peer's answer is not as the protocol says: ${where}: ${why}`, 'BAD_ANSWER');
