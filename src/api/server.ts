@@ -165,8 +165,9 @@ export function createApi(parts: ApiParts): Api {
 
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
     const { formatted, masked } = outward(error, requestId, isUnavailable);
-    if (masked !== null)
-      log.error({ requestId, err: masked, path: formatted.path }, 'a request failed unexpectedly');
+    const about = { requestId, err: masked, path: formatted.path };
+    if (formatted.extensions?.code === 'UNAVAILABLE') log.warn(about, 'a request could not be served now');
+    else if (masked !== null) log.error(about, 'a request failed unexpectedly');
     return formatted;
   }
 

@@ -33,6 +33,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   let home = '';
   let started: Promise<EmbeddedPostgres> | undefined;
   const desk = createServer(async (_, response) => {
+    // Files that share a process ask minutes apart: a connection that was kept would be closed just as the next one asks.
+    response.setHeader('connection', 'close');
     try {
       started ??= start((made) => {
         home = made;
