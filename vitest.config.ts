@@ -12,13 +12,15 @@ class ProcessesFirst extends BaseSequencer {
   }
 }
 
+const inFolders = (...folders: string[]): string[] => folders.map((folder) => `test/${folder}/**/*.test.ts`);
+
 /** Folders whose tests leave nothing behind in their process: the files share it, and load what they test once. */
 const PURE = [
-  ...['core', 'docs', 'experiments', 'platform', 'plots', 'sim', 'simulator'].map(
-    (folder) => `test/${folder}/**/*.test.ts`,
-  ),
+  ...inFolders('core', 'docs', 'experiments', 'platform', 'plots', 'sim', 'simulator'),
   'web/test/**/*.test.ts',
 ];
+/** The same, with databases. */
+const SHARED = inFolders('api', 'store');
 
 export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
@@ -32,17 +34,13 @@ export default defineConfig({
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
     setupFiles: ['test/support/seed.ts'],
+    globalSetup: ['test/support/globalSetup.ts'],
     projects: [
       { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
+      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
       {
         extends: true,
-        test: {
-          name: 'real',
-          include: ['test/**/*.test.ts'],
-          exclude: PURE,
-          isolate: false,
-          globalSetup: ['test/support/globalSetup.ts'],
-        },
+        test: { name: 'real', include: ['test/**/*.test.ts'], exclude: [...PURE, ...SHARED] },
       },
     ],
   },

@@ -7,7 +7,7 @@ export const mutants = [
   {
     what: 'a report of an earlier attempt counts for the present one',
     file: 'src/store/rules.ts',
-    find: "if (report.epoch !== job.epoch) return refused('stale-epoch');",
+    find: "if (report.epoch !== job.epoch) return 'stale-epoch';",
     replace: '',
   },
   {
@@ -72,13 +72,13 @@ export const mutants = [
   {
     what: 'an agent does not stop what it is to stop',
     file: 'src/agent/agent.ts',
-    find: 'else runner.cancel(assignment.jobId',
-    replace: 'else if (false) runner.cancel(assignment.jobId',
+    find: 'else runner.cancel(run, ',
+    replace: 'else if (false) runner.cancel(run, ',
   },
   {
     what: 'an agent does not know what it has started',
     file: 'src/agent/known.ts',
-    find: 'return (this.epochs.get(jobId) ?? 0) >= epoch;',
+    find: 'return (this.epochs.get(keyOf(run)) ?? 0) >= run.epoch;',
     replace: 'return false;',
   },
   {
