@@ -81,6 +81,7 @@ describe('jobs that have not ended', () => {
       'API_KEYS',
       'CONNECTIONS',
       'COST_PER_MINUTE',
+      'FILE_BYTES',
       'LIVE_JOBS',
       'LIVE_JOB_BYTES',
       'OPEN_REQUESTS',
@@ -166,9 +167,10 @@ test('outputs are bounded by user: beyond it they are short, no job fails for it
   const job = submitJobs.jobs[0]!.id;
   for (const start of [0, 3_000, 6_000]) {
     await api.must(
-      'mutation ($site: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, outputs: $outputs) { results } }',
+      'mutation ($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, agent: $agent, outputs: $outputs) { results } }',
       {
         site,
+        agent: agentId,
         outputs: [{ job, epoch: 1, stream: 'STDOUT', start, text: 'x'.repeat(3_000), bytes: start + 3_000 }],
       },
       agent,
