@@ -33,7 +33,7 @@ const REQUEST = {
     computationShare: null,
     preferences: [],
   },
-  ...{ simulatedRunS: 0, simulatedIoS: null },
+  ...{ simulatedRunS: 0, simulatedIoS: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
 };
 const GRANT = {
   outcome: 'GRANTED',
