@@ -247,6 +247,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1 }],
       parts: [],
       inputs: [],
+      outputs: [],
       plannedS: 1,
       ...run,
     })),
