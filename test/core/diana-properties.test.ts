@@ -1,8 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MetaQueue, MetaQueues } from '../../src/core/dispatch/diana/meta-queues.js';
+import { SiteQueues } from '../../src/core/dispatch/diana/pass-queues.js';
 import { type Job, Shares, Traffic } from '../../src/core/index.js';
-import { QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/terms/quota.js';
+import { effectivePriority } from '../../src/core/model.js';
+import { workOf } from '../../src/core/terms/power.js';
+import { levelOf, QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/terms/quota.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 import { dianaPolicy } from './support/moves.js';
@@ -204,6 +207,58 @@ describe('meta-queues', () => {
         });
       }),
       { numRuns: 100 },
+    );
+  });
+
+  const anyNew = fc.array(
+    fc.record({
+      userId: fc.integer({ min: 1, max: 5 }),
+      cpusPerTask: fc.constantFrom(1, 2, 4),
+      boost: fc.constantFrom(0, 0, 300, -300, 5_000),
+    }),
+    { minLength: 1, maxLength: 4 },
+  );
+
+  it('tell what further jobs would find there as counting all jobs does', () => {
+    fc.assert(
+      fc.property(world, anyNew, fc.nat(), (given, shapes, pick) => {
+        const w = play(given);
+        const more = shapes.map((shape, i) => anyJob({ id: 1_000_000 + i, ...shape }));
+        for (const entry of w.grid.sites) {
+          const shares = w.grid.index(Shares);
+          const queues = new SiteQueues(entry, w.grid.index(MetaQueues).of(entry.meta), shares);
+          const here = w.at('META', entry.site.id);
+          // Some leave and others come before it is asked.
+          const gone = here.splice(pick % (here.length + 1), 3);
+          const come = here
+            .slice(0, 2)
+            .map((job) => ({ ...job, id: job.id + 500_000, userId: 1 + (pick % 5) }));
+          for (const job of gone) queues.leaveMeta(job);
+          for (const job of come) queues.enterMeta(job);
+          here.push(...come);
+          const ledger = new QuotaLedger();
+          for (const job of [...here, ...more]) ledger.add(job);
+          const { groups, processors, quotas } = ledger.standings(shares);
+          const of = (job: Job): Standing => groups.get(quotaKey(job)) as Standing;
+          const prospect = queues.prospect(more, more);
+          const lowest = Math.min(...more.map((job) => of(job).order));
+          expect(prospect).toMatchObject({ processors, quotas, standing: { order: lowest } });
+          const mine = prospect.standing;
+          const ahead = here.filter((job) => {
+            const { group, order, userJobs, quota } = of(job);
+            if (group.boost !== 0 || mine.group.boost !== 0) return order >= lowest;
+            // As the exact numbers are, not as they are rounded.
+            return userJobs * group.processors * mine.quota <= mine.userJobs * mine.group.processors * quota;
+          });
+          const local = w
+            .at('LOCAL', entry.site.id)
+            .filter(({ priority, boost }) => effectivePriority({ priority, boost }) >= levelOf(lowest));
+          expect(prospect.jobsAhead).toBe(ahead.length + local.length);
+          const work = [...ahead, ...local].reduce((sum, job) => sum + workOf(job), 0);
+          expect(prospect.workAhead).toBeCloseTo(work, 6);
+        }
+      }),
+      RUNS,
     );
   });
 });

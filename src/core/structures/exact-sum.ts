@@ -37,6 +37,10 @@ export class ExactSum {
     this.change(value, -1);
   }
 
+  copy(): ExactSum {
+    return Object.assign(new ExactSum(), this);
+  }
+
   private change(value: number, sign: 1 | -1): void {
     const whole = wholeOf(value);
     this.count += sign;

@@ -271,7 +271,8 @@ class DianaPass implements DispatchPass {
     queues: readonly SiteQueues[],
   ): { index: number; priority: number; explanation: DispatchExplanation } {
     const ratio = this.history.ratioOf(job);
-    const prospects = indices.map((index) => (queues[index] as SiteQueues).prospectOf(job));
+    const key = quotaKey(job);
+    const prospects = indices.map((index) => (queues[index] as SiteQueues).prospectOf(job, key));
     const workAhead = prospects.map((prospect) => prospect.workAhead);
     const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
     const { total } = costs;

@@ -8,6 +8,7 @@ import type { JobQueue } from '../../grid/queue.js';
 import type { Requirement } from '../../grid/requirements.js';
 import type { Job } from '../../model.js';
 import { ExactSum } from '../../structures/exact-sum.js';
+import { countFirst } from '../../structures/search.js';
 import { workOf } from '../../terms/power.js';
 import { QuotaLedger, quotaKey, type Standing, type Standings } from '../../terms/quota.js';
 
@@ -35,14 +36,7 @@ export class MetaPart {
 
   /** How many jobs are ahead of this one, which need not be here. */
   positionOf(job: Job): number {
-    let low = this.first;
-    let high = this.items.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (byArrival((this.items[middle] as MetaItem).job, job) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low - this.first;
+    return countFirst(this.length, (i) => byArrival(this.at(i).job, job) < 0);
   }
 
   add(item: MetaItem): void {

@@ -9,6 +9,8 @@ import type { Shares } from '../../data/shares.js';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
 import { effectivePriority, type Job } from '../../model.js';
+import { ExactSum, totalOf } from '../../structures/exact-sum.js';
+import { countFirst } from '../../structures/search.js';
 import { processorsOf, workOf } from '../../terms/power.js';
 import {
   boosted,
@@ -34,13 +36,39 @@ export interface Prospect {
   readonly workAhead: number;
 }
 
+/** A user with jobs in the meta-queue. */
+interface Owner {
+  readonly userId: number;
+  readonly quota: number;
+  jobs: number;
+  readonly groups: Held[];
+}
+
 /** The jobs of one quota group in the meta-queue. */
 interface Held {
-  readonly userId: number;
+  readonly owner: Owner;
   readonly processors: number;
   readonly boost: number;
-  jobs: number;
-  work: number;
+  /** Of its jobs, and how many they are. */
+  readonly work: ExactSum;
+  /** See `demandOf`. */
+  demand: number;
+}
+
+/**
+ * `n·t/q`: among jobs without boost the priorities of a site have the opposite order, whatever `T` and `Q` are, so that an order of the
+ * groups by it stays as it is when others come. Equal priorities have equal demands: quotients are rounded alike.
+ */
+const demandOf = (userJobs: number, processors: number, quota: number): number =>
+  (userJobs * processors) / quota;
+
+/** The groups without boost, by demand: the demands, and what the first of them add up to, that of none at 0. */
+interface Ranking {
+  readonly demands: readonly number[];
+  readonly jobs: readonly number[];
+  /** Their work, in the two parts of an exact sum. */
+  readonly whole: readonly number[];
+  readonly fraction: readonly number[];
 }
 
 export class SiteQueues {
@@ -48,10 +76,14 @@ export class SiteQueues {
   local: number;
   meta: number;
   private readonly groups = new Map<string, Held>();
-  private readonly users = new Map<number, number>();
+  private readonly owners = new Map<number, Owner>();
   private processors = 0;
   /** The sum of the users' quotas; null: not known now. */
   private quotas: number | null = null;
+  /** Groups without boost, by demand where `ranking` is known, nearly so where it is not. */
+  private readonly plain: Held[] = [];
+  private ranking: Ranking | null = null;
+  private readonly lifted = new Set<Held>();
   /** Levels of the local queue's jobs, from the highest down, and their work until there; null: not known now. */
   private ahead: { levels: readonly number[]; works: readonly number[] } | null = null;
   private readonly fed: { level: number; work: number }[] = [];
@@ -64,18 +96,15 @@ export class SiteQueues {
   ) {
     this.local = entry.queue.length;
     this.meta = meta.length;
-    // In an order of its own, so that sums do not depend on who came first.
-    for (const { key, work } of [...meta.parts.values()].sort((a, b) => (a.key < b.key ? -1 : 1))) {
-      const { userId, processors, boost, jobs } = meta.ledger.groups.get(key) as QuotaGroup;
-      this.groups.set(key, { userId, processors, boost, jobs, work: work.value });
-      this.users.set(userId, (this.users.get(userId) ?? 0) + jobs);
-      this.processors += jobs * processors;
+    for (const { key, work } of meta.parts.values()) {
+      const group = meta.ledger.groups.get(key) as QuotaGroup;
+      this.processors += group.jobs * group.processors;
+      this.hold(key, group, work.copy());
     }
   }
 
-  /** What a job that is not in the meta-queue would find. */
-  prospectOf(job: Job): Prospect {
-    const key = quotaKey(job);
+  /** What a job that is not in the meta-queue would find; `key`: of its quota group. */
+  prospectOf(job: Job, key: string): Prospect {
     let prospect = this.known.get(key);
     if (prospect === undefined) {
       prospect = this.prospect([job], [job]);
@@ -86,17 +115,41 @@ export class SiteQueues {
 
   /** What `jobs` would find with `more`, those of them that are not in the meta-queue. The others are among those ahead. */
   prospect(jobs: readonly Job[], more: readonly Job[]): Prospect {
-    const { standings, jobsOf, processors, quotas } = this.standingsWith(jobs, more);
+    const { standings, added, processors, quotas } = this.standingsWith(jobs, more);
     const standing = standings.reduce((lowest, each) => (each.order < lowest.order ? each : lowest));
-    const { order } = standing;
-    let { jobs: jobsAhead, work: workAhead } = this.localAhead(levelOf(order));
-    for (const { userId, processors: width, boost, jobs: held, work } of this.groups.values()) {
-      const threshold = thresholdOf(this.shares.of(userId), quotas, processors, width);
-      if (held === 0 || boosted(quotaPriority(jobsOf(userId), threshold), boost) < order) continue;
-      jobsAhead += held;
-      workAhead += work;
-    }
-    return { standing, processors, quotas, jobsAhead, workAhead };
+    const { group, order, userJobs, quota } = standing;
+    const local = this.localAhead(levelOf(order));
+    const sum = { jobs: local.jobs, whole: 0, fraction: 0 };
+    const count = ({ work }: Held, sign: 1 | -1): void => {
+      sum.jobs += sign * work.count;
+      sum.whole += sign * work.whole;
+      sum.fraction += sign * work.fraction;
+    };
+    const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
+      const n = owner.jobs + (added.get(owner.userId) ?? 0);
+      const threshold = thresholdOf(owner.quota, quotas, processors, width);
+      return boosted(quotaPriority(n, threshold), boost) >= order;
+    };
+    for (const held of this.lifted) if (isAhead(held)) count(held, 1);
+    if (group.boost === 0) {
+      const demand = demandOf(userJobs, group.processors, quota);
+      const { demands, jobs: first, whole, fraction } = this.ranked();
+      const before = countFirst(demands.length, (i) => (demands[i] as number) <= demand);
+      sum.jobs += first[before] as number;
+      sum.whole += whole[before] as number;
+      sum.fraction += fraction[before] as number;
+      // The users of those who come have more jobs than they are ranked by.
+      for (const [userId, jobsMore] of added) {
+        const owner = this.owners.get(userId);
+        for (const held of owner?.groups ?? []) {
+          if (held.boost !== 0 || held.demand > demand) continue;
+          const then = demandOf((owner as Owner).jobs + jobsMore, held.processors, (owner as Owner).quota);
+          if (then > demand) count(held, -1);
+        }
+      }
+    } else for (const held of this.plain) if (isAhead(held)) count(held, 1);
+    const workAhead = local.work + totalOf(sum.whole, sum.fraction);
+    return { standing, processors, quotas, jobsAhead: sum.jobs, workAhead };
   }
 
   /** How each of `jobs` would stand with `more`, and what these add up to with all that is there. */
@@ -105,7 +158,8 @@ export class SiteQueues {
     more: readonly Job[],
   ): Pick<Prospect, 'processors' | 'quotas'> & {
     standings: readonly Standing[];
-    jobsOf(userId: number): number;
+    /** Jobs that come, by user. */
+    added: ReadonlyMap<number, number>;
   } {
     const added = new Map<number, number>();
     let { processors } = this;
@@ -114,14 +168,14 @@ export class SiteQueues {
       added.set(job.userId, (added.get(job.userId) ?? 0) + 1);
       processors += processorsOf(job);
     }
-    for (const userId of added.keys()) if (!this.users.has(userId)) quotas += this.shares.of(userId);
-    const jobsOf = (userId: number): number => (this.users.get(userId) ?? 0) + (added.get(userId) ?? 0);
+    for (const userId of added.keys()) if (!this.owners.has(userId)) quotas += this.shares.of(userId);
     const standings = jobs.map((job) => {
       const { userId, boost } = job;
-      const all = { userJobs: jobsOf(userId), quota: this.shares.of(userId), processors, quotas };
+      const userJobs = (this.owners.get(userId)?.jobs ?? 0) + (added.get(userId) ?? 0);
+      const all = { userJobs, quota: this.shares.of(userId), processors, quotas };
       return standingOf({ userId, processors: processorsOf(job), boost }, all);
     });
-    return { standings, jobsOf, processors, quotas };
+    return { standings, added, processors, quotas };
   }
 
   /** How a job of the meta-queue stands there now. */
@@ -147,29 +201,74 @@ export class SiteQueues {
 
   private count(job: Job, sign: 1 | -1): void {
     const key = quotaKey(job);
-    const { userId, boost } = job;
     const processors = processorsOf(job);
-    let held = this.groups.get(key);
-    if (held === undefined) {
-      held = { userId, processors, boost, jobs: 0, work: 0 };
-      this.groups.set(key, held);
-    }
-    held.jobs += sign;
-    held.work = held.jobs === 0 ? 0 : held.work + sign * workOf(job);
-    const ofUser = (this.users.get(userId) ?? 0) + sign;
-    if (ofUser === 0) this.users.delete(userId);
-    else this.users.set(userId, ofUser);
-    if (ofUser === 0 || (ofUser === 1 && sign === 1)) this.quotas = null;
+    const group = { userId: job.userId, processors, boost: job.boost };
+    const held = this.groups.get(key) ?? this.hold(key, group, new ExactSum());
+    const { owner, work } = held;
+    if (sign === 1) work.add(workOf(job));
+    else work.remove(workOf(job));
+    owner.jobs += sign;
+    for (const each of owner.groups) each.demand = demandOf(owner.jobs, each.processors, owner.quota);
+    if (work.count === 0) this.drop(key, held);
     this.processors += sign * processors;
     this.meta += sign;
+    this.ranking = null;
     this.known.clear();
+  }
+
+  /** A group comes that was not there; `work` becomes its own. */
+  private hold(key: string, group: Standing['group'], work: ExactSum): Held {
+    const { userId, processors, boost } = group;
+    let owner = this.owners.get(userId);
+    if (owner === undefined) {
+      owner = { userId, quota: this.shares.of(userId), jobs: 0, groups: [] };
+      this.owners.set(userId, owner);
+      this.quotas = null;
+    }
+    owner.jobs += work.count;
+    const held = { owner, processors, boost, work, demand: 0 };
+    this.groups.set(key, held);
+    owner.groups.push(held);
+    for (const each of owner.groups) each.demand = demandOf(owner.jobs, each.processors, owner.quota);
+    if (boost === 0) this.plain.push(held);
+    else this.lifted.add(held);
+    return held;
+  }
+
+  /** It has no jobs left. */
+  private drop(key: string, held: Held): void {
+    const { owner } = held;
+    this.groups.delete(key);
+    owner.groups.splice(owner.groups.indexOf(held), 1);
+    if (held.boost === 0) this.plain.splice(this.plain.indexOf(held), 1);
+    else this.lifted.delete(held);
+    if (owner.groups.length > 0) return;
+    this.owners.delete(owner.userId);
+    this.quotas = null;
+  }
+
+  private ranked(): Ranking {
+    if (this.ranking === null) {
+      this.plain.sort((a, b) => a.demand - b.demand);
+      const demands: number[] = [];
+      const sums = { jobs: [0], whole: [0], fraction: [0] };
+      for (const [i, { demand, work }] of this.plain.entries()) {
+        demands.push(demand);
+        sums.jobs.push((sums.jobs[i] as number) + work.count);
+        sums.whole.push((sums.whole[i] as number) + work.whole);
+        sums.fraction.push((sums.fraction[i] as number) + work.fraction);
+      }
+      this.ranking = { demands, ...sums };
+    }
+    return this.ranking;
   }
 
   private sumOfQuotas(): number {
     if (this.quotas === null) {
       this.quotas = 0;
-      for (const userId of [...this.users.keys()].sort((a, b) => a - b))
-        this.quotas += this.shares.of(userId);
+      // In an order of its own, so that the sum does not depend on who came first.
+      const owners = [...this.owners.values()].sort((a, b) => a.userId - b.userId);
+      for (const { quota } of owners) this.quotas += quota;
     }
     return this.quotas;
   }
@@ -178,14 +277,8 @@ export class SiteQueues {
   private localAhead(level: number): { jobs: number; work: number } {
     this.ahead ??= this.sortLocal();
     const { levels, works } = this.ahead;
-    let low = 0;
-    let high = levels.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((levels[middle] as number) >= level) low = middle + 1;
-      else high = middle;
-    }
-    return { jobs: low, work: low === 0 ? 0 : (works[low - 1] as number) };
+    const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
+    return { jobs, work: jobs === 0 ? 0 : (works[jobs - 1] as number) };
   }
 
   private sortLocal(): { levels: number[]; works: number[] } {

@@ -1,0 +1,11 @@
+/** How many come first of so many of which those that do are before all that do not. */
+export function countFirst(length: number, comesFirst: (i: number) => boolean): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (comesFirst(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
