@@ -3,7 +3,7 @@ import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
-import { KEEP_DATASET, KEEP_FILES, type OutputKeeper } from './files/keeper.js';
+import { KEEP_DATASET, KEEP_FILES, type OutputKeeper, REMOVED_OUTPUTS } from './files/keeper.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import type { Measurement } from './measure.js';
 import {
@@ -48,7 +48,7 @@ export interface AgentOptions {
   /** What brings runs their inputs, where something does: reports on it are sent. */
   staging?: StagingSource;
   /** What keeps outputs of runs, where something does: it is told of the service. */
-  keeper?: Pick<OutputKeeper, 'serve'>;
+  keeper?: Pick<OutputKeeper, 'serve' | 'clean'>;
   /** Links to measure; none by default. */
   linkProbes?: readonly LinkProbe[];
   /** Between two rounds of measurements. */
@@ -117,13 +117,16 @@ const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
     complete
     part
     assignments {
-      jobId: job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
+      jobId: job user epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
       runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS
       inputs { place dataset name sizeMb sha256 sources { site location } }
       outputs { path dataset }
     }
   }
 }`;
+
+/** Between two looks for outputs at the site whose datasets were removed. */
+const OUTPUTS_LOOK_MS = 600_000;
 
 /** All that an agent asks for. */
 export const DOCUMENTS = [
@@ -136,6 +139,7 @@ export const DOCUMENTS = [
   REPORT_STAGING,
   KEEP_FILES,
   KEEP_DATASET,
+  REMOVED_OUTPUTS,
   ASSIGNMENTS,
 ];
 
@@ -233,6 +237,7 @@ export class Agent {
       this.sendHeartbeats(site),
       this.measureLinks(site),
       this.sendStaging(site),
+      this.removeOutputs(site),
     ]);
   }
 
@@ -459,6 +464,27 @@ export class Agent {
           this.request(REPORT_LINKS, { site, measurements: measured }),
         );
       await pause(this.env, linkProbeMs, signal);
+    }
+  }
+
+  // --- Outputs at the site
+
+  private async removeOutputs(site: string): Promise<void> {
+    const { keeper, log } = this.options;
+    const { signal } = this.stopping;
+    const us = { site, agent: () => this.id };
+    while (keeper && !signal.aborted) {
+      try {
+        for (const path of await keeper.clean(us, signal))
+          log.info({ path }, 'agent: removed files of an output whose dataset was removed');
+      } catch (error) {
+        if (!signal.aborted)
+          log.warn(
+            { error: (error as Error).message },
+            'agent: cannot remove outputs that are none any more',
+          );
+      }
+      await pause(this.env, OUTPUTS_LOOK_MS, signal);
     }
   }
 

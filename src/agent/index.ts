@@ -4,6 +4,7 @@ export { OutputKeeper } from './files/keeper.js';
 export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
 export { hostShape, type Measurement, measureHost } from './measure.js';
+export { Accounts } from './process/accounts.js';
 export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';

@@ -54,6 +54,8 @@ export interface RunName {
 
 /** One run as the service describes it. */
 export interface Assignment extends RunName {
+  /** Name of the user who submitted the job. */
+  user: string;
   /** A path, or a name to be looked up in PATH. */
   command: string;
   arguments: readonly string[];
@@ -75,8 +77,9 @@ export interface Assignment extends RunName {
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */
   outputs?: readonly WantedOutput[];
-  /** Those inputs, once they are within its reach. */
+  /** Those inputs, once they are within its reach, and how long that took. */
   staged?: readonly StagedInput[];
+  stagedS?: number;
   /** Actual run time of a simulated run, where the submission gave one. */
   simulatedS: number | null;
   /** How much of that it spends on input and output, where the submission said so. */

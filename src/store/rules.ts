@@ -415,12 +415,16 @@ export const isNews = ({ siteId, fromState, toState }: EventRow, site: number): 
   // Still running, and changed: tasks may have to end.
   (toState === 'ASSIGNED' || toState === 'CANCELLING' || (toState === 'RUNNING' && fromState === toState));
 
-/** Whether a run at the site was given up, which its agent may go on with: it is lost, or its job waits again. */
+/**
+ * Whether a run at the site was given up, which its agent may go on with: it is lost, or its job waits again. The event of a job that was
+ * being cancelled has the cause of that; `runCause`: that of its run.
+ */
 export const isGivenUp = (
   { siteId, fromSiteId, fromState, toState, cause }: EventRow,
   site: number,
+  runCause: EndCause | null | undefined,
 ): boolean =>
   (siteId === site || fromSiteId === site) &&
   fromState !== null &&
   isLive(fromState) &&
-  (cause === 'LOST' || toState === 'QUEUED');
+  (cause === 'LOST' || toState === 'QUEUED' || (fromState === 'CANCELLING' && runCause === 'LOST'));

@@ -111,17 +111,18 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         const key = join(stateDir, 'admin.key');
         writeFileSync(key, 'the-secret', { mode: 0o600 });
         const slot = join(stateDir, 'slots', '1');
+        const work = join(slot, 'work');
         const victim = {
           ...script('job_victim', 'umask 0; echo private > secret.txt; echo ready; sleep 100'),
           environment: { TOKEN: 'their-token' },
         };
         runner.start(victim);
-        await until(() => existsSync(join(slot, 'work', 'secret.txt')), 'the other job');
+        await until(() => existsSync(join(work, 'secret.txt')), 'the other job');
         const attack = `
-        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${slot}/work/secret.txt
+        cat ${key} ${stateDir}/id ${stateDir}/reports/* ${stateDir}/outputs/*/out ${stateDir}/slots/*/run ${work}/secret.txt
         cat /proc/[0-9]*/environ | tr '\\0' '\\n'
-        ls ${slot}/work && echo listed
-        echo forged > ${slot}/work/forged && echo wrote
+        ls ${work} && echo listed
+        echo forged > ${work}/forged && echo wrote
         echo forged > ${slot}/end && echo wrote
         true`;
         const { stdout } = await complete(runner, script('job_attack', attack));
@@ -211,8 +212,9 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
     it('cannot ignore that it is to end', async () => {
       const { runner } = await open(kind);
       const words = `stubborn ${process.pid} ${nameOf(kind)}`;
-      const stubborn = `trap "" TERM HUP INT; echo ready > ready; while :; do sleep 0.1; done # ${words}`;
-      runner.start(script('job_1', `setsid sh -c '${stubborn}' & ${stubborn.replace('ready > ready', '')}`));
+      // Its words are put together when it does not listen any more.
+      const stubborn = `trap "" TERM HUP INT; w=stubborn; sh -c "while :; do sleep 0.1; done # $w ${process.pid} ${nameOf(kind)}"`;
+      runner.start(script('job_1', `setsid sh -c '${stubborn}' & ${stubborn}`));
       await until(() => withWords(words).length >= 2, 'it to run');
       runner.cancel({ jobId: 'job_1', epoch: 1 }, 100);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
@@ -317,7 +319,7 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
 });
 
 describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and not to be had', () => {
-  it('is refused with the reason, and the strongest that is there is taken by default', () => {
+  it.runIf(isRoot)('is refused with the reason, and the strongest that is there is taken by default', () => {
     const dir = temporaryDirectory();
     const uids = { first: 4_294_967_290, last: 4_294_967_299 };
     expect(() => Isolation.open({ mode: 'user', uids }, dir, 'x')).toThrow(/isolation that was asked for/);
@@ -325,6 +327,16 @@ describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and
     expect(mode).toBe('none');
     expect(lacking).toHaveLength(3);
   });
+
+  it.runIf(!isRoot)(
+    'is refused to an ordinary account, which has the sandbox where the kernel lets it',
+    () => {
+      const dir = temporaryDirectory();
+      expect(() => Isolation.open({ mode: 'user' }, dir, 'x')).toThrow('the agent is not root');
+      const { mode } = Isolation.open({ mode: 'strongest', cgroups: false }, dir, 'x');
+      expect(mode).toBe(kinds.some((kind) => kind.mode === 'sandbox') ? 'sandbox' : 'none');
+    },
+  );
 });
 
 describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', () => {

@@ -238,6 +238,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
     cursor: '1',
     complete,
     assignments: runs.map((run) => ({
+      user: 'ada',
       environment: {},
       tasks: 1,
       cpusPerTask: 1,

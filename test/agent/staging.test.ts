@@ -211,6 +211,18 @@ it('a run finds its inputs by name and by variable, and what staging took is tol
   expect(runner.stagings().at(-1)).toMatchObject({ jobId: 'job_3', movedMb: 0, totalMb: 2 });
 });
 
+it('the time that staging takes is input and output of the run', async () => {
+  const runner = await openStaging(temporaryDirectory(), { rateMbPerS: 2 });
+  const { input } = dataset(2 * MB);
+  const inputs = [{ ...input, place: 1 }];
+  const end = await complete(runner, { ...script('job_1', 'sleep 0.5'), inputs });
+  const [report] = runner.stagings();
+  const stagedS = (report!.endedAtMs! - report!.beganAtMs) / 1000;
+  expect(stagedS).toBeGreaterThan(0.4);
+  // Sleeping is neither.
+  expect(Math.abs(end.ioWaitS! / stagedS - 1)).toBeLessThan(0.15);
+});
+
 it('a run whose inputs cannot be had ends with that cause, one that is cancelled meanwhile as cancelled, and neither starts', async () => {
   const { input } = dataset();
   const runner = await openStaging(temporaryDirectory(), { rateMbPerS: 0.1 });

@@ -30,6 +30,7 @@ export async function openRunner(options: Partial<ProcessRunnerOptions> = {}): P
 export function assignment(jobId: string, command: string, ...args: string[]): Assignment {
   return {
     jobId,
+    user: 'ada',
     epoch: 1,
     command,
     arguments: args,

@@ -1,5 +1,5 @@
 /** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -62,6 +62,25 @@ async function jobsWhen(ids: string[], ready: (jobs: JobAnswer[]) => boolean): P
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+interface StagedRun {
+  site: { id: string };
+  staging: { endedAt: string | null; movedMb: number; error: string | null } | null;
+}
+
+/** The latest run of a job, once what was brought to it is known. */
+async function stagedRun(id: string): Promise<StagedRun & { staging: NonNullable<StagedRun['staging']> }> {
+  const query =
+    'query ($id: ID!) { job(id: $id) { runs { site { id } staging { endedAt totalMb movedMb predictedS measuredS error } } } }';
+  for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+    const { job } = await api.must<{ job: { runs: StagedRun[] } }>(query, { id });
+    const run = job.runs.at(-1);
+    if (run?.staging?.endedAt) return { ...run, staging: run.staging };
+    if (Date.now() > deadline) throw new Error('waited in vain for the report of staging');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+const stagingOf = async (id: string) => (await stagedRun(id)).staging;
 
 const ended = (jobs: JobAnswer[]): boolean =>
   jobs.every(({ state }) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state));
@@ -152,20 +171,6 @@ it('inputs from another site are brought to a run, shown beside what was predict
     inputs: [{ dataset }],
     estimateS: 1,
   });
-  interface Read {
-    job: { runs: { staging: { endedAt: string | null; movedMb: number; error: string | null } | null }[] };
-  }
-  const stagingOf = async (id: string) => {
-    const query =
-      'query ($id: ID!) { job(id: $id) { runs { staging { endedAt totalMb movedMb predictedS measuredS error } } } }';
-    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
-      const { job } = await api.must<Read>(query, { id });
-      const staging = job.runs.at(-1)?.staging;
-      if (staging?.endedAt) return staging;
-      if (Date.now() > deadline) throw new Error('waited in vain for the report of staging');
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  };
   const [first] = await submit([reader(there)]);
   const [done] = await jobsWhen([first!], ended);
   expect(done).toMatchObject({ cause: 'EXITED_ZERO', epoch: 1 });
@@ -244,7 +249,100 @@ it('files that a job names are there when it has ended, and a dataset that it ma
   expect(model?.job).toEqual({ id: made });
   const [reader] = await submit([shell('grep -q model "the model"', { inputs: [{ dataset: model?.id }] })]);
   expect((await jobsWhen([reader!], ended))[0]).toMatchObject({ cause: 'EXITED_ZERO' });
+  // Its files go when somebody removes the dataset, and what the service knows nothing of stays.
+  mkdirSync(join(dir, 'datasets', 'job_999.1'));
+  const us = { site, agent: () => '' };
+  const { signal } = new AbortController();
+  expect(await keeper.clean(us, signal)).toEqual([]);
+  await api.must(`mutation { removeDataset(dataset: "${model?.id}") { id } }`);
+  expect(await keeper.clean(us, signal)).toEqual([join(dir, 'datasets', `${made}.1`)]);
+  expect(readdirSync(join(dir, 'datasets'))).toEqual(['job_999.1']);
   await agent.stop();
   runner.close();
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+it('a job goes to where its 10 GB are, and only what is small is brought elsewhere', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-sites-'));
+  const { policy } = await api.must<{ policy: { version: number; document: object } }>(
+    '{ policy { version document } }',
+  );
+  await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
+    input: {
+      expectedVersion: policy.version,
+      reason: 'costs of data',
+      document: { ...policy.document, dispatch: { kind: 'diana' } },
+    },
+  });
+  const stops: (() => Promise<void>)[] = [];
+  /** A site with an agent whose directory is its own; over the network it gets 10 MB/s. */
+  const open = async (name: string): Promise<string> => {
+    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+      { input: { name } },
+    );
+    const { id } = registerSite;
+    await api.must(
+      'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 4, memoryMb: 1000, benchmark: 100 }) { id } }',
+      { site: id },
+    );
+    const options = { site: name, maxBytes: 1e9, command: null, rateMbPerS: 10 };
+    const runner = new StagingRunner(
+      await ProcessRunner.open({ stateDir: join(dir, name) }),
+      join(dir, name),
+      options,
+    );
+    const { key } = await api.user('AGENT', `agent-of-${name}`, id);
+    const access = { url: api.url, key, site: name, log: quietLog };
+    const agent = new Agent({ ...access, ...(await serving()), identity: name, runner, staging: runner });
+    agent.start();
+    stops.push(async () => {
+      await agent.stop();
+      runner.close();
+    });
+    return id;
+  };
+  const [full, empty] = [await open('full'), await open('empty')];
+  const register = async (name: string, sizeMb: number): Promise<string> => {
+    const file = join(dir, `${name}.bin`);
+    // Takes no room: nothing is written.
+    writeFileSync(file, '');
+    truncateSync(file, sizeMb * 1e6);
+    const input = { name, sizeMb, locations: [{ site: full, location: pathToFileURL(file).href }] };
+    const { createDataset } = await api.must<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      { input },
+    );
+    return createDataset.id;
+  };
+  const [large, small] = [await register('large', 10_000), await register('small', 5)];
+  const reader = (name: string, dataset: string) => ({
+    command: 'sh',
+    arguments: ['-c', `stat -Lc %s ${name}`],
+    inputs: [{ dataset }],
+    originSite: empty,
+    estimateS: 1,
+  });
+  // Submitted where the data are not.
+  const followers = await submit([reader('large', large), reader('large', large)]);
+  expect(await jobsWhen(followers, ended)).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }]);
+  for (const id of followers)
+    expect(await stagedRun(id)).toMatchObject({
+      site: { id: full },
+      staging: { totalMb: 10_000, movedMb: 0 },
+    });
+  const { job } = await api.must<{ job: { output: { text: string } } }>(
+    'query ($id: ID!) { job(id: $id) { output { text } } }',
+    { id: followers[0] },
+  );
+  expect(job.output.text).toBe('10000000000\n');
+  // Where nothing runs they wait for their site; what is small goes on elsewhere, and is at hand there from then on.
+  await api.must(`mutation { drainSite(site: "${full}") { id } }`);
+  for (const movedMb of [5, 0]) {
+    const [id] = await submit([reader('small', small)]);
+    expect(await jobsWhen([id!], ended)).toMatchObject([{ exitCode: 0 }]);
+    expect(await stagedRun(id!)).toMatchObject({ site: { id: empty }, staging: { totalMb: 5, movedMb } });
+  }
+  for (const stop of stops) await stop();
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 });

@@ -1,7 +1,7 @@
 /** Keeps what jobs name as their outputs: hands files over to the service, or makes them datasets at the site. */
 import { createHash } from 'node:crypto';
 import { constants, mkdirSync } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, pauseMs, ServiceError } from '../../client/index.js';
@@ -41,6 +41,9 @@ export interface KeeperOptions {
 /** What cannot be kept, and why: no other attempt would help. */
 class NotKept extends Error {}
 
+/** The directory of a run's datasets, and the job that it is of. */
+const placeOf = ({ jobId, epoch }: EndedRun): string => `${jobId}.${epoch}`;
+const PLACE = /^(job_\d+)\.\d+$/;
 const CHUNK = 1 << 20;
 /** How often a file is begun anew that the service has lost again. */
 const BEGUN_ANEW = 3;
@@ -58,11 +61,15 @@ export const KEEP_DATASET = `mutation KeepDataset($site: ID!, $agent: ID!, $job:
   keepDataset(site: $site, agent: $agent, job: $job, epoch: $epoch, dataset: $dataset, sizeMb: $sizeMb, sha256: $sha256, location: $location) { id }
 }`;
 
+export const REMOVED_OUTPUTS = `query RemovedOutputs($site: ID!, $jobs: [ID!]!) { removedOutputs(site: $site, jobs: $jobs) }`;
+
 export class OutputKeeper {
   private known: (agent: KnownAgent) => void = () => {};
   private readonly us = new Promise<KnownAgent>((resolve) => {
     this.known = resolve;
   });
+  /** Runs of which something is being kept. */
+  private readonly keeping = new Set<string>();
   private running = 0;
   private readonly queue: (() => void)[] = [];
   private readonly options: Required<KeeperOptions>;
@@ -90,6 +97,46 @@ export class OutputKeeper {
       signal.addEventListener('abort', stop, { once: true });
     });
     stopped.catch(() => {});
+    const name = placeOf(run);
+    this.keeping.add(name);
+    try {
+      return await this.keepInTurn(run, signal, stopped);
+    } finally {
+      this.keeping.delete(name);
+    }
+  }
+
+  /**
+   * Removes outputs that were datasets and are none any more, because somebody removed them from the service. What the service does not know
+   * stays: it may have been restored from a backup.
+   *
+   * @returns what was removed
+   */
+  async clean(us: KnownAgent, signal: AbortSignal): Promise<string[]> {
+    const { datasetsDir, client } = this.options;
+    const removed: string[] = [];
+    const places = (await readdir(datasetsDir)).filter((name) => PLACE.test(name) && !this.keeping.has(name));
+    const jobOf = (name: string): string => PLACE.exec(name)![1]!;
+    const jobs = [...new Set(places.map(jobOf))];
+    for (let from = 0; from < jobs.length; from += MAX.outputsAsked) {
+      const variables = { site: us.site, jobs: jobs.slice(from, from + MAX.outputsAsked) };
+      const { removedOutputs } = await this.untilAnswered(signal, () =>
+        client.request<{ removedOutputs: string[] }>(REMOVED_OUTPUTS, variables, signal),
+      );
+      const gone = new Set(removedOutputs);
+      for (const name of places.filter((one) => gone.has(jobOf(one)) && !this.keeping.has(one))) {
+        await rm(join(datasetsDir, name), { recursive: true, force: true });
+        removed.push(join(datasetsDir, name));
+      }
+    }
+    return removed;
+  }
+
+  private async keepInTurn(
+    run: EndedRun,
+    signal: AbortSignal,
+    stopped: Promise<never>,
+  ): Promise<string | null> {
     const us = await Promise.race([this.us, stopped]);
     if (this.running >= this.options.runs)
       await Promise.race([new Promise<void>((go) => this.queue.push(go)), stopped]);
@@ -228,8 +275,8 @@ export class OutputKeeper {
     if (problems.length > 0) return problems;
     const { datasetsDir } = this.options;
     const name = path.replace(/\/$/, '').split('/').at(-1) as string;
-    const target = join(datasetsDir, `${run.jobId}.${run.epoch}`, String(place + 1), name);
-    const part = join(datasetsDir, `.part-${run.jobId}.${run.epoch}.${place + 1}`);
+    const target = join(datasetsDir, placeOf(run), String(place + 1), name);
+    const part = join(datasetsDir, `.part-${placeOf(run)}.${place + 1}`);
     try {
       await rm(part, { recursive: true, force: true });
       const sha256 = await this.copy(run, path, files, part, signal);

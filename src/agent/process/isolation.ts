@@ -2,7 +2,8 @@
  * What stands between a job and everybody else on its host: an account of its own, a sandbox, a control group.
  *
  *   none     the account of the agent: a job can do what the agent can
- *   user     an account that no other run has, without any privilege, below the account `root` of the agent
+ *   user     another account than the agent's, without any privilege: one that no other run has, below the account `root` of the agent;
+ *            or the one that the operator gives the user of the job (accounts.ts)
  *   sandbox  the same behind bubblewrap: no other processes, and of the files only the system's (read-only), the run's own, and what the
  *            operator shows. An agent that is not root can do this too, where the kernel lets ordinary accounts make namespaces; then
  *            what is not shown is out of reach although the account is the agent's
@@ -22,8 +23,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
-import { LaunchError } from './script.js';
+import { LANE_NAME, LaunchError } from './script.js';
 
 export type IsolationMode = 'none' | 'user' | 'sandbox';
 
@@ -40,6 +42,8 @@ export interface IsolationOptions {
   cgroups?: boolean;
   /** User and group ids that runs get, one each: nobody else on the host may have them. */
   uids?: { first: number; last: number };
+  /** Accounts that users have at this site; null: none, runs have ids of `uids`. */
+  accounts?: Accounts | null;
   shown?: readonly ShownDirectory[];
   /** false: a sandbox has no network. */
   network?: boolean;
@@ -49,8 +53,10 @@ export interface IsolationOptions {
 
 /** Where a run takes place and what it may have. */
 export interface Place {
-  /** Of its own; null: the agent's. */
+  /** null: the agent's. */
   uid: number | null;
+  /** The account of its user; null: they have none, and `uid` is the run's own. */
+  account?: Account | null;
   /** The directory in which it begins. */
   directory: string;
   /** Directories that are the run's alone: for its files, and for temporary ones. */
@@ -75,6 +81,7 @@ const SYSTEM = [
   '/nix',
   '/gnu',
 ];
+const TOPOLOGY = '/sys/devices/system';
 const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 const DEFAULT_PROCESSES = 4096;
 
@@ -97,10 +104,13 @@ export class Isolation {
     private readonly network: boolean,
     readonly processes: number,
     private readonly ulimit: string | null,
+    /** Accounts that users have here; null: none. */
+    readonly accounts: Accounts | null,
   ) {
     this.nextUid = uids.first;
     this.said = [
       `isolation of jobs: ${mode}`,
+      ...(accounts ? ['accounts of users'] : []),
       cgroups === null
         ? 'no control groups'
         : `a control group for each run (${[...cgroups.controllers].join(', ') || 'without controllers'})`,
@@ -110,7 +120,7 @@ export class Isolation {
 
   /** Every run as the agent's account, and nothing around it. */
   static none(): Isolation {
-    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null);
+    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null, null);
   }
 
   /**
@@ -121,10 +131,13 @@ export class Isolation {
   static open(options: IsolationOptions, stateDir: string, name: string): Isolation {
     const uids = shareOf(options.uids ?? DEFAULT_UIDS, name);
     const lacking: string[] = [];
+    const { accounts = null } = options;
     const modes: IsolationMode[] =
-      options.mode === 'strongest' ? ['sandbox', 'user', 'none'] : [options.mode];
+      options.mode === 'strongest'
+        ? ['sandbox', 'user', ...(accounts ? [] : ['none' as const])]
+        : [options.mode];
     const mode = modes.find((one) => {
-      const problem = missing(one, uids, stateDir);
+      const problem = missing(one, uids, accounts, stateDir);
       if (problem !== null) lacking.push(`${one}: ${problem}`);
       return problem === null;
     });
@@ -142,18 +155,19 @@ export class Isolation {
       options.shown ?? [],
       options.network ?? true,
       options.processes ?? DEFAULT_PROCESSES,
-      ownsAccounts(mode) ? limitOfProcesses() : null,
+      ownsUids(mode) ? limitOfProcesses() : null,
+      accounts,
     );
   }
 
-  /** Whether each run has an account of its own. */
+  /** Whether runs have other accounts than the agent's. */
   get hasAccounts(): boolean {
-    return ownsAccounts(this.mode);
+    return ownsUids(this.mode) || this.accounts !== null;
   }
 
-  /** An account for a run; null: the agent's. Throws where all are in use: then the run waits. */
+  /** An account that no other run has; null: the agent's. Throws where all are in use: then the run waits. */
   takeUid(): number | null {
-    if (!this.hasAccounts) return null;
+    if (!ownsUids(this.mode)) return null;
     const uid = this.free.pop() ?? this.nextUid++;
     if (uid > this.uids.last)
       throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
@@ -176,11 +190,20 @@ export class Isolation {
     return uid >= this.uids.first && uid <= this.uids.last;
   }
 
+  /** The account that the user of a run has here; null: they have none of their own. Throws LaunchError where their jobs may not run. */
+  accountOf(user: string): Account | null {
+    const account = this.accounts?.of(user) ?? null;
+    if (account !== null && this.isOurs(account.uid))
+      throw new LaunchError(`the account ${account.name} is one of those for runs without any (AGENT_UIDS)`);
+    return account;
+  }
+
   /** Shell text that a run's shell executes before anything else. */
-  prologue(): string[] {
+  prologue(account: Account | null): string[] {
     // When memory runs out on the host, runs go first.
     const lines = ['echo 1000 >/proc/self/oom_score_adj'];
-    if (this.ulimit !== null) lines.push(`ulimit ${this.ulimit} ${this.processes}`);
+    // What counts for an account would count for all that its owner does.
+    if (this.ulimit !== null && account === null) lines.push(`ulimit ${this.ulimit} ${this.processes}`);
     return this.mode === 'none' ? [] : lines;
   }
 
@@ -190,8 +213,12 @@ export class Isolation {
    * @throws LaunchError for a directory that the run may not see
    */
   words(place: Place): string[] {
-    const account = place.uid === null ? [] : dropTo(place.uid);
-    const { directory, work, inputs = [] } = place;
+    const { directory, work, inputs = [], account = null } = place;
+    // By the launcher it is that account already.
+    const launched = account !== null && this.accounts!.launcher !== null;
+    const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid);
+    // Into a directory of theirs with their own rights.
+    const enter = account !== null && directory !== work ? [...ENTER, directory] : [];
     const shown = this.shown.find((one) => isBelow(directory, one.path));
     if (
       directory !== work &&
@@ -206,7 +233,12 @@ export class Isolation {
       );
     }
     // Who is put into a directory would be past the doors that are closed to them.
-    if (directory !== work && place.uid !== null && !canEnter(directory, shown ? dirname(shown.path) : null))
+    if (
+      directory !== work &&
+      place.uid !== null &&
+      account === null &&
+      !canEnter(directory, shown ? dirname(shown.path) : null)
+    )
       throw new LaunchError(
         `${directory}: jobs have accounts of their own at this site, which may not enter it`,
       );
@@ -216,7 +248,7 @@ export class Isolation {
         throw new LaunchError(
           `input ${closed}: jobs have accounts of their own at this site, which may not enter its directory`,
         );
-      return account;
+      return [...drop, ...enter];
     }
     return [
       BWRAP,
@@ -225,10 +257,12 @@ export class Isolation {
       '--unshare-ipc',
       '--unshare-uts',
       '--unshare-cgroup-try',
-      ...(place.uid === null ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
+      ...(place.uid === null || launched ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
       ...(this.network ? [] : ['--unshare-net']),
       ...systemBinds(),
       ...(this.network ? resolverBinds() : []),
+      // How CPUs and memory lie: launchers of MPI place tasks by it.
+      ...['--dir', '/sys', '--dir', '/sys/devices', '--ro-bind-try', TOPOLOGY, TOPOLOGY],
       '--proc',
       '/proc',
       '--dev',
@@ -245,10 +279,16 @@ export class Isolation {
       ...[...new Set([...inputs, place.work].map(dirname))].flatMap((path) => ['--dir', path]),
       ...inputs.flatMap((path) => ['--ro-bind', path, path]),
       ...['--bind', place.work, place.work],
-      ...['--chdir', place.directory],
+      ...['--chdir', enter.length > 0 ? work : directory],
       '--',
-      ...account,
+      ...(launched ? [] : drop),
+      ...enter,
     ];
+  }
+
+  /** Whether a run sees this directory of the host. */
+  shows(path: string): boolean {
+    return this.mode !== 'sandbox' || this.shown.some((one) => isBelow(path, one.path));
   }
 
   /** Those of these secret files that a job can read, as far as it is given by account and sandbox. */
@@ -279,47 +319,52 @@ function shareOf(
   return { first: own, last: own + SHARE - 1 };
 }
 
-const ownsAccounts = (mode: IsolationMode): boolean => mode !== 'none' && process.getuid?.() === 0;
+/** Whether runs get ids of the range for runs. */
+const ownsUids = (mode: IsolationMode): boolean => mode !== 'none' && process.getuid?.() === 0;
 
 const isBelow = (path: string, dir: string): boolean =>
   path === dir || path.startsWith(`${dir.replace(/\/$/, '')}/`);
 
-/** The words that make a process one of this account and of nothing else. */
-const dropTo = (uid: number): string[] => [
+/** The words that make a process one of this account, and take everything else from it. */
+const dropTo = (to: number | Account): string[] => [
   SETPRIV,
-  `--reuid=${uid}`,
-  `--regid=${uid}`,
-  '--clear-groups',
+  ...(typeof to === 'number'
+    ? [`--reuid=${to}`, `--regid=${to}`, '--clear-groups']
+    : [`--reuid=${to.uid}`, `--regid=${to.gid}`, `--groups=${to.groups.join()}`]),
   '--no-new-privs',
   '--inh-caps=-all',
   '--bounding-set=-all',
   '--',
 ];
+const NO_NEW_PRIVILEGES = [SETPRIV, '--no-new-privs', '--'];
+/** Words that go to the directory behind them first. */
+const ENTER = ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', LANE_NAME];
 
 /** What the host lacks for a mode; null: nothing. */
 function missing(
   mode: IsolationMode,
   uids: { first: number; last: number },
+  accounts: Accounts | null,
   stateDir: string,
 ): string | null {
-  if (mode === 'none') return null;
+  if (mode === 'none') return accounts && 'AGENT_ACCOUNTS asks for more';
   if (process.platform !== 'linux') return 'only on Linux';
   const root = process.getuid?.() === 0;
-  if (mode === 'user' && !root) return 'the agent is not root';
+  if (!root && accounts && accounts.launcher === null)
+    return 'AGENT_ACCOUNTS needs an agent that is root, or AGENT_LAUNCHER';
+  if (mode === 'user' && !root && !accounts) return 'the agent is not root';
+  if ((root || accounts) && !existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
   if (root) {
     if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
       return `AGENT_UIDS: ${uids.first} to ${uids.last} is no range of ids from ${LEAST_UID}`;
-    if (!existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
     if (!areMapped(uids)) return `the ids ${uids.first} to ${uids.last} do not exist in this container`;
     const problem = fails([...dropTo(uids.first), '/bin/sh', '-c', 'exit 0']);
     if (problem !== null) return `cannot change the account: ${problem}`;
   }
-  if (mode === 'user') {
-    // The directory itself is opened, for passing through, by whoever runs jobs in it.
-    return canEnter(dirname(stateDir), null)
-      ? null
-      : `other accounts may not enter a directory above ${stateDir}`;
-  }
+  // The directory itself is opened, for passing through, by whoever runs jobs in it.
+  if ((mode === 'user' || accounts) && !canEnter(dirname(stateDir), null))
+    return `other accounts may not enter a directory above ${stateDir}`;
+  if (mode === 'user') return null;
   if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
   const problem = fails([
     ...[BWRAP, '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...(root ? [] : ['--unshare-user'])],
@@ -389,9 +434,6 @@ function resolverBinds(): string[] {
 function limitOfProcesses(): string | null {
   return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
 }
-
-/** Below are the accounts of the system. */
-const LEAST_UID = 1000;
 
 /** By uid of those asked for: processes that it has. */
 export function processesOfUids(uids: ReadonlySet<number>): Map<number, number[]> {

@@ -45,6 +45,15 @@ function processTable(): ProcessRow[] {
     });
 }
 
+/** Whether a process has this name, which it may have given itself. */
+export function isNamed(pid: number, name: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'latin1') === `${name}\n`;
+  } catch {
+    return false;
+  }
+}
+
 function carriesMarker(pid: number, marker: string): boolean {
   if (process.platform !== 'linux') return false;
   try {

@@ -31,6 +31,7 @@ import {
   runKey,
   type WantedOutput,
 } from '../runner.js';
+import { type Account, EMPTY, OPEN, SIGNAL } from './accounts.js';
 import { Cgroup } from './cgroup.js';
 import { Disk, isPassing, Space } from './disk.js';
 import { placeInputs } from './inputs.js';
@@ -40,9 +41,9 @@ import { LeftBehind } from './left.js';
 import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
 import { written } from './output.js';
 import { OutputPool, Outputs } from './outputs.js';
-import { MARKER, Members, type ProcessRow, processesOfRun } from './processes.js';
+import { isNamed, MARKER, Members, type ProcessRow, processesOfRun } from './processes.js';
 import { type End, endReport, Reports } from './reports.js';
-import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript } from './script.js';
+import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript, startScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
 import { placeTask } from './tasks.js';
 
@@ -124,11 +125,15 @@ interface RunRecord extends RunName {
   outputsDir: string;
   /** Its account; null: the agent's. */
   uid: number | null;
+  /** The account of its user, who may have other processes here; null: they have none, and `uid` is the run's own. */
+  account: Account | null;
   /** The directory of its control group; null: it has none. */
   cgroup: string | null;
   /** null: no limit. */
   memoryMb: number | null;
   cpus: number;
+  /** How long it has waited for its inputs before it began. */
+  stagedS?: number;
   /** What is to be kept of the files in this directory. */
   wanted?: { directory: string; outputs: readonly WantedOutput[] };
 }
@@ -150,6 +155,10 @@ interface LiveProcessRun extends RunRecord {
   } | null;
   slot: Slot;
   outputs: Outputs;
+  /** The account of its user is seeing to what is left of it (`null`: not yet; false: that is done). */
+  isClearing: boolean | null;
+  /** It is being signalled by the account of its user. */
+  isSignalled: boolean;
   /** It is over, and there was no room to write that down. */
   ended: { end: End; atMs: number } | null;
   /** Its lane is a child of this agent; false: of an earlier one, which is why it is polled. */
@@ -172,7 +181,10 @@ interface LiveProcessRun extends RunRecord {
 
 /** What is left to be ended of a run that is over. */
 interface Remains {
+  /** Its own account. */
   uid: number | null;
+  /** That of its user. */
+  account: Account | null;
   group: Cgroup | null;
   /** Directories of its own: not removed before nobody can exchange what is in them for a link to somewhere else. */
   trash: readonly string[];
@@ -449,22 +461,32 @@ export class ProcessRunner implements Runner {
     let slot: Slot | null = null;
     let outputs: Outputs | null = null;
     let uid: number | null = null;
+    let account: Account | null = null;
     let group: Cgroup | null = null;
     try {
       if (!/^[\w.:=+-]+$/.test(jobId))
         throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
       checkStrings(assignment);
+      account = this.isolation.accountOf(assignment.user);
+      const isLaunched = account !== null && this.launcher !== null;
       slot = this.takeSlot();
       const directory = assignment.workingDirectory ?? slot.workDirectory;
-      if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
-      const path = assignment.environment.PATH ?? this.options.baseEnvironment.PATH ?? '';
-      const program = this.programs.find(assignment.command, path, directory);
+      let program = assignment.command;
+      // What is theirs, the agent may not see: then it is their account that finds it or not.
+      if (account === null) {
+        if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
+        const path = assignment.environment.PATH ?? this.options.baseEnvironment.PATH ?? '';
+        program = this.programs.find(assignment.command, path, directory);
+      }
       this.ensureLane(slot);
       outputs = this.outputs.take();
-      uid = this.isolation.takeUid();
-      slot.give(uid, this.isolation.mode === 'sandbox');
+      uid = account?.uid ?? this.isolation.takeUid();
+      slot.give(
+        uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup: isLaunched },
+        this.isolation.mode === 'sandbox',
+      );
       const words = this.isolation.words({
-        ...{ uid, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+        ...{ uid, account, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
         inputs: (assignment.staged ?? []).map((input) => input.path),
       });
       const limits = limitsOf(assignment);
@@ -480,33 +502,39 @@ export class ProcessRunner implements Runner {
         cpuBeforeS: slot.childrenCpuS,
         outputsDir: outputs.dir,
         uid,
+        account,
         cgroup: group?.dir ?? null,
         memoryMb: limits.memoryMb,
         cpus: limits.cpus,
       };
-      const { outputs: wanted } = assignment;
-      if (wanted && wanted.length > 0)
-        record.wanted = { directory: realpathSync(directory), outputs: wanted };
+      const { outputs: wanted, stagedS } = assignment;
+      if (stagedS !== undefined) record.stagedS = stagedS;
+      if (wanted && wanted.length > 0) record.wanted = { directory: realOf(directory), outputs: wanted };
       const run: LiveProcessRun = {
         ...record,
         ...this.newState(slot, outputs, group, record.startedUpMs, true),
         bytesBefore: bytesOf(slot.lanePid),
       };
       const environment = {
-        ...this.placeEnvironment(uid, slot),
+        ...this.placeEnvironment(uid, account, slot),
         ...placeTask(assignment, slot.workDirectory),
         ...assignment.environment,
         ...this.runEnvironment(assignment),
         ...placeInputs(assignment, slot.workDirectory),
       };
+      const inside = this.isolation.mode === 'sandbox' || account !== null ? slot.workDirectory : directory;
+      const prologue = [...this.isolation.prologue(account), ...(group ? [group.enter] : [])];
+      const command = { ...assignment, environment, directory: inside, words };
+      if (account !== null && isLaunched) {
+        const start = slot.writeFor(account.gid, startScript(program, command));
+        command.words = [...this.isolation.accounts!.become(account), '/usr/bin/env', '-i'];
+        command.arguments = [start];
+        command.environment = {};
+        command.directory = slot.dir;
+        program = '/bin/sh';
+      }
       slot.record(
-        runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, {
-          ...assignment,
-          environment,
-          directory: this.isolation.mode === 'sandbox' ? slot.workDirectory : directory,
-          prologue: [...this.isolation.prologue(), ...(group ? [group.enter] : [])],
-          words,
-        }),
+        runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, { ...command, prologue }),
       );
       this.addLive(run);
       this.journal.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
@@ -521,7 +549,7 @@ export class ProcessRunner implements Runner {
       }
       if (outputs) this.outputs.putBack(outputs);
       group?.remove();
-      this.cleared({ uid, trash });
+      this.cleared({ uid: account ? null : uid, account, trash });
       if (isPassing(error)) {
         // Not the run's fault: it waits.
         this.pausedUntilMs = upMs() + START_PAUSE_MS;
@@ -548,6 +576,8 @@ export class ProcessRunner implements Runner {
       ...{
         slot,
         outputs,
+        isClearing: null,
+        isSignalled: false,
         group,
         ended: null,
         keeping: null,
@@ -562,9 +592,13 @@ export class ProcessRunner implements Runner {
   }
 
   /** What an account that is nobody's finds as its home. */
-  private placeEnvironment(uid: number | null, slot: Slot): Record<string, string> {
+  private placeEnvironment(uid: number | null, account: Account | null, slot: Slot): Record<string, string> {
     if (uid === null && this.isolation.mode !== 'sandbox') return {};
     const tmp = this.isolation.mode === 'sandbox' ? '/tmp' : slot.tmpDirectory;
+    if (account !== null) {
+      const HOME = this.isolation.shows(account.home) ? account.home : slot.workDirectory;
+      return { HOME, TMPDIR: tmp, USER: account.name, LOGNAME: account.name };
+    }
     const name = uid === null ? undefined : `job-${uid}`;
     return { HOME: slot.workDirectory, TMPDIR: tmp, ...(name && { USER: name, LOGNAME: name }) };
   }
@@ -654,7 +688,9 @@ export class ProcessRunner implements Runner {
     let message: string | null = null;
     let exitCode: number | null = end.code;
     const problem =
-      end.code === 0 ? null : launchProblem(run, this.isolation.mode === 'none' ? [] : LAUNCHERS);
+      end.code === 0
+        ? null
+        : launchProblem(run, this.isolation.mode === 'none' ? [] : [...LAUNCHERS, ...this.launcherSays]);
     if (problem !== null) {
       // Never the machine's fault: the words may be the job's, and would take machines from others.
       cause = 'LAUNCH_FAILED';
@@ -678,7 +714,10 @@ export class ProcessRunner implements Runner {
     const { slot, bytesBefore, group } = run;
     const now = bytesBefore && bytesOf(slot.lanePid);
     const bytes = now && { read: now.read - bytesBefore.read, written: now.written - bytesBefore.written };
-    return run.meter.result(group?.usage() ?? null, { cpuS, bytes });
+    const measured = run.meter.result(group?.usage() ?? null, { cpuS, bytes });
+    const { ioWaitS } = measured;
+    // Its machines have waited for its inputs.
+    return { ...measured, ioWaitS: ioWaitS === null ? null : ioWaitS + (run.stagedS ?? 0) };
   }
 
   /** `atMs`: when it was written down that it ended; by default it is over now. */
@@ -689,6 +728,10 @@ export class ProcessRunner implements Runner {
     const held = slot.isHeld();
     if (held) this.killEach(run, slot.laneLives());
     if (run.group?.processes().length) run.group.kill();
+    if (this.isClearing(run)) {
+      run.ended = { end, atMs };
+      return;
+    }
     if (!run.forgotten) {
       if (this.isKeeping(run, end.cause)) {
         run.ended = { end, atMs };
@@ -717,8 +760,67 @@ export class ProcessRunner implements Runner {
     this.outputs.rest(run.outputs);
     if (run.keeping?.problem && run.privateDirectory && !run.stop) this.leave(run);
     const trash = this.reuse(run, held);
-    this.clear({ uid: run.uid, group: run.group, trash, rounds: 0 });
+    const { account, group } = run;
+    this.clear({ uid: account ? null : run.uid, account, group, trash, rounds: 0 });
     this.launchWaiting();
+  }
+
+  /** How agents that are not root become accounts of users; null: this one needs nobody, or there are none. */
+  private get launcher(): readonly string[] | null {
+    return this.isolation.accounts?.launcher ?? null;
+  }
+
+  private get launcherSays(): string[] {
+    return this.isolation.accounts?.launcherSays ?? [];
+  }
+
+  /** Has the account of a run's user end what the run has left, which the agent may not; whether that still goes on. */
+  private isClearing(run: LiveProcessRun): boolean {
+    const { account, wanted, privateDirectory, slot } = run;
+    if (account === null || this.launcher === null) return false;
+    if (run.isClearing !== null) return run.isClearing;
+    run.isClearing = true;
+    const clear = async (): Promise<void> => {
+      for (let rounds = 0; rounds < MAX_KILL_ROUNDS; rounds++) {
+        await this.doAs(run, SIGNAL, ...this.signalled(run, 'KILL'));
+        if (this.processes(run, slot.laneLives()).length === 0) break;
+      }
+      if (wanted && privateDirectory) await this.doAs(run, OPEN, slot.workDirectory);
+    };
+    void clear().finally(() => {
+      run.isClearing = false;
+    });
+    return true;
+  }
+
+  /** Arguments of SIGNAL for a run. */
+  private signalled(run: LiveProcessRun, name: 'TERM' | 'KILL'): string[] {
+    const lane = run.slot.lanePid;
+    const lives = run.slot.laneLives();
+    const all = this.processes(run, lives);
+    const inside = name === 'TERM' && this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    if (inside.length > 0) return [name, '0', '', ...inside.map(({ pid }) => String(pid))];
+    const others = all.filter(({ group }) => group !== lane);
+    return [name, lives ? String(lane) : '0', this.marker(run), ...others.map(({ pid }) => String(pid))];
+  }
+
+  private async doAs(
+    { account, jobId, epoch }: LiveProcessRun,
+    text: string,
+    ...args: string[]
+  ): Promise<void> {
+    const problem = await this.isolation.accounts!.do(account!, text, ...args);
+    if (problem !== null)
+      this.options.warn({ job: jobId, epoch, account: account!.name, problem }, 'the launcher failed');
+  }
+
+  /** Has the account of its user signal a run: only it may. */
+  private signalAs(run: LiveProcessRun, name: 'TERM' | 'KILL'): void {
+    if (run.account === null || this.launcher === null || run.isSignalled) return;
+    run.isSignalled = true;
+    void this.doAs(run, SIGNAL, ...this.signalled(run, name)).finally(() => {
+      run.isSignalled = false;
+    });
   }
 
   /** Begins to keep what the outputs of a run that is over name; whether that still goes on. */
@@ -801,9 +903,18 @@ export class ProcessRunner implements Runner {
     else this.cleared(one);
   }
 
-  private cleared({ uid, trash }: Pick<Remains, 'uid' | 'trash'>): void {
+  private cleared({ uid, account, trash }: Pick<Remains, 'uid' | 'account' | 'trash'>): void {
     if (uid !== null) this.isolation.putBackUid(uid);
-    for (const dir of trash) rm(dir, { recursive: true, force: true }).catch(() => {}); // What resists goes at the agent's next start.
+    const remove = async (dir: string): Promise<void> => {
+      const gone = rm(dir, { recursive: true, force: true });
+      if (account === null || this.launcher === null) return gone;
+      await gone.catch(async () => {
+        // Somebody else's, whom the agent has to ask.
+        await this.isolation.accounts!.do(account, EMPTY, dir);
+        await rm(dir, { recursive: true, force: true });
+      });
+    };
+    for (const dir of trash) remove(dir).catch(() => {}); // What resists goes at the agent's next start.
   }
 
   private clearRemains(): void {
@@ -852,11 +963,14 @@ export class ProcessRunner implements Runner {
   private killEach(run: LiveProcessRun, laneLives: boolean): number {
     const found = this.processes(run, laneLives);
     for (const { pid } of found) signal(pid, 'SIGKILL');
+    if (found.length > 0) this.signalAs(run, 'KILL');
     return found.length;
   }
 
   private processes(run: LiveProcessRun, laneLives: boolean): ProcessRow[] {
-    return processesOfRun(run.slot.lanePid, laneLives, this.marker(run), run.uid, run.group?.processes());
+    const { slot, account, uid, group } = run;
+    const ownUid = account === null ? uid : null;
+    return processesOfRun(slot.lanePid, laneLives, this.marker(run), ownUid, group?.processes());
   }
 
   private stop(run: LiveProcessRun, cause: EndCause, graceMs: number): void {
@@ -884,6 +998,7 @@ export class ProcessRunner implements Runner {
     if (asGroup) signal(-lane, 'SIGTERM');
     for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, 'SIGTERM');
     for (const { pid } of processes) signal(pid, 'SIGCONT');
+    this.signalAs(run, 'TERM');
   }
 
   /** Ends a run that takes more than it may, at once: whoever takes too much is not asked. */
@@ -901,7 +1016,7 @@ export class ProcessRunner implements Runner {
   private kill(run: LiveProcessRun, rounds: number): void {
     const lives = run.slot.laneLives();
     run.group?.kill();
-    if (rounds > 2 && run.uid !== null) killAccount(run.uid);
+    if (rounds > 2 && run.uid !== null && run.account === null) killAccount(run.uid);
     // Stopped at one stroke, so that nothing forks away under what is killed one by one.
     const frozen = lives && run.group === null;
     if (frozen) signal(-run.slot.lanePid, 'SIGSTOP');
@@ -1019,7 +1134,7 @@ export class ProcessRunner implements Runner {
       (report.phase === 'ENDED' ? ended : started).add(runKey(report));
     }
     for (const name of readdirSync(this.stateDir)) {
-      if (name.startsWith('trash-')) rmSync(join(this.stateDir, name), { recursive: true, force: true });
+      if (name.startsWith('trash-')) this.removeTrash(join(this.stateDir, name));
     }
     const inUse = new Set<string>();
     for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
@@ -1049,6 +1164,14 @@ export class ProcessRunner implements Runner {
     this.poll();
   }
 
+  private removeTrash(dir: string): void {
+    try {
+      rmSync(dir, { recursive: true, force: true });
+    } catch (err) {
+      this.options.warn({ dir, err }, 'what a run has left cannot be removed');
+    }
+  }
+
   private marker(run: RunName): string {
     return `${MARKER}=${this.id}/${runKey(run)}`;
   }
@@ -1072,11 +1195,18 @@ function limitsOf(assignment: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> 
   return { cpus: tasks * cpusPerTask, memoryMb: memoryMbPerTask > 0 ? tasks * memoryMbPerTask : null };
 }
 
-/** Those that bubblewrap runs: behind its own two, the lane's child and that one's. */
+/** Those that bubblewrap runs: behind its own two, and what has launched it. */
 function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
-  const outer = new Set(all.filter(({ parent }) => parent === lane).map(({ pid }) => pid));
-  const inner = new Set(all.filter(({ parent }) => outer.has(parent)).map(({ pid }) => pid));
-  return all.filter(({ pid }) => !outer.has(pid) && !inner.has(pid));
+  const below = (parents: ReadonlySet<number>): Set<number> =>
+    new Set(all.filter(({ parent }) => parents.has(parent)).map(({ pid }) => pid));
+  const passed = new Set<number>();
+  let outer = below(new Set([lane]));
+  while (outer.size > 0 && ![...outer].some((pid) => isNamed(pid, 'bwrap'))) {
+    for (const pid of outer) passed.add(pid);
+    outer = below(outer);
+  }
+  for (const pid of [...outer, ...below(outer)]) passed.add(pid);
+  return all.filter(({ pid }) => !passed.has(pid));
 }
 
 /**
@@ -1087,7 +1217,7 @@ function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
  */
 function launchProblem({ slot, outputs }: LiveProcessRun, launchers: readonly string[]): string | null {
   const said = outputs.err.beginning(4096);
-  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
+  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, `${slot.dir}/start: `, ...launchers];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
 }
@@ -1101,7 +1231,7 @@ function parseRecord(line: string | null, slotDir: string): RunRecord | null {
     const record = JSON.parse(line) as RunRecord;
     // Of an earlier release.
     const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
-    const unlimited = { uid: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
+    const unlimited = { uid: null, account: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
     return { ...unlimited, ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {
     return null; // Cut short: the agent died before it told the lane.
@@ -1117,6 +1247,14 @@ function agentId(stateDir: string): string {
     const id = randomUUID();
     writeFileSync(path, id, { mode: 0o600 });
     return id;
+  }
+}
+
+function realOf(directory: string): string {
+  try {
+    return realpathSync(directory);
+  } catch (error) {
+    throw new LaunchError(`the agent cannot find outputs in ${directory}: ${(error as Error).message}`);
   }
 }
 

@@ -65,6 +65,29 @@ export function runScript(
   program: string,
   run: RunCommand,
 ): string {
+  const { prologue = [] } = run;
+  const { assignments, words } = commandOf(program, run);
+  const command = [...assignments, ...words].join(' ');
+  // A shell of its own where something has to be said before the program: it becomes the program.
+  const body =
+    prologue.length === 0
+      ? `{ cd ${quote(run.directory)} && ${command}; }`
+      : `( ${prologue.join(' && ')} && cd ${quote(run.directory)} && ${command} )`;
+  return (
+    `${record}\nrun=${quote(key)}\n${body} ` +
+    `</dev/null >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
+  );
+}
+
+/** The shell text that an account executes which a launcher has become: environments are not for command lines, which everybody reads. */
+export function startScript(program: string, run: RunCommand): string {
+  const { assignments, words } = commandOf(program, run);
+  const command = ['export', ...assignments, '&&', 'exec', ...words].join(' ');
+  return `umask 007\ncd ${quote(run.directory)} && ${command}\n`;
+}
+
+/** The words of a command, and the assignments that are its environment. */
+function commandOf(program: string, run: RunCommand): { assignments: string[]; words: string[] } {
   const plain: string[] = [];
   const odd: string[] = [];
   for (const [name, value] of Object.entries(run.environment)) {
@@ -83,17 +106,7 @@ export function runScript(
     words.unshift('env', ...odd);
   }
   words.unshift(...(run.words ?? []).map(quote));
-  const { prologue = [] } = run;
-  const command = [...plain, ...words].join(' ');
-  // A shell of its own where something has to be said before the program: it becomes the program.
-  const body =
-    prologue.length === 0
-      ? `{ cd ${quote(run.directory)} && ${command}; }`
-      : `( ${prologue.join(' && ')} && cd ${quote(run.directory)} && ${command} )`;
-  return (
-    `${record}\nrun=${quote(key)}\n${body} ` +
-    `</dev/null >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
-  );
+  return { assignments: plain, words };
 }
 
 export interface RunCommand {

@@ -35,6 +35,14 @@ interface Lane {
   identity: string;
 }
 
+/** Whose the directories of a run are. */
+interface Owner {
+  uid: number;
+  gid: number;
+  /** They stay ours, and are the account's by its group: only root can give things away. */
+  byGroup: boolean;
+}
+
 /** How `run` begins: comments to the shell. */
 const HELD = '# ';
 const FREE = '#-';
@@ -53,6 +61,7 @@ const END_BYTES = 1024;
  *          is told
  *   end    how the last run ended
  *   work   the directory of runs that ask for none
+ *   start  what a launcher has an account of a user do
  *   alive  a pipe that the run's processes hold open
  *   lane   the lane's pid and identity
  */
@@ -97,12 +106,27 @@ export class Slot {
   }
 
   /** Hands the directories of runs to an account (null: ours). `tmp`: also one for temporary files. */
-  give(uid: number | null, tmp: boolean): void {
-    if (tmp || uid !== null) mkdirSync(this.tmpDirectory, { recursive: true, mode: 0o700 });
-    if (uid === null || uid === this.uid) return;
-    for (const dir of [this.workDirectory, this.tmpDirectory]) chownSync(dir, uid, uid);
+  give(owner: Owner | null, tmp: boolean): void {
+    if (tmp || owner !== null) mkdirSync(this.tmpDirectory, { recursive: true, mode: 0o700 });
+    if (owner === null || owner.uid === this.uid) return;
+    for (const dir of [this.workDirectory, this.tmpDirectory]) {
+      chownSync(dir, owner.byGroup ? -1 : owner.uid, owner.gid);
+      // What is made in them is the group's too.
+      if (owner.byGroup) chmodSync(dir, 0o2770);
+    }
     chmodSync(this.dir, 0o711);
-    this.uid = uid;
+    this.uid = owner.uid;
+  }
+
+  /** Writes a shell text that only we and this group can read; answers where. */
+  writeFor(gid: number, text: string): string {
+    const path = join(this.dir, 'start');
+    // A new file: the one before may be open in a process of another account.
+    rmSync(path, { force: true });
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
+    chownSync(path, -1, gid);
+    chmodSync(path, 0o640);
+    return path;
   }
 
   /** Pid of the lane; also its process group and session. */

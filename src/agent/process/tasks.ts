@@ -1,5 +1,5 @@
 /** What the tasks of a job are told of one another: PROTOCOL.md says who reads what. */
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Assignment, runKey } from '../runner.js';
@@ -18,6 +18,8 @@ export function placeTask(assignment: Assignment, directory: string): Record<str
   const hosts = machines.map(({ name, host = name }) => host);
   const hostfile = join(directory, '.switchyard-hosts');
   writeFileSync(hostfile, machines.map((machine, i) => `${hosts[i]}\n`.repeat(machine.tasks)).join(''));
+  // Whatever the agent's umask: runs may have other accounts.
+  chmodSync(hostfile, 0o644);
   const own = { SWITCHYARD_HOSTFILE: hostfile };
   if (task === undefined)
     return {

@@ -216,7 +216,7 @@ export class StagingRunner implements Runner, StagingSource {
         return { place: input.place, name: input.name, path: staged[i]!.path };
       });
       this.staging.delete(key);
-      this.inner.start({ ...assignment, staged: paths });
+      this.inner.start({ ...assignment, staged: paths, stagedS: (performance.now() - began) / 1000 });
     } catch (error) {
       // Cancelled, given up, or the agent stops.
       if (this.staging.get(key) !== staging) return;
