@@ -56,6 +56,8 @@ const SERVERS_MIN = 2;
 const SERVERS_MAX = 6;
 /** Table 1: nodes × CPUs. */
 const SERVER_CPUS = [184 * 16, 305 * 4, 144 * 8, 1024 * 4, 64 * 2, 512 * 4, 128 * 2] as const;
+/** Of the server on which a job's run time is estimated: the mean of Table 1. */
+const MEAN_CPUS = SERVER_CPUS.reduce((sum, cpus) => sum + cpus, 0) / SERVER_CPUS.length;
 const SYSTEMS_OF_SERVERS = ['LINUX', 'UNIX', 'WINDOWS'] as const;
 
 /** 10 % of the network and of the servers are taken by others. */
@@ -143,8 +145,12 @@ interface SimulatedJob {
   done: () => void;
 }
 
-const estimateS = (job: SimulatedJob, cpus: number): number =>
-  job.inputMb / (INPUT_MB_PER_CPU_S * cpus) / FREE;
+const estimateS = ({ inputMb }: { inputMb: number }, cpus: number): number =>
+  inputMb / (INPUT_MB_PER_CPU_S * cpus) / FREE;
+
+/** How long a server may be taken by others before a job of this size, if it is to meet its deadline; negative: it cannot at all. */
+const slackS = (job: { inputMb: number }, cpus: number): number =>
+  DEADLINE_FACTOR * estimateS(job, MEAN_CPUS) - estimateS(job, cpus);
 
 class Model {
   now = 0;
@@ -374,9 +380,7 @@ class Peers implements Finder {
     let best: Server | null = null;
     for (const server of this.model.serversAt[site] as Server[]) {
       if (server.os !== job.os || server.busy) continue;
-      const waitS = Math.max(0, server.freeAt - this.model.now);
-      const neededS = estimateS(job, server.cpus);
-      if (waitS + neededS > DEADLINE_FACTOR * neededS) continue;
+      if (Math.max(0, server.freeAt - this.model.now) > slackS(job, server.cpus)) continue;
       if (best === null || server.freeAt < best.freeAt) best = server;
     }
     return best;
@@ -387,8 +391,8 @@ class Peers implements Finder {
     let first = Infinity;
     for (const server of this.model.servers) {
       if (server.os !== os) continue;
-      const slackS = (DEADLINE_FACTOR - 1) * (this.largestMb / (INPUT_MB_PER_CPU_S * server.cpus) / FREE);
-      first = Math.min(first, server.freeAt - slackS);
+      const slack = slackS({ inputMb: this.largestMb }, server.cpus);
+      if (slack >= 0) first = Math.min(first, server.freeAt - slack);
     }
     return first;
   }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ServiceError } from '../client/index.js';
 import { MAX } from '../platform/limits.js';
 import {
+  charsOfInputs,
   type GrantedJob,
   type NewCopy,
   OFFERS_PAGE,
@@ -138,12 +139,34 @@ const environment = z.custom<Record<string, string>>((value) => {
   );
 });
 
+const input = z.object({
+  place: z.int().min(1).max(MAX.jobInputs),
+  dataset: text(MAX.pathChars).min(1),
+  name: name.min(1),
+  sizeMb: z.number().min(0).max(MAX.sizeMb),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .nullable(),
+  // Nothing of ours: neither files nor what an operator's command would fetch.
+  urls: z
+    .array(
+      z
+        .string()
+        .max(MAX.urlChars)
+        .regex(/^https?:\/\/[^\0]+$/i),
+    )
+    .min(1)
+    .max(MAX.sources),
+});
+
 const grant = z.object({
   epoch: z.int().min(1).max(MAX.integer),
   command: text(MAX.pathChars).min(1),
   arguments: z.array(text(MAX.argumentChars)).max(MAX.arguments),
   environment,
   workingDirectory: text(MAX.pathChars).nullable(),
+  inputs: z.array(input).max(MAX.jobInputs),
 }) satisfies z.ZodType<GrantedJob>;
 
 const claims = z.object({
@@ -181,9 +204,10 @@ function charsOf({
   arguments: words,
   environment: variables,
   workingDirectory,
+  inputs,
 }: GrantedJob): number {
   const texts = [command, workingDirectory ?? '', ...words, ...Object.entries(variables).flat()];
-  return texts.reduce((sum, one) => sum + one.length, 0);
+  return texts.reduce((sum, one) => sum + one.length, charsOfInputs(inputs));
 }
 
 /** @throws ServiceError BAD_ANSWER unless there is an answer to each report */

@@ -6,7 +6,8 @@ export const EXCHANGE = `mutation Exchange($input: ExchangeInput!) { exchangeJob
     preferences { os architecture licenses cpusPerTask memoryMbPerTask } simulatedRunS simulatedIoS launch onTaskFailure } } } }`;
 
 export const CLAIM = `mutation Claim($offers: [ID!]!) { claimJobs(offers: $offers) {
-  results { outcome epoch command arguments environment workingDirectory } } }`;
+  results { outcome epoch command arguments environment workingDirectory
+    inputs { place dataset name sizeMb sha256 urls } } } }`;
 
 export const RETURN = `mutation Return($offers: [ID!]!) { returnJobs(offers: $offers) }`;
 

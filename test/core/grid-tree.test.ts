@@ -518,6 +518,49 @@ describe('selection', () => {
   });
 });
 
+describe('branches that ask in the same turn', () => {
+  /** Three leaves with a CPU each have asked, in this order, when these requests come; what each is sent. */
+  function given(...origins: (typeof OSLO | null)[]): Record<string, number[]> {
+    const blocks: Record<string, number[]> = { rome: [], oslo: [], bern: [] };
+    const others: string[] = [];
+    const send = (to: Address, message: Message): void => {
+      if (message.kind === 'BLOCK') blocks[to]?.push(...message.entries.map(({ key }) => key));
+      else if (to in blocks) others.push(message.kind);
+    };
+    const scheduler = new Scheduler('s', { send }, DEFAULT_TREE_RULES);
+    scheduler.setParent('r');
+    for (const [leaf, position] of [
+      ['rome', ROME] as const,
+      ['oslo', OSLO] as const,
+      ['bern', null] as const,
+    ]) {
+      scheduler.attach(leaf);
+      const leaves = [{ leaf, position, holds: [] }];
+      scheduler.receive(leaf, { kind: 'CHANNEL', port: 1, bag: [LINUX.key], power: 1, leaves });
+      scheduler.receive(leaf, { kind: 'RFC', port: 1 });
+    }
+    scheduler.settle();
+    const entries = origins.map((origin, key): Entry => {
+      const made = request({ id: `${key}`, owner: 'o', requirement: LINUX, origin });
+      return { ...made, key, rank: 0, sequence: key, moves: 0 };
+    });
+    scheduler.receive('r', { kind: 'BLOCK', port: 1, entries, answer: true, ahead: false });
+    scheduler.settle();
+    expect(others.filter((kind) => kind === 'TAKE_BACK')).toEqual([]);
+    return blocks;
+  }
+
+  it('all get what is due to them before what is left over goes to the first', () => {
+    expect(given(null, null, null, null)).toEqual({ rome: [0, 3], oslo: [1], bern: [2] });
+    expect(given(null, null)).toEqual({ rome: [0], oslo: [1], bern: [] });
+  });
+
+  it('what one is given is at once a nearer one’s', () => {
+    expect(given(OSLO)).toEqual({ rome: [], oslo: [0], bern: [] });
+    expect(given(OSLO, ROME, null)).toEqual({ rome: [1], oslo: [0], bern: [2] });
+  });
+});
+
 describe('Link', () => {
   it('hands over each message once and in order, whatever becomes of packets', () => {
     const step = fc.constantFrom('SEND', 'PACKET', 'LOSE', 'FIRST', 'LAST', 'REPEAT');

@@ -138,6 +138,17 @@ describe('work is pushed to the sites that ask', () => {
     expect(why?.code).toMatch(/META_QUEUE|NO_BRANCH_ASKS/);
   });
 
+  it('no site gets two jobs for one CPU while another that asks gets none', () => {
+    const grid = new Grid();
+    for (const id of ids(1, 3)) {
+      grid.setSite(site(id));
+      grid.setMachine(machine({ id, siteId: id, cpus: 1 }));
+    }
+    submit(grid, ...ids(1, 4).map((id) => ({ id })));
+    settle(grid, POLICY, 0);
+    expect(places(grid, ids(1, 4))).toEqual(['L1', 'L2', 'L3', 'M1']);
+  });
+
   it('a higher boost goes first', () => {
     const grid = full(POLICY, (id) => ({ boost: id === 27 ? 5 : 0 }));
     end(grid, 1);

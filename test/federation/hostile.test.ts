@@ -42,7 +42,9 @@ const GRANT = {
   arguments: ['1'],
   environment: {},
   workingDirectory: null,
+  inputs: [] as object[],
 };
+const INPUT = { place: 1, dataset: 'd', name: 'n', sizeMb: 1, sha256: null, urls: ['http://x'] };
 interface Reported {
   job: string;
   epoch: number;
@@ -208,6 +210,23 @@ test('grants of what no job may be are given back, and what is not granted loses
       { environment: { A: 1 } },
       { workingDirectory: 7 },
     ],
+    // Nothing of ours is fetched, and only what the offer said that it takes.
+    ...[
+      { urls: [] },
+      { urls: ['file:///etc/passwd'] },
+      { urls: ['/etc/passwd'] },
+      { urls: ['s3://theirs/data'] },
+      { urls: ['http://x/\0'] },
+      { sizeMb: -1 },
+      { sizeMb: 1e308 },
+      { sha256: 'x' },
+      { place: 0 },
+      { name: '' },
+      { name: 'x'.repeat(1_000) },
+      { dataset: 'x'.repeat(1_000) },
+    ].map((change) => ({ inputs: [{ ...INPUT, ...change }] })),
+    { inputs: Array.from({ length: 101 }, () => INPUT) },
+    { inputs: null },
     // More than the offer said that it takes.
     { arguments: ['x'.repeat(1_000)] },
   ];

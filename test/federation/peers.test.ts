@@ -1,9 +1,12 @@
 /** Two services as peers: jobs go over, run once, and come back; what people do to them goes across, and each side decides for itself. */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
+import { portOf } from '../support/ports.js';
 import { checkPromises } from '../support/promises.js';
 import { type Launch, type Peer, type PeerService, until, withService } from './service.js';
 
@@ -344,6 +347,76 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   a.runner.finish(601);
   await a.until('it has run at home', [here], 'COMPLETED');
   await a.change('cancelJobs', [there, data, stopped]);
+});
+
+/** A server of files; answers with its address, and what was asked for. */
+async function files(contents: Record<string, string>): Promise<{ url: string; asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    const content = contents[url];
+    response.writeHead(content === undefined ? 404 : 200).end(content);
+  });
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${await portOf(server)}`, asked };
+}
+
+test('a job whose data have URLs runs at a peer that fetches them; others stay, and why is said', async () => {
+  const text = 'read at the peer';
+  const { url, asked } = await files({ '/good': text, '/other': 'not what the catalog says' });
+  const dataset = async (name: string, location: string | null) => {
+    const { createDataset } = await a.must<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      {
+        input: {
+          ...{ name, sizeMb: text.length / 1e6, sha256: createHash('sha256').update(text).digest('hex') },
+          ...(location === null ? { replicas: [a.site] } : { locations: [{ site: a.site, location }] }),
+        },
+      },
+    );
+    return { dataset: createDataset.id };
+  };
+  const good = await dataset('good data', `${url}/good`);
+  const other = await dataset('other data', `${url}/other`);
+  const path = await dataset('by path', '/data/path');
+  const nowhere = await dataset('nowhere', null);
+  const gone = await dataset('gone', '/data/gone');
+
+  const [first] = (await a.submit([650], { ...toB, inputs: [gone, good], held: true })) as [string];
+  await a.must('mutation ($d: ID!) { removeDataset(dataset: $d) { id } }', { d: gone.dataset });
+  await a.change('releaseJobs', [first]);
+  const [again] = (await a.submit([651], { ...toB, inputs: [good] })) as [string];
+  await a.until('they have run', [first, again], 'COMPLETED');
+  for (const number of [650, 651])
+    expect(ledger.filter((one) => one.number === number)).toEqual([
+      { site: 'site-b', number, read: { 'good data': text } },
+    ]);
+  // The second from the cache.
+  expect(asked).toEqual(['/good']);
+
+  const why = async (job: string) =>
+    (
+      await a.must<{ job: { peers: { peer: { name: string }; reason: string | null }[] } }>(
+        `{ job(id: "${job}") { peers { peer { name } reason } } }`,
+      )
+    ).job.peers.find(({ peer }) => peer.name === 'b')?.reason;
+  const staying = await a.submit([652, 653], { ...toB, inputs: [good, path] });
+  staying.push(...(await a.submit([654], { ...toB, inputs: [nowhere] })));
+  staying.push(...(await a.submit([655], { ...toB, inputs: [good, { sizeMb: 1, site: a.site }] })));
+  // What comes to b after them shows that they have been passed over.
+  const [bad] = (await a.submit([656], { ...toB, inputs: [other] })) as [string];
+  await a.until('what comes is not what was said', [bad], 'FAILED');
+  expect(await a.jobs([bad])).toEqual([{ state: 'FAILED', cause: 'STAGING_FAILED', site: 'b' }]);
+  expect(await b.copiesOf(staying)).toEqual([]);
+  expect(await why(staying[0] as string)).toMatch(/by path have no http\(s\) URL/);
+  expect(await why(staying[2] as string)).toMatch(/nowhere have no http\(s\) URL/);
+  expect(await why(staying[3] as string)).toMatch(/only the amount and the site are known/);
+  await a.must(
+    'mutation ($dataset: ID!, $locations: [DatasetLocationInput!]!) { setReplicas(dataset: $dataset, locations: $locations) { id } }',
+    { dataset: nowhere.dataset, locations: [{ site: a.site, location: `${url}/good` }] },
+  );
+  await a.until('now it can be fetched', staying.slice(2, 3), 'COMPLETED');
+  await a.change('cancelJobs', staying);
 });
 
 test('hops: a job goes on while it has some left, with what it prefers, and to nobody who has had it', async () => {

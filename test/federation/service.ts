@@ -2,6 +2,9 @@
  * Services that are peers, whole but in the process of the test: API, engine, the loops that ask peers, and an agent that writes each run down
  * when it begins. What needs processes to be killed is in faults.test.ts.
  */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
 import { Agent } from '../../src/agent/index.js';
@@ -12,12 +15,12 @@ import {
   type LiveRun,
   nameOf,
   type RunName,
-  type Runner,
   type RunReport,
   runKey,
   type StartedReport,
   UNMEASURED,
 } from '../../src/agent/runner.js';
+import { type StageableRunner, StagingRunner } from '../../src/agent/staging/runner.js';
 import { schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { Federation, type FederationOptions } from '../../src/federation/index.js';
@@ -37,11 +40,14 @@ export interface Launch {
   site: string;
   /** The job's only argument. */
   number: number;
+  /** The files that it found, by the names of its inputs. */
+  read: Record<string, string>;
 }
 
 /** Runs that take no time, or go on until they are told to end or stopped: what has no `simulatedRunS`. Each writes a line. */
-class TestRunner implements Runner {
+class TestRunner implements StageableRunner {
   readonly problem = null;
+  readonly hasAccounts = false;
   onReports: (() => void) | null = null;
   private readonly known = new Map<string, Assignment>();
   private readonly live = new Map<string, LiveRun>();
@@ -57,7 +63,8 @@ class TestRunner implements Runner {
     const key = runKey(assignment);
     if (this.known.has(key)) return;
     this.known.set(key, assignment);
-    this.ledger.push({ site: this.site, number: numberOf(assignment) });
+    const read = (assignment.staged ?? []).map(({ name, path }) => [name, readFileSync(path, 'utf8')]);
+    this.ledger.push({ site: this.site, number: numberOf(assignment), read: Object.fromEntries(read) });
     this.live.set(key, { ...nameOf(assignment), startedAtMs: Date.now() });
     this.report({ ...nameOf(assignment), phase: 'STARTED' });
     if (assignment.simulatedS !== null) this.end(key, 'EXITED_ZERO');
@@ -67,6 +74,23 @@ class TestRunner implements Runner {
   finish(number: number): void {
     for (const key of this.live.keys())
       if (numberOf(this.known.get(key) as Assignment) === number) this.end(key, 'EXITED_ZERO');
+  }
+
+  knows(run: RunName): boolean {
+    return this.known.has(runKey(run));
+  }
+
+  fail(run: RunName, cause: EndCause, message: string): void {
+    this.report({
+      ...nameOf(run),
+      phase: 'ENDED',
+      cause,
+      exitCode: null,
+      signal: null,
+      message,
+      outputs: [],
+      ...UNMEASURED,
+    });
   }
 
   resume(assignment: Assignment): void {
@@ -134,6 +158,7 @@ export interface Peer {
 export class PeerService {
   engine!: Engine;
   site = '';
+  private data = '';
   private agent!: Agent;
   runner!: TestRunner;
   private federation!: Federation;
@@ -180,8 +205,12 @@ export class PeerService {
     await this.engine.start();
     const { key } = await api.user('AGENT', `agent-${name}`, site.id);
     this.runner = new TestRunner(`site-${name}`, this.ledger);
+    this.data = mkdtempSync(join(tmpdir(), 'switchyard-data-'));
+    const runner = new StagingRunner(this.runner, this.data, {
+      ...{ site: `site-${name}`, maxBytes: 1e8, command: null, rateMbPerS: null, attempts: 1 },
+    });
     this.agent = new Agent({
-      ...{ url: api.url, key, site: `site-${name}`, runner: this.runner, log: quietLog },
+      ...{ url: api.url, key, site: `site-${name}`, runner, staging: runner, log: quietLog },
       ...{ identity: name, host: name, machines: null, heartbeatMs: 1_000 },
     });
     this.agent.start();
@@ -201,6 +230,7 @@ export class PeerService {
     await this.federation?.stop();
     await this.agent?.stop();
     await this.engine?.stop();
+    if (this.data !== '') rmSync(this.data, { recursive: true });
   }
 
   must<T = Record<string, never>>(document: string, variables: object = {}, key?: string): Promise<T> {

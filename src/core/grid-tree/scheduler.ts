@@ -17,7 +17,7 @@ import {
   type Requirement,
   type TreeRules,
 } from './messages.js';
-import { collect, Place, powerOf, shareOf } from './selection.js';
+import { collect, Place, powerOf, type Rounding, shareOf } from './selection.js';
 
 /** What becomes of a request that is being taken back: a branch gets it, the parent, or it is given out here. */
 type Destination = { branch: Branch; why: MoveReason } | 'PARENT' | 'HERE' | 'AHEAD';
@@ -30,6 +30,9 @@ interface Held {
   child: Address | null;
   destination: Destination | null;
 }
+
+/** What branches get at the end of a turn. */
+type Given = Map<Branch, Set<Held>>;
 
 interface Child {
   /** Requests of branches that are no more, until the child says what becomes of them. */
@@ -356,15 +359,7 @@ export class Scheduler {
   // Selection.
 
   private serve(): void {
-    const branches = this.channels.inOrder;
-    for (let again = true; again; ) {
-      again = false;
-      for (const branch of [...this.asking]) {
-        if (branch.triedAt === this.version) continue;
-        branch.triedAt = this.version;
-        if (this.answer(branch, branches)) again = true;
-      }
-    }
+    if (this.asking.some(({ triedAt }) => triedAt !== this.version)) this.giveOut();
     if (this.parent === null) return;
     for (const { channel, coming } of this.asking) {
       if (channel.asked || coming > 0) continue;
@@ -373,28 +368,58 @@ export class Scheduler {
     }
   }
 
-  /** Gives the branch its block; false: there is nothing for it. */
-  private answer(branch: Branch, branches: readonly Branch[]): boolean {
+  /**
+   * Branches that ask in the same turn are served in mind before anything is sent: each first gets its share rounded down, then what is
+   * left over goes to those that asked first; and by butterfly a branch can still have what one before it was given, with no message.
+   */
+  private giveOut(): void {
+    const branches = this.channels.inOrder;
+    const given: Given = new Map();
+    for (const round of this.asking.length > 1 ? [Math.floor, Math.ceil] : [Math.ceil]) {
+      for (const branch of this.asking) branch.triedAt = -1;
+      for (let again = true; again; ) {
+        again = false;
+        for (const branch of this.asking) {
+          if (branch.triedAt === this.version) continue;
+          branch.triedAt = this.version;
+          if (this.answer(branch, branches, round, given)) again = true;
+        }
+      }
+    }
+    for (const [branch, held] of given) {
+      const block = [...held].sort((a, b) => inOrder(a.entry, b.entry));
+      this.push(branch, block, 'UNASSIGNED', false);
+    }
+  }
+
+  /** Gives the branch its block, in mind; false: there is nothing for it. */
+  private answer(branch: Branch, branches: readonly Branch[], round: Rounding, given: Given): boolean {
     const waiting = this.held.size;
-    const block = collect(branch, branches, this.unassigned, waiting, this.rules);
+    const block = collect(branch, branches, this.unassigned, waiting, this.rules, round);
     if (block.length === 0) return false;
     const { power } = branch;
     const totalPower = powerOf(branches);
-    const had = branch.place.size + branch.coming;
-    branch.block = { power, totalPower, waiting, share: shareOf(power, totalPower, waiting), had };
-    const ready: Held[] = [];
+    const mine = given.get(branch) ?? new Set();
+    if (mine.size === 0) {
+      const had = branch.place.size + branch.coming;
+      branch.block = { power, totalPower, waiting, share: shareOf(power, totalPower, waiting), had };
+      given.set(branch, mine);
+    }
     const back = new Map<Address, Held[]>();
     for (const { entry, from, how } of block) {
       const one = this.held.get(entry.key) as Held;
-      if (from === null) ready.push(one);
-      else {
+      if (one.child === null) {
+        if (from !== null) given.get(from)?.delete(one);
+        this.leavePlace(one);
+        this.put(one, branch.place);
+        mine.add(one);
+      } else {
         one.entry = { ...entry, moves: entry.moves + 1 };
         this.expect(one, { branch, why: how });
-        group(back, from.child, one);
+        group(back, (from as Branch).child, one);
       }
     }
     for (const [child, held] of back) this.takeBack(child, held);
-    this.push(branch, ready, 'UNASSIGNED', false);
     return true;
   }
 
@@ -404,8 +429,10 @@ export class Scheduler {
     const entries: Entry[] = [];
     for (const one of held) {
       one.child = branch.child;
-      if (one.place !== null) this.leavePlace(one);
-      this.put(one, branch.place);
+      if (one.place !== branch.place) {
+        if (one.place !== null) this.leavePlace(one);
+        this.put(one, branch.place);
+      }
       entries.push(one.entry);
       this.effects.moved?.(one.entry, this.id, branch.child, why, ahead ? undefined : branch.block);
     }

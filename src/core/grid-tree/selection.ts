@@ -2,12 +2,20 @@
  * Which requests a branch gets that asks (grid-tree.md, "Resource selection"). The cost follows groups of like requests, not
  * requests.
  */
+import { Heap } from '../structures/heap.js';
 import { before, type Entry, inOrder, type MoveReason, type TreeRules } from './messages.js';
 
+export type Rounding = (share: number) => number;
+
 /** `B_share`: what is due to a branch of `waiting` requests. 0 without power. */
-export function shareOf(power: number, totalPower: number, waiting: number): number {
+export function shareOf(
+  power: number,
+  totalPower: number,
+  waiting: number,
+  round: Rounding = Math.ceil,
+): number {
   // Multiplied first: a quotient like 1/3 times 3 must not be rounded up to 2.
-  return totalPower > 0 ? Math.ceil((power * waiting) / totalPower) : 0;
+  return totalPower > 0 ? round((power * waiting) / totalPower) : 0;
 }
 
 /** Of branches together. */
@@ -138,7 +146,7 @@ export interface Collected<T extends Taker> {
 
 /**
  * What to give to the branch that asked, in order of service; what comes from other branches is to be taken back first.
- * `waiting`: requests in the subtree that have not started.
+ * `waiting`: requests in the subtree that have not started. `round`: to how much of its share the branch is served.
  */
 export function collect<T extends Taker>(
   asked: T,
@@ -146,9 +154,10 @@ export function collect<T extends Taker>(
   unassigned: Place,
   waiting: number,
   rules: TreeRules,
+  round: Rounding = Math.ceil,
 ): Collected<T>[] {
   const total = powerOf(takers);
-  const lacks = shareOf(asked.power, total, waiting) - asked.place.size - asked.coming;
+  const lacks = shareOf(asked.power, total, waiting, round) - asked.place.size - asked.coming;
   if (lacks <= 0) return [];
   const block: Collected<T>[] = [];
   const movable = (entry: Entry): boolean => entry.moves < rules.movesMax;
@@ -213,18 +222,24 @@ function takeFirst<T extends Taker>(
   may: (entry: Entry) => boolean,
   block: Collected<T>[],
 ): void {
-  const room = most - block.length;
-  const found: Collected<T>[] = [];
-  for (const { entries, from } of groups) {
-    for (let i = 0, taken = 0; i < entries.length && taken < room; i++) {
-      const entry = entries[i] as Entry;
-      if (!may(entry)) continue;
-      found.push({ entry, from, how });
-      taken++;
+  const at = new Int32Array(groups.length);
+  const next = (i: number): Entry | undefined => groups[i]?.entries[at[i] as number];
+  /** From there on; false: there is none. */
+  const find = (i: number): boolean => {
+    for (let entry = next(i); entry !== undefined; entry = next(i)) {
+      if (may(entry)) return true;
+      (at[i] as number)++;
     }
+    return false;
+  };
+  const open = Int32Array.from(groups.keys()).filter(find);
+  const firsts = new Heap((a, b) => before(next(a) as Entry, next(b) as Entry), open, open.length);
+  while (block.length < most && firsts.length > 0) {
+    const i = firsts.pop();
+    block.push({ entry: next(i) as Entry, from: (groups[i] as Group<T>).from, how });
+    (at[i] as number)++;
+    if (find(i)) firsts.push(i);
   }
-  found.sort(byService);
-  for (let i = 0; i < found.length && i < room; i++) block.push(found[i] as Collected<T>);
 }
 
 /** The last in order of service of those that the taker can run and that `may`; null: there is none. */

@@ -16,7 +16,7 @@ import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
 import { labels, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { NewJob, RunReport, RunUsage, Share } from '../store.js';
+import type { GrantedInput, NewJob, RunReport, RunUsage, Share } from '../store.js';
 import type { GrantedJob, MachineKind, OfferedJob, Place } from './offers.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -434,6 +434,8 @@ export function granted(
   siteId: number,
   grants: readonly (GrantedJob & { offer: number })[],
 ): Promise<void> {
+  // Two services may call different datasets alike.
+  const fromPeer = (input: GrantedInput) => ({ ...input, dataset: `site_${siteId}/${input.dataset}` });
   const items = table('g', grants, {
     offer: ['bigint', ({ offer }) => offer],
     epoch: ['integer', ({ epoch }) => epoch],
@@ -441,6 +443,7 @@ export function granted(
     arguments: ['text', (one) => JSON.stringify(one.arguments)],
     environment: ['text', ({ environment }) => JSON.stringify(environment)],
     working_directory: ['text', ({ workingDirectory }) => workingDirectory],
+    inputs: ['text', ({ inputs }) => (inputs.length > 0 ? JSON.stringify(inputs.map(fromPeer)) : null)],
   });
   return transaction(database, async (tx) => {
     const found = await rows<{ id: number; state: JobState }>(
@@ -465,7 +468,7 @@ SELECT id, state FROM jobs WHERE id IN (
     };
     await commitWith(tx, [
       sql`
-UPDATE foreign_jobs f SET epoch = g.epoch FROM ${items}
+UPDATE foreign_jobs f SET epoch = g.epoch, inputs = g.inputs::jsonb FROM ${items}
  WHERE f.site_id = ${siteId} AND f.offer = g.offer AND f.job_id = ANY (${list('bigint', all)})`,
       ...(live.length > 0 ? [changeJobs('grant', told, settings)] : []),
     ]);

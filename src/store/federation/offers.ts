@@ -5,6 +5,7 @@
  */
 import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, type JobState } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { readField, type TaskFailure, type TaskLaunch } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
@@ -13,6 +14,7 @@ import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
+import type { GrantedInput } from '../store.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -107,9 +109,16 @@ export interface OfferedJob {
   onTaskFailure: TaskFailure;
 }
 
+/** As they count in what a job takes. */
+export const charsOfInputs = (inputs: readonly GrantedInput[]): number =>
+  inputs
+    .flatMap(({ dataset, name, sha256, urls }) => [dataset, name, sha256 ?? '', ...urls])
+    .reduce((sum, one) => sum + one.length, 0);
+
 /** What a peer runs. */
 export interface GrantedJob {
   epoch: number;
+  inputs: GrantedInput[];
   command: string;
   arguments: string[];
   environment: Record<string, string>;
@@ -127,6 +136,18 @@ export const OFFERS_PAGE = 1_000;
 const GRANTED_CHARS = 4 * 1024 * 1024;
 /** A job that a peer gave back is not offered to it again for so long, seconds. */
 const REST_S = 60;
+/** A job's inputs that are datasets in service; of those that were removed nothing is read. Needs jobs as j. */
+const datasetsRead = `jsonb_array_elements(j.inputs) WITH ORDINALITY AS i (input, place)
+  LEFT JOIN datasets d ON d.id = (i.input->>'datasetId')::integer`;
+const urlsOf = `dataset_replicas r WHERE r.dataset_id = d.id AND r.location ~* '^https?:'`;
+/** All that it reads can be fetched from anywhere; what is only known at our sites, or how large it is, cannot. Needs jobs as j. */
+const isFetchable = raw(`(j.inputs IS NULL OR NOT EXISTS (
+    SELECT 1 FROM ${datasetsRead} WHERE d.id IS NULL OR d.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${urlsOf})))`);
+/** As `GrantedInput`s; null: it reads nothing. Needs jobs as j. */
+const inputsOf = raw(`CASE WHEN j.inputs IS NOT NULL THEN (
+    SELECT coalesce(json_agg(json_build_object('place', i.place, 'dataset', 'dataset_' || d.id, 'name', d.name, 'sizeMb', d.size_mb, 'sha256', d.sha256,
+             'urls', ARRAY(SELECT r.location FROM ${urlsOf} ORDER BY r.site_id LIMIT ${MAX.sources})) ORDER BY i.place), '[]')
+      FROM ${datasetsRead} WHERE d.removed_at IS NULL) END`);
 /** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
 const lockEvents = sql`SELECT triggers.lock_events()`;
 
@@ -200,8 +221,8 @@ const fits = (kind: string): Sql =>
 
 /**
  * Offers what waits and the peer can run, in the order of submission: ALWAYS all of it; WHEN_NEEDED what no site here can ever run, and what
- * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs with input data
- * or outputs to be kept stay at home: peers do not know our datasets and keep no files for us. Peers' jobs go on while they have hops left, and to nobody who has seen them.
+ * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs whose input data
+ * cannot be fetched by URL, or with outputs to be kept, stay at home: peers do not know our datasets and keep no files for us. Peers' jobs go on while they have hops left, and to nobody who has seen them.
  */
 async function offer(
   database: Db,
@@ -230,7 +251,7 @@ WITH theirs AS MATERIALIZED (
 ), waiting AS MATERIALIZED (
   SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
          row_number() OVER (ORDER BY id) - 1 AS ahead
-    FROM jobs WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND inputs IS NULL AND outputs IS NULL ORDER BY id LIMIT ${LOOKED_AT}
+    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND outputs IS NULL AND ${isFetchable} ORDER BY id LIMIT ${LOOKED_AT}
 ), open AS MATERIALIZED (
   SELECT w.*, h.hops, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
     FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
@@ -269,7 +290,7 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
 /** What is new for the peer behind a version, oldest first. */
 async function news(database: Db, siteId: number, after: number): Promise<OfferNews[]> {
   const fields = requestFields.map((field) => `'${field}', ${readField(field)}`).join(', ');
-  const found = await rows<OfferNews>(
+  const found = await rows<OfferNews & { inputs: GrantedInput[] | null }>(
     database.pool,
     sql`
 WITH new AS MATERIALIZED (
@@ -282,15 +303,18 @@ SELECT o.offer, o.version, j.id AS "jobId", j.boost,
          'request', coalesce(f.request, own.id || '/' || j.id || '/' || j.epoch + 1),
          'hops', coalesce(f.hops, p.hops) - 1,
          'visited', coalesce(f.visited, '{}') || own.id,
-         'user', coalesce(f.owner_user, u.name), ${raw(fields)}) END AS request
+         'user', coalesce(f.owner_user, u.name), ${raw(fields)}) END AS request,
+       CASE WHEN NOT o.withdrawn AND o.epoch IS NULL THEN ${inputsOf} END AS inputs
   FROM new o JOIN jobs j ON j.id = o.job_id JOIN users u ON u.id = j.user_id JOIN peers p ON p.site_id = o.site_id
   CROSS JOIN service own LEFT JOIN foreign_jobs f ON f.job_id = j.id
  ORDER BY o.version`,
   );
-  for (const { request } of found)
-    if (request !== null)
-      request.preferences = request.preferences.filter((one: JobPreference) => one.siteId === undefined);
-  return found;
+  return found.map(({ inputs, request, ...news }) => {
+    if (request === null) return { ...news, request };
+    const bytes = request.bytes + charsOfInputs(inputs ?? []);
+    const preferences = request.preferences.filter((one: JobPreference) => one.siteId === undefined);
+    return { ...news, request: { ...request, bytes, preferences } };
+  });
 }
 
 interface ClaimedJob {
@@ -313,6 +337,8 @@ interface ClaimedJob {
   arguments: string[];
   environment: Record<string, string>;
   workingDirectory: string | null;
+  /** Null: nothing. */
+  inputs: GrantedInput[] | null;
 }
 
 /**
@@ -333,6 +359,7 @@ export function claim(
       const job = jobs.get(one);
       if (job === undefined || job.withdrawn) return { kind: 'REFUSED' };
       const { command, environment, workingDirectory, pending } = job;
+      const inputs = job.inputs ?? [];
       const isFull = chars > GRANTED_CHARS;
       if (job.granted === null) {
         const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
@@ -341,11 +368,11 @@ export function claim(
         taken.set(job.id, job);
       } else if (job.granted !== job.epoch || !isLive(job.state)) return { kind: 'REFUSED' };
       if (pending || isFull) return { kind: 'PENDING' };
-      chars += job.bytes;
+      chars += job.bytes + charsOfInputs(inputs);
       const epoch = job.granted ?? job.epoch + 1;
       return {
         kind: 'GRANTED',
-        job: { epoch, command, arguments: job.arguments, environment, workingDirectory },
+        job: { epoch, command, arguments: job.arguments, environment, workingDirectory, inputs },
       };
     });
     if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
@@ -373,7 +400,7 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
 SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch,
        j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
        f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, j.command, j.arguments, j.environment,
-       j.working_directory AS "workingDirectory"
+       j.working_directory AS "workingDirectory", coalesce(f.inputs::json, ${inputsOf}) AS inputs
   FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
  WHERE o.offer = ANY (${which}) AND o.site_id = ${siteId}`,
   );
