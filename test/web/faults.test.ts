@@ -1,5 +1,5 @@
 /** The service dies while somebody looks. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -15,6 +15,8 @@ describeWithChromium('a service that is killed and comes back', (visits) => {
   });
 
   test('is missed and found again by the pages that are open, and nothing is left out', async () => {
+    // The job ends when it is told to, however slowly everything goes.
+    const go = join(home, 'go');
     const port = String(await freePort());
     const first = await serve(home, [], port);
     const { origin } = new URL(first.url);
@@ -24,7 +26,7 @@ describeWithChromium('a service that is killed and comes back', (visits) => {
       '--',
       'sh',
       '-c',
-      'sleep 6; echo survived',
+      `while [ ! -e '${go}' ]; do sleep 0.1; done; echo survived`,
     );
     const { page } = await visits.visit(`${origin}/jobs/${submitted[0]!.id}`, { key });
     await page.getByRole('heading', { level: 1, name: /Running$/ }).waitFor();
@@ -40,13 +42,18 @@ describeWithChromium('a service that is killed and comes back', (visits) => {
     // What was shown stays.
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('Running');
 
+    writeFileSync(go, '');
+    // It is told for a moment only, perhaps before the service says that it is ready.
+    const again = page
+      .getByText('Connected again. Updates continue from where they stopped.')
+      .waitFor({ timeout: 60_000 });
     const second = await serve(home, [], port);
     expect(new URL(second.url).origin).toBe(origin);
-    await page.getByText('Connected again. Updates continue from where they stopped.').waitFor();
+    await again;
     await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
     await page.getByText('survived').first().waitFor();
     await other.page.getByRole('row', { name: /Completed/ }).waitFor();
     await second.json('submit', '--', 'true');
     await other.page.getByText('2 jobs', { exact: true }).waitFor();
-  });
+  }, 120_000);
 });

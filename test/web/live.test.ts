@@ -92,6 +92,23 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBe(0);
   });
 
+  test('when each queued job will start, where the site has promised it', async () => {
+    const local = (kind: string | null) =>
+      grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+        input: { site: grid.north, localPolicy: kind && { kind } },
+      });
+    await local('conservative');
+    const { page } = await go(`/sites/${grid.north}`);
+    await page.getByRole('img', { name: /Schedule of 4 machines/ }).waitFor();
+    expect(await painted(page, '--series-1')).toBe(0);
+    await grid.submit(...Array.from({ length: 6 }, () => long));
+    await page.locator('.gantt-tools').getByText('Promised').waitFor();
+    // By the strip's end: what is promised lies beyond the hour that is shown first.
+    await page.getByRole('radio', { name: '6 h' }).click();
+    await expect.poll(() => painted(page, '--series-1'), { timeout: 20_000 }).toBeGreaterThan(10);
+    await local(null);
+  });
+
   test('who holds how many jobs in the tree, and what flows', async () => {
     const { page } = await go('/tree');
     await live(page);

@@ -23,7 +23,7 @@ describeWithChromium('every page', (visits: Visits) => {
   let paths: Record<string, string> = {};
 
   beforeAll(async () => {
-    const [ended, , waiting] = await grid.submit(
+    const [ended, , waiting, , tasks] = await grid.submit(
       {
         command: 'sh',
         arguments: ['-c', 'echo out; echo err >&2; exit 3'],
@@ -40,6 +40,7 @@ describeWithChromium('every page', (visits: Visits) => {
       },
       { command: 'wide', tasks: 5, cpusPerTask: 8, estimateS: 60, ...SIMULATED },
       { command: 'model', application: 'model', cpusPerTask: 8, estimateS: 900, ...SIMULATED },
+      { command: 'pair', tasks: 2, cpusPerTask: 4, estimateS: 900, ...SIMULATED },
     );
     const { submitJobGroup } = await grid.ask<{ submitJobGroup: { jobGroup: { id: string } } }>(
       'mutation ($template: JobInput!) { submitJobGroup(input: { name: "group", count: 3, template: $template }) { jobGroup { id } } }',
@@ -86,6 +87,7 @@ describeWithChromium('every page', (visits: Visits) => {
       group: `/groups/${submitJobGroup.jobGroup.id}`,
       'a job that ended': `/jobs/${ended}`,
       'a job that waits': `/jobs/${waiting}`,
+      'a job of tasks': `/jobs/${tasks}`,
       submit: '/submit',
       sites: '/sites',
       schedule: `/sites/${grid.north}`,
@@ -150,5 +152,51 @@ describeWithChromium('every page', (visits: Visits) => {
       await page.setViewportSize({ width: 1280, height: 800 });
     }
     expect(findings).toEqual([]);
-  }, 240_000);
+  }, 400_000);
+
+  /** What nothing has to be asked for; and tabs say it as their pages do. */
+  const isStill = (name: string, path: string): boolean =>
+    ['submit', 'no such page'].includes(name) || path.includes('?tab=');
+
+  test('says that it is loading, what has gone wrong, and goes on when it is asked to', async () => {
+    const { page } = await visits.visit(`${grid.origin}/nowhere`, { key: grid.adminKey });
+    let answers: 'later' | 'never' | 'now' = 'later';
+    let held: (() => void)[] = [];
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('query Viewer')) return route.fallback();
+      if (answers === 'later') await new Promise<void>((resolve) => held.push(resolve));
+      await (answers === 'now' ? route.fallback() : route.abort()).catch(() => {});
+    });
+    const findings: string[] = [];
+    for (const [name, path] of Object.entries(paths)) {
+      if (isStill(name, path)) continue;
+      const misses = (selector: string): Promise<boolean> =>
+        page
+          .locator(`main ${selector}`)
+          .first()
+          .waitFor({ timeout: 10_000 })
+          .then(
+            () => false,
+            () => true,
+          );
+      answers = 'later';
+      held = [];
+      await page.goto(grid.origin + path);
+      if (await misses('.skeleton')) findings.push(`${name}: does not say that it is loading`);
+      answers = 'never';
+      for (const release of held) release();
+      if (await misses('[role=alert]')) findings.push(`${name}: does not say what has gone wrong`);
+      answers = 'now';
+      const goesOn = async (): Promise<number> => {
+        const again = page.getByRole('button', { name: 'Try again' });
+        if ((await again.count()) > 0) await again.first().click({ timeout: 1_000 });
+        return page.locator('main [role=alert]').count();
+      };
+      await until(
+        () => goesOn().catch(() => 1),
+        (alerts) => alerts === 0,
+      );
+    }
+    expect(findings).toEqual([]);
+  }, 400_000);
 });

@@ -1,6 +1,7 @@
 /** The main ways through the portal, as a person goes them. */
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { Client } from '../../src/client/index.js';
 import { describeWithChromium, live, type Visits } from './browser.js';
 import { SIMULATED, withGrid } from './service.js';
 
@@ -366,6 +367,9 @@ describeWithChromium('the portal', (visits: Visits) => {
     await title(page, /^north Draining$/).waitFor();
     await page.getByRole('button', { name: 'Back into service' }).click();
     await title(page, /^north Up$/).waitFor();
+    // Who waited there went back to the root, and was sent again.
+    await page.goto(`${grid.origin}/jobs/${ids.at(-1)}`);
+    await page.locator('.timeline').getByText('Sent again').waitFor();
     await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
   });
 
@@ -399,6 +403,68 @@ describeWithChromium('the portal', (visits: Visits) => {
     await row.getByRole('button', { name: 'Rejoin' }).click();
     await row.getByRole('cell', { name: 'No address', exact: true }).waitFor();
     expect(await isolated()).toEqual([false]);
+    await grid.ask('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', { peer });
+    await grid.ask('mutation ($peer: ID!) { removePeer(peer: $peer) { isolated } }', { peer });
+  });
+
+  test('who the users of a peer are here, and what a peer has to do with a job, are told', async () => {
+    const { id: guest } = await grid.user('guest-a', 'USER');
+    const { federate } = await grid.ask<{ federate: { secret: string; peer: { site: { id: string } } } }>(
+      'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret peer { site { id } } } }',
+      { input: { name: 'west', forward: 'ALWAYS', users: [{ name: 'alice', user: guest }] } },
+    );
+    const tree = await go('/tree');
+    const users = tree.page.getByRole('region', { name: 'Users of peers' });
+    await users.getByRole('row', { name: 'west alice guest-a' }).waitFor();
+    await users.getByRole('row', { name: 'west all others peer-west' }).waitFor();
+
+    const [job] = await grid.submit({ command: 'abroad', os: 'elsewhere', estimateS: 60 });
+    const { page } = await go(`/jobs/${job}`);
+    const row = page.getByRole('region', { name: 'Peers' }).getByRole('row', { name: /west/ });
+    await row.getByText('Not offered').waitFor();
+    await row.getByText('It has not asked for jobs yet.').waitFor();
+
+    const west = new Client({ url: grid.service.url, key: federate.secret });
+    const kind = {
+      site: 0,
+      os: 'elsewhere',
+      architecture: 'any',
+      cpus: 4,
+      memoryMb: 1000,
+      machines: 1,
+      hops: 1,
+    };
+    const exchange = async (places: object[]) =>
+      (
+        await west.request<{ exchangeJobs: { offers: { offer: string }[] } }>(
+          'mutation ($input: ExchangeInput!) { exchangeJobs(input: $input) { offers { offer } } }',
+          {
+            input: {
+              ...{
+                protocol: 1,
+                service: 'west-id',
+                after: '0',
+                room: 10,
+                kinds: [{ ...kind, licenses: [] }],
+              },
+              places,
+            },
+          },
+        )
+      ).exchangeJobs.offers;
+    const offer = (await exchange([]))[0]?.offer;
+    await row.getByText('Offered', { exact: true }).waitFor();
+    await exchange([{ offer, path: ['root', 'cluster'] }]);
+    await row.getByText('root › cluster').waitFor();
+    await west.request('mutation ($offers: [ID!]!) { claimJobs(offers: $offers) { results { outcome } } }', {
+      offers: [offer],
+    });
+    await row.getByText('Runs there').waitFor();
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [job],
+    });
+    await west.request('mutation ($offers: [ID!]!) { returnJobs(offers: $offers) }', { offers: [offer] });
+    const peer = federate.peer.site.id;
     await grid.ask('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', { peer });
     await grid.ask('mutation ($peer: ID!) { removePeer(peer: $peer) { isolated } }', { peer });
   });
@@ -490,6 +556,12 @@ describeWithChromium('the portal', (visits: Visits) => {
     await page
       .getByRole('button', { name: /solver/ })
       .getByText('of 7')
+      .waitFor();
+    await grid.submit({ command: 'licensed', licenses: ['solver'], os: 'nowhere' });
+    await page.getByText('1 waiting job asks for it').waitFor();
+    await page
+      .getByRole('region', { name: 'Waiting jobs' })
+      .getByRole('row', { name: /licensed/ })
       .waitFor();
 
     await page.goto(`${grid.origin}/sites`);

@@ -81,7 +81,8 @@ session.subscribe(() => {
     return;
   }
   followed = number;
-  void client?.dispose();
+  // A connection that was just being made fails.
+  void Promise.resolve(client?.dispose()).catch(() => {});
   client = null;
   connection.set('idle');
 });

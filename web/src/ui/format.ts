@@ -6,6 +6,10 @@ const integers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const count = (value: number): string => integers.format(value).replaceAll(',', NARROW_SPACE);
 
+/** `Query.jobCount` counts no further. */
+export const COUNT_MAX = 100_000;
+export const counted = (jobs: number): string => `${count(jobs)}${jobs >= COUNT_MAX ? '+' : ''}`;
+
 /** Three significant digits, without an exponent. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '–';

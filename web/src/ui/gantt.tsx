@@ -43,6 +43,8 @@ const ROW_PX = 15;
 const LANE_GAP_PX = 5;
 const ROWS_MAX = 8;
 const STRIP_PX = 44;
+/** From here on a click is a selection. */
+const BRUSH_PX = 6;
 const MINUTE = 60_000;
 const SPANS = [
   { value: '15', label: '15 min' },
@@ -336,11 +338,16 @@ export function Gantt({
     event.preventDefault();
     move();
   }
+  const brushed = useRef<number | null>(null);
+  const stripAt = (event: PointerEvent<HTMLCanvasElement>): number =>
+    whole.from + ((event.nativeEvent.offsetX - labelPx) / Math.max(1, width - labelPx)) * wholeSpan;
   function brush(event: PointerEvent<HTMLCanvasElement>): void {
-    if (event.buttons === 0) return;
-    const at =
-      whole.from + ((event.nativeEvent.offsetX - labelPx) / Math.max(1, width - labelPx)) * wholeSpan;
-    setStart(at - span / 2);
+    if (event.buttons === 0) brushed.current = null;
+    if (brushed.current === null) return;
+    const [left, right] = [brushed.current, stripAt(event)].sort((a, b) => a - b) as [number, number];
+    if (stripX(right) - stripX(left) < BRUSH_PX) return;
+    setSpan(Math.max(MINUTE, right - left));
+    setStart(left);
   }
 
   const shown = [...new Set(bars.map(({ kind }) => kind))];
@@ -421,7 +428,21 @@ export function Gantt({
             </span>
           </div>
         )}
-        <canvas ref={strip} className="gantt-strip" aria-hidden onPointerDown={brush} onPointerMove={brush} />
+        <canvas
+          ref={strip}
+          className="gantt-strip"
+          aria-hidden
+          title="Drag to select a part; click to go there"
+          onPointerDown={(event) => {
+            brushed.current = stripAt(event);
+            setStart(brushed.current - span / 2);
+            event.currentTarget.setPointerCapture(event.pointerId);
+          }}
+          onPointerMove={brush}
+          onPointerUp={() => {
+            brushed.current = null;
+          }}
+        />
       </div>
     </div>
   );

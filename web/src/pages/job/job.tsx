@@ -1,8 +1,9 @@
 import './job.css';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Play, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
+import type { Search } from '../../routes';
 import { useViewer } from '../../shell/viewer';
 import { Button } from '../../ui/controls';
 import {
@@ -11,6 +12,7 @@ import {
   count,
   duration,
   instant,
+  lower,
   megabytes,
   moment,
   numberOf,
@@ -45,6 +47,8 @@ import {
   type MeasurementMethod,
 } from './job.gql';
 import { OutputCard } from './output';
+import { PeersCard } from './peers';
+import { hasTasks, TasksCard } from './tasks';
 import { Candidates, TermList } from './terms';
 import { Timeline } from './timeline';
 import { METHODS, SILENT, termOf, termText } from './vocabulary';
@@ -76,7 +80,7 @@ export function JobPage() {
     >
       {({ job }) =>
         job ? (
-          <Shown job={job} refresh={page.refresh} />
+          <Shown key={job.id} job={job} refresh={page.refresh} />
         ) : (
           <Page title="No such job">
             <Empty title={`There is no job ${numberOf(id)}, or none that you may see.`}>
@@ -97,6 +101,16 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
   const ended = TERMINAL.has(job.state);
   const waits = WAITING.has(job.state);
   const run = job.runs.at(-1);
+  const [wasOver] = useState(ended);
+  const seen = seenOf(job, useSearch({ strict: false }) as Search, wasOver);
+  const see = (epoch: number, task?: number): void => {
+    const usual = seenOf(job, { run: String(epoch) }, wasOver);
+    const search = {
+      run: epoch === run?.epoch ? undefined : String(epoch),
+      task: task === undefined || task === usual?.task ? undefined : String(task),
+    };
+    void navigate({ to: '/jobs/$id', params: { id: job.id }, search, replace: true, resetScroll: false });
+  };
 
   useEffect(() => {
     document.title = `Job ${numberOf(job.id)}: ${words(job.state).toLowerCase()} · Switchyard`;
@@ -176,9 +190,19 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         <Timeline job={job} />
       </Card>
       {waits && <Waits id={job.id} state={job.state} />}
+      {!ended && <PeersCard job={job} />}
       <div className="job-columns">
         <div className="stack">
-          {job.epoch > 0 && <OutputCard key={job.id} job={job} />}
+          {seen && <OutputCard key={job.id} job={job} {...seen} onSee={see} />}
+          {seen && hasTasks(job) && (
+            <TasksCard
+              key={`${job.id} ${seen.run.epoch}`}
+              job={job}
+              run={seen.run}
+              shown={seen.task}
+              onShow={(task) => see(seen.run.epoch, task)}
+            />
+          )}
           {job.epoch > 0 && job.outputs.length > 0 && <FilesCard job={job} />}
           <Decisions job={job} />
           <History job={job} />
@@ -216,6 +240,14 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
                 [
                   'Memory for each task',
                   job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none asked for',
+                ],
+                job.tasks > 1 && [
+                  'Tasks are started',
+                  job.launch === 'ONCE' ? 'by the command' : 'one by one, by the agents',
+                ],
+                hasTasks(job) && [
+                  'When a task fails',
+                  job.onTaskFailure === 'CONTINUE' ? 'the others go on' : 'the others are ended',
                 ],
                 job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
                 (job.os ?? job.architecture) !== null && [
@@ -257,6 +289,23 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
       )}
     </Page>
   );
+}
+
+/**
+ * The run and task that are looked at, by the address; otherwise the latest run, and of one that was over when the page was opened the
+ * task that made it fail. What fails while somebody looks takes nothing away from them.
+ */
+function seenOf(
+  job: Job,
+  search: Search,
+  wasOver: boolean,
+): { run: Job['runs'][number]; task: number } | null {
+  const last = job.runs.at(-1);
+  const run = job.runs.find(({ epoch }) => String(epoch) === search.run) ?? last;
+  if (!run) return null;
+  const usual = wasOver || run !== last ? run.failedTask : null;
+  const task = /^\d+$/.test(search.task ?? '') ? Number(search.task) : (usual ?? 0);
+  return { run, task: hasTasks(job) && task < job.tasks ? task : 0 };
 }
 
 const quoted = (text: string): string =>
@@ -417,6 +466,10 @@ function Detail({ decision }: { decision: Decision }): ReactNode {
   );
 }
 
+/** Causes that a message names, as they are called everywhere else. */
+const inWords = (message: string): string =>
+  message.replace(/\b[A-Z]+(?:_[A-Z]+)+$/, (cause) => lower(causeOf(cause)));
+
 /** How it ended, measured beside predicted. */
 function Outcome({ job }: { job: Job }) {
   const run = job.runs.at(-1);
@@ -426,7 +479,7 @@ function Outcome({ job }: { job: Job }) {
   return (
     <Card title="How it ended">
       <div className="stack">
-        {(job.message ?? run?.message) && <p>{job.message ?? run?.message}</p>}
+        {(job.message ?? run?.message) && <p>{inWords(job.message ?? run?.message ?? '')}</p>}
         <Facts
           facts={[
             job.cause !== null && ['Cause', causeOf(job.cause)],

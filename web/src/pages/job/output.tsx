@@ -2,21 +2,35 @@
 import { Download } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useData } from '../../api/data';
-import { Button, Choice, Segments, Toggle } from '../../ui/controls';
+import { Button, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
 import { Card, Loaded, Skeleton } from '../../ui/show';
 import type { Job } from './job';
 import { JobOutputDocument } from './job.gql';
+import { hasTasks } from './tasks';
 
 const FOLLOW_MS = 1_000;
 
-export function OutputCard({ job }: { job: Job }) {
+export function OutputCard({
+  job,
+  run: { epoch },
+  task,
+  onSee,
+}: {
+  job: Job;
+  run: Job['runs'][number];
+  task: number;
+  onSee(epoch: number, task?: number): void;
+}) {
   const [chosen, setChosen] = useState<'stdout' | 'stderr' | null>(null);
-  const [epoch, setEpoch] = useState<number | null>(null);
   const [following, setFollowing] = useState(true);
-  const live = !TERMINAL.has(job.state) && (epoch === null || epoch === job.epoch);
-  const output = useData(JobOutputDocument, { id: job.id, epoch }, { ...(live && { everyMs: FOLLOW_MS }) });
+  const live = !TERMINAL.has(job.state) && epoch === job.epoch;
+  const output = useData(
+    JobOutputDocument,
+    { id: job.id, epoch, task },
+    { ...(live && { everyMs: FOLLOW_MS }) },
+  );
   // The last of it comes with the end.
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
   useEffect(() => output.refresh(), [job.state]);
@@ -36,7 +50,7 @@ export function OutputCard({ job }: { job: Job }) {
 
   return (
     <Card
-      title="Output"
+      title={hasTasks(job) ? `Output of task ${task}` : 'Output'}
       actions={
         <div className="row wrap">
           {live && (
@@ -48,10 +62,25 @@ export function OutputCard({ job }: { job: Job }) {
             <Choice
               label="Run"
               hideLabel
-              value={String(epoch ?? job.epoch)}
-              onChange={(value) => setEpoch(Number(value) === job.epoch ? null : Number(value))}
+              value={String(epoch)}
+              onChange={(value) => onSee(Number(value))}
               options={job.runs.map((run) => ({ value: String(run.epoch), label: `Run ${run.epoch}` }))}
             />
+          )}
+          {hasTasks(job) && (
+            <div className="task-number">
+              <TextInput
+                label="Task"
+                hideLabel
+                type="number"
+                min={0}
+                max={job.tasks - 1}
+                value={String(task)}
+                onChange={(text) =>
+                  /^\d+$/.test(text) && Number(text) < job.tasks && onSee(epoch, Number(text))
+                }
+              />
+            </div>
           )}
           <Segments
             label="Stream"
@@ -67,7 +96,7 @@ export function OutputCard({ job }: { job: Job }) {
             onPress={() =>
               download(
                 new Blob([text], { type: 'text/plain;charset=utf-8' }),
-                `job-${numberOf(job.id)}.${stream === 'stdout' ? 'out' : 'err'}`,
+                `job-${numberOf(job.id)}${hasTasks(job) ? `-task-${task}` : ''}.${stream === 'stdout' ? 'out' : 'err'}`,
               )
             }
           />

@@ -1,5 +1,5 @@
 /** The way of a job, from its submission to its end: each step with its time, and how long it was between them. */
-import { duration, instant, moment } from '../../ui/format';
+import { duration, instant, megabytes, moment } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import type { Job } from './job';
 
@@ -18,6 +18,10 @@ export function Timeline({ job }: { job: Job }) {
   const time = (text: string | null | undefined): number | null => (text ? Date.parse(text) : null);
   const ended = time(job.endedAt);
   const lost = job.runs.length - 1;
+  const staging = run?.staging;
+  const sent = job.decisions.nodes.filter(({ kind }) => kind === 'DISPATCH');
+  const [first] = sent;
+  const moved = first !== undefined && sent.length > 1;
   const steps: Step[] = [
     {
       label: 'Submitted',
@@ -26,8 +30,19 @@ export function Timeline({ job }: { job: Job }) {
       doing: 'waited for a site',
       color: 'var(--queued)',
     },
+    ...(moved
+      ? [
+          {
+            label: 'Sent to a site',
+            about: first.site?.name,
+            at: time(first.at),
+            doing: 'waited elsewhere',
+            color: 'var(--dispatched)',
+          },
+        ]
+      : []),
     {
-      label: 'Sent to a site',
+      label: moved ? `Sent again${sent.length > 2 ? `, ${sent.length - 1} times` : ''}` : 'Sent to a site',
       about: job.dispatchedAt ? (job.site?.name ?? undefined) : undefined,
       at: time(job.dispatchedAt),
       doing: 'waited in its queue',
@@ -40,6 +55,17 @@ export function Timeline({ job }: { job: Job }) {
       doing: 'was being started',
       color: 'var(--assigned)',
     },
+    ...(staging
+      ? [
+          {
+            label: 'Bringing its data',
+            about: `${megabytes(staging.movedMb)} of ${megabytes(staging.totalMb)} moved`,
+            at: time(staging.beganAt),
+            doing: 'brought its data',
+            color: 'var(--series-3)',
+          },
+        ]
+      : []),
     {
       label: lost > 0 ? `Running, run ${job.runs.length}` : 'Running',
       at: time(run?.startedAt),

@@ -22,6 +22,7 @@ export type JobFilter = {
   user?: string | null | undefined;
   application?: string | null | undefined;
   groupName?: string | null | undefined;
+  license?: string | null | undefined;
   group?: string | null | undefined;
   submittedAfter?: string | null | undefined;
   submittedBefore?: string | null | undefined;

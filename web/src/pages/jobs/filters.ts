@@ -21,6 +21,7 @@ export const FILTER_FIELDS = [
   'user',
   'application',
   'groupName',
+  'license',
   'group',
   'submittedAfter',
   'submittedBefore',
@@ -48,7 +49,7 @@ export function filterOf(search: Search): JobFilter {
     .split(',')
     .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
-  for (const field of ['site', 'user', 'application', 'groupName', 'group'] as const) {
+  for (const field of ['site', 'user', 'application', 'groupName', 'license', 'group'] as const) {
     const value = search[field];
     if (value) filter[field] = value;
   }

@@ -27,8 +27,6 @@ export const PAGE = 100;
 const PAGES_MAX = 60;
 /** Rows that one step of a walk may pass. */
 const STEP_MAX = 5_000;
-/** What is counted at most, see `Query.jobCount`. */
-export const COUNT_MAX = 100_000;
 const REFRESH_MS = 1_500;
 /** The number of changes is a number to read: told so often, the page around the list is not drawn anew with each frame. */
 const TELL_CHANGES_MS = 500;

@@ -9,7 +9,7 @@ import { createSetting, useStore } from '../../api/store';
 import type { Search } from '../../routes';
 import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, MenuButton, Segments, TextInput } from '../../ui/controls';
-import { count, moment, plural, words } from '../../ui/format';
+import { COUNT_MAX, count, moment, plural, words } from '../../ui/format';
 import { Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { ACTIONS, type BulkAction, BulkDialog, type Target } from './bulk';
@@ -18,7 +18,7 @@ import { EXPORT_MAX, exportJobs } from './export';
 import { FILTER_FIELDS, filterOf, instantOf, ORDERS, orderOf, STATE_SETS } from './filters';
 import { JobGrid } from './grid';
 import { Groups } from './groups';
-import { COUNT_MAX, JobList, type Row } from './job-list';
+import { JobList, type Row } from './job-list';
 import { JobsFacetsDocument, JobsUsersDocument } from './jobs.gql';
 
 export function Jobs() {
@@ -347,6 +347,7 @@ function FilterForm({
         )}
         <TextInput label="Application" value={draft.application ?? ''} onChange={put('application')} />
         <TextInput label="Group name" value={draft.groupName ?? ''} onChange={put('groupName')} />
+        <TextInput label="License" value={draft.license ?? ''} onChange={put('license')} />
         {time('submittedAfter', 'Submitted since')}
         {time('submittedBefore', 'Submitted before')}
         {time('endedAfter', 'Ended since')}
@@ -394,6 +395,7 @@ function Chips({ search, change }: { search: Search; change(changes: Search): vo
     user: (id) => `User ${people?.users.nodes.find((user) => user.id === id)?.name ?? id}`,
     application: (name) => `Application ${name}`,
     groupName: (name) => `Group ${name}`,
+    license: (kind) => `License ${kind}`,
     group: (id) => `Bulk group ${id}`,
     submittedAfter: (at) => `Submitted since ${timeText(at)}`,
     submittedBefore: (at) => `Submitted before ${timeText(at)}`,

@@ -18,7 +18,21 @@ export type UpdateLicenseInput = {
 export type LicensesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type LicensesQuery = { licenses: { nodes: Array<{ id: string, kind: string, copies: number, inUse: number, site: { id: string, name: string } | null }> }, waiting: { nodes: Array<{ id: string, name: string | null, application: string, arrayIndex: number | null, licenses: Array<string>, submittedAt: string, user: { id: string, name: string }, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } } };
+export type LicensesQuery = { licenses: { nodes: Array<{ id: string, kind: string, copies: number, inUse: number, site: { id: string, name: string } | null }> } };
+
+export type LicenseDemandQueryVariables = Exact<{
+  kind: string;
+}>;
+
+
+export type LicenseDemandQuery = { jobCount: number };
+
+export type LicenseWaitingQueryVariables = Exact<{
+  kind: string;
+}>;
+
+
+export type LicenseWaitingQuery = { jobs: { nodes: Array<{ id: string, name: string | null, application: string, arrayIndex: number | null, submittedAt: string, user: { id: string, name: string }, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } } };
 
 export type LicensePartsFragment = { id: string, kind: string, copies: number, inUse: number, site: { id: string, name: string } | null };
 
@@ -60,7 +74,13 @@ export type LicenseHistoryQuery = { licenseHistory: Array<{ at: string, inUse: n
 
 
 export const LicensesDocument =
-  "query Licenses { licenses(first: 1000) { nodes { ...LicenseParts } } waiting: jobs(filter: {states: [QUEUED, DISPATCHED]}, first: 2000) { nodes { id name application arrayIndex licenses submittedAt user { id name } site { id name } } pageInfo { hasNextPage } } } fragment LicenseParts on License { id kind copies inUse site { id name } }" as unknown as TypedDocumentNode<LicensesQuery, LicensesQueryVariables>;
+  "query Licenses { licenses(first: 1000) { nodes { ...LicenseParts } } } fragment LicenseParts on License { id kind copies inUse site { id name } }" as unknown as TypedDocumentNode<LicensesQuery, LicensesQueryVariables>;
+
+export const LicenseDemandDocument =
+  "query LicenseDemand($kind: String!) { jobCount(filter: {states: [QUEUED, DISPATCHED], license: $kind}) }" as unknown as TypedDocumentNode<LicenseDemandQuery, LicenseDemandQueryVariables>;
+
+export const LicenseWaitingDocument =
+  "query LicenseWaiting($kind: String!) { jobs(filter: {states: [QUEUED, DISPATCHED], license: $kind}, first: 100) { nodes { id name application arrayIndex submittedAt user { id name } site { id name } } pageInfo { hasNextPage } } }" as unknown as TypedDocumentNode<LicenseWaitingQuery, LicenseWaitingQueryVariables>;
 
 export const LicenseSitesDocument =
   "query LicenseSites { sites(first: 200) { nodes { id name } } }" as unknown as TypedDocumentNode<LicenseSitesQuery, LicenseSitesQueryVariables>;

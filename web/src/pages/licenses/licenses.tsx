@@ -7,23 +7,22 @@ import { useViewer } from '../../shell/viewer';
 import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
-import { count, percent, plural } from '../../ui/format';
+import { count, counted, percent, plural } from '../../ui/format';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { useSpan } from '../../ui/span';
 import { told } from '../../ui/toast';
 import { JOB_COLUMN } from '../jobs/job-column';
 import {
+  LicenseDemandDocument,
   LicenseHistoryDocument,
   type LicensePartsFragment,
   LicenseSitesDocument,
   LicensesDocument,
-  type LicensesQuery,
+  LicenseWaitingDocument,
   RegisterLicenseDocument,
   RemoveLicenseDocument,
   UpdateLicenseDocument,
 } from './licenses.gql';
-
-type Waiting = LicensesQuery['waiting']['nodes'][number];
 
 export function Licenses() {
   const operator = useViewer().may('OPERATOR');
@@ -43,12 +42,9 @@ export function Licenses() {
       }
     >
       <Loaded from={licenses} skeleton={<Skeleton height={280} />}>
-        {({ licenses: { nodes: pools }, waiting }) => {
-          const waits = new Map<string, Waiting[]>();
-          for (const job of waiting.nodes)
-            for (const kind of job.licenses) waits.set(kind, [...(waits.get(kind) ?? []), job]);
-          const kinds = [...new Set([...pools.map(({ kind }) => kind), ...waits.keys()])].sort();
-          const shown = chosen ?? kinds.find((kind) => waits.has(kind)) ?? kinds[0] ?? null;
+        {({ licenses: { nodes: pools } }) => {
+          const kinds = [...new Set(pools.map(({ kind }) => kind))].sort();
+          const shown = chosen ?? kinds[0] ?? null;
           if (kinds.length === 0)
             return (
               <Card>
@@ -64,7 +60,6 @@ export function Licenses() {
                   const own = pools.filter((pool) => pool.kind === kind);
                   const inUse = own.reduce((sum, pool) => sum + pool.inUse, 0);
                   const copies = own.reduce((sum, pool) => sum + pool.copies, 0);
-                  const queued = waits.get(kind)?.length ?? 0;
                   return (
                     <button
                       key={kind}
@@ -86,10 +81,7 @@ export function Licenses() {
                         label={`${kind}: ${inUse} of ${copies} copies in use, ${percent(copies > 0 ? inUse / copies : 0)}`}
                       />
                       <span className="tiny faint">
-                        {plural(own.length, 'pool')} ·{' '}
-                        {queued > 0
-                          ? `${plural(queued, 'waiting job')}${waiting.pageInfo.hasNextPage ? ' or more' : ''} ask${queued === 1 ? 's' : ''} for it`
-                          : 'no waiting job asks for it'}
+                        {plural(own.length, 'pool')} · <Demand kind={kind} />
                       </span>
                     </button>
                   );
@@ -146,29 +138,7 @@ export function Licenses() {
                     ]}
                   />
                 </Card>
-                <Card title={`Waiting jobs that ask for ${shown}`} flush>
-                  <Table
-                    label="Waiting jobs"
-                    rows={(waits.get(shown ?? '') ?? []).slice(0, 100)}
-                    id={({ id }) => id}
-                    empty={<Empty title="Nobody waits for it" />}
-                    columns={[
-                      JOB_COLUMN,
-                      { key: 'user', header: 'User', cell: ({ user }) => user.name },
-                      {
-                        key: 'site',
-                        header: 'At',
-                        cell: ({ site }) => site?.name ?? <span className="faint">root</span>,
-                      },
-                      {
-                        key: 'waits',
-                        header: 'Waits',
-                        right: true,
-                        cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
-                      },
-                    ]}
-                  />
-                </Card>
+                {shown && <Waiting kind={shown} />}
               </div>
             </>
           );
@@ -184,6 +154,65 @@ export function Licenses() {
         />
       )}
     </Page>
+  );
+}
+
+/** How many jobs wait that ask for it. */
+function Demand({ kind }: { kind: string }) {
+  const { data } = useData(LicenseDemandDocument, { kind }, { everyMs: 5_000 });
+  if (!data) return '…';
+  const jobs = data.jobCount;
+  if (jobs === 0) return 'no waiting job asks for it';
+  return `${counted(jobs)} waiting ${jobs === 1 ? 'job asks' : 'jobs ask'} for it`;
+}
+
+function Waiting({ kind }: { kind: string }) {
+  const jobs = useData(LicenseWaitingDocument, { kind }, { everyMs: 5_000 });
+  return (
+    <Card
+      title={`Waiting jobs that ask for ${kind}`}
+      flush
+      actions={
+        jobs.data?.jobs.pageInfo.hasNextPage && (
+          <Link to="/jobs" search={{ license: kind, states: 'QUEUED,DISPATCHED' }} className="button quiet">
+            All of them
+          </Link>
+        )
+      }
+    >
+      <Loaded
+        from={jobs}
+        skeleton={
+          <div className="card-body">
+            <Skeleton lines={4} />
+          </div>
+        }
+      >
+        {({ jobs: { nodes } }) => (
+          <Table
+            label="Waiting jobs"
+            rows={nodes}
+            id={({ id }) => id}
+            empty={<Empty title="Nobody waits for it" />}
+            columns={[
+              JOB_COLUMN,
+              { key: 'user', header: 'User', cell: ({ user }) => user.name },
+              {
+                key: 'site',
+                header: 'At',
+                cell: ({ site }) => site?.name ?? <span className="faint">root</span>,
+              },
+              {
+                key: 'waits',
+                header: 'Waits',
+                right: true,
+                cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
   );
 }
 

@@ -24,6 +24,8 @@ export interface Ended {
   causes: Map<string, number>;
   /** Whether it reaches back a whole hour. */
   whole: boolean;
+  /** From when on all are known, ms since 1970. */
+  since: number;
 }
 
 type End = { id: string; state: JobState; cause: string | null; at: number };
@@ -40,6 +42,7 @@ export function useEnded(onNews: () => void): Ended | null {
     minutes: Map<number, Minute>;
     causes: Map<number, Map<string, number>>;
     whole: boolean;
+    since: number;
   }>(null);
 
   function add(end: End): void {
@@ -68,15 +71,18 @@ export function useEnded(onNews: () => void): Ended | null {
     const causes = new Map<string, number>();
     for (const part of all.causes.values())
       for (const [cause, n] of part) causes.set(cause, (causes.get(cause) ?? 0) + n);
-    setShown({ minutes, causes, whole: all.whole });
+    setShown({ minutes, causes, whole: all.whole || all.since <= first, since: all.since });
   }
 
   const early = useRef<End[]>([]);
   async function load(): Promise<void> {
     counted.current = null;
-    const since = new Date(Date.now() - MINUTES * MINUTE_MS).toISOString();
-    const { jobs } = await ask(EndedDocument, { since, first: READ_MAX });
-    counted.current = { minutes: new Map(), causes: new Map(), whole: !jobs.pageInfo.hasNextPage };
+    const from = Date.now() - MINUTES * MINUTE_MS;
+    const { jobs } = await ask(EndedDocument, { since: new Date(from).toISOString(), first: READ_MAX });
+    const whole = !jobs.pageInfo.hasNextPage;
+    const oldest = jobs.nodes.at(-1)?.endedAt;
+    const since = whole || !oldest ? from : Date.parse(oldest);
+    counted.current = { minutes: new Map(), causes: new Map(), whole, since };
     const seen = new Set<string>();
     for (const { id, state, cause, endedAt } of jobs.nodes) {
       seen.add(id);

@@ -67,6 +67,7 @@ export type JobFilter = {
   user?: string | null | undefined;
   application?: string | null | undefined;
   groupName?: string | null | undefined;
+  license?: string | null | undefined;
   group?: string | null | undefined;
   submittedAfter?: string | null | undefined;
   submittedBefore?: string | null | undefined;
@@ -84,7 +85,7 @@ export type OverviewQuery = { queued: number, dispatched: number, held: number, 
 export type OverviewSitesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type OverviewSitesQuery = { sites: { nodes: Array<{ id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean }>, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }> }> } };
+export type OverviewSitesQuery = { sites: { nodes: Array<{ id: string, name: string, state: SiteState, latitude: number | null, longitude: number | null, agentSeenAt: string | null, queuedJobs: number, metaQueuedJobs: number, runningJobs: number, cpus: number, cpusUsed: number, machines: Array<{ id: string, name: string, state: MachineState, silent: boolean, problem: string | null }>, licenses: Array<{ id: string, kind: string, copies: number, inUse: number }> }> } };
 
 export type EndedQueryVariables = Exact<{
   since: string;
@@ -117,7 +118,7 @@ export const OverviewDocument =
   "query Overview($since: DateTime!) { queued: jobCount(filter: {states: [QUEUED]}) dispatched: jobCount(filter: {states: [DISPATCHED]}) held: jobCount(filter: {states: [HELD]}) running: jobCount(filter: {states: [ASSIGNED, RUNNING, CANCELLING]}) failed: jobCount(filter: {states: [FAILED], endedAfter: $since}) oldestAtRoot: jobs(filter: {states: [QUEUED]}, first: 1) { nodes { id submittedAt } } oldestAtSites: jobs(filter: {states: [DISPATCHED]}, first: 1) { nodes { id submittedAt } } }" as unknown as TypedDocumentNode<OverviewQuery, OverviewQueryVariables>;
 
 export const OverviewSitesDocument =
-  "query OverviewSites { sites(first: 100) { nodes { id name state latitude longitude agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed machines { id name state silent } licenses { id kind copies inUse } } } }" as unknown as TypedDocumentNode<OverviewSitesQuery, OverviewSitesQueryVariables>;
+  "query OverviewSites { sites(first: 100) { nodes { id name state latitude longitude agentSeenAt queuedJobs metaQueuedJobs runningJobs cpus cpusUsed machines { id name state silent problem } licenses { id kind copies inUse } } } }" as unknown as TypedDocumentNode<OverviewSitesQuery, OverviewSitesQueryVariables>;
 
 export const EndedDocument =
   "query Ended($since: DateTime!, $first: Int!) { jobs( filter: {endedAfter: $since} orderBy: {field: ENDED_AT, direction: DESC} first: $first ) { nodes { id state cause endedAt } pageInfo { hasNextPage } } }" as unknown as TypedDocumentNode<EndedQuery, EndedQueryVariables>;

@@ -7,7 +7,18 @@ import { useStore } from '../../api/store';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
 import { Chart } from '../../ui/chart';
-import { causeOf, count, duration, figure, numberOf, percent, plural, words } from '../../ui/format';
+import {
+  COUNT_MAX,
+  causeOf,
+  count,
+  counted,
+  duration,
+  figure,
+  numberOf,
+  percent,
+  plural,
+  words,
+} from '../../ui/format';
 import { useNow } from '../../ui/now';
 import {
   Ago,
@@ -23,6 +34,7 @@ import {
   Skeleton,
   Spark,
 } from '../../ui/show';
+import { JobsUsersDocument } from '../jobs/jobs.gql';
 import { type Ended, useEnded } from './ended';
 import {
   ChangesAuditDocument,
@@ -152,16 +164,14 @@ function Figures({
       a.submittedAt.localeCompare(b.submittedAt),
     )[0];
   const total = ended?.minutes.map((each) => each.COMPLETED + each.FAILED + each.CANCELLED);
-  // The present minute is not over: the mean is over the ten before it.
-  const recent = total?.slice(-11, -1) ?? [];
-  const rate = recent.reduce((sum, n) => sum + n, 0) / Math.max(recent.length, 1);
+  const rate = ended ? rateOf(ended) : 0;
   const endedAll = total?.reduce((sum, n) => sum + n, 0) ?? 0;
   return (
     <div className="figures">
       <Figure
         label="Running"
         to={{ states: 'ASSIGNED,RUNNING,CANCELLING' }}
-        value={numbers && count(numbers.running)}
+        value={numbers && counted(numbers.running)}
         about={
           cpus !== undefined && used !== undefined ? (
             <>
@@ -183,12 +193,19 @@ function Figures({
       <Figure
         label="Waiting"
         to={{ states: 'QUEUED,DISPATCHED' }}
-        value={numbers && count(numbers.queued + numbers.dispatched)}
+        value={
+          numbers && (
+            <>
+              {count(numbers.queued + numbers.dispatched)}
+              {Math.max(numbers.queued, numbers.dispatched) >= COUNT_MAX && '+'}
+            </>
+          )
+        }
         about={
           numbers && (
             <>
-              {count(numbers.queued)} at the root, {count(numbers.dispatched)} at sites
-              {numbers.held > 0 && `, ${count(numbers.held)} held`}
+              {counted(numbers.queued)} at the root, {counted(numbers.dispatched)} at sites
+              {numbers.held > 0 && `, ${counted(numbers.held)} held`}
             </>
           )
         }
@@ -217,7 +234,7 @@ function Figures({
       <Figure
         label="Failed in the last hour"
         to={{ states: 'FAILED', order: 'ended', endedAfter: '1h' }}
-        value={numbers && count(numbers.failed)}
+        value={numbers && counted(numbers.failed)}
         tone={numbers && numbers.failed > 0 ? 'danger' : undefined}
         about={
           endedAll > 0 && numbers
@@ -236,6 +253,15 @@ function Figures({
       />
     </div>
   );
+}
+
+/** Jobs that ended a minute: over the ten minutes before the present one, or as many of them as are known. */
+function rateOf({ minutes, since }: Ended): number {
+  const of = (known: Ended['minutes']) =>
+    known.reduce((sum, each) => sum + each.COMPLETED + each.FAILED + each.CANCELLED, 0);
+  const recent = minutes.slice(-11, -1).filter(({ at }) => at >= since);
+  if (recent.length > 0) return of(recent) / recent.length;
+  return (of(minutes) * 60_000) / Math.max(1_000, Date.now() - since);
 }
 
 function Waited({ since }: { since: string }) {
@@ -331,12 +357,18 @@ function Causes({ ended }: { ended: Ended }) {
 function Trouble({ sites }: { sites: readonly OverviewSite[] }) {
   const lines = sites.flatMap((site) => {
     const silent = site.machines.filter((machine) => machine.silent && machine.state === 'UP').length;
+    const unfit = site.machines.filter(({ silent, state, problem }) => problem && !silent && state === 'UP');
     const down = site.machines.filter(({ state }) => state === 'DOWN').length;
     return [
       site.state !== 'UP' && { site, text: `is ${site.state.toLowerCase()}`, tone: 'warn' as const },
       silent > 0 && {
         site,
         text: `${silent === site.machines.length ? 'all' : count(silent)} of ${plural(site.machines.length, 'machine')} ${silent === 1 ? 'is' : 'are'} silent: the agent is not heard`,
+        tone: 'danger' as const,
+      },
+      unfit.length > 0 && {
+        site,
+        text: `${plural(unfit.length, 'machine')} unfit: ${unfit[0]!.name}: ${unfit[0]!.problem}${unfit.length > 1 ? ', …' : ''}`,
         tone: 'danger' as const,
       },
       down > 0 && { site, text: `${plural(down, 'machine')} down`, tone: 'danger' as const },
@@ -382,6 +414,7 @@ function Today({ sites }: { sites: readonly OverviewSite[] | undefined }) {
   const viewer = useViewer();
   const policies = useData(ChangesDocument, {}, { everyMs: IDLE_MS });
   const audit = useData(ChangesAuditDocument, {}, { everyMs: IDLE_MS, pause: !viewer.may('ADMIN') });
+  const users = useData(JobsUsersDocument, {}, { pause: !viewer.may('ADMIN') });
   const day = Math.floor(useNow(10_000) / 600_000);
   const midnight = useMemo(() => {
     const date = new Date(day * 600_000);
@@ -396,6 +429,8 @@ function Today({ sites }: { sites: readonly OverviewSite[] | undefined }) {
       const machine = machines.find(({ id }) => id === target);
       if (machine) return `Machine ${machine.name} of ${name}`;
     }
+    const user = users.data?.users.nodes.find(({ id }) => id === target);
+    if (user) return user.name;
     return `${words(target.split('_')[0]!)} ${numberOf(target)}`;
   };
   const entries = [

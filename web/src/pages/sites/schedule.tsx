@@ -2,18 +2,28 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { ask } from '../../api/client';
-import { useFollow, useThrottled } from '../../api/data';
+import { useData, useFollow, useThrottled } from '../../api/data';
 import { byName, numberOf, plural } from '../../ui/format';
 import { Gantt, type GanttBar, type GanttLane } from '../../ui/gantt';
 import { Problem, Skeleton } from '../../ui/show';
 import { PulseDocument } from '../overview/overview.gql';
-import { type JobFilter, type SitePartsFragment, SiteRunsDocument, type SiteRunsQuery } from './sites.gql';
+import {
+  type JobFilter,
+  type SitePartsFragment,
+  SitePromisesDocument,
+  SiteRunsDocument,
+  type SiteRunsQuery,
+  type StartPartsFragment,
+} from './sites.gql';
 
 /** As many as one query may cost, with all their runs and machines. */
 const PAGE = 180;
 const PAGES_MAX = 8;
 const BACK_MS = 6 * 3_600_000;
 const REFRESH_MS = 3_000;
+const PROMISES_MS = 5_000;
+/** As long as the bar of a job that is not shown. */
+const UNKNOWN_MS = 10 * 60_000;
 
 type JobOfSite = SiteRunsQuery['jobs']['nodes'][number];
 
@@ -51,6 +61,8 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   const [error, setError] = useState<string | null>(null);
   const stop = useRef<AbortController>(null);
   const { id } = site;
+
+  const starts = useData(SitePromisesDocument, { id }, { everyMs: PROMISES_MS });
 
   const load = useThrottled(() => {
     stop.current ??= new AbortController();
@@ -91,10 +103,11 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
       })),
     [site.machines],
   );
-  const bars = useMemo(() => barsOf(jobs ?? [], site), [jobs, site]);
+  const promises = useMemo(() => starts.data?.node?.promises ?? [], [starts.data]);
+  const bars = useMemo(() => barsOf(jobs ?? [], site, promises), [jobs, site, promises]);
   const whole = useMemo(() => {
     const now = Date.now();
-    const from = Math.min(now - 30 * 60_000, ...bars.map((bar) => bar.from));
+    const from = Math.min(now - 60 * 60_000, ...bars.map((bar) => bar.from));
     const to = Math.max(now + 15 * 60_000, ...bars.map((bar) => bar.to));
     const begin = Math.max(from, now - BACK_MS);
     // What is to come takes no more than a third of the strip, however long an estimate is.
@@ -109,7 +122,10 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
         lanes={lanes}
         bars={bars}
         whole={whole}
-        onOpen={(bar) => void navigate({ to: '/jobs/$id', params: { id: bar.key.split(' ')[0]! } })}
+        onOpen={({ key }) => {
+          const [job] = key.split(' ');
+          if (job) void navigate({ to: '/jobs/$id', params: { id: job } });
+        }}
       />
       {!all && (
         <p className="table-empty">
@@ -120,7 +136,11 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   );
 }
 
-function barsOf(jobs: readonly JobOfSite[], site: SitePartsFragment): GanttBar[] {
+function barsOf(
+  jobs: readonly JobOfSite[],
+  site: SitePartsFragment,
+  promises: readonly StartPartsFragment[],
+): GanttBar[] {
   const bars: GanttBar[] = [];
   const now = Date.now();
   for (const job of jobs) {
@@ -144,18 +164,28 @@ function barsOf(jobs: readonly JobOfSite[], site: SitePartsFragment): GanttBar[]
     }
   }
   const { reservation } = site;
-  if (reservation?.job) {
-    const from = Date.parse(reservation.at);
-    for (const { machine } of reservation.machines) {
+  const benchmarks = new Map(site.machines.map(({ id, benchmark }) => [id, benchmark]));
+  for (const { start, kind } of [
+    ...(reservation ? [{ start: reservation, kind: 'reserved' as const }] : []),
+    ...promises.map((start) => ({ start, kind: 'promised' as const })),
+  ]) {
+    const { job, at, machines } = start;
+    // What is another user's is told by its machines and its time alone.
+    const slowest = Math.min(...machines.map(({ machine }) => benchmarks.get(machine.id) ?? 1));
+    const from = Math.max(now, Date.parse(at));
+    const lastsMs = job ? ((job.estimateS * job.benchmark) / slowest) * 1000 : UNKNOWN_MS;
+    for (const { machine, tasks } of machines) {
       bars.push({
-        key: `${reservation.job.id} reserved ${machine.id}`,
+        key: `${job?.id ?? ''} ${kind} ${at} ${machine.id}`,
         lane: machine.id,
-        label: `${numberOf(reservation.job.id)} reserved`,
-        about: 'Nothing that starts later may delay it',
+        label: job ? `${numberOf(job.id)} ${kind}` : kind,
+        about: job
+          ? `${job.name ?? job.application} · ${plural(tasks * job.cpusPerTask, 'CPU')}`
+          : 'Another user’s job',
         from,
-        to: from + 10 * 60_000,
+        to: from + lastsMs,
         amount: 0,
-        kind: 'reserved',
+        kind,
       });
     }
   }

@@ -1,6 +1,6 @@
 /** A job as it is being written: texts of fields, and the `JobInput` that follows from them. */
 import type { JobAgainQuery } from '../job/job.gql';
-import type { JobInput } from './submit.gql';
+import type { JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
   command: string;
@@ -11,6 +11,8 @@ export interface Draft {
   application: string;
   groupName: string;
   tasks: string;
+  launch: TaskLaunch;
+  onTaskFailure: TaskFailure;
   cpusPerTask: string;
   memoryMbPerTask: string;
   /** `90`, `10m`, `2h`, `1-12:00:00`. */
@@ -22,6 +24,8 @@ export interface Draft {
   architecture: string;
   inputs: string[];
   outputMb: string;
+  /** Paths or patterns, one a line. */
+  outputs: string;
   environment: string;
   workingDirectory: string;
   restartable: boolean;
@@ -37,6 +41,8 @@ export const EMPTY: Draft = {
   application: '',
   groupName: '',
   tasks: '1',
+  launch: 'EVERY_TASK',
+  onTaskFailure: 'END_ALL',
   cpusPerTask: '1',
   memoryMbPerTask: '0',
   estimate: '1h',
@@ -47,6 +53,7 @@ export const EMPTY: Draft = {
   architecture: '',
   inputs: [],
   outputMb: '0',
+  outputs: '',
   environment: '',
   workingDirectory: '',
   restartable: true,
@@ -212,6 +219,8 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.groupName.trim() && { groupName: draft.groupName.trim() }),
     ...(draft.workingDirectory.trim() && { workingDirectory: draft.workingDirectory.trim() }),
     tasks: whole('tasks', 1, 100_000),
+    ...(Number(draft.tasks) > 1 && { launch: draft.launch }),
+    ...(Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
     cpusPerTask: whole('cpusPerTask', 1, 100_000),
     memoryMbPerTask: whole('memoryMbPerTask', 0, 2_000_000_000),
     estimateS: seconds('estimate'),
@@ -222,6 +231,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),
     ...(draft.inputs.length > 0 && { inputs: draft.inputs.map((dataset) => ({ dataset })) }),
     ...(output > 0 && { outputMb: output }),
+    ...(draft.outputs.trim() && { outputs: lines(draft.outputs).map((path) => ({ path })) }),
     ...(draft.environment.trim() && { environment: environmentOf(draft.environment) }),
     ...(!draft.restartable && { restartable: false }),
     ...(draft.held && { held: true }),
@@ -253,17 +263,18 @@ function applicationOf(draft: Draft, mode: 'form' | 'script'): string | null {
   );
 }
 
-function environmentOf(text: string): { name: string; value: string }[] {
-  return text
+const lines = (text: string): string[] =>
+  text
     .split('\n')
     .map((line) => line.trim())
-    .filter(Boolean)
-    .map((line) => {
-      const at = line.indexOf('=');
-      if (at < 1) throw new Wrong('environment', `NAME=value on each line; “${line}” is not.`);
-      return { name: line.slice(0, at), value: line.slice(at + 1) };
-    });
-}
+    .filter(Boolean);
+
+const environmentOf = (text: string): { name: string; value: string }[] =>
+  lines(text).map((line) => {
+    const at = line.indexOf('=');
+    if (at < 1) throw new Wrong('environment', `NAME=value on each line; “${line}” is not.`);
+    return { name: line.slice(0, at), value: line.slice(at + 1) };
+  });
 
 /** A job that was submitted, as the input that would submit it again. */
 export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {

@@ -7,7 +7,7 @@ import { useData } from '../../api/data';
 import type { Search } from '../../routes';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
-import { Button, Check, Segments, TextInput, Toggle } from '../../ui/controls';
+import { Button, Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { count, instant, megabytes, moment, numberOf, plural } from '../../ui/format';
 import { Badge, Card, Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
@@ -231,6 +231,28 @@ export function Submit() {
                   />
                   <TextInput label="Operating system" {...text('os')} placeholder="any" />
                   <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
+                  {Number(draft.tasks) > 1 && (
+                    <Choice
+                      label="Tasks are started"
+                      value={draft.launch}
+                      onChange={put('launch')}
+                      options={[
+                        { value: 'EVERY_TASK', label: 'One by one', hint: 'The command runs for each' },
+                        { value: 'ONCE', label: 'By the command', hint: 'It runs once, as mpirun does' },
+                      ]}
+                    />
+                  )}
+                  {Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && (
+                    <Choice
+                      label="When a task fails"
+                      value={draft.onTaskFailure}
+                      onChange={put('onTaskFailure')}
+                      options={[
+                        { value: 'END_ALL', label: 'The others are ended' },
+                        { value: 'CONTINUE', label: 'The others go on' },
+                      ]}
+                    />
+                  )}
                 </div>
               </Card>
               <details className="card fold-card">
@@ -274,6 +296,14 @@ export function Submit() {
                       </div>
                     </fieldset>
                   )}
+                  <TextInput
+                    label="Files to keep"
+                    rows={2}
+                    mono
+                    placeholder="results/*.csv"
+                    help="Paths or patterns in the job’s directory, one a line"
+                    {...text('outputs')}
+                  />
                   <TextInput
                     label="Environment"
                     rows={3}

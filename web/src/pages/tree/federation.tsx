@@ -50,26 +50,68 @@ export function Federation() {
       ),
   };
   return (
+    <>
+      <Card
+        title="Federation"
+        about="Services with administrators of their own: they run jobs of ours, and we run theirs"
+        flush
+      >
+        <Table
+          label="Federation"
+          rows={peers}
+          id={({ site }) => site.id}
+          columns={[...COLUMNS, ...(viewer.may('ADMIN') ? [action] : [])]}
+        />
+        {isolating && (
+          <IsolateDialog
+            peer={isolating}
+            onClose={() => {
+              setIsolating(null);
+              federation.refresh();
+            }}
+          />
+        )}
+      </Card>
+      <ForeignUsers peers={peers} />
+    </>
+  );
+}
+
+/** Whose jobs the peers' jobs are here. */
+function ForeignUsers({ peers }: { peers: readonly Peer[] }) {
+  const rows = peers.flatMap(({ site, name: service, user, users }) =>
+    [...users, { name: null, user }].map(({ name, user: here }) => {
+      return { id: `${site.id} ${name === null ? '' : `=${name}`}`, service, name, here };
+    }),
+  );
+  return (
     <Card
-      title="Federation"
-      about="Services with administrators of their own: they run jobs of ours, and we run theirs"
+      title="Users of peers"
+      about="As whose their jobs are taken in here, which decides about their quota and share"
       flush
     >
       <Table
-        label="Federation"
-        rows={peers}
-        id={({ site }) => site.id}
-        columns={[...COLUMNS, ...(viewer.may('ADMIN') ? [action] : [])]}
+        label="Users of peers"
+        rows={rows}
+        id={({ id }) => id}
+        columns={[
+          { key: 'service', header: 'Service', cell: ({ service }) => service },
+          {
+            key: 'there',
+            header: 'User there',
+            cell: ({ name }) => name ?? <span className="faint">all others</span>,
+          },
+          {
+            key: 'here',
+            header: 'User here',
+            cell: ({ here }) => (
+              <Link to="/users/$id" params={{ id: here.id }}>
+                {here.name}
+              </Link>
+            ),
+          },
+        ]}
       />
-      {isolating && (
-        <IsolateDialog
-          peer={isolating}
-          onClose={() => {
-            setIsolating(null);
-            federation.refresh();
-          }}
-        />
-      )}
     </Card>
   );
 }

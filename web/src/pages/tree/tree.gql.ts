@@ -57,12 +57,12 @@ export type FlowSubscriptionVariables = Exact<{
 
 export type FlowSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, event: { id: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, site: { id: string } | null } | null } };
 
-export type FederationPeerPartsFragment = { name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string } };
+export type FederationPeerPartsFragment = { name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string }, user: { id: string, name: string }, users: Array<{ name: string, user: { id: string, name: string } }> };
 
 export type FederationQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type FederationQuery = { federationPeers: Array<{ name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string } }> };
+export type FederationQuery = { federationPeers: Array<{ name: string, url: string | null, isolated: boolean, forward: Forwarding, neededAfterS: number, hops: number, foreignMax: number, seenAt: string | null, reachedAt: string | null, failure: string | null, foreignJobs: number, offeredJobs: number, claimedJobs: number, site: { id: string }, user: { id: string, name: string }, users: Array<{ name: string, user: { id: string, name: string } }> }> };
 
 export type IsolatePeerMutationVariables = Exact<{
   peer: string;
@@ -89,7 +89,7 @@ export const FlowDocument =
   "subscription Flow($after: String) { jobUpdated(after: $after) { cursor resyncRequired event { id kind fromState toState site { id } } } }" as unknown as TypedDocumentNode<FlowSubscription, FlowSubscriptionVariables>;
 
 export const FederationDocument =
-  "query Federation { federationPeers { ...FederationPeerParts } } fragment FederationPeerParts on FederationPeer { site { id } name url isolated forward neededAfterS hops foreignMax seenAt reachedAt failure foreignJobs offeredJobs claimedJobs }" as unknown as TypedDocumentNode<FederationQuery, FederationQueryVariables>;
+  "query Federation { federationPeers { ...FederationPeerParts } } fragment FederationPeerParts on FederationPeer { site { id } name url isolated forward neededAfterS hops foreignMax seenAt reachedAt failure foreignJobs offeredJobs claimedJobs user { id name } users { name user { id name } } }" as unknown as TypedDocumentNode<FederationQuery, FederationQueryVariables>;
 
 export const IsolatePeerDocument =
   "mutation IsolatePeer($peer: ID!) { isolatePeer(peer: $peer) { isolated } }" as unknown as TypedDocumentNode<IsolatePeerMutation, IsolatePeerMutationVariables>;

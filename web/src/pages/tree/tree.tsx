@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData, useFollow } from '../../api/data';
-import { count, figure, plural } from '../../ui/format';
+import { COUNT_MAX, count, counted, figure, plural } from '../../ui/format';
 import { Badge, Bar, Card, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
 import { Channels } from './channels';
 import { Federation } from './federation';
@@ -215,10 +215,11 @@ function Drawn({
             <dt>Held here</dt>
             <dd className="num">
               <Link to="/jobs" search={{ states: 'QUEUED' }}>
-                {count(
-                  holders?.tree.holds ??
-                    data.atRoot - sites.reduce((sum, site) => sum + site.metaQueuedJobs, 0),
-                )}
+                {holders
+                  ? count(holders.tree.holds)
+                  : data.atRoot < COUNT_MAX
+                    ? count(data.atRoot - sites.reduce((sum, site) => sum + site.metaQueuedJobs, 0))
+                    : counted(data.atRoot)}
               </Link>
             </dd>
           </div>
@@ -226,7 +227,7 @@ function Drawn({
             <dt>Set aside</dt>
             <dd className="num">
               <Link to="/jobs" search={{ states: 'HELD' }}>
-                {count(data.held)}
+                {counted(data.held)}
               </Link>
             </dd>
           </div>

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
-import { count, duration, figure, words } from '../../ui/format';
+import { count, counted, duration, figure, words } from '../../ui/format';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { toast, told } from '../../ui/toast';
 import { CLASSES, Quota, ROLES, ShareInput } from './users';
@@ -77,7 +77,7 @@ function Use({ user }: { user: User }) {
   const shown = counts.data;
   const link = (states: string, text: number | undefined) => (
     <Link to="/jobs" search={{ user: user.id, states }} className="num">
-      {text === undefined ? '…' : count(text)}
+      {text === undefined ? '…' : counted(text)}
     </Link>
   );
   return (

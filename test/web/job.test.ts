@@ -1,0 +1,161 @@
+/** A job of several tasks, and the files that it leaves. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { openSimulatedSite } from '../../src/cli/simulated-site.js';
+import { Client } from '../../src/client/index.js';
+import { until } from '../cli/service.js';
+import { describeWithChromium, type Visits } from './browser.js';
+import { withGrid } from './service.js';
+
+describeWithChromium('the page of a job', (visits: Visits) => {
+  const grid = withGrid();
+  const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
+  const rowOf = (page: Page, task: number) =>
+    page.getByRole('table', { name: 'Tasks' }).getByRole('row', { name: new RegExp(`^${task} `) });
+
+  test('has its tasks with what became of each, and the output of the one that is looked at', async () => {
+    const [id] = await grid.submit({
+      command: 'sh',
+      arguments: [
+        '-c',
+        'echo "this is task $SWITCHYARD_TASK_INDEX"; [ "$SWITCHYARD_TASK_INDEX" = 0 ] || { echo "no data" >&2; exit 3; }; sleep 120',
+      ],
+      tasks: 2,
+      estimateS: 120,
+      onTaskFailure: 'CONTINUE',
+      os: process.platform,
+    });
+    const { page } = await go(`/jobs/${id}`);
+    await page.locator('.terminal', { hasText: 'this is task 0' }).waitFor();
+    await rowOf(page, 0).getByText('Running').waitFor();
+    await rowOf(page, 1).getByText('Failed· nonzero exit code').waitFor();
+    expect(await rowOf(page, 1).getByRole('cell').nth(2).textContent()).toBe('3');
+
+    await page.getByRole('button', { name: 'Output of task 1' }).click();
+    await page.locator('.terminal', { hasText: 'this is task 1' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('task')).toBe('1');
+    await page.getByRole('radio', { name: /^stderr/ }).click();
+    await page.locator('.terminal', { hasText: 'no data' }).waitFor();
+
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByRole('button', { name: 'Cancel 1 job' }).click();
+    await rowOf(page, 0)
+      .getByText(/^Ended· cancelled/)
+      .waitFor();
+    // Whoever comes later sees the task first that had failed.
+    await page.goto(`${grid.origin}/jobs/${id}`);
+    await page.getByRole('heading', { name: 'Output of task 1' }).waitFor();
+    await page.getByLabel('Task', { exact: true }).fill('0');
+    await page.getByRole('radio', { name: /^stdout/ }).click();
+    await page.locator('.terminal', { hasText: 'this is task 0' }).waitFor();
+  });
+
+  test('has thousands of tasks, and only those in sight', async () => {
+    const tasks = 3_000;
+    const machine = { cpus: 1_000, memoryMb: 1, benchmark: 100, os: 'wide', architecture: 'wide' };
+    const site = await openSimulatedSite(
+      new Client({ url: grid.service.url, key: grid.adminKey }),
+      'wide',
+      () => ['a', 'b', 'c'].map((name) => ({ name, ...machine })),
+      { speed: 1 },
+    );
+    const [id] = await grid.submit({ command: 'wide', tasks, estimateS: 600, os: 'wide' });
+    const { page } = await go(`/jobs/${id}`);
+    await rowOf(page, 0).getByText('Running').waitFor();
+    await page.getByText('3 000 tasks on 3 machines').waitFor();
+    const rows = () => page.getByRole('table', { name: 'Tasks' }).getByRole('row').count();
+    expect(await rows()).toBeLessThan(60);
+    await page.getByRole('region', { name: 'Tasks' }).focus();
+    await page.keyboard.press('End');
+    await rowOf(page, tasks - 1)
+      .getByRole('cell', { name: 'c', exact: true })
+      .waitFor();
+    expect(await rows()).toBeLessThan(60);
+    await page.getByLabel('Task', { exact: true }).fill('1234');
+    await page.getByRole('heading', { name: 'Output of task 1234' }).waitFor();
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [id],
+    });
+    await page.getByRole('heading', { level: 1, name: /Cancelled$/ }).waitFor();
+    await site.close();
+  });
+
+  test('has each step of its way with its time, bringing its data too', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'switchyard-data-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const location = join(directory, 'table');
+    writeFileSync(location, Buffer.alloc(2_000_000));
+    const { createDataset } = await grid.ask<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      {
+        input: {
+          name: 'table',
+          sizeMb: 2,
+          replicas: [grid.north],
+          locations: [{ site: grid.north, location: pathToFileURL(location).href }],
+        },
+      },
+    );
+    const [id] = await grid.submit({
+      command: 'true',
+      inputs: [{ dataset: createDataset.id }],
+      os: process.platform,
+    });
+    // What was brought may be told after the end, of which the page of a job that is over hears nothing.
+    await until(
+      () =>
+        grid.ask<{ job: { state: string; runs: { staging: { endedAt: string | null } | null }[] } }>(
+          'query ($id: ID!) { job(id: $id) { state runs { staging { endedAt } } } }',
+          { id },
+        ),
+      ({ job }) => job.state === 'COMPLETED' && job.runs.every(({ staging }) => staging?.endedAt),
+    );
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
+    const steps = page.locator('.timeline li');
+    await steps.filter({ hasText: 'Bringing its data' }).getByText('2 MB of 2 MB moved').waitFor();
+    expect(await steps.locator('.strong').allTextContents()).toEqual([
+      'Submitted',
+      'Sent to a site',
+      'Assigned',
+      'Bringing its data',
+      'Running',
+      'Completed',
+    ]);
+  });
+
+  test('has the files that were to be kept, and hands them over as they are', async () => {
+    const { page } = await go('/submit');
+    await page
+      .getByLabel('Command', { exact: true })
+      .fill("mkdir out; printf 'a,b\\n1,2\\n' > out/table.csv; head -c 2500 /dev/zero > 'out/raw data'");
+    await page.getByText('Name, data, environment and more').click();
+    await page.getByLabel('Files to keep').fill('out/*.csv\nout/raw data\n');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
+    const files = page.getByRole('table', { name: 'Files' });
+    await files
+      .getByRole('row', { name: /out\/raw data/ })
+      .getByText('2.5 kB')
+      .waitFor();
+    const contentOf = async (path: string): Promise<Buffer> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: `Download ${path}` }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe(path.split('/').at(-1));
+      const parts: Buffer[] = [];
+      for await (const part of await download.createReadStream()) parts.push(part as Buffer);
+      return Buffer.concat(parts);
+    };
+    expect(String(await contentOf('out/table.csv'))).toBe('a,b\n1,2\n');
+    expect(await contentOf('out/raw data')).toEqual(Buffer.alloc(2500));
+
+    await page.getByRole('button', { name: 'Submit again' }).click();
+    await page.locator('.cm-content', { hasText: '"path": "out/*.csv"' }).waitFor();
+  });
+});
