@@ -54,7 +54,15 @@ async function secondsOfAHundred(kind: Kind): Promise<number | null> {
 }
 
 const job = (i: number) => ({
-  ...{ jobId: `job_${i}`, epoch: 1, command: 'true', arguments: [], environment: {}, workingDirectory: null },
+  ...{
+    jobId: `job_${i}`,
+    user: 'ada',
+    epoch: 1,
+    command: 'true',
+    arguments: [],
+    environment: {},
+    workingDirectory: null,
+  },
   ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, runTimeLimitS: null, arrayIndex: null, machines: [] },
   ...{ plannedS: 1, simulatedS: null, simulatedIoS: null },
 });

@@ -1,5 +1,6 @@
 /** The portal in a real Chromium, with 100 000 jobs in the service and a thousand events a second. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { type Bench, type Measured, median, sideBySide } from './measure.js';
@@ -7,9 +8,16 @@ import { Service } from './service.js';
 
 const CHROMIUM = '/usr/bin/chromium';
 const JOBS = 100_000;
-/** Of each job five are told: submitted, dispatched, assigned, running, completed. */
-const JOBS_PER_S = 200;
-const MINUTES = 10;
+/**
+ * A thousand events a second that leave the processors to the portal: of each job that comes five are told (submitted, dispatched,
+ * assigned, running, completed), of each that is given another boost one. A list is told of both in the same way, with the job as it is
+ * then; whole lives alone would cost the service several times as much, and measure it instead.
+ */
+const LIVES_PER_S = 40;
+const CHANGES_PER_S = 800;
+const TICK_MS = 250;
+const WEIGH_MS = 200;
+const MINUTES = Number(process.env.BENCH_PORTAL_MINUTES ?? 10);
 
 /** Milliseconds from the beginning of the page until the first jobs can be read. */
 const FIRST_ROWS = `new Promise((done) => {
@@ -41,17 +49,25 @@ export const portalBench: Bench = {
     const service = await Service.start();
     const browser = await chromium.launch({
       executablePath: CHROMIUM,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--js-flags=--expose-gc'],
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-background-networking',
+        '--disable-renderer-backgrounding',
+        '--js-flags=--expose-gc',
+      ],
     });
-    await weighLikeUs(browser);
+    const weighing = setInterval(() => void weighLikeUs(browser).catch(() => {}), WEIGH_MS);
     try {
-      const { submitJobGroup } = await service.query<{ submitJobGroup: { errors: { message: string }[] } }>(
-        'mutation ($count: Int!) { submitJobGroup(input: { count: $count, allowUnfit: true, template: { command: "true", held: true, os: "nowhere" } }) { errors { message } } }',
+      const { submitJobGroup } = await service.query<{
+        submitJobGroup: { jobIds: string[]; errors: { message: string }[] };
+      }>(
+        'mutation ($count: Int!) { submitJobGroup(input: { count: $count, allowUnfit: true, template: { command: "true", held: true, os: "nowhere" } }) { jobIds errors { message } } }',
         { count: JOBS },
       );
       if (submitJobGroup.errors[0]) throw new Error(submitJobGroup.errors[0].message);
       await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
-      const stream = streamOf(service);
+      const stream = streamOf(service, submitJobGroup.jobIds);
       const results: Measured[] = [];
       try {
         if (only('portal-first-load')) results.push(await firstLoad(service, browser, stream));
@@ -62,6 +78,7 @@ export const portalBench: Bench = {
       }
       return results;
     } finally {
+      clearInterval(weighing);
       await browser.close();
       await service.stop();
     }
@@ -69,27 +86,38 @@ export const portalBench: Bench = {
 };
 
 /**
- * Playwright starts Chromium in a session of its own, and Linux shares the processors out by session: a benchmark that was
- * given a higher weight would starve its browser.
+ * Chromium gives itself an ordinary priority, and Playwright starts it in a session of its own, while Linux may share the processors out by
+ * session: a benchmark that was given a higher weight would starve its browser. It sets it back for each page that it shows.
  */
 async function weighLikeUs(browser: Browser): Promise<void> {
   const own = '/proc/self/autogroup';
-  const nice = existsSync(own) && /nice (-?\d+)/.exec(readFileSync(own, 'utf8'))?.[1];
-  if (!nice || nice === '0') return;
+  const nice = existsSync(own) ? /nice (-?\d+)/.exec(readFileSync(own, 'utf8'))?.[1] : undefined;
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-  for (const { type, id } of processInfo)
-    if (type === 'browser') writeFileSync(`/proc/${id}/autogroup`, nice);
+  for (const { type, id } of processInfo) {
+    try {
+      if (getPriority() !== 0)
+        for (const thread of readdirSync(`/proc/${id}/task`)) setPriority(Number(thread), getPriority());
+      if (type === 'browser' && nice && nice !== '0') writeFileSync(`/proc/${id}/autogroup`, nice);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
   await session.detach();
 }
 
-async function signedIn(service: Service, browser: Browser): Promise<BrowserContext> {
+/** A window of somebody who is signed in. */
+async function openPage(
+  service: Service,
+  browser: Browser,
+): Promise<{ context: BrowserContext; page: Page }> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const key = service.authorization.replace('Bearer ', '');
   await context.addInitScript({
     content: `sessionStorage.setItem('switchyard.key', ${JSON.stringify(key)})`,
   });
-  return context;
+  const page = await context.newPage();
+  return { context, page };
 }
 
 /** A browser that has never been here opens the list of jobs; against the list's queries alone, by the same browser. */
@@ -112,16 +140,14 @@ async function firstLoad(service: Service, browser: Browser, stream: Stream): Pr
     },
     5,
     async () => {
-      const context = await signedIn(service, browser);
-      const page = await context.newPage();
+      const { context, page } = await openPage(service, browser);
       await page.goto(`${origin}/jobs`, { waitUntil: 'commit' });
       const ms = (await page.evaluate(FIRST_ROWS)) as number;
       await context.close();
       return ms / 1000;
     },
     async () => {
-      const context = await signedIn(service, browser);
-      const page = await context.newPage();
+      const { context, page } = await openPage(service, browser);
       await page.goto(`${origin}/healthz`);
       const ms = (await page.evaluate(`(async () => {
         const begin = performance.now();
@@ -146,18 +172,35 @@ interface Stream {
   stop(): Promise<void>;
 }
 
-/** Jobs that come and go all the time. */
-function streamOf(service: Service): Stream {
+/** Jobs that come and go all the time, and others that are changed. */
+function streamOf(service: Service, held: readonly string[]): Stream {
   let going = true;
-  const batch = JOBS_PER_S / 4;
-  const running = (async () => {
+  const everyTick = async (work: (tick: number) => Promise<unknown>): Promise<void> => {
     let next = Date.now();
-    while (going) {
-      await service.submit(batch, { command: 'simulated', os: 'simulated', estimateS: 60 }).catch(() => {});
-      next = Math.max(next + 250, Date.now() - 1_000);
+    for (let tick = 0; going; tick++) {
+      await work(tick).catch(() => {});
+      next = Math.max(next + TICK_MS, Date.now() - 1_000);
       await sleep(Math.max(0, next - Date.now()));
     }
-  })();
+  };
+  const perTick = (perS: number): number => (perS * TICK_MS) / 1_000;
+  const running = Promise.all([
+    everyTick(() =>
+      service.submit(perTick(LIVES_PER_S), { command: 'simulated', os: 'simulated', estimateS: 60 }),
+    ),
+    everyTick((tick) => {
+      // One slice after another, the newest first: of these a list shows some.
+      const size = perTick(CHANGES_PER_S);
+      const behind = (tick * size) % held.length;
+      return service.query(
+        'mutation ($ids: [ID!]!, $boost: Int!) { reprioritizeJobs(selection: { ids: $ids }, boost: $boost) { unchanged { id } } }',
+        {
+          ids: held.slice(held.length - behind - size, held.length - behind),
+          boost: 1 + (Math.floor((tick * size) / held.length) % 100),
+        },
+      );
+    }),
+  ]);
   let last: { at: number; cursor: number } | null = null;
   return {
     async rate() {
@@ -178,8 +221,7 @@ async function openList(
   service: Service,
   browser: Browser,
 ): Promise<{ context: BrowserContext; page: Page }> {
-  const context = await signedIn(service, browser);
-  const page = await context.newPage();
+  const { context, page } = await openPage(service, browser);
   await page.goto(`${new URL(service.url).origin}/jobs`);
   await page.evaluate(FIRST_ROWS);
   return { context, page };

@@ -134,6 +134,22 @@ async function fill(ask, sites, siteOf, warmupS) {
       os: process.platform,
     },
   ]);
+  await submit('amara.okafor', [
+    {
+      command: 'sh',
+      arguments: [
+        '-c',
+        'echo "rank $RANK of $WORLD_SIZE: subdomain $((RANK * 64)) to $((RANK * 64 + 63))"; mkdir out; echo "mass,1.00000$RANK" > out/budget.csv; [ "$RANK" = 0 ] || { echo "negative layer thickness at step 1204" >&2; exit 4; }; sleep 30',
+      ],
+      name: 'ocean-spinup',
+      application: 'ocean',
+      tasks: 2,
+      estimateS: 40,
+      onTaskFailure: 'CONTINUE',
+      outputs: [{ path: 'out/*.csv' }],
+      os: process.platform,
+    },
+  ]);
   await submit('mei.tanaka', [
     {
       command: 'sh',
@@ -238,6 +254,7 @@ async function find(ask, siteOf) {
     users { nodes { id name } }
     output: jobs(filter: { application: "lattice-qcd", states: [COMPLETED] }, first: 500) { nodes { id name } }
     failed: jobs(filter: { application: "align-reads", states: [FAILED] }, first: 500) { nodes { id name } }
+    tasks: jobs(filter: { application: "ocean" }, first: 1) { nodes { id } }
     waiting: jobs(filter: { states: [DISPATCHED] }, first: 1) { nodes { id } }
   }`);
   return {
@@ -247,6 +264,7 @@ async function find(ask, siteOf) {
     site: siteOf('cluster-4'),
     output: all.output.nodes.find(({ name }) => name === 'thermalize')?.id,
     failed: all.failed.nodes.find(({ name }) => name === 'align-sample-7')?.id,
+    tasks: all.tasks.nodes[0]?.id,
     ended: await first({ application: 'climate', states: ['COMPLETED'] }),
     waiting: all.waiting.nodes[0]?.id ?? (await first({ states: ['QUEUED'] })),
   };

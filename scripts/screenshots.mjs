@@ -97,7 +97,11 @@ function pagesOf(ids) {
     group: { path: `/groups/${ids.group}` },
     'job-ended': { path: `/jobs/${ids.ended}` },
     'job-failed': { path: `/jobs/${ids.failed}` },
-    'job-waiting': { path: `/jobs/${ids.waiting}` },
+    'job-waiting': {
+      path: `/jobs/${ids.waiting}`,
+      before: (page) => page.locator('.lead').waitFor(),
+    },
+    'job-tasks': { path: `/jobs/${ids.tasks}` },
     'job-output': { path: `/jobs/${ids.output}` },
     submit: {
       path: '/submit',
@@ -196,6 +200,11 @@ async function takeAll({ url, key }, ids) {
             if (message.type() === 'error') console.error(`${name}: ${message.text()}`);
           });
           await page.goto(url + path, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
+          await page
+            .locator('main .skeleton')
+            .first()
+            .waitFor({ state: 'detached', timeout: 15_000 })
+            .catch(() => {});
           await page.waitForTimeout(700);
           try {
             await before?.(page);

@@ -138,24 +138,20 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     return req.admitted;
   };
 
-  app.get(
-    '/jobs/:id/output',
-    answerInTime(parts),
-    async (req: Request, res: Response) => {
-      const { viewer, permit } = await admitted(req, res);
-      await sendOutput(parts.createContext(viewer, req.requestId, permit.budget), req, res);
-    },
-    refusals(parts),
-  );
-  app.get(
-    '/jobs/:id/files/*path',
-    answerInTime(parts),
-    async (req: Request, res: Response) => {
-      const { viewer, permit } = await admitted(req, res);
-      await sendFile(parts.createContext(viewer, req.requestId, permit.budget), req, res);
-    },
-    refusals(parts),
-  );
+  for (const [path, send] of [
+    ['/jobs/:id/output', sendOutput],
+    ['/jobs/:id/files/*path', sendFile],
+  ] as const) {
+    app.get(
+      path,
+      answerInTime(parts),
+      async (req: Request, res: Response) => {
+        const { viewer, permit } = await admitted(req, res);
+        await send(parts.createContext(viewer, req.requestId, permit.budget), req, res);
+      },
+      refusals(parts),
+    );
+  }
   app.put(
     '/files/:id',
     answerInTime(parts),

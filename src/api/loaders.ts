@@ -14,6 +14,7 @@ import type {
   LicenseRow,
   MachineRow,
   OutputRow,
+  ReservationRow,
   RunRow,
   SchedulerRow,
   SiteRow,
@@ -24,6 +25,13 @@ import type {
 import type { Budget } from './admission/budget.js';
 import { ApiError } from './errors.js';
 import type { ReservationModel, SubmissionQuotaModel } from './models.js';
+
+/** As it is handed out. */
+export const reservationOf = ({ jobId, at, machineIds, machineTasks }: ReservationRow): ReservationModel => ({
+  jobId,
+  at,
+  allocations: machineIds.map((machineId, i) => ({ machineId, tasks: machineTasks[i] ?? 0 })),
+});
 
 /** Ids in one statement. */
 const BATCH_MAX = 10_000;
@@ -171,12 +179,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     const found = new Map((await queries.reservationsOfSites(ids)).map((row) => [row.siteId, row]));
     return ids.map((siteId) => {
       const row = found.get(siteId);
-      if (!row) return null;
-      const allocations = row.machineIds.map((machineId, i) => ({
-        machineId,
-        tasks: row.machineTasks[i] ?? 0,
-      }));
-      return { jobId: row.jobId, at: row.at, allocations };
+      return row ? reservationOf(row) : null;
     });
   });
   const counts = loader<number, GroupCounts>(async (ids) => {

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import {
+  Accounts,
   Agent,
   type AgentOptions,
   CLOSED,
@@ -63,7 +64,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
         open: [config.agentDatasetsDir],
       },
       maxBytes: config.agentCacheMb * 1e6,
-      command: transferCommand(config.agentTransferCommand),
+      command: words(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
     });
     const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
@@ -88,6 +89,7 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
       mode: config.isolation,
       cgroups: config.cgroups,
       uids: { first, last },
+      accounts: accountsOf(config, log),
       shown: config.agentDirectories.map((written) => ({
         path: written.replace(/:ro$/, ''),
         readOnly: written.endsWith(':ro'),
@@ -105,6 +107,14 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
     agentKeyFile(config.home, site),
     ...(config.tlsKey ? [config.tlsKey] : []),
   ]);
+  // What asks nobody who they are is read by whoever reaches it.
+  const reaches = open.mode !== 'sandbox' || config.agentNetwork;
+  for (const [name, url] of [
+    ['DATABASE_URL', config.databaseUrl],
+    ['REDIS_URL', config.redisUrl],
+  ] as const)
+    if (reaches && url && new URL(url).password === '')
+      exposed.push(`what is at ${name}, which has no password`);
   // Nothing keeps a job from the memory and environment of its own account's processes.
   if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
   if (exposed.length > 0) {
@@ -114,6 +124,14 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
     else log.error({ isolation: open.mode, exposed, lacking: open.lacking }, text);
   }
   return open;
+}
+
+function accountsOf({ agentAccounts: file, agentLauncher }: Config, log: Logger): Accounts | null {
+  if (file === null) return null;
+  return new Accounts({
+    ...{ file, launcher: words(agentLauncher) },
+    warn: (fields, message) => log.warn(fields, message),
+  });
 }
 
 /** An agent whose runs only pass time, `speed` times as fast. */
@@ -172,7 +190,7 @@ function agentPart(
 }
 
 /** A JSON list of words, as the configuration has checked it. */
-const transferCommand = (written: string | null): string[] | null =>
+const words = (written: string | null): string[] | null =>
   written === null ? null : (JSON.parse(written) as string[]);
 
 /** `site=url,…` as the configuration has checked it. */

@@ -220,6 +220,7 @@ export interface FilterOptions {
   user?: string;
   application?: string;
   group?: string;
+  asksFor?: string;
   jobGroup?: string;
   since?: string;
   until?: string;
@@ -235,6 +236,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--user <user>', 'jobs of this user')
     .option('--application <name>', 'jobs of this application')
     .option('--group <name>', 'jobs with this group name')
+    .option('--asks-for <license>', 'jobs that ask for a license of this kind')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
     .option('--since <time>', 'jobs submitted at this time or later: ISO 8601')
     .option('--until <time>', 'jobs submitted before this time')
@@ -250,6 +252,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,
     groupName: options.group,
+    license: options.asksFor,
     group: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
     submittedAfter: at('--since', options.since),
     submittedBefore: at('--until', options.until),

@@ -307,6 +307,20 @@ export const VARIABLES = {
     /^\d{3,10}-\d{3,10}$/,
     'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
   ),
+  agentAccounts: optional(
+    'AGENT_ACCOUNTS',
+    'a file',
+    /^[^\0]+$/,
+    false,
+    'List of the accounts of the host as which the jobs of users run, a line `user = account` each; by default each run has one of AGENT_UIDS.',
+  ),
+  agentLauncher: optional(
+    'AGENT_LAUNCHER',
+    'a JSON list of a program and its arguments, with {account} in them',
+    /^\s*\[(?=.*\{account\})\s*"\/([^"\\\0]|\\.)+"(\s*,\s*"([^"\\\0]|\\.)*")*\s*\]\s*$/,
+    false,
+    'What an agent that is not root runs jobs through as accounts of AGENT_ACCOUNTS: ["/usr/bin/sudo","-n","-u","{account}","--"]; by default nothing.',
+  ),
   agentDirectories: list(
     'AGENT_DIRECTORIES',
     'absolute paths, each with :ro behind it if jobs may only read it',
@@ -413,7 +427,7 @@ export const VARIABLES = {
     'a directory',
     /^[^\0]+$/,
     false,
-    'Directory for outputs of jobs that become datasets; by default datasets in the state directory of the agent. The agent never removes any.',
+    'Directory for outputs of jobs that become datasets; by default datasets in the state directory of the agent. They go when somebody removes the dataset.',
   ),
   agentDatasetsMb: whole(
     'AGENT_DATASETS_MB',

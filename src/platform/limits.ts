@@ -352,6 +352,11 @@ export const FIXED_LIMITS = {
     'JobOutputInput.path',
     'RunFileInput.path',
   ),
+  outputsAsked: fixed(
+    1_000,
+    'Jobs of whose outputs an agent asks at once whether they are datasets.',
+    'Query.removedOutputs.jobs',
+  ),
   filesAnnounced: fixed(100, 'Files that an agent announces in one request.', 'Mutation.keepFiles.files'),
   filePartBytes: fixed(
     8 * MIB,

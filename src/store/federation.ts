@@ -14,7 +14,7 @@ export type {
   OfferNews,
   OfferState,
 } from './federation/offers.js';
-export { OFFERS_PAGE } from './federation/offers.js';
+export { charsOfInputs, OFFERS_PAGE } from './federation/offers.js';
 
 type Rest<F> = F extends (database: never, ...rest: infer R) => infer A ? (...rest: R) => A : never;
 

@@ -57,7 +57,7 @@ export interface FileBounds {
 
 export type Announced =
   | { kind: 'done'; files: FileRow[] }
-  /** The agent has no such run, or it is over. */
+  /** The agent has no such task of such a run, or it is over. */
   | { kind: 'unknown' }
   /** `max`: what it is too much of. */
   | { kind: 'too-much'; used: number; max: keyof FileBounds | 'files' };
@@ -75,12 +75,13 @@ const reading: Reading<FileRow> = {
   keptAt: seconds('kept_at'),
 };
 
-/** Of runs as r: it goes on, on a machine of the agent. */
+/** Of runs as r: it goes on, with this task on a machine of the agent. */
 export const isServed = (
   siteId: number,
   agentId: number,
+  task: Sql,
 ): Sql => sql`r.ended_at IS NULL AND r.site_id = ${siteId}
-   AND EXISTS (SELECT FROM machines m WHERE m.id = ANY (r.machine_ids) AND m.agent_id = ${agentId}::integer)`;
+   AND EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task}))`;
 
 /**
  * Files of a run that are to come. Those that are known by path, size and checksum stay as they are; what was known under the path else is
@@ -98,7 +99,7 @@ export function announce(
       tx,
       sql`
 SELECT j.user_id AS "userId" FROM runs r JOIN jobs j ON j.id = r.job_id
- WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId)} FOR SHARE OF r`,
+ WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`${task}::integer`)} FOR SHARE OF r`,
     );
     if (found === null) return { kind: 'unknown' };
     const given = table('t', files, {
@@ -164,7 +165,7 @@ export const onItsWay = (
     database.pool,
     sql`
 SELECT f.id, f.bytes, f.received, f.upload, f.parts FROM files f JOIN runs r USING (job_id, epoch)
- WHERE f.id = ${id}::bigint AND ${isServed(siteId, agentId)}`,
+ WHERE f.id = ${id}::bigint AND ${isServed(siteId, agentId, sql`f.task`)}`,
   );
 
 /** Another part of it is there; false: somebody else has brought one meanwhile. */

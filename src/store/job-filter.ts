@@ -16,6 +16,8 @@ export interface JobFilter {
   userId?: number;
   application?: string;
   groupName?: string;
+  /** A kind that it asks for a license of. */
+  license?: string;
   /** Of a group made from a template. */
   groupId?: number;
   submittedFrom?: number;
@@ -27,7 +29,16 @@ export interface JobFilter {
 /** What the conditions ask of a job. */
 type FilteredJob = Pick<
   JobRow,
-  'id' | 'state' | 'siteId' | 'userId' | 'application' | 'groupName' | 'groupId' | 'submittedAt' | 'endedAt'
+  | 'id'
+  | 'state'
+  | 'siteId'
+  | 'userId'
+  | 'application'
+  | 'groupName'
+  | 'licenses'
+  | 'groupId'
+  | 'submittedAt'
+  | 'endedAt'
 >;
 /** Whether a job matches, as it was after the event, where one is given: the row may be ahead of it. */
 export type JobPredicate = (job: FilteredJob, event?: EventRow) => boolean;
@@ -75,6 +86,11 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
   groupName: {
     sql: (groupName) => sql`j.group_name = ${groupName}::text`,
     job: (groupName) => (job) => job.groupName === groupName,
+  },
+  license: {
+    // The second says what follows from the first, in the words of a partial index.
+    sql: (license) => sql`j.licenses @> ARRAY[${license}::text] AND j.licenses <> '{}'`,
+    job: (license) => (job) => job.licenses.includes(license),
   },
   groupId: {
     // There is no index on group_id: the group knows the range of its jobs.

@@ -535,6 +535,23 @@ SELECT r.* FROM reservations r JOIN jobs j ON j.id = r.job_id AND j.state = 'DIS
     );
   }
 
+  /** What the site has promised to jobs that still wait there, by time. */
+  async promisesOfSite(siteId: number, limit: number): Promise<ReservationRow[]> {
+    return readRows(
+      this.pool,
+      reservationReading,
+      sql`
+SELECT r.* FROM (
+  SELECT p.site_id, (e->>0)::bigint AS job_id, to_timestamp((e->>1)::float8) AS at,
+         ARRAY(SELECT json_array_elements_text(e->2)::integer) AS machine_ids,
+         ARRAY(SELECT json_array_elements_text(e->3)::integer) AS machine_tasks
+    FROM promises p, json_array_elements(p.body->1) e WHERE p.site_id = ${siteId}::integer
+   ORDER BY (e->>1)::float8 LIMIT ${limit}::integer) r
+  JOIN jobs j ON j.id = r.job_id AND j.state = 'DISPATCHED' AND j.site_id = r.site_id
+ ORDER BY r.at, r.job_id`,
+    );
+  }
+
   // Data --------------------------------------------------------------------------------------------------------------
 
   /** Datasets in service behind a name, by name; of those whose names contain a text, where one is given. */
@@ -550,6 +567,33 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
     return (await this.prisma.dataset.findMany({ where, orderBy: { name: 'asc' }, ...withSites })).map(
       datasetRow,
     );
+  }
+
+  /** Those of these names that datasets have. */
+  async datasetNames(names: readonly string[]): Promise<string[]> {
+    if (names.length === 0) return [];
+    const where = { name: { in: [...names] }, removedAt: null };
+    const found = await this.prisma.dataset.findMany({
+      where,
+      select: { name: true },
+      orderBy: { name: 'asc' },
+    });
+    return found.map(({ name }) => name);
+  }
+
+  /** Those of these jobs whose outputs at a site were datasets, and are none any more. */
+  async removedOutputs(siteId: number, jobIds: readonly number[]): Promise<number[]> {
+    const found = await this.prisma.dataset.findMany({
+      where: { jobId: { in: jobIds.map(BigInt) } },
+      select: { jobId: true, removedAt: true, replicas: { where: { siteId }, select: { siteId: true } } },
+    });
+    const there = new Set(
+      found
+        .filter(({ removedAt, replicas }) => removedAt === null && replicas.length > 0)
+        .map(({ jobId }) => jobId),
+    );
+    const gone = found.map(({ jobId }) => jobId).filter((jobId) => !there.has(jobId));
+    return [...new Set(gone)].map(Number);
   }
 
   async datasetsByIds(ids: readonly number[]): Promise<DatasetRow[]> {
@@ -783,6 +827,25 @@ function pageOfJobs(filter: JobFilter, page: JobPage): Sql {
 
 // Rows ------------------------------------------------------------------------------------------------------------------
 
+/** How runs and their tasks went. */
+const courseReading = {
+  startedAt: seconds('started_at'),
+  endedAt: seconds('ended_at'),
+  exitCode: 'exit_code',
+  signal: 'signal',
+  cause: 'cause',
+  message: 'message',
+  cpuS: 'cpu_s',
+  ioWaitS: 'io_wait_s',
+  cpuMethod: 'cpu_method',
+  peakMemoryMb: 'peak_memory_mb',
+  peakMemoryMethod: 'peak_memory_method',
+  readMb: 'read_mb',
+  writtenMb: 'written_mb',
+  bytesMethod: 'bytes_method',
+  ioWaitMethod: 'io_wait_method',
+} as const;
+
 const runReading: Reading<RunRow> = {
   jobId: 'job_id',
   epoch: 'epoch',
@@ -793,21 +856,7 @@ const runReading: Reading<RunRow> = {
   policyVersion: 'policy_version',
   assignedAt: seconds('assigned_at'),
   plannedS: 'planned_s',
-  startedAt: seconds('started_at'),
-  endedAt: seconds('ended_at'),
-  exitCode: 'exit_code',
-  signal: 'signal',
-  cause: 'cause',
-  message: 'message',
-  cpuS: 'cpu_s',
-  ioWaitS: 'io_wait_s',
-  cpuMethod: 'cpu_method',
-  peakMemoryMb: 'peak_memory_mb',
-  peakMemoryMethod: 'peak_memory_method',
-  readMb: 'read_mb',
-  writtenMb: 'written_mb',
-  bytesMethod: 'bytes_method',
-  ioWaitMethod: 'io_wait_method',
+  ...courseReading,
   failedTask: 'failed_task',
   ending: 'ending',
 };
@@ -816,21 +865,7 @@ const taskReading: Reading<TaskRow> = {
   jobId: 'job_id',
   epoch: 'epoch',
   index: 'index',
-  startedAt: seconds('started_at'),
-  endedAt: seconds('ended_at'),
-  exitCode: 'exit_code',
-  signal: 'signal',
-  cause: 'cause',
-  message: 'message',
-  cpuS: 'cpu_s',
-  ioWaitS: 'io_wait_s',
-  cpuMethod: 'cpu_method',
-  peakMemoryMb: 'peak_memory_mb',
-  peakMemoryMethod: 'peak_memory_method',
-  readMb: 'read_mb',
-  writtenMb: 'written_mb',
-  bytesMethod: 'bytes_method',
-  ioWaitMethod: 'io_wait_method',
+  ...courseReading,
 };
 
 const decisionReading: Reading<DecisionRow> = {

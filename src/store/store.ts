@@ -202,6 +202,7 @@ export interface KeptPromises {
 /** One run as the site's agent must know it. */
 export interface Assignment {
   jobId: number;
+  userId: number;
   epoch: number;
   state: 'ASSIGNED' | 'RUNNING' | 'CANCELLING';
   command: string;
@@ -236,7 +237,22 @@ export interface Assignment {
   /** How much of them is input and output, where the submission said so. */
   simulatedIoS: number | null;
   inputs: readonly JobInput[];
+  /** What a peer's job reads, and the site that stands for the peer; null: it is none, or reads nothing. */
+  foreignInputs: { siteId: number; inputs: readonly GrantedInput[] } | null;
   outputs: readonly JobOutput[];
+}
+
+/** A dataset that a granted job reads: whoever knows its addresses can fetch it. */
+export interface GrantedInput {
+  /** Place among the job's inputs, from 1. */
+  place: number;
+  /** Its id, which nothing else has that comes from the same service. */
+  dataset: string;
+  name: string;
+  sizeMb: number;
+  sha256: string | null;
+  /** Each begins with http: or https: */
+  urls: string[];
 }
 
 /** A place in the list of a site's live runs: behind this job. What is new since the cursor follows when the list has ended. */

@@ -341,6 +341,7 @@ CREATE INDEX jobs_ended_badly ON jobs (id) WHERE ended_at IS NOT NULL AND cause 
 CREATE INDEX jobs_user ON jobs (user_id, id);
 CREATE INDEX jobs_application ON jobs (application, id);
 CREATE INDEX jobs_group ON jobs (group_name, id) WHERE group_name IS NOT NULL;
+CREATE INDEX jobs_licensed ON jobs (id) WHERE ended_at IS NULL AND licenses <> '{}';
 -- With the submission, so that load over time need not read the jobs themselves.
 CREATE INDEX jobs_ended ON jobs (ended_at, id) INCLUDE (submitted_at) WHERE ended_at IS NOT NULL;
 -- Jobs lie in the order of their submission: ranges of it need no more than this.
@@ -747,6 +748,8 @@ CREATE TABLE foreign_jobs (
   visited text[] NOT NULL,
   -- Of the owner's run; null: not granted.
   epoch integer,
+  -- What it reads, as the grant says; null: nothing.
+  inputs jsonb,
   -- What the owner knows: 0 nothing, 1 that it has started, 2 that it is over.
   told smallint NOT NULL DEFAULT 0 CHECK (told BETWEEN 0 AND 2),
   -- Where the owner knows it to be.

@@ -127,8 +127,16 @@ export type Site = Node & {
   cpusUsed: Scalars['Int']['output'];
   /** The reservation that backfilled jobs must not delay; null: none. */
   reservation?: Maybe<Reservation>;
+  /** What it has promised to queued jobs, by time, under a local policy that promises each its start (conservative backfilling). */
+  promises: Array<Reservation>;
   /** When it was registered. */
   createdAt: Scalars['DateTime']['output'];
+};
+
+
+/** A cluster or other group of machines, with a queue and a local scheduler. */
+export type SitePromisesArgs = {
+  first?: InputMaybe<Scalars['Int']['input']>;
 };
 
 /**
@@ -224,7 +232,7 @@ export type ChannelBranch = {
   jobs: Scalars['Int']['output'];
 };
 
-/** The earliest start of a queued job, which backfilled jobs must not delay (EASY and flexible backfilling). */
+/** The start of a queued job that others must not delay: of the first one (EASY and flexible backfilling), or of each (conservative backfilling). */
 export type Reservation = {
   __typename?: 'Reservation';
   /** The job that it is for; null: the key may not see it. */
@@ -1023,6 +1031,8 @@ export type Run = {
   ioWaitMethod?: Maybe<MeasurementMethod>;
   /** Its tasks, by index. A run with one task, or one that is launched once, has one, which is as the run is. */
   tasks: Array<Task>;
+  /** Index of the task whose failure is the run's; null: none failed, or its tasks are not started one by one. */
+  failedTask?: Maybe<Scalars['Int']['output']>;
 };
 
 
@@ -1945,6 +1955,25 @@ export type ClaimResult = {
   environment?: Maybe<Scalars['JSON']['output']>;
   /** Directory to run in; null: a new one for this run. */
   workingDirectory?: Maybe<Scalars['String']['output']>;
+  /** The datasets that it reads (GRANTED). */
+  inputs?: Maybe<Array<GrantedInput>>;
+};
+
+/** A dataset that a granted job reads. */
+export type GrantedInput = {
+  __typename?: 'GrantedInput';
+  /** Place among the job's inputs, from 1. */
+  place: Scalars['Int']['output'];
+  /** The dataset there: no other one from the same service is called so. */
+  dataset: Scalars['String']['output'];
+  /** Its name. */
+  name: Scalars['String']['output'];
+  /** Its size, MB. */
+  sizeMb: Scalars['Float']['output'];
+  /** SHA-256 of its content; null: not known. */
+  sha256?: Maybe<Scalars['String']['output']>;
+  /** Where it can be fetched, at most 20: http or https. */
+  urls: Array<Scalars['String']['output']>;
 };
 
 /** The answers to claims. */
@@ -2315,6 +2344,8 @@ export type JobFilter = {
   application?: InputMaybe<Scalars['String']['input']>;
   /** Has this group name. */
   groupName?: InputMaybe<Scalars['String']['input']>;
+  /** Asks for a license of this kind. */
+  license?: InputMaybe<Scalars['String']['input']>;
   /** Belongs to this bulk group. */
   group?: InputMaybe<Scalars['ID']['input']>;
   /** Was submitted at this time or later. */
@@ -2377,6 +2408,8 @@ export type Query = {
   jobGroups: JobGroupConnection;
   /** A dataset; null: there is none. */
   dataset?: Maybe<Dataset>;
+  /** Of these jobs, those whose outputs were datasets at the site and are none there any more, because they were removed: their files can go (AGENT). */
+  removedOutputs: Array<Scalars['ID']['output']>;
   /** All datasets, by name. */
   datasets: DatasetConnection;
   /** Links between sites, in the order in which the sites were registered: by `from`, then by `to`. */
@@ -2498,6 +2531,13 @@ export type QueryJobGroupsArgs = {
 /** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryDatasetArgs = {
   id: Scalars['ID']['input'];
+};
+
+
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
+export type QueryRemovedOutputsArgs = {
+  site: Scalars['ID']['input'];
+  jobs: Array<Scalars['ID']['input']>;
 };
 
 
@@ -3972,6 +4012,8 @@ export type Assignment = {
   __typename?: 'Assignment';
   /** Global id of the job. */
   job: Scalars['ID']['output'];
+  /** Name of the user who submitted it: for sites where users have accounts. */
+  user: Scalars['String']['output'];
   /** Number of the run. */
   epoch: Scalars['Int']['output'];
   /** What to do with it. */
@@ -4019,7 +4061,7 @@ export type AssignedInput = {
   __typename?: 'AssignedInput';
   /** Place among the job's inputs, from 1. */
   place: Scalars['Int']['output'];
-  /** Global id of the dataset. */
+  /** Global id of the dataset; of a peer's dataset, the site that stands for the peer and the id there. */
   dataset: Scalars['ID']['output'];
   /** Its name. */
   name: Scalars['String']['output'];
@@ -4358,6 +4400,7 @@ export type ResolversTypes = {
   OfferedPreference: ResolverTypeWrapper<OfferedPreference>;
   ClaimOutcome: ClaimOutcome;
   ClaimResult: ResolverTypeWrapper<ClaimResult>;
+  GrantedInput: ResolverTypeWrapper<GrantedInput>;
   ClaimPayload: ResolverTypeWrapper<ClaimPayload>;
   Peer: ResolverTypeWrapper<PeerModel>;
   UserStanding: ResolverTypeWrapper<UserStandingModel>;
@@ -4547,6 +4590,7 @@ export type ResolversParentTypes = {
   OfferedJob: OfferedJob;
   OfferedPreference: OfferedPreference;
   ClaimResult: ClaimResult;
+  GrantedInput: GrantedInput;
   ClaimPayload: ClaimPayload;
   Peer: PeerModel;
   UserStanding: UserStandingModel;
@@ -4686,6 +4730,7 @@ export type SiteResolvers<ContextType = Context, ParentType extends ResolversPar
   cpus?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   cpusUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   reservation?: Resolver<Maybe<ResolversTypes['Reservation']>, ParentType, ContextType>;
+  promises?: Resolver<Array<ResolversTypes['Reservation']>, ParentType, ContextType, RequireFields<SitePromisesArgs, 'first'>>;
   createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
@@ -5040,6 +5085,7 @@ export type RunResolvers<ContextType = Context, ParentType extends ResolversPare
   staging?: Resolver<Maybe<ResolversTypes['Staging']>, ParentType, ContextType>;
   ioWaitMethod?: Resolver<Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
   tasks?: Resolver<Array<ResolversTypes['Task']>, ParentType, ContextType, RequireFields<RunTasksArgs, 'from' | 'first'>>;
+  failedTask?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
 };
 
 export type TaskResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Task'] = ResolversParentTypes['Task']> = {
@@ -5408,6 +5454,16 @@ export type ClaimResultResolvers<ContextType = Context, ParentType extends Resol
   arguments?: Resolver<Maybe<Array<ResolversTypes['String']>>, ParentType, ContextType>;
   environment?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
   workingDirectory?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  inputs?: Resolver<Maybe<Array<ResolversTypes['GrantedInput']>>, ParentType, ContextType>;
+};
+
+export type GrantedInputResolvers<ContextType = Context, ParentType extends ResolversParentTypes['GrantedInput'] = ResolversParentTypes['GrantedInput']> = {
+  place?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  dataset?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  sizeMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  sha256?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  urls?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type ClaimPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ClaimPayload'] = ResolversParentTypes['ClaimPayload']> = {
@@ -5613,6 +5669,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   jobGroup?: Resolver<Maybe<ResolversTypes['JobGroup']>, ParentType, ContextType, RequireFields<QueryJobGroupArgs, 'id'>>;
   jobGroups?: Resolver<ResolversTypes['JobGroupConnection'], ParentType, ContextType, RequireFields<QueryJobGroupsArgs, 'first'>>;
   dataset?: Resolver<Maybe<ResolversTypes['Dataset']>, ParentType, ContextType, RequireFields<QueryDatasetArgs, 'id'>>;
+  removedOutputs?: Resolver<Array<ResolversTypes['ID']>, ParentType, ContextType, RequireFields<QueryRemovedOutputsArgs, 'site' | 'jobs'>>;
   datasets?: Resolver<ResolversTypes['DatasetConnection'], ParentType, ContextType, RequireFields<QueryDatasetsArgs, 'first'>>;
   links?: Resolver<ResolversTypes['LinkConnection'], ParentType, ContextType, RequireFields<QueryLinksArgs, 'first'>>;
   jobRatio?: Resolver<ResolversTypes['JobRatio'], ParentType, ContextType, RequireFields<QueryJobRatioArgs, 'application'>>;
@@ -5812,6 +5869,7 @@ export type JobRatioUpdateResolvers<ContextType = Context, ParentType extends Re
 
 export type AssignmentResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Assignment'] = ResolversParentTypes['Assignment']> = {
   job?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  user?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   action?: Resolver<ResolversTypes['AssignmentAction'], ParentType, ContextType>;
   command?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
@@ -5951,6 +6009,7 @@ export type Resolvers<ContextType = Context> = {
   OfferedJob?: OfferedJobResolvers<ContextType>;
   OfferedPreference?: OfferedPreferenceResolvers<ContextType>;
   ClaimResult?: ClaimResultResolvers<ContextType>;
+  GrantedInput?: GrantedInputResolvers<ContextType>;
   ClaimPayload?: ClaimPayloadResolvers<ContextType>;
   Peer?: PeerResolvers<ContextType>;
   UserStanding?: UserStandingResolvers<ContextType>;

@@ -25,6 +25,7 @@ export const Site: SiteResolvers = {
   cpus: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpus,
   cpusUsed: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).cpusUsed,
   reservation: (site, _, { loaders }) => loaders.reservation(site.id),
+  promises: (site, { first }, { services }) => services.grid.promisesOf(site.id, first),
 };
 
 export const Reservation: ReservationResolvers = {

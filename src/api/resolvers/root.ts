@@ -31,6 +31,8 @@ export const Query: Required<QueryResolvers> = {
   jobGroups: (_, page, { services, viewer }) => services.groups.jobGroups(viewer, page),
   dataset: (_, { id }, { services, viewer }) => services.data.dataset(viewer, id),
   datasets: (_, page, { services, viewer }) => services.data.datasets(viewer, page),
+  removedOutputs: (_, { site, jobs }, { services, viewer }) =>
+    services.files.removedOutputs(viewer, site, jobs),
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),

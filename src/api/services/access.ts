@@ -36,6 +36,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   jobGroups: people,
   dataset: people,
   datasets: people,
+  removedOutputs: agents,
   links: people,
   jobRatio: people,
   peers: people,

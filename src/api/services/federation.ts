@@ -25,7 +25,7 @@ const PROTOCOL = 1;
 const NUMBER = /^\d{1,16}$/;
 
 export function createFederationService(parts: ServiceParts) {
-  const { directory, offers, copies, now } = parts;
+  const { directory, queries, offers, copies, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);
   const wake = (touched: readonly (number | null)[]): void => {
     if (touched.length > 0) parts.wake(touched.map(schedulerOf));
@@ -33,6 +33,21 @@ export function createFederationService(parts: ServiceParts) {
   const numbers = (given: readonly string[], most: number): number[] =>
     atMost('offers', given, most).map((one) => numberOf('offers', one));
   const siteOf = (viewer: Viewer): number => viewer.siteId as number;
+
+  /** An input that cannot be fetched from anywhere, as a reason why the job stays here; null: there is none. */
+  async function localInput({ inputs }: JobRow): Promise<string | null> {
+    const ids = inputs.flatMap((input) => ('datasetId' in input ? [input.datasetId] : []));
+    if (ids.length < inputs.length)
+      return 'The job has input data of which only the amount and the site are known, so peers cannot fetch them: such jobs stay with the sites of this service.';
+    const datasets = ids.length > 0 ? await queries.datasetsByIds(ids) : [];
+    const local = datasets.find(
+      ({ removedAt, locations }) =>
+        removedAt === null && !locations.some(({ location }) => /^https?:/i.test(location)),
+    );
+    return local === undefined
+      ? null
+      : `Its input data ${local.name} have no http(s) URL, from which peers could fetch them: such jobs stay with the sites of this service.`;
+  }
 
   return {
     ...guarded({
@@ -113,12 +128,13 @@ export function createFederationService(parts: ServiceParts) {
         directory.offersOf(job.id),
         directory.foreignJob(job.id),
       ]);
+      const local = peers.length > 0 ? await localInput(job) : null;
       const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED' || job.state === 'HELD';
       return peers.flatMap((peer): JobAtPeerModel[] => {
         const offer = offers.find(({ siteId }) => siteId === peer.siteId);
         const state = offer === undefined || offer.state === 'WITHDRAWN' ? null : offer.state;
         if (state === null && (!waits || foreign?.siteId === peer.siteId)) return [];
-        const reason = state === null ? whyNotOffered(job, peer, foreign, offer ?? null, now()) : null;
+        const reason = state === null ? whyNotOffered(job, peer, foreign, offer ?? null, local, now()) : null;
         const path = state !== null && offer && offer.path.length > 0 ? [...offer.path] : null;
         return [{ siteId: peer.siteId, state, reason, path }];
       });
@@ -132,13 +148,14 @@ function whyNotOffered(
   peer: PeerRow,
   foreign: ForeignJobRow | null,
   offer: OfferRow | null,
+  /** Why its input data keep it here; null: they do not. */
+  local: string | null,
   now: number,
 ): string {
   const { isolated, forward, neededAfterS, seenAt, serviceId } = peer;
   if (isolated) return 'The peer is isolated.';
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
-  if (job.inputs.length > 0)
-    return 'The job has input data: such jobs stay with the sites of this service, which know where the data are.';
+  if (local !== null) return local;
   if (job.outputs.length > 0)
     return 'The job has outputs to be kept: such jobs stay with the sites of this service, which bring them here.';
   if (job.state === 'HELD') return 'The job is held.';
@@ -228,7 +245,7 @@ const offerOf = ({ offer, state, stop, jobId, boost, request }: OfferNews) => ({
 });
 
 const claimOf = (result: ClaimResult) => ({
-  ...{ epoch: null, command: null, arguments: null, environment: null, workingDirectory: null },
+  ...{ epoch: null, command: null, arguments: null, environment: null, workingDirectory: null, inputs: null },
   outcome: result.kind,
   ...(result.kind === 'GRANTED' ? result.job : {}),
 });

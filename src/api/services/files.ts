@@ -14,7 +14,7 @@ import type {
   MutationKeepFilesArgs,
   RunFileInput,
 } from '../generated/resolvers-types.js';
-import { localId } from '../ids.js';
+import { globalId, localId } from '../ids.js';
 import { authorize, guarded, maySeeJob, ownSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
@@ -44,7 +44,8 @@ export function createFilesService(parts: ServiceParts) {
       epoch: within('epoch', args.epoch, 1, 2 ** 31 - 1),
     };
   };
-  const noRun = (): ApiError => new ApiError('NOT_FOUND', 'the agent has no such run, or the run has ended');
+  const noRun = (): ApiError =>
+    new ApiError('NOT_FOUND', 'the agent has no such task of such a run, or the run has ended');
 
   return {
     ...guarded({
@@ -70,6 +71,14 @@ export function createFilesService(parts: ServiceParts) {
           userBytes: `up to ${bounds.userBytes} bytes of the user's runs (LIMIT_USER_FILE_BYTES)`,
         };
         throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in all; accepted: ${accepted[max]}`);
+      },
+
+      async removedOutputs(viewer: Viewer, site: string, jobs: readonly string[]): Promise<string[]> {
+        const siteId = localId('site', site, 'site');
+        ownSite(viewer, siteId);
+        atMost('jobs', jobs, MAX.outputsAsked);
+        const ids = jobs.map((job) => localId('job', job, 'jobs'));
+        return (await queries.removedOutputs(siteId, ids)).map((id) => globalId('job', id));
       },
 
       async keepDataset(

@@ -55,7 +55,8 @@ export function createFit(
     const judged = new Map<string, Fault | null>();
     return (job) => {
       const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
-      const key = JSON.stringify([os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask]);
+      const needs = [os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask];
+      const key = JSON.stringify([...needs, mayGo(job)]);
       let fault = judged.get(key);
       if (fault === undefined) {
         fault = resources.peers.some((peer) => fitsPeer(job, peer)) ? null : faultOf(job, resources);
@@ -140,8 +141,12 @@ export function fitsPeer(
     const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : Infinity;
     bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
   }
-  return job.inputs.length + job.outputs.length === 0 && Math.max(0, ...bySite.values()) >= job.tasks;
+  return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
+
+/** Datasets may have, or get, a URL from which peers can fetch them. */
+const mayGo = ({ inputs, outputs }: Pick<NewJob, 'inputs' | 'outputs'>): boolean =>
+  outputs.length === 0 && inputs.every((input) => 'datasetId' in input);
 
 /** The most tasks of the job that fit the idle machines of a site. */
 function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {

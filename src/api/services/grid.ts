@@ -22,6 +22,8 @@ import type {
   UpdateSiteInput,
 } from '../generated/resolvers-types.js';
 import { localId } from '../ids.js';
+import { reservationOf } from '../loaders.js';
+import type { ReservationModel } from '../models.js';
 import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
@@ -85,177 +87,183 @@ export function createGridService(parts: ServiceParts) {
     return made;
   }
 
-  return guarded({
-    async sites(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<SiteRow>> {
-      const size = pageSize('first', first, limits);
-      const behind = after ? (decodeCursor('after', after, 'site', ['string'])[0] as string) : '';
-      const rows =
-        viewer.role === 'AGENT'
-          ? (await queries.sitesByIds(viewer.siteId === null ? [] : [viewer.siteId])).filter(
-              (site) => site.name > behind,
-            )
-          : await queries.sites(behind, size + 1);
-      return connection(rows, size, (site) => encodeCursor('site', [site.name]), {
-        continued: behind !== '',
-      });
-    },
+  return {
+    ...guarded({
+      async sites(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<SiteRow>> {
+        const size = pageSize('first', first, limits);
+        const behind = after ? (decodeCursor('after', after, 'site', ['string'])[0] as string) : '';
+        const rows =
+          viewer.role === 'AGENT'
+            ? (await queries.sitesByIds(viewer.siteId === null ? [] : [viewer.siteId])).filter(
+                (site) => site.name > behind,
+              )
+            : await queries.sites(behind, size + 1);
+        return connection(rows, size, (site) => encodeCursor('site', [site.name]), {
+          continued: behind !== '',
+        });
+      },
 
-    async machines(
-      viewer: Viewer,
-      site: string | null,
-      { first, after }: ForwardArguments,
-    ): Promise<Connection<MachineRow>> {
-      const size = pageSize('first', first, limits);
-      const asked = site === null ? null : localId('site', site, 'site');
-      if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
-      // 0 is no site's id: an agent's key without a site sees nothing.
-      const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
-      const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'string']) : null;
-      const behind = cursor && { siteId: cursor[0] as number, name: cursor[1] as string };
-      const rows = await queries.machines(siteId, behind, size + 1);
-      return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
-        continued: behind !== null,
-      });
-    },
+      async machines(
+        viewer: Viewer,
+        site: string | null,
+        { first, after }: ForwardArguments,
+      ): Promise<Connection<MachineRow>> {
+        const size = pageSize('first', first, limits);
+        const asked = site === null ? null : localId('site', site, 'site');
+        if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
+        // 0 is no site's id: an agent's key without a site sees nothing.
+        const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
+        const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'string']) : null;
+        const behind = cursor && { siteId: cursor[0] as number, name: cursor[1] as string };
+        const rows = await queries.machines(siteId, behind, size + 1);
+        return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
+          continued: behind !== null,
+        });
+      },
 
-    async licenses(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenseRow>> {
-      const size = pageSize('first', first, limits);
-      const cursor = after ? decodeCursor('after', after, 'license', ['string', 'number']) : null;
-      const rows = await queries.licenses(
-        cursor && { kind: cursor[0] as string, id: cursor[1] as number },
-        size + 1,
-      );
-      return connection(rows, size, (license) => encodeCursor('license', [license.kind, license.id]), {
-        continued: cursor !== null,
-      });
-    },
+      async licenses(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenseRow>> {
+        const size = pageSize('first', first, limits);
+        const cursor = after ? decodeCursor('after', after, 'license', ['string', 'number']) : null;
+        const rows = await queries.licenses(
+          cursor && { kind: cursor[0] as string, id: cursor[1] as number },
+          size + 1,
+        );
+        return connection(rows, size, (license) => encodeCursor('license', [license.kind, license.id]), {
+          continued: cursor !== null,
+        });
+      },
 
-    async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
-      const site = {
-        name: plainName('name', input.name),
-        latitude: degrees('latitude', input.latitude, MAX.latitude),
-        longitude: degrees('longitude', input.longitude, MAX.longitude),
-        localPolicy: localPolicy(input.localPolicy),
-        maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
-        schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
-      };
-      const made = done(await directory.registerSite(site, actor(viewer, requestId)));
-      await wakeAfter(parts, { of: 'SITE', siteId: made.id });
-      return made;
-    },
-    async updateSite(viewer: Viewer, input: UpdateSiteInput, requestId: string): Promise<SiteRow> {
-      const name = notNull('name', input.name);
-      const state = notNull('state', input.state);
-      const change = {
-        ...(name === undefined ? {} : { name: plainName('name', name) }),
-        ...(state === undefined ? {} : { state }),
-        ...(input.latitude === undefined
-          ? {}
-          : { latitude: degrees('latitude', input.latitude, MAX.latitude) }),
-        ...(input.longitude === undefined
-          ? {}
-          : { longitude: degrees('longitude', input.longitude, MAX.longitude) }),
-        ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
-        ...(input.maxRunningJobs === undefined
-          ? {}
-          : { maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs) }),
-        ...(input.scheduler === undefined
-          ? {}
-          : {
-              schedulerId:
-                input.scheduler === null ? null : localId('scheduler', input.scheduler, 'scheduler'),
-            }),
-      };
-      return changeSite(viewer, input.site, change, requestId, 'updateSite');
-    },
-    drainSite: (viewer: Viewer, site: string, requestId: string) =>
-      changeSite(viewer, site, { state: 'DRAINING' }, requestId, 'drainSite'),
-    async removeSite(viewer: Viewer, id: string, requestId: string): Promise<SiteRow> {
-      const siteId = localId('site', id, 'site');
-      const site = done(await directory.removeSite(siteId, now(), actor(viewer, requestId)));
-      // Its agent's keys are not good any more.
-      parts.keysChanged();
-      await wakeAfter(parts, { of: 'SITE', siteId });
-      return site;
-    },
+      async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
+        const site = {
+          name: plainName('name', input.name),
+          latitude: degrees('latitude', input.latitude, MAX.latitude),
+          longitude: degrees('longitude', input.longitude, MAX.longitude),
+          localPolicy: localPolicy(input.localPolicy),
+          maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
+          schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
+        };
+        const made = done(await directory.registerSite(site, actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'SITE', siteId: made.id });
+        return made;
+      },
+      async updateSite(viewer: Viewer, input: UpdateSiteInput, requestId: string): Promise<SiteRow> {
+        const name = notNull('name', input.name);
+        const state = notNull('state', input.state);
+        const change = {
+          ...(name === undefined ? {} : { name: plainName('name', name) }),
+          ...(state === undefined ? {} : { state }),
+          ...(input.latitude === undefined
+            ? {}
+            : { latitude: degrees('latitude', input.latitude, MAX.latitude) }),
+          ...(input.longitude === undefined
+            ? {}
+            : { longitude: degrees('longitude', input.longitude, MAX.longitude) }),
+          ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
+          ...(input.maxRunningJobs === undefined
+            ? {}
+            : { maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs) }),
+          ...(input.scheduler === undefined
+            ? {}
+            : {
+                schedulerId:
+                  input.scheduler === null ? null : localId('scheduler', input.scheduler, 'scheduler'),
+              }),
+        };
+        return changeSite(viewer, input.site, change, requestId, 'updateSite');
+      },
+      drainSite: (viewer: Viewer, site: string, requestId: string) =>
+        changeSite(viewer, site, { state: 'DRAINING' }, requestId, 'drainSite'),
+      async removeSite(viewer: Viewer, id: string, requestId: string): Promise<SiteRow> {
+        const siteId = localId('site', id, 'site');
+        const site = done(await directory.removeSite(siteId, now(), actor(viewer, requestId)));
+        // Its agent's keys are not good any more.
+        parts.keysChanged();
+        await wakeAfter(parts, { of: 'SITE', siteId });
+        return site;
+      },
 
-    async registerMachine(
-      viewer: Viewer,
-      input: RegisterMachineInput,
-      requestId: string,
-    ): Promise<MachineRow> {
-      const [machine] = await register(viewer, [input], requestId, 'registerMachine');
-      return machine as MachineRow;
-    },
-    registerMachines: (viewer: Viewer, inputs: readonly RegisterMachineInput[], requestId: string) =>
-      register(viewer, inputs, requestId, 'registerMachines'),
-    async updateMachine(viewer: Viewer, input: UpdateMachineInput, requestId: string): Promise<MachineRow> {
-      const given = {
-        name: notNull('name', input.name),
-        state: notNull('state', input.state),
-        cpus: notNull('cpus', input.cpus),
-        memoryMb: notNull('memoryMb', input.memoryMb),
-        benchmark: notNull('benchmark', input.benchmark),
-        os: notNull('os', input.os),
-        architecture: notNull('architecture', input.architecture),
-        licenses: notNull('licenses', input.licenses),
-      };
-      const change = {
-        ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
-        ...(given.state === undefined ? {} : { state: given.state }),
-        ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, MAX.machineCpus) }),
-        ...(given.memoryMb === undefined
-          ? {}
-          : { memoryMb: within('memoryMb', given.memoryMb, 0, MAX.integer) }),
-        ...(given.benchmark === undefined
-          ? {}
-          : { benchmark: within('benchmark', given.benchmark, MAX.leastBenchmark, MAX.benchmark) }),
-        ...(given.os === undefined ? {} : { os: text('os', given.os, MAX.nameChars, 1) }),
-        ...(given.architecture === undefined
-          ? {}
-          : { architecture: text('architecture', given.architecture, MAX.nameChars, 1) }),
-        ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
-        ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
-      };
-      return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
-    },
-    drainMachine: (viewer: Viewer, machine: string, requestId: string) =>
-      changeMachine(viewer, machine, { state: 'DRAINING' }, requestId, 'drainMachine'),
-    async removeMachine(viewer: Viewer, id: string, requestId: string): Promise<MachineRow> {
-      const machineId = localId('machine', id, 'machine');
-      const machine = done(await directory.removeMachine(machineId, now(), actor(viewer, requestId)));
-      await wakeAfter(parts, { of: 'MACHINE', siteId: machine.siteId });
-      return machine;
-    },
+      async registerMachine(
+        viewer: Viewer,
+        input: RegisterMachineInput,
+        requestId: string,
+      ): Promise<MachineRow> {
+        const [machine] = await register(viewer, [input], requestId, 'registerMachine');
+        return machine as MachineRow;
+      },
+      registerMachines: (viewer: Viewer, inputs: readonly RegisterMachineInput[], requestId: string) =>
+        register(viewer, inputs, requestId, 'registerMachines'),
+      async updateMachine(viewer: Viewer, input: UpdateMachineInput, requestId: string): Promise<MachineRow> {
+        const given = {
+          name: notNull('name', input.name),
+          state: notNull('state', input.state),
+          cpus: notNull('cpus', input.cpus),
+          memoryMb: notNull('memoryMb', input.memoryMb),
+          benchmark: notNull('benchmark', input.benchmark),
+          os: notNull('os', input.os),
+          architecture: notNull('architecture', input.architecture),
+          licenses: notNull('licenses', input.licenses),
+        };
+        const change = {
+          ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
+          ...(given.state === undefined ? {} : { state: given.state }),
+          ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, MAX.machineCpus) }),
+          ...(given.memoryMb === undefined
+            ? {}
+            : { memoryMb: within('memoryMb', given.memoryMb, 0, MAX.integer) }),
+          ...(given.benchmark === undefined
+            ? {}
+            : { benchmark: within('benchmark', given.benchmark, MAX.leastBenchmark, MAX.benchmark) }),
+          ...(given.os === undefined ? {} : { os: text('os', given.os, MAX.nameChars, 1) }),
+          ...(given.architecture === undefined
+            ? {}
+            : { architecture: text('architecture', given.architecture, MAX.nameChars, 1) }),
+          ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
+          ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
+        };
+        return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
+      },
+      drainMachine: (viewer: Viewer, machine: string, requestId: string) =>
+        changeMachine(viewer, machine, { state: 'DRAINING' }, requestId, 'drainMachine'),
+      async removeMachine(viewer: Viewer, id: string, requestId: string): Promise<MachineRow> {
+        const machineId = localId('machine', id, 'machine');
+        const machine = done(await directory.removeMachine(machineId, now(), actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'MACHINE', siteId: machine.siteId });
+        return machine;
+      },
 
-    async registerLicense(
-      viewer: Viewer,
-      input: RegisterLicenseInput,
-      requestId: string,
-    ): Promise<LicenseRow> {
-      const license = {
-        kind: text('kind', input.kind, MAX.nameChars, 1),
-        copies: within('copies', input.copies, 0, MAX.integer),
-        siteId: input.site ? localId('site', input.site, 'site') : null,
-      };
-      const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
-      await wakeAfter(parts, { of: 'LICENSE', siteId: made.siteId });
-      return made;
+      async registerLicense(
+        viewer: Viewer,
+        input: RegisterLicenseInput,
+        requestId: string,
+      ): Promise<LicenseRow> {
+        const license = {
+          kind: text('kind', input.kind, MAX.nameChars, 1),
+          copies: within('copies', input.copies, 0, MAX.integer),
+          siteId: input.site ? localId('site', input.site, 'site') : null,
+        };
+        const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'LICENSE', siteId: made.siteId });
+        return made;
+      },
+      async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
+        const licenseId = localId('license', input.license, 'license');
+        const change = { copies: within('copies', input.copies, 0, MAX.integer) };
+        const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
+        return license;
+      },
+      async removeLicense(viewer: Viewer, id: string, requestId: string): Promise<LicenseRow> {
+        const licenseId = localId('license', id, 'license');
+        const license = done(await directory.removeLicense(licenseId, now(), actor(viewer, requestId)));
+        await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
+        return license;
+      },
+    }),
+
+    async promisesOf(siteId: number, first: number | null | undefined): Promise<ReservationModel[]> {
+      return (await queries.promisesOfSite(siteId, pageSize('first', first, limits))).map(reservationOf);
     },
-    async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
-      const licenseId = localId('license', input.license, 'license');
-      const change = { copies: within('copies', input.copies, 0, MAX.integer) };
-      const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
-      await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
-      return license;
-    },
-    async removeLicense(viewer: Viewer, id: string, requestId: string): Promise<LicenseRow> {
-      const licenseId = localId('license', id, 'license');
-      const license = done(await directory.removeLicense(licenseId, now(), actor(viewer, requestId)));
-      await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
-      return license;
-    },
-  });
+  };
 }
 
 function degrees(field: string, value: number | null | undefined, max: number): number | null {

@@ -26,7 +26,7 @@ import type {
 } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
-import { newJob, placesOf } from './job-input.js';
+import { checkDatasets, newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
@@ -107,6 +107,11 @@ export function createGroupsService(parts: ServiceParts) {
       if (index === 0 && errors.length > 0) return refused();
       if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turn();
     }
+    if (errors.length === 0 && !isRetry)
+      await checkDatasets(jobs, queries, (index, { code, field, message }) => {
+        if (errors.length < MAX.faults)
+          errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
+      });
     if (errors.length > 0) return refused();
 
     const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {

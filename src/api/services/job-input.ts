@@ -68,6 +68,35 @@ export async function placesOf(
   };
 }
 
+/**
+ * Outputs of a submission that become datasets under names that cannot be theirs: of another of its jobs, or of a dataset that there is. Of two
+ * submissions whoever keeps its output first has the name.
+ */
+export async function checkDatasets(
+  jobs: readonly NewJob[],
+  queries: Pick<Queries, 'datasetNames'>,
+  fault: (index: number, fault: Fault) => void,
+): Promise<void> {
+  const first = new Map<string, number>();
+  const refuse = (index: number, name: string, accepted: string): void => {
+    const place = jobs[index]!.outputs.findIndex((one) => one.dataset === name);
+    const field = `outputs[${place}].dataset`;
+    fault(index, { field, code: 'BAD_USER_INPUT', message: notAccepted(field, name, accepted) });
+  };
+  for (const [index, { outputs }] of jobs.entries())
+    for (const { dataset } of outputs) {
+      if (dataset === undefined) continue;
+      const other = first.get(dataset);
+      if (other === undefined) first.set(dataset, index);
+      else if (other !== index)
+        refuse(index, dataset, `each dataset of one job; jobs[${other}] names it too`);
+    }
+  const names = [...first.keys()];
+  for (let i = 0; i < names.length; i += LOOK_UP_MAX)
+    for (const name of await queries.datasetNames(names.slice(i, i + LOOK_UP_MAX)))
+      refuse(first.get(name) as number, name, 'a name that no dataset has');
+}
+
 async function there(
   named: ReadonlySet<number>,
   removedToo: boolean,

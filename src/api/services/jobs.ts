@@ -29,7 +29,7 @@ import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { jobFilter } from './job-filter.js';
-import { type Fault, newJob, placesOf } from './job-input.js';
+import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
@@ -53,18 +53,19 @@ export function createJobsService(parts: ServiceParts) {
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
     const jobs: NewJob[] = new Array(input.jobs.length);
     let index = 0;
-    const fault = (one: Fault): void => {
-      if (errors.length < MAX.faults) errors.push({ index, ...one });
+    const fault = (one: Fault, of = index): void => {
+      if (errors.length < MAX.faults) errors.push({ index: of, ...one });
     };
     // A retry was accepted when it came first.
     const judge = input.allowUnfit || isRetry ? null : await fits();
     for (const job of input.jobs) {
       const faults = errors.length;
-      jobs[index] = newJob(job, context, fault);
+      jobs[index] = newJob(job, context, (one) => fault(one));
       const unfit = errors.length === faults ? judge?.(jobs[index] as NewJob) : null;
       if (unfit) fault(unfit);
       index++;
     }
+    if (errors.length === 0 && !isRetry) await checkDatasets(jobs, queries, (of, one) => fault(one, of));
     if (errors.length > 0) return { ids: [], repeated: false, errors };
 
     const { jobIds, repeated } = await submitted(parts, viewer, requestId, {

@@ -91,20 +91,34 @@ const STAGED_MB = 100 * MAX.sizeMb;
 export async function assignedInputs(
   queries: Queries,
   siteId: number,
-  runs: readonly Pick<Assignment, 'jobId' | 'state' | 'inputs'>[],
+  runs: readonly Pick<Assignment, 'jobId' | 'state' | 'inputs' | 'foreignInputs'>[],
 ): Promise<(jobId: number) => AssignedInput[]> {
-  const starting = runs.filter(({ state, inputs }) => state === 'ASSIGNED' && inputs.length > 0);
+  const starting = runs.filter(
+    ({ state, inputs, foreignInputs }) =>
+      state === 'ASSIGNED' && (inputs.length > 0 || foreignInputs !== null),
+  );
   if (starting.length === 0) return () => [];
   const datasets = await stageable(queries, starting.flatMap(datasetsOf));
   const links = new Map((await linksTo(queries, siteId, datasets)).map((link) => [link.fromSiteId, link]));
-  const sites = new Map((await queries.sitesByIds(sitesOf(datasets))).map(({ id, name }) => [id, name]));
+  const peers = starting.flatMap(({ foreignInputs }) => (foreignInputs ? [foreignInputs.siteId] : []));
+  const sites = new Map(
+    (await queries.sitesByIds([...new Set([...sitesOf(datasets), ...peers])])).map(({ id, name }) => [
+      id,
+      name,
+    ]),
+  );
   const byJob = new Map(
-    starting.map(({ jobId, inputs }) => [
+    starting.map(({ jobId, inputs, foreignInputs }) => [
       jobId,
-      inputs.flatMap((input, i) => {
-        const dataset = 'datasetId' in input ? datasets.get(input.datasetId) : undefined;
-        return dataset ? [assignedInput(dataset, i + 1)] : [];
-      }),
+      foreignInputs !== null
+        ? foreignInputs.inputs.map(({ urls, ...input }) => {
+            const site = sites.get(foreignInputs.siteId) ?? '';
+            return { ...input, sources: urls.map((location) => ({ site, location })) };
+          })
+        : inputs.flatMap((input, i) => {
+            const dataset = 'datasetId' in input ? datasets.get(input.datasetId) : undefined;
+            return dataset ? [assignedInput(dataset, i + 1)] : [];
+          }),
     ]),
   );
   return (jobId) => byJob.get(jobId) ?? [];

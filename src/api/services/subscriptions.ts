@@ -1,4 +1,5 @@
 /** What happens to jobs, sites and what-ifs, behind a cursor; and what agents have to do. */
+import { LRUCache } from 'lru-cache';
 import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
@@ -27,6 +28,9 @@ import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
 import { assignedInputs } from './staging.js';
 
+/** Users whose names are known. */
+const NAMES_KEPT = 10_000;
+
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
   const news = new AssignmentNews(store, () => feed.cursor);
@@ -41,6 +45,20 @@ export function createSubscriptionsService(parts: ServiceParts) {
       looked.set(batch.jobs, loaders);
     }
     return loaders;
+  }
+
+  /** Names of users, which never change. */
+  const names = new LRUCache<number, string>({ max: NAMES_KEPT });
+  async function namesOf(runs: readonly StoredAssignment[]): Promise<ReadonlyMap<number, string>> {
+    const ids = [...new Set(runs.map(({ userId }) => userId))];
+    const found = new Map(ids.map((id) => [id, names.get(id)]));
+    const unknown = ids.filter((id) => found.get(id) === undefined);
+    if (unknown.length > 0)
+      for (const { id, name } of await queries.usersByIds(unknown)) {
+        found.set(id, name);
+        names.set(id, name);
+      }
+    return found as ReadonlyMap<number, string>;
   }
 
   /** Where a subscriber begins: behind its cursor, or now. */
@@ -128,20 +146,23 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const agentId = agentOf(agent);
       let at: Cursor | ListPlace | null = eventCursor('after', after);
       const joined = news.join(siteId, agentId);
-      const withInputs = async (runs: readonly StoredAssignment[]) => {
+      const inFull = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
+        const names = await namesOf(runs);
         return (run: StoredAssignment): Assignment[] => {
           const parts = partsOf(run, agentId);
           // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
           if (parts.length === 0 && hasTasks(run)) return [];
-          return [{ ...assignment(run), parts, inputs: inputs(run.jobId) }];
+          return [
+            { ...assignment(run), user: names.get(run.userId) as string, parts, inputs: inputs(run.jobId) },
+          ];
         };
       };
       /** What is new, each with its cursor: what they need is read once for all. */
       const newsOf = async (
         told: readonly { cursor: Cursor; assignments: readonly StoredAssignment[] }[],
       ): Promise<AssignmentBatch[]> => {
-        const of = await withInputs(told.flatMap(({ assignments }) => assignments));
+        const of = await inFull(told.flatMap(({ assignments }) => assignments));
         return told.map(({ cursor, assignments }) => ({
           cursor,
           complete: false,
@@ -183,7 +204,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
                 cursor: typeof next === 'string' ? next : BEFORE_ALL,
                 complete: list.first && list.last,
                 part: partOf(list),
-                assignments: assignments.flatMap(await withInputs(assignments)),
+                assignments: assignments.flatMap(await inFull(assignments)),
               },
             ],
             more,
@@ -197,9 +218,9 @@ export function createSubscriptionsService(parts: ServiceParts) {
   });
 }
 
-/** Something that an agent of the site has to be told. */
+/** Something that an agent of the site may have to be told. */
 const concernsAgents = (event: EventRow, siteId: number): boolean =>
-  isNews(event, siteId) || isGivenUp(event, siteId);
+  isNews(event, siteId) || isGivenUp(event, siteId, 'LOST');
 
 /** What a part of a list has for a cursor: who goes on from there begins anew. */
 const BEFORE_ALL = '0';
@@ -215,7 +236,7 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   CANCELLING: 'STOP',
 };
 
-function assignment(run: StoredAssignment): Omit<Assignment, 'inputs' | 'parts'> {
+function assignment(run: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts'> {
   return {
     job: globalId('job', run.jobId),
     epoch: run.epoch,

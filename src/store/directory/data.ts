@@ -193,7 +193,7 @@ export const dataChanges = (change: Changes) => ({
 
   /**
    * An output of a run at a site becomes the dataset that its job names, with a replica there. One that is a dataset already, of another
-   * run of the job perhaps, is the same. Of `run`: it goes on, on a machine of the agent.
+   * run of the job perhaps, is the same. Of `run`: it goes on, with its first task on a machine of the agent.
    */
   keepDataset(
     { siteId, agentId, jobId, epoch }: RunOfAgent,
@@ -209,7 +209,7 @@ export const dataChanges = (change: Changes) => ({
       await shareSites(tx, [siteId]);
       const [run] = await tx.$queryRaw<{ userId: number; named: boolean }[]>(sql`
 SELECT j.user_id AS "userId", EXISTS (SELECT FROM jsonb_array_elements(j.outputs) o WHERE o ->> 'dataset' = ${name}) AS named
-  FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId)}`);
+  FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`0`)}`);
       if (!run?.named)
         throw new Refusal('NOT_FOUND', `the agent has no run whose job names a dataset ${name}`);
       // One at a time, so that the count is right and names are taken once.

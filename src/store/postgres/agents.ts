@@ -66,6 +66,7 @@ const ofAgent = ({ agentId }: Part): Sql =>
 const jobFields = [
   ...([
     'id',
+    'userId',
     'epoch',
     'state',
     'command',
@@ -90,6 +91,7 @@ type LiveRun = [
   machineTasks: number[],
   ending: boolean,
   known: [task: number, ended: boolean][] | null,
+  foreignInputs: Assignment['foreignInputs'],
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
@@ -97,7 +99,8 @@ type Live = [Cursor, LiveRun[], ReadMachine[]];
 /** A LiveRun; needs runs as r and jobs as j. */
 const liveRun = raw(
   `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks, r.ending,
-  CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END)`,
+  CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
+  CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END)`,
 );
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
@@ -118,7 +121,7 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 
 function assignment(
   { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
-  [, plannedS, machineIds, machineTasks, ending, tasks]: LiveRun,
+  [, plannedS, machineIds, machineTasks, ending, tasks, foreignInputs]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
@@ -138,6 +141,7 @@ function assignment(
     plannedS,
     simulatedS: here(simulatedRunS),
     simulatedIoS: here(simulatedIoS),
+    foreignInputs,
   };
 }
 
@@ -181,7 +185,7 @@ function newAssignments(connection: Connection, part: Part, after: Cursor): Prom
     connection,
     sql`
 WITH recent AS MATERIALIZED (
-  SELECT id, entity_id, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
+  SELECT id, entity_id, epoch, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
 ), news AS MATERIALIZED (
   SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND (to_state IN ('ASSIGNED', 'CANCELLING') OR from_state = to_state AND to_state = 'RUNNING') ORDER BY id LIMIT ${limit}
 ), found AS MATERIALIZED (
@@ -195,8 +199,9 @@ WITH recent AS MATERIALIZED (
    WHERE f.before < ${bytesMax}
 )
 SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) AND NOT EXISTS (
-  SELECT 1 FROM recent
-   WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state = 'QUEUED')
+  SELECT 1 FROM recent e
+   WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state = 'QUEUED'
+     OR from_state = 'CANCELLING' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = e.entity_id AND r.epoch = e.epoch AND r.cause = 'LOST'))
 ) THEN json_build_array(
   coalesce(CASE WHEN EXISTS (SELECT 1 FROM found WHERE before >= ${bytesMax}) THEN (SELECT max(place) FROM live)
                 WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,

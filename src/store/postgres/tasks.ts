@@ -1,6 +1,5 @@
 /** Tasks of runs, as their agents report them one by one; behind the locks of their jobs. */
 import { table } from '../columns.js';
-import type { TaskFailure } from '../job-fields.js';
 import type { Transaction } from '../pool.js';
 import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
@@ -13,7 +12,6 @@ export type TaskReport = RunReport & { task: number };
 export const ofTask = (report: RunReport): report is TaskReport => typeof report.task === 'number';
 
 type Machines = TasksOfRun['machines'];
-type Failure = NonNullable<TasksOfRun['failure']>;
 
 /** What is known of the runs whose tasks these reports are about, by job; only of runs whose tasks are started one by one. */
 export async function tasksOf(
@@ -26,17 +24,9 @@ export async function tasksOf(
     epoch: ['integer', ({ epoch }) => epoch],
     index: ['integer', ({ task }) => task],
   });
-  const runs = await rows<{
-    jobId: number;
-    machines: [string, number, number | null][];
-    onTaskFailure: TaskFailure;
-    assignedAt: number;
-    ended: number;
-    endedAt: number | null;
-    begun: boolean;
-    failure: Failure | null;
-    ending: boolean;
-  }>(
+  const runs = await rows<
+    Omit<TasksOfRun, 'machines'> & { jobId: number; machines: [string, number, number | null][] }
+  >(
     tx,
     sql`
 SELECT r.job_id AS "jobId", j.on_task_failure AS "onTaskFailure", extract(epoch FROM r.assigned_at)::float8 AS "assignedAt", r.ending,
