@@ -271,6 +271,8 @@ test('an output becomes the dataset that the job names, and no other', async () 
       agentKey,
     );
   expect((await keep('other')).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+  // Whoever keeps it first has the name.
+  const second = await running([{ path: 'model', keep: 'DATASET', dataset: name }]);
   for (const _ of [1, 2])
     expect((await keep(name)).data.keepDataset).toEqual({
       ...{ name, sizeMb: 3, replicas: [{ name: 's' }] },
@@ -281,8 +283,133 @@ test('an output becomes the dataset that the job names, and no other', async () 
     '{ datasets(first: 100) { nodes { name job { id } locations { location } } } }',
   );
   expect(datasets.nodes).toContainEqual({ name, job: { id: job }, locations: [{ location: '/data/model' }] });
-  const second = await running([{ path: 'model', keep: 'DATASET', dataset: name }]);
   expect((await keep(name, second)).errors?.[0]?.extensions.code).toBe('CONFLICT');
+  // From now on it is refused at once.
+  const refusals = async (...datasets: string[]) => {
+    const outputs = (dataset: string) => [{ path: 'x' }, { path: 'model', keep: 'DATASET', dataset }];
+    const { submitJobs } = await api.must<{ submitJobs: { errors: Json[] } }>(
+      'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { errors { index field message } } }',
+      { jobs: datasets.map((one) => ({ command: 'true', outputs: outputs(one) })) },
+      user.key,
+    );
+    return submitJobs.errors;
+  };
+  const field = 'outputs[1].dataset';
+  expect(await refusals(unique('x'), name)).toEqual([
+    { index: 1, field, message: `${field}: "${name}" is not accepted; accepted: a name that no dataset has` },
+  ]);
+  const twice = unique('x');
+  expect(await refusals(twice, unique('x'), twice)).toEqual([
+    {
+      index: 2,
+      field,
+      message: `${field}: "${twice}" is not accepted; accepted: each dataset of one job; jobs[0] names it too`,
+    },
+  ]);
+  const { submitJobGroup } = await api.must<{ submitJobGroup: { errors: Json[] } }>(
+    `mutation ($template: JobInput!) { submitJobGroup(input: { name: "g", count: 2, template: $template }) { errors { index field } } }`,
+    { template: { command: 'true', outputs: [{ path: 'model', keep: 'DATASET', dataset: unique('x') }] } },
+    user.key,
+  );
+  expect(submitJobGroup.errors).toEqual([{ index: 1, field: 'template.outputs[0].dataset' }]);
+
+  // When it is a dataset no more, its agent is told.
+  const removedOutputs = async (...jobs: string[]) =>
+    (
+      await api.must<{ removedOutputs: string[] }>(
+        `query ($jobs: [ID!]!) { removedOutputs(site: "${site}", jobs: $jobs) }`,
+        { jobs },
+        agentKey,
+      )
+    ).removedOutputs;
+  expect(await removedOutputs(job, second)).toEqual([]);
+  const made = await api.must<{ datasets: { nodes: { id: string; name: string }[] } }>(
+    '{ datasets(first: 100) { nodes { id name } } }',
+  );
+  const { id } = made.datasets.nodes.find((one) => one.name === name)!;
+  await api.must(`mutation { removeDataset(dataset: "${id}") { id } }`);
+  expect(await removedOutputs(job, second)).toEqual([job]);
+});
+
+test('an agent keeps files of tasks on the machines that it serves, and of no others', async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "two" }) { id } }',
+  );
+  const two = registerSite.id;
+  const key = (await api.user('AGENT', unique('agent'), two)).key;
+  const register = `mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }`;
+  const agents: string[] = [];
+  for (const name of ['a', 'b']) {
+    await api.must(
+      `mutation { registerMachine(input: { site: "${two}", name: "${name}", os: "plan9", cpus: 1, memoryMb: 1000 }) { id } }`,
+    );
+    const measured = { cpus: 1, memoryMb: 1000, os: 'plan9', architecture: 'x64', benchmark: 100, gpus: [] };
+    const input = {
+      site: two,
+      identity: name,
+      instance: '1',
+      host: name,
+      version: '1',
+      protocol: 3,
+      simulated: false,
+    };
+    const { registerAgent } = await api.must<{ registerAgent: { agent: { id: string } } }>(
+      register,
+      { input: { ...input, machines: [{ name, measured }] } },
+      key,
+    );
+    agents.push(registerAgent.agent.id);
+  }
+  const dataset = unique('of-two');
+  const outputs = [{ path: 'out' }, { path: 'made', keep: 'DATASET', dataset }];
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: [string] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { allowUnfit: true, jobs: $jobs }) { jobIds errors { message } } }',
+    { jobs: [{ command: 'true', tasks: 2, os: 'plan9', outputs }] },
+    user.key,
+  );
+  expect(submitJobs).toMatchObject({ errors: [] });
+  const [job] = submitJobs.jobIds;
+  await schedule(api.parts);
+  const { job: found } = await api.must<{
+    job: { runs: [{ allocations: { machine: { name: string } }[] }] };
+  }>('query ($job: ID!) { job(id: $job) { runs { allocations { machine { name } } } } }', { job });
+  const ofTask = found.runs[0].allocations.map(({ machine }) => agents['ab'.indexOf(machine.name)] as string);
+  expect(new Set(ofTask).size).toBe(2);
+  const keep = (agent: string, task: number) =>
+    api.ask<{ keepFiles: { id: string }[] }>(
+      `mutation ($site: ID!, $agent: ID!, $job: ID!, $task: Int!, $files: [RunFileInput!]!) {
+        keepFiles(site: $site, agent: $agent, job: $job, epoch: 1, task: $task, files: $files) { id } }`,
+      { site: two, agent, job, task, files: [{ path: 'out', bytes: 1, sha256: sha256(Buffer.from('x')) }] },
+      key,
+    );
+  const send = (id: string, agent: string) => {
+    const body = Buffer.from('x');
+    const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+    const headers = { authorization: `Bearer ${key}`, 'content-digest': digest };
+    return fetch(`${api.origin}/files/${id}?agent=${agent}&offset=0`, {
+      method: 'PUT',
+      headers,
+      body: new Uint8Array(body),
+    });
+  };
+  const make = (agent: string) =>
+    api.ask<{ keepDataset: Json }>(
+      `mutation ($site: ID!, $agent: ID!, $job: ID!, $dataset: String!) {
+        keepDataset(site: $site, agent: $agent, job: $job, epoch: 1, dataset: $dataset, sizeMb: 3, location: "/data/made") { name } }`,
+      { site: two, agent, job, dataset },
+      key,
+    );
+  for (const task of [0, 1]) {
+    const [own, other] = [ofTask[task] as string, ofTask[1 - task] as string];
+    expect((await keep(other, task)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+    const { id } = (await keep(own, task)).data.keepFiles[0]!;
+    expect((await send(id, other)).status).toBe(404);
+    expect((await send(id, own)).status).toBe(200);
+  }
+  expect((await keep(ofTask[1] as string, 2)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+  // Datasets are of the first task.
+  expect((await make(ofTask[1] as string)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
+  expect((await make(ofTask[0] as string)).data.keepDataset).toEqual({ name: dataset });
 });
 
 test('a job that has machines waits for its input data, and says how far that is', async () => {

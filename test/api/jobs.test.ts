@@ -628,6 +628,20 @@ describe('explanations', () => {
       [promised[1], expect.any(Number)],
       [promised[2], expect.any(Number)],
     ]);
+    const { node } = await api.must<{
+      node: { promises: { job: { id: string }; at: string; machines: object[] }[] };
+    }>(
+      `query ($site: ID!, $first: Int!) { node(id: $site) { ... on Site {
+         promises(first: $first) { job { id } at machines { tasks machine { site { id } } } } } } }`,
+      { site: site.id, first: 1 },
+    );
+    expect(node.promises).toEqual([
+      {
+        job: { id: promised[1] },
+        at: new Date(Math.round((promises?.jobs[0]?.at ?? 0) * 1000)).toISOString(),
+        machines: [{ tasks: 1, machine: { site: { id: site.id } } }],
+      },
+    ]);
     const last = promises?.jobs[1]?.at ?? 0;
     const startsAt = async (variables: object) =>
       Date.parse((await api.must<{ placement: { startsAt: string } }>(dry, variables)).placement.startsAt) /

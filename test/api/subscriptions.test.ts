@@ -252,15 +252,16 @@ describe('who listens', () => {
     const group = unique('crowd');
     const clients = Array.from({ length: 20 }, () => api.subscriber());
     const after = await latestCursor();
-    const crowd = Array.from({ length: 1_000 }, (_, i) =>
-      follow<JobUpdate>(clients[i % 20] as Client, JOBS, { filter: { groupName: group }, after }),
-    );
     const open = async () =>
       Number(
         /switchyard_subscriptions\{field="jobUpdated"\} (\d+)/.exec(
           (await api.parts.metrics.expose()).body,
         )?.[1] ?? 0,
       );
+    const others = await open();
+    const crowd = Array.from({ length: 1_000 }, (_, i) =>
+      follow<JobUpdate>(clients[i % 20] as Client, JOBS, { filter: { groupName: group }, after }),
+    );
     await expect.poll(open, { timeout: 20_000 }).toBeGreaterThanOrEqual(1_000);
     const [id] = await submit([{ command: 'x', groupName: group }]);
     await expect
@@ -274,9 +275,8 @@ describe('who listens', () => {
     expect(more.find(({ end }) => end)?.end).toMatchObject({
       error: [{ extensions: { code: 'LIMIT_EXCEEDED' } }],
     });
-    const others = (await open()) - 1_000 - more.filter(({ end }) => end === null).length;
     for (const one of [...crowd, ...more]) one.stop();
-    await expect.poll(open, { timeout: 20_000 }).toBe(others);
+    await expect.poll(open, { timeout: 20_000 }).toBeLessThanOrEqual(others);
   });
 
   test('at shutdown connections are closed so that clients go on elsewhere, and requests in hand are answered', async () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DEFAULT_POLICY } from '../../src/core/index.js';
 import { freePort } from '../support/ports.js';
 import { endAll, launch, run, type Service, serve, until } from './service.js';
 
@@ -308,6 +309,31 @@ describe('a fresh service', () => {
     );
     expect((await service.cli('undrain', 'local')).stdout).toBe('local is UP\n');
     expect((await service.cli('watch', job!.id)).code).toBe(0);
+  });
+
+  it('a tree of schedulers is built and taken down, and why tells of the path down it', async () => {
+    const file = join(home, 'tree.json');
+    writeFileSync(file, JSON.stringify({ ...DEFAULT_POLICY, dispatch: { kind: 'grid-tree' } }));
+    await service.json('policy', 'set', file, '--reason', 'a tree');
+    expect((await service.cli('tree', 'add', 'west')).stdout).toBe('west is under the root\n');
+    await service.json('tree', 'add', 'coast', '--under', 'west');
+    await service.json('sites', 'set', 'local', '--scheduler', 'coast');
+    const id = (await service.cli('submit', '--wait', '--', 'true')).stdout.trim();
+    const why = (await service.cli('why', id)).stdout;
+    const path = why.slice(why.indexOf('its path:')).split('\n').slice(1, 5);
+    expect(path.map((line) => line.replace(/.* to /, '').replace(/:.*\((\w+)\)/, ' $1'))).toEqual([
+      'west BRANCH_SHARE',
+      'coast BRANCH_SHARE',
+      'site local BRANCH_SHARE',
+      'site local CLAIMED',
+    ]);
+    expect((await service.cli('tree')).stdout).toMatch(/root[\s\S]*west[\s\S]*coast[\s\S]*local/);
+    await service.json('tree', 'remove', 'west');
+    expect((await service.cli('tree', 'remove', 'coast')).code).toBe(0);
+    expect(
+      (await service.cli('watch', (await service.json<Job[]>('submit', '--', 'true'))[0]!.id)).code,
+    ).toBe(0);
+    await service.json('policy', 'revert', '1', '--reason', 'no tree');
   });
 
   it('users have keys, roles and quotas', async () => {

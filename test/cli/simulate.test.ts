@@ -61,6 +61,31 @@ describe('switchyard simulate', () => {
     await expect(refused('--trace', trace, '--policy', file)).rejects.toThrow('dispatch.order: "LIFO"');
   });
 
+  it('takes sites that are leaves of a tree of schedulers', async () => {
+    const sites = join(folder, 'tree.csv');
+    writeFileSync(sites, 'site,capacity,scheduler\n1,1,west/north\n2,1,west/south\n3,1,east\n4,1,\n');
+    const four = join(folder, 'four.swf');
+    const lines = Array.from({ length: 6 }, (_, i) => `${i + 1} 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n`);
+    writeFileSync(four, `; MaxProcs: 1\n${lines.join('')}`);
+    const out = join(folder, 'tree-jobs.csv');
+    const args = ['--trace', four, '--sites', sites, '--policy', 'grid-tree+fcfs'];
+    const told = JSON.parse(await switchyard('simulate', '--json', ...args, '--out', out));
+    // Each site runs one of the first four at once; the other two wait for it.
+    expect(told).toMatchObject({ dispatch: { kind: 'grid-tree' }, jobs: 6, makespan: 20, wait: { max: 10 } });
+    const [head = '', ...rows] = readFileSync(out, 'utf8').trim().split('\n');
+    const column = (name: string) => {
+      const at = head.split(',').indexOf(name);
+      return rows.map((row) => row.split(',')[at]);
+    };
+    const starts = column('starting_time');
+    const first = column('site').filter((_, i) => starts[i] === '0');
+    expect(first.sort()).toEqual(['site-1', 'site-2', 'site-3', 'site-4']);
+    writeFileSync(sites, 'site,capacity,scheduler\n1,1,west//north\n');
+    await expect(switchyard('simulate', ...args)).rejects.toThrow(
+      'line 2: scheduler is "west//north"; accepted is 1 to 16 names',
+    );
+  });
+
   it('names option, value and what is accepted', async () => {
     const wrong = (...args: string[]) => expect(refused('--trace', trace, ...args)).rejects;
     await wrong('--policy', 'best').toThrow('--policy: "best" is not accepted; accepted: fcfs, ');

@@ -20,7 +20,7 @@ const compose = parse(readFileSync(packagePath('docker', 'compose.yaml'), 'utf8'
 const dockerfile = readFileSync(packagePath('docker', 'Dockerfile'), 'utf8');
 const ours = Object.entries(compose.services).filter(([, service]) => service.image === 'switchyard');
 const known = new Map(ALL_VARIABLES.map((variable) => [variable.name, variable]));
-/** What `${NAME:-value}` and `${NAME:?…}` come to when only POSTGRES_PASSWORD is set. */
+/** What `${NAME:-value}` and `${NAME:?…}` come to when only the passwords are set. */
 const substituted = (value: string): string =>
   value.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, _name, kind, rest) =>
     kind === '-' ? rest : 'secret',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DianaResult } from '../../experiments/diana.js';
 import { dianaReport } from '../../experiments/diana-report.js';
+import { type Cell as GridTreeCell, gridTreeReport } from '../../experiments/grid-tree.js';
 import type { JobRatioResult } from '../../experiments/job-ratio.js';
 import { jobRatioReport } from '../../experiments/job-ratio-report.js';
 import { type QueueRow, queuesReport } from '../../experiments/queues.js';
@@ -76,6 +77,15 @@ it('two-level: shares by rate in a panel a mode, the other figures as columns by
   missed.forEach((value, i) => {
     expect((heights[i] as number) / (heights[0] as number)).toBeCloseTo(value / (missed[0] as number), 6);
   });
+});
+
+it('grid-tree: as published', async () => {
+  const { seed, runs, cells } = JSON.parse(published('grid-tree.json')) as {
+    seed: number;
+    runs: number;
+    cells: GridTreeCell[];
+  };
+  expect((await plotsOf(gridTreeReport(seed, cells, runs))).size).toBe(4);
 });
 
 it('diana and job-ratio: as published', async () => {

@@ -114,9 +114,9 @@ export class SimulatedDisk {
       if (path.startsWith(`${dir}/`)) yield [path, bytes.toString()];
   }
 
-  /** Something else takes all the room that is left, or gives it back. */
-  fill(): void {
-    this.others += this.free;
+  /** Something else takes all the room that is left, `greedy`: and all that becomes free; or gives it back. */
+  fill(greedy: boolean): void {
+    this.others = greedy ? Infinity : this.others + this.free;
   }
   makeRoom(): void {
     this.others = 0;

@@ -155,8 +155,8 @@ export const mutants = [
   {
     what: '2: an agent is not told of runs that were given up',
     file: 'test/store/memory.ts',
-    find: 'recent.some((event) => isGivenUp(event, siteId))',
-    replace: 'false',
+    find: 'isGivenUp(event, siteId, this',
+    replace: 'false && isGivenUp(event, siteId, this',
   },
   {
     what: '1: a job that is taken back is lost',

@@ -88,7 +88,7 @@ export class Promises {
       const lane = host?.lane(runKey({ jobId: job, epoch, task })) ?? null;
       if (phase === 'ENDED' && lane !== null && lane.end === null)
         this.fail(`2: run ${run} is said to have ended, and goes on`);
-      if (cause === 'LOST' && lane !== null && !this.storedEnds.has(whole))
+      if (cause === 'LOST' && lane !== null && !this.storedEnds.has(run))
         this.fail(`1: run ${run} is called lost, and its machine knows how it ended`);
       if (phase === 'ENDED') this.saidEnds.add(whole);
       else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);

@@ -85,6 +85,29 @@ const found: Record<string, History> = {
       { afterMs: 14931, kind: 'submit', n: 495868, ms: 9787 },
     ],
   },
+  'a run is lost while its job is being cancelled, and its agent comes back': {
+    ...QUIET,
+    deeds: [
+      { afterMs: 0, kind: 'submit', n: 999993, ms: 1 },
+      { afterMs: 4276, kind: 'submit', n: 62232, ms: 1 },
+      { afterMs: 10148, kind: 'submit', n: 0, ms: 1 },
+      { afterMs: 1001, kind: 'submit', n: 0, ms: 1 },
+      { afterMs: 11877, kind: 'submit', n: 598600, ms: 9 },
+      { afterMs: 4112, kind: 'kill agent', n: 852807, ms: 1551 },
+      { afterMs: 8668, kind: 'pause agent', n: 687424, ms: 70393 },
+      { afterMs: 179, kind: 'pause agent', n: 999985, ms: 72791 },
+      { afterMs: 10501, kind: 'power cut', n: 239194, ms: 13857 },
+      { afterMs: 926, kind: 'submit', n: 487163, ms: 1832 },
+      { afterMs: 6372, kind: 'machine', n: 268902, ms: 65839 },
+      { afterMs: 11931, kind: 'submit', n: 9, ms: 1973 },
+      { afterMs: 9804, kind: 'pause agent', n: 827860, ms: 16941 },
+      { afterMs: 13, kind: 'submit', n: 856397, ms: 1991 },
+      { afterMs: 14991, kind: 'kill agent', n: 999986, ms: 9 },
+      { afterMs: 11633, kind: 'pause agent', n: 569722, ms: 80830 },
+      { afterMs: 13259, kind: 'submit', n: 6, ms: 89992 },
+      { afterMs: 1856, kind: 'submit', n: 666437, ms: 37751 },
+    ],
+  },
 };
 
 test.each(Object.entries(found))('%s', async (_, history) => {

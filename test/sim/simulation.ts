@@ -463,10 +463,12 @@ export class Simulation {
         if (!this.api.process.dead) this.kill(this.api.process, ms, () => this.startApi());
         break;
       case 'full disk':
-        host?.disk.fill();
+        host?.disk.fill((n >> 7) % 2 > 0);
         // Some programs do not survive that.
         if (n % 2 === 0) agent.process.callsLeft = (n >> 3) % 9;
         this.time.after(ms, () => host?.disk.makeRoom());
+        // Seeing that, somebody empties the site.
+        if ((n >> 8) % 3 === 0) this.time.after(ms / 2, () => this.users.cancelAt(1 + AGENTS[i]!.site));
         break;
       case 'power cut':
       case 'new disk':

@@ -5,7 +5,7 @@ import { globalId } from '../../src/api/ids.js';
 import type { ServiceError } from '../../src/client/index.js';
 import { RandomStream } from '../../src/core/index.js';
 import { MAX } from '../../src/platform/limits.js';
-import type { MemoryStore } from '../store/memory.js';
+import type { MemoryJob, MemoryStore } from '../store/memory.js';
 import type { Api } from './api.js';
 import { viewer } from './api.js';
 import type { Promises } from './promises.js';
@@ -114,7 +114,9 @@ export class Users {
     const owner = store.jobs.get(jobId)?.userId as number;
     const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
     const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
-    const selection = { ids: [globalId('job', jobId)] };
+    // Sometimes all that its owner has.
+    const all = (n >> 5) % 3 === 0 ? live.filter(({ userId }) => userId === owner) : [];
+    const selection = { ids: [jobId, ...all.map(({ id }) => id)].map((id) => globalId('job', id)) };
     const asked = world.call(world.process('user'), async ({ jobs }) => {
       const acts = {
         cancel: () => jobs.cancelJobs(who, selection, 'request'),
@@ -140,14 +142,23 @@ export class Users {
 
   /** Nobody wants for ever what can never run, or what somebody holds. */
   giveUp(): void {
+    this.cancelLive(({ tasks }) => tasks >= UNFIT_TASKS, true);
+  }
+
+  /** Somebody empties a site. */
+  cancelAt(siteId: number): void {
+    this.cancelLive((job) => job.siteId === siteId, false);
+  }
+
+  /** By an operator, of live jobs. */
+  private cancelLive(of: (job: MemoryJob) => boolean, release: boolean): void {
     const { world } = this;
-    const caller = world.process('operator');
     const ids = [...world.store.jobs.values()]
-      .filter(({ tasks, endedAt }) => tasks >= UNFIT_TASKS && endedAt === null)
+      .filter((job) => job.endedAt === null && of(job))
       .map(({ id }) => globalId('job', id));
-    const ask = world.call(caller, async ({ jobs }) => {
+    const ask = world.call(world.process('operator'), async ({ jobs }) => {
       if (ids.length > 0) await jobs.cancelJobs(OPERATOR, { ids }, 'request');
-      await jobs.releaseJobs(OPERATOR, { filter: { states: ['HELD'] } }, 'request');
+      if (release) await jobs.releaseJobs(OPERATOR, { filter: { states: ['HELD'] } }, 'request');
     });
     ask.catch(({ code, message }: ServiceError) => {
       if (!['NETWORK', 'UNAVAILABLE'].includes(code)) world.promises.fail(`9: ${code}: ${message}`);

@@ -109,8 +109,8 @@ describe('a candidate', () => {
           candidate: parsePolicy({ ...FCFS, dispatch: { kind: 'grid-tree' } }),
         }),
       ).sites.map(({ candidate }) => candidate.ended);
-    // The share of each site is 4/3, rounded up; that of west 8/3, which is one each and one that waits there.
-    expect(endedAt([])).toEqual([2, 2, 0]);
+    // The share of each site is 4/3, that of west 8/3: rounded down, and what is left goes to the one that asked first.
+    expect(endedAt([])).toEqual([2, 1, 1]);
     expect(endedAt([{ id: 5, name: 'west', parentId: null }])).toEqual([1, 1, 2]);
   });
 

@@ -869,15 +869,19 @@ export function describeStore(
         expect((await store.assignments(site, rest.next, 3, MIB)).assignments).toEqual([]);
       });
 
-      it('gives the full list where a run has been given up since', async () => {
-        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
-        const { next } = await store.assignments(site, null, 10, MIB);
-        await store.reportRuns(site, [ended(a!, 1, { cause: 'LOST', exitCode: null })], MAX_ATTEMPTS);
-        expect(await store.assignments(site, next, 10, MIB)).toMatchObject({
-          list: { first: true, last: true },
-          assignments: [{ jobId: b }],
-        });
-      });
+      it.each(['running', 'being cancelled'])(
+        'gives the full list where a run that was %s has been given up since',
+        async (how) => {
+          const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+          if (how === 'being cancelled') await store.cancel(byIds([a!]), T0, 'CANCELLED_BY_USER');
+          const { next } = await store.assignments(site, null, 10, MIB);
+          await store.reportRuns(site, [ended(a!, 1, { cause: 'LOST', exitCode: null })], MAX_ATTEMPTS);
+          expect(await store.assignments(site, next, 10, MIB)).toMatchObject({
+            list: { first: true, last: true },
+            assignments: [{ jobId: b }],
+          });
+        },
+      );
 
       it('gives the full list where the cursor is too old', async () => {
         const [a] = await assigned(world, user, site, machine, [newJob()]);

@@ -40,9 +40,10 @@ beforeAll(async () => {
       groupName: i % 3 === 0 ? 'nightly' : null,
       held: i === 7,
     });
+    const licenses = [...(i % 2 === 0 ? ['solver'] : []), ...(i % 3 === 0 ? ['mesher'] : [])];
     const group = i % 2 === 0 ? { name: null, template: null } : null;
     const submission = { userId: users[i % 2] as number, idempotencyKey: null, payloadHash: '', now: T0 + i };
-    const outcome = await store.submit({ ...submission, jobs: [one, one, one], group });
+    const outcome = await store.submit({ ...submission, jobs: [one, one, { ...one, licenses }], group });
     if (outcome.kind !== 'accepted') throw new Error(outcome.kind);
     const [first, second] = outcome.jobIds as [number, number];
     if (i === 7) continue;
@@ -71,6 +72,7 @@ const values = fc.record<Required<JobFilter>>({
   userId: fc.integer({ min: 1, max: 3 }),
   application: fc.constantFrom('app-0', 'app-1', 'app-2'),
   groupName: fc.constantFrom('nightly', 'daily'),
+  license: fc.constantFrom('solver', 'mesher', 'none'),
   // Groups made from a template, and one that is not there.
   groupId: fc.constantFrom(1, 3, 5, 7, 99),
   submittedFrom: instant,
@@ -79,7 +81,7 @@ const values = fc.record<Required<JobFilter>>({
   endedBefore: instant,
 });
 const names: (keyof JobFilter)[] = [
-  ...(['ids', 'states', 'siteId', 'userId', 'application', 'groupName', 'groupId'] as const),
+  ...(['ids', 'states', 'siteId', 'userId', 'application', 'groupName', 'license', 'groupId'] as const),
   ...(['submittedFrom', 'submittedBefore', 'endedFrom', 'endedBefore'] as const),
 ];
 /** Some conditions: with all of them nothing would ever match. */

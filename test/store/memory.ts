@@ -888,7 +888,9 @@ export class MemoryStore implements Store {
     if (
       typeof after !== 'string' ||
       Number(after) < this.horizon ||
-      recent.some((event) => isGivenUp(event, siteId))
+      recent.some((event) =>
+        isGivenUp(event, siteId, this.runs.get(`${event.entityId}/${event.epoch}`)?.cause),
+      )
     ) {
       const place = typeof after === 'string' ? null : after;
       const left = [...this.jobs.values()].filter((job) => live(job) && job.id > (place?.jobId ?? 0));
@@ -1433,6 +1435,7 @@ export class MemoryStore implements Store {
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
       jobId: job.id,
+      userId: job.userId,
       epoch: job.epoch,
       state: job.state as Assignment['state'],
       command: job.command,
@@ -1455,6 +1458,7 @@ export class MemoryStore implements Store {
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
       simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
       inputs: job.inputs,
+      foreignInputs: null,
     };
   }
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,10 +22,13 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** A Redis of our own on a free port, set up as operations.md asks: append-only file, no eviction. */
-export async function startRedis(): Promise<RedisServer> {
+/** A Redis of our own on a free port, set up as operations.md asks: append-only file, no eviction. `password`: what it wants of everybody. */
+export async function startRedis(password = ''): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-redis-'));
   const port = await freePort();
+  // Not on its command line, which everybody may read.
+  const secrets = join(dir, 'redis.conf');
+  writeFileSync(secrets, password && `requirepass ${password}\n`, { mode: 0o600 });
   let child: ChildProcess;
 
   async function launch(): Promise<void> {
@@ -38,7 +41,7 @@ export async function startRedis(): Promise<RedisServer> {
       'maxmemory-policy': 'noeviction',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    child = spawn('redis-server', flags, { stdio: 'ignore' });
+    child = spawn('redis-server', [secrets, ...flags], { stdio: 'ignore' });
     for (let attempt = 0; !(await answers(port)); attempt++) {
       if (attempt > 200 || child.exitCode !== null) throw new Error('redis-server does not start');
       await sleep(25);
@@ -53,7 +56,7 @@ export async function startRedis(): Promise<RedisServer> {
 
   await launch();
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${password && `:${password}@`}127.0.0.1:${port}`,
     get pid() {
       return child.pid ?? 0;
     },
@@ -98,7 +101,7 @@ function answers(port: number): Promise<boolean> {
       done(answer);
     };
     socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (reply) => finish(reply.toString().startsWith('+PONG')));
+    socket.once('data', (reply) => finish(/^(\+PONG|-NOAUTH)/.test(reply.toString())));
     socket.once('error', () => finish(false));
     socket.setTimeout(1000, () => finish(false));
   });
