@@ -2,14 +2,16 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/client/index.js';
-import { describeWithChromium, live, type Visits } from './browser.js';
-import { SIMULATED, withGrid } from './service.js';
+import { live, type Visits } from './browser.js';
+import { type Grid, SIMULATED } from './service.js';
 
-describeWithChromium('the portal', (visits: Visits) => {
-  const grid = withGrid();
+export function ways(visits: Visits, grid: Grid): void {
   const go = (path: string, options: Parameters<Visits['visit']>[1] = {}) =>
     visits.visit(grid.origin + path, { key: grid.adminKey, ...options });
 
+  /** By the list of pages, as people go. */
+  const goOn = (page: Page, name: string) =>
+    page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
   const title = (page: Page, text: string | RegExp) => page.getByRole('heading', { level: 1, name: text });
 
   describe('a session', () => {
@@ -513,14 +515,14 @@ describeWithChromium('the portal', (visits: Visits) => {
       .getByRole('alert')
       .getByText(/role|not allowed|needs/i)
       .waitFor();
-    await page.goto(`${grid.origin}/policy`);
+    await goOn(page, 'Policy');
     await page.getByText('Only administrators can change it.').waitFor();
     expect(await page.getByLabel('Weight of a near deadline').isDisabled()).toBe(true);
     await page.goto(`${grid.origin}/sites/${grid.north}`);
     await title(page, /north/).waitFor();
     expect(await page.getByRole('button', { name: 'Drain…' }).count()).toBe(0);
     // Others' jobs are not shown.
-    await page.goto(`${grid.origin}/jobs`);
+    await goOn(page, 'Jobs');
     await page.getByText('No jobs yet').waitFor();
   });
 
@@ -538,7 +540,7 @@ describeWithChromium('the portal', (visits: Visits) => {
     const other = await visits.visit(`${grid.origin}/jobs`, { key: secret });
     await other.page.getByRole('button', { name: /Signed in as newcomer/ }).waitFor();
 
-    await page.goto(`${grid.origin}/data`);
+    await goOn(page, 'Data');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('survey');
     await page.getByLabel('Size').fill('2500');
@@ -548,7 +550,7 @@ describeWithChromium('the portal', (visits: Visits) => {
     await row.getByText('2.5 GB').waitFor();
     await row.getByText('north').waitFor();
 
-    await page.goto(`${grid.origin}/licenses`);
+    await goOn(page, 'Licenses');
     await page.getByRole('button', { name: 'Add a pool' }).click();
     await page.getByLabel('Kind').fill('solver');
     await page.getByLabel('Copies').fill('7');
@@ -564,7 +566,7 @@ describeWithChromium('the portal', (visits: Visits) => {
       .getByRole('row', { name: /licensed/ })
       .waitFor();
 
-    await page.goto(`${grid.origin}/sites`);
+    await goOn(page, 'Sites');
     await page.getByRole('button', { name: 'Add a site' }).click();
     await page.getByLabel('Name', { exact: true }).fill('south');
     await page.getByRole('button', { name: 'Add it' }).click();
@@ -682,4 +684,4 @@ describeWithChromium('the portal', (visits: Visits) => {
     await page.keyboard.press('Enter');
     await page.getByText('1 job cancelled.').waitFor();
   });
-});
+}
