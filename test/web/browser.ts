@@ -107,6 +107,8 @@ class Window implements Visitor {
     const { origin } = new URL(url);
     if (origin !== this.origin) await this.page.goto(origin + PARKED);
     this.origin = origin;
+    // Behind another one it would be drawn once a second.
+    await this.page.bringToFront();
     if (key) await this.page.evaluate(`sessionStorage.setItem('switchyard.key', ${JSON.stringify(key)})`);
     await this.page.goto(url);
   }

@@ -53,6 +53,7 @@ export function ways(visits: Visits, grid: Grid): void {
       await other.page.getByText('This link has been used already, or has expired.').waitFor();
       expect(other.page.url()).toBe(`${grid.origin}/`);
 
+      await page.bringToFront();
       await page.getByRole('button', { name: /Signed in as admin/ }).click();
       await page.getByRole('menuitem', { name: 'Sign out' }).click();
       await page.getByLabel('API key').waitFor();
@@ -402,6 +403,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await seen.getByRole('cell', { name: 'Isolated', exact: true }).waitFor();
     expect(await seen.getByRole('button').count()).toBe(0);
 
+    await page.bringToFront();
     await row.getByRole('button', { name: 'Rejoin' }).click();
     await row.getByRole('cell', { name: 'No address', exact: true }).waitFor();
     expect(await isolated()).toEqual([false]);
@@ -539,6 +541,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'I have kept it' }).click();
     const other = await visits.visit(`${grid.origin}/jobs`, { key: secret });
     await other.page.getByRole('button', { name: /Signed in as newcomer/ }).waitFor();
+    await page.bringToFront();
 
     await goOn(page, 'Data');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
@@ -550,6 +553,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByText('2.5 GB').waitFor();
     await row.getByText('north').waitFor();
 
+    await grid.submit({ command: 'licensed', licenses: ['solver'], os: 'nowhere' });
     await goOn(page, 'Licenses');
     await page.getByRole('button', { name: 'Add a pool' }).click();
     await page.getByLabel('Kind').fill('solver');
@@ -559,7 +563,6 @@ export function ways(visits: Visits, grid: Grid): void {
       .getByRole('button', { name: /solver/ })
       .getByText('of 7')
       .waitFor();
-    await grid.submit({ command: 'licensed', licenses: ['solver'], os: 'nowhere' });
     await page.getByText('1 waiting job asks for it').waitFor();
     await page
       .getByRole('region', { name: 'Waiting jobs' })

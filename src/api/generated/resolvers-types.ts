@@ -1639,6 +1639,10 @@ export type AuditEntry = {
   action: Scalars['String']['output'];
   /** Global id of the object; `jobs` for several jobs. */
   target: Scalars['String']['output'];
+  /** Name of the object today, or of one that was removed, as this entry knew it; null: it has none. */
+  targetName?: Maybe<Scalars['String']['output']>;
+  /** The site that the object is, or that it is at; null: none, or it was removed. */
+  targetSite?: Maybe<Site>;
   /** Reason given. */
   reason?: Maybe<Scalars['String']['output']>;
   /** The object before the change. */
@@ -5379,6 +5383,8 @@ export type AuditEntryResolvers<ContextType = Context, ParentType extends Resolv
   user?: Resolver<Maybe<ResolversTypes['User']>, ParentType, ContextType>;
   action?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   target?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  targetName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  targetSite?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   reason?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   before?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
   after?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
