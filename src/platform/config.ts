@@ -543,8 +543,8 @@ function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: 
   const values: Record<string, unknown> = {};
   for (const [field, variable] of Object.entries(table)) {
     const written = env[variable.name] || variable.default;
-    const parsed = variable.schema.safeParse(written);
-    if (parsed.success) values[field] = parsed.data;
+    const value = variable.read(written);
+    if (value !== undefined) values[field] = value;
     else {
       const shown = variable.secret ? '(not shown: it is a secret)' : JSON.stringify(written);
       problems.push(`${variable.name}: ${shown} is not accepted; accepted: ${variable.accepted}`);

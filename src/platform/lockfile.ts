@@ -15,11 +15,10 @@ export function processIdentity(pid: number): string | null {
   }
   try {
     if (process.platform === 'linux') {
-      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       // The name, in parentheses, may hold anything; the fields count from behind it: state is the first, start the twentieth.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return fields[0] === 'Z' ? null : `${boot}/${fields[19]}`;
+      return fields[0] === 'Z' ? null : `${bootId()}/${fields[19]}`;
     }
     return (
       execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
@@ -30,6 +29,13 @@ export function processIdentity(pid: number): string | null {
     return null;
   }
 }
+
+/** Whether a process of this identity was one since the machine was started last. Elsewhere than on Linux nobody knows: false. */
+export function isOfThisBoot(identity: string | undefined): boolean {
+  return process.platform === 'linux' && (identity?.startsWith(`${bootId()}/`) ?? false);
+}
+
+const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 /** Somebody else holds the lock. */
 export class LockHeldError extends Error {

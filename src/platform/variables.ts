@@ -1,5 +1,4 @@
-/** Kinds of variables: what may be written in the environment, and what the code gets. */
-import { z } from 'zod';
+/** Kinds of variables: what may be written in the environment, and what the code gets. Every command reads them: no library is loaded for it. */
 
 /** One variable of the table. `V` is what the code gets. */
 export interface Variable<V> {
@@ -11,7 +10,8 @@ export interface Variable<V> {
   accepted: string;
   /** Never shown in errors and logs. */
   secret: boolean;
-  schema: z.ZodType<V>;
+  /** undefined: what is written is not accepted. null comes in only where that is the default. */
+  read(written: string | null): V | undefined;
 }
 
 export function whole(
@@ -21,24 +21,18 @@ export function whole(
   max: number,
   meaning: string,
 ): Variable<number> {
-  const schema = z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-  return {
-    name,
-    default: String(byDefault),
-    meaning,
-    accepted: `a whole number from ${min} to ${max}`,
-    secret: false,
-    schema,
+  const read = (written: string | null): number | undefined => {
+    const value = /^\d{1,15}$/.test(written ?? '') ? Number(written) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
   };
+  const accepted = `a whole number from ${min} to ${max}`;
+  return { name, default: String(byDefault), meaning, accepted, secret: false, read };
 }
 
 export function flag(name: string, byDefault: boolean, meaning: string): Variable<boolean> {
-  const schema = z.enum(['true', 'false']).transform((text) => text === 'true');
-  return { name, default: String(byDefault), meaning, accepted: 'true or false', secret: false, schema };
+  const read = (written: string | null): boolean | undefined =>
+    written === 'true' || written === 'false' ? written === 'true' : undefined;
+  return { name, default: String(byDefault), meaning, accepted: 'true or false', secret: false, read };
 }
 
 export function choice<const T extends string>(
@@ -47,15 +41,9 @@ export function choice<const T extends string>(
   byDefault: T,
   meaning: string,
 ): Variable<T> {
-  const schema = z.enum(values) as unknown as z.ZodType<T>;
-  return {
-    name,
-    default: byDefault,
-    meaning,
-    accepted: `one of ${values.join(', ')}`,
-    secret: false,
-    schema,
-  };
+  const read = (written: string | null): T | undefined => values.find((value) => value === written);
+  const accepted = `one of ${values.join(', ')}`;
+  return { name, default: byDefault, meaning, accepted, secret: false, read };
 }
 
 export function text(
@@ -65,7 +53,8 @@ export function text(
   pattern: RegExp,
   meaning: string,
 ): Variable<string> {
-  return { name, default: byDefault, meaning, accepted, secret: false, schema: z.string().regex(pattern) };
+  const read = (written: string | null): string | undefined => matching(written, pattern);
+  return { name, default: byDefault, meaning, accepted, secret: false, read };
 }
 
 export function optional(
@@ -75,7 +64,9 @@ export function optional(
   secret: boolean,
   meaning: string,
 ): Variable<string | null> {
-  return { name, default: null, meaning, accepted, secret, schema: z.string().regex(pattern).nullable() };
+  const read = (written: string | null): string | null | undefined =>
+    written === null ? null : matching(written, pattern);
+  return { name, default: null, meaning, accepted, secret, read };
 }
 
 /** Values separated by commas; by default none. */
@@ -85,25 +76,18 @@ export function list(
   isOne: (value: string) => boolean,
   meaning: string,
 ): Variable<readonly string[]> {
-  const schema = z
-    .string()
-    .nullable()
-    .transform((written) =>
-      (written ?? '')
-        .split(',')
-        .map((one) => one.trim())
-        .filter(Boolean),
-    )
-    .refine((values) => values.every(isOne));
-  return {
-    name,
-    default: null,
-    meaning,
-    accepted: `${accepted}, separated by commas`,
-    secret: false,
-    schema,
+  const read = (written: string | null): readonly string[] | undefined => {
+    const values = (written ?? '')
+      .split(',')
+      .map((one) => one.trim())
+      .filter(Boolean);
+    return values.every(isOne) ? values : undefined;
   };
+  return { name, default: null, meaning, accepted: `${accepted}, separated by commas`, secret: false, read };
 }
+
+const matching = (written: string | null, pattern: RegExp): string | undefined =>
+  written !== null && pattern.test(written) ? written : undefined;
 
 /** Variables by the field of the configuration that each fills. */
 export type Table = Readonly<Record<string, Variable<unknown>>>;

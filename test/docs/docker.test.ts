@@ -35,10 +35,7 @@ describe('docker/compose.yaml', () => {
   it.each(ours)('%s sets only variables that the code reads, to values that it accepts', (_, service) => {
     for (const [name, value] of Object.entries(service.environment ?? {})) {
       expect([...known.keys()]).toContain(name);
-      expect(
-        known.get(name)!.schema.safeParse(substituted(String(value))).error,
-        `${name}=${value}`,
-      ).toBeUndefined();
+      expect(known.get(name)!.read(substituted(String(value))), `${name}=${value}`).toBeDefined();
     }
   });
 

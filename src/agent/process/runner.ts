@@ -100,6 +100,8 @@ const PIECES_BYTES = 512 << 10;
 const FOLLOW_MS = 500;
 /** A lane without work goes after this. */
 const LANE_IDLE_MS = 60_000;
+/** How long lanes have, together, to find that their agent is dead. */
+const LANES_GO_MS = 2_000;
 /** After a start that failed for want of room, descriptors or processes. */
 const START_PAUSE_MS = 1_000;
 /** A host on which a launch has failed for its own sake is said to be unfit for so long. */
@@ -562,8 +564,9 @@ export class ProcessRunner implements Runner {
         runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, { ...command, prologue }),
       );
       this.addLive(run);
+      // Told first, so that a run of which the journal speaks has begun, if its lane lives.
+      slot.launch(key);
       this.journal.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
-      slot.launch();
     } catch (error) {
       // A part of it may have been recorded. Its lane was not told.
       this.live.delete(key);
@@ -1167,6 +1170,7 @@ export class ProcessRunner implements Runner {
     }
     const inUse = new Set<string>();
     const left = new Map<number, Account | null>();
+    const lanesGoneMs = upMs() + LANES_GO_MS;
     for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
       const slot = this.newSlot(name);
       const record = parseRecord(slot.recorded(), slot.dir);
@@ -1178,8 +1182,13 @@ export class ProcessRunner implements Runner {
         slot.remove();
         continue;
       }
-      this.known.add(record);
       const key = runKey(record);
+      if (!started.has(key) && !begins(slot, key, lanesGoneMs)) {
+        // The agent died before it told the lane: the service assigns it again.
+        slot.remove();
+        continue;
+      }
+      this.known.add(record);
       const outputs = new Outputs(record.outputsDir, this.options.outputLimitBytes);
       inUse.add(outputs.dir);
       const group = record.cgroup === null ? null : new Cgroup(record.cgroup);
@@ -1277,6 +1286,16 @@ function parseRecord(line: string | null, slotDir: string): RunRecord | null {
   } catch {
     return null; // Cut short: the agent died before it told the lane.
   }
+}
+
+/** Whether a lane was told to begin the run. One that was not finds its input closed, and goes: that is waited for. */
+function begins(slot: Slot, key: string, untilMs: number): boolean {
+  while (!slot.hasBegun(key)) {
+    if (!slot.laneLives()) return slot.hasBegun(key); // Asked again: it may have begun, and ended, in between.
+    if (upMs() > untilMs) return true;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+  }
+  return true;
 }
 
 /** Tells this agent's processes from those of other agents on the machine. */

@@ -14,8 +14,8 @@ export const LANE_NAME = 'switchyard-launch';
 /**
  * A lane: a shell in a session and process group of its own that runs one command after another in the slot `$1`.
  *
- * For each line on its input it reads the file `run` (see `runScript`), which runs one command in the foreground, writes
- * how that ended and the times so far to `end`, and answers with an empty line. When the agent dies, the lane finishes
+ * For each line on its input, the name of a run, it notes in `begun` that it has been told, reads the file `run` (see `runScript`),
+ * which runs one command in the foreground, writes how that ended and the times so far to `end`, and answers with an empty line. When the agent dies, the lane finishes
  * its run, finds its input closed and goes. It shares the group with the run's processes, so it must outlive the signals that they
  * get: they are caught, not ignored, because ignoring would be inherited. An end that cannot be written down, because the disk is full, is
  * written when it can be.
@@ -27,6 +27,7 @@ cd "$1" || exit
 while :; do
   hit=
   read -r go || { [ "$hit" ] && continue; exit; }
+  until echo "$go" 1<>"$1/begun"; do sleep 1; done
   . "$1/run"
   code=$?
   cd "$1"

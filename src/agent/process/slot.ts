@@ -4,6 +4,7 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   mkdirSync,
   openSync,
@@ -16,7 +17,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { processIdentity } from '../../platform/lockfile.js';
+import { isOfThisBoot, processIdentity } from '../../platform/lockfile.js';
 import { LANE_NAME, LANE_SCRIPT } from './script.js';
 
 /** How a run ended, as its lane wrote it down. */
@@ -48,6 +49,8 @@ const HELD = '# ';
 const FREE = '#-';
 /** More than any record of an end takes. */
 const END_BYTES = 1024;
+/** More than the name of any run takes. */
+const NAME_BYTES = 512;
 
 /**
  * A directory in which one run at a time takes place, and the lane (see script.ts) that carries it out.
@@ -59,6 +62,7 @@ const END_BYTES = 1024;
  *
  *   run    what the lane is to do; line 1 is the record of the run, or says that the slot is free. Written before the lane
  *          is told
+ *   begun  the run that the lane was last told to begin, written before it does
  *   end    how the last run ended
  *   work   the directory of runs that ask for none
  *   start  what a launcher has an account of a user do
@@ -90,11 +94,17 @@ export class Slot {
       // release has written, or is about to.
       if (fstatSync(this.endFd).size < END_BYTES)
         writeWhole(this.endFd, ' '.repeat(END_BYTES / 2), END_BYTES / 2);
+      // Nor may a run wait for room for the word that it begins.
+      if (!existsSync(this.begunPath)) writeFileSync(this.begunPath, ' '.repeat(NAME_BYTES), { mode: 0o600 });
     } catch (error) {
       this.close();
       throw error;
     }
     this.lane = readLane(dir);
+  }
+
+  private get begunPath(): string {
+    return join(this.dir, 'begun');
   }
 
   get workDirectory(): string {
@@ -162,9 +172,15 @@ export class Slot {
     writeWhole(this.runFd, `${HELD}${script}`);
   }
 
-  /** Makes the lane begin what `record` wrote down. */
-  launch(): void {
-    this.child!.stdin!.write('g\n');
+  /** Makes the lane begin what `record` wrote down: the run of this name. */
+  launch(key: string): void {
+    this.child!.stdin!.write(`${key}\n`);
+  }
+
+  /** Whether a lane has been told to begin the run of this name. A power cut may have taken the word of it: then it counts as begun. */
+  hasBegun(key: string): boolean {
+    const told = readFileSync(this.begunPath, 'utf8');
+    return told.startsWith(`${key}\n`) || this.readEnd(key) !== null || !isOfThisBoot(this.lane?.identity);
   }
 
   /**
