@@ -305,7 +305,7 @@ export const VARIABLES = {
     `${DEFAULT_UIDS.first}-${DEFAULT_UIDS.last}`,
     'two numbers such as 60000-60999',
     /^\d{3,10}-\d{3,10}$/,
-    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
+    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them, as what has them is ended with its run. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
   ),
   agentAccounts: optional(
     'AGENT_ACCOUNTS',

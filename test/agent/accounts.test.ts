@@ -63,7 +63,7 @@ async function startHost(
   isolation: object,
   list: string | null,
   as: number | null,
-  cgroup?: string,
+  { cgroup, path = '', patienceMs }: { cgroup?: string; path?: string; patienceMs?: number } = {},
 ): Promise<Host & { stateDir: string; homes: string }> {
   const world = temporaryDirectory();
   const stateDir = join(world, 'state');
@@ -97,10 +97,13 @@ async function startHost(
   const drop = as === null ? '' : `setpriv --reuid=${as} --regid=${as} --init-groups`;
   const enter = cgroup === undefined ? [] : [`echo $$ > ${cgroup}/cgroup.procs`];
   const setup = [...mounts, ...enter, `exec ${drop} "$@"`].join(' && ');
-  const accounts = list === null ? null : { file, launcher: as === null ? null : SUDO };
+  const accounts = list === null ? null : { file, launcher: as === null ? null : SUDO, patienceMs };
   const given = JSON.stringify({ cgroups: cgroup !== undefined, ...isolation, accounts });
   const args = ['--mount', '/bin/sh', '-c', setup, 'sh', process.execPath, host, stateDir, given];
-  const child = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn('unshare', args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, PATH: `${path}${process.env.PATH}` },
+  });
   const gone = new Promise((resolve) => child.on('close', resolve));
   onTestFinished(async () => {
     child.kill('SIGKILL');
@@ -252,9 +255,24 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       });
       await until(() => withWords(mine).length > 0, 'a process of the user');
       const words = `flight ${process.pid} ${mode} ${as}`;
-      const away = `setsid sh -c "trap '' TERM; while :; do sleep 0.1; done # ${words}"`;
-      await agent.complete(script('job_1', `(${away} &) ; sleep 0.3`));
+      onTestFinished(() => {
+        for (const pid of withWords(words)) process.kill(pid, 'SIGKILL');
+      });
+      const loop = `sh -c "trap '' TERM; while :; do sleep 0.1; done # ${words}"`;
+      const away = `setsid ${loop}`;
+      // Without session, parent, environment and descriptors, an agent that is not root cannot tell it from its user's own.
+      const hidden = `env -i /usr/bin/setsid ${loop} 9>&- 8>&- <&- >&- 2>&-`;
+      const hides = as === null || mode === 'sandbox' ? `${hidden} & ${hidden} & ${hidden} &` : '';
+      await agent.complete(script('job_1', `(${away} & ${hides}) ; sleep 0.3`));
       await until(() => withWords(words).length === 0, 'what it has left to be gone');
+      if (hides) {
+        // Nor while it runs does it get what it did not ask for by hiding.
+        const eat = '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c';
+        const job = `(env -i /usr/bin/setsid sh -c "${eat}" 9>&- 8>&- <&- >&- 2>&- &) ; sleep 60`;
+        expect(await agent.complete({ ...script('job_hidden', job), memoryMbPerTask: 50 })).toMatchObject({
+          cause: 'MEMORY_LIMIT',
+        });
+      }
       const tidy = `(${away} &) ; trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.1; done`;
       agent.send(script('job_2', tidy));
       await until(() => withWords(words).length > 1, 'it to run');
@@ -350,7 +368,7 @@ describe.runIf(mayMount)('an ordinary agent, without accounts', () => {
       });
       for (const name of ['', 'cgroup.procs', 'cgroup.subtree_control', 'cgroup.threads'])
         chownSync(join(group, name), AGENT, AGENT);
-      const agent = await startHost({ mode: 'none' }, null, AGENT, group);
+      const agent = await startHost({ mode: 'none' }, null, AGENT, { cgroup: group });
       const words = `daemon ${process.pid} handed`;
       const daemon = `(env -i /usr/bin/setsid sh -c "sleep 1000 # ${words}; true" 9>&- 8>&- <&- >&- 2>&- &)`;
       const { out } = await agent.complete(
@@ -361,6 +379,30 @@ describe.runIf(mayMount)('an ordinary agent, without accounts', () => {
     },
   );
 });
+
+it.runIf(mayMount)(
+  'a directory of accounts that does not answer holds up only whom it is asked for',
+  async () => {
+    const bin = temporaryDirectory();
+    const hangs = join(bin, 'hangs');
+    const getent = `#!/bin/sh\n[ ! -e ${hangs} ] || exec sleep 1000\nPATH=/usr/bin:/bin exec getent "$@"\n`;
+    writeFileSync(join(bin, 'getent'), getent, { mode: 0o755 });
+    const list = 'ada = ada\nbob = bob\nguest = :pool\n';
+    const agent = await startHost({ mode: 'user' }, list, null, { path: `${bin}:`, patienceMs: 700 });
+    expect(await agent.complete(of('ada', script('job_1', 'id -un')))).toMatchObject({ out: 'ada\n' });
+    writeFileSync(hangs, '');
+    agent.send(of('bob', script('job_bob', 'true')));
+    // What it knows, and what it need not know, goes on meanwhile.
+    expect(await agent.complete(of('ada', script('job_2', 'id -un')))).toMatchObject({ out: 'ada\n' });
+    await agent.complete(of('guest', script('job_3', 'true')));
+    expect(agent.end('job_bob')).toBe(undefined);
+    await until(() => agent.end('job_bob') !== undefined, 'patience to end');
+    // Not the job's fault: it is tried elsewhere.
+    expect(agent.end('job_bob')).toMatchObject({
+      ...{ cause: 'MACHINE_FAILED', message: expect.stringContaining('does not answer: getent passwd bob') },
+    });
+  },
+);
 
 describe('the list of accounts', () => {
   let dir: string;

@@ -3,6 +3,7 @@
  * said by the names of the tests that are left out (`describe.runIf`): an ordinary account cannot give runs accounts, a host without
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -41,6 +42,23 @@ function reachable(): string {
 /** Whether groups of runs bound this here. */
 function hasController(name: 'cpu' | 'memory'): boolean {
   return Isolation.open({ mode: 'none' }, reachable(), 'test-probe').cgroups?.controllers.has(name) ?? false;
+}
+
+/** Why groups of runs do not bound this here; null: they do. */
+function unbounded(name: 'cpu' | 'memory' | 'pids'): string | null {
+  const groups = Isolation.open({ mode: 'none' }, reachable(), 'test-probe').cgroups;
+  if (groups === null) return 'there are no groups of version 2';
+  if (groups.controllers.has(name)) return null;
+  // Name, number of the hierarchy (0: version 2), number of groups, whether it is on (cgroups(7)).
+  const [, hierarchy] =
+    new RegExp(`^${name}\\t(\\d+)`, 'm').exec(readFileSync('/proc/cgroups', 'utf8')) ?? [];
+  return Number(hierarchy) > 0
+    ? 'the controller is bound to a hierarchy of version 1 until that is unmounted in every mount namespace, the one of init among them'
+    : 'the controller was not delegated';
+}
+for (const name of ['cpu', 'memory', 'pids'] as const) {
+  const why = unbounded(name);
+  if (why !== null) it.skip(`limits by a control group, ${name}: ${why}`);
 }
 
 const nameOf = ({ mode, cgroups }: Kind): string => `${mode}${cgroups ? ' with control groups' : ''}`;
@@ -346,11 +364,26 @@ describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', 
       reachable(),
       'x',
     );
-    isolation.reserveUids(new Set([70_001]));
-    const taken = [isolation.takeUid(), isolation.takeUid(), isolation.takeUid()];
+    isolation.reserveIds(new Set([70_001]));
+    const taken = [isolation.takeId(null), isolation.takeId(null), isolation.takeId(null)];
     expect(new Set(taken)).toEqual(new Set([70_000, 70_002, 70_003]));
-    expect(() => isolation.takeUid()).toThrow(/in use/);
-    isolation.putBackUid(70_002);
-    expect(isolation.takeUid()).toBe(70_002);
+    expect(() => isolation.takeId(null)).toThrow(/in use/);
+    isolation.putBackId(70_002);
+    expect(isolation.takeId(null)).toBe(70_002);
+  });
+
+  it('of runs that are over are swept by the next agent, where the one before had no time to', async () => {
+    const stateDir = temporaryDirectory();
+    chmodSync(stateDir, 0o755);
+    const isolation: ProcessRunnerOptions['isolation'] = (dir, id) =>
+      Isolation.open({ mode: 'user', cgroups: false }, dir, id);
+    const first = await openRunner({ stateDir, isolation });
+    const uid = (await complete(first, script('job_1', 'id -u'))).stdout!.text.trim();
+    first.close();
+    const left = spawn('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sleep', '1000']);
+    strays.add(left.pid!);
+    const gone = new Promise((resolve) => left.on('exit', (_, signal) => resolve(signal)));
+    await openRunner({ stateDir, isolation });
+    expect(await gone).toBe('SIGKILL');
   });
 });

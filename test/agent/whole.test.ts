@@ -1,5 +1,5 @@
 /** The whole way: jobs through the public API, the engine and Postgres, to real processes and back. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,10 @@ import { beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
 import { OutputKeeper, ProcessRunner, StagingRunner } from '../../src/agent/index.js';
 import { measureHost } from '../../src/agent/measure.js';
+import { processAgent } from '../../src/cli/agents.js';
 import { Client } from '../../src/client/index.js';
+import { loadConfig } from '../../src/platform/config.js';
+import type { Logger } from '../../src/platform/log.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
 import { quietLog } from '../engine/support.js';
@@ -93,6 +96,67 @@ const serving = async () => ({
     { name: 'm', measured: { ...(await measureHost()), cpus: 16, os: 'linux', architecture: 'x64' } },
   ],
 });
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) it.skip('a user’s job as their account: it takes an agent that is root');
+
+it.runIf(isRoot)(
+  'a user’s job runs as their account; what jobs could reach is said at the start',
+  async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'switchyard-accounts-'));
+    chmodSync(dir, 0o755);
+    writeFileSync(join(dir, 'accounts'), 'ada = nobody # of every system\n');
+    const config = loadConfig({
+      ...{ SWITCHYARD_HOME: join(dir, 'home'), AGENT_STATE_DIR: join(dir, 'agent') },
+      ...{ SWITCHYARD_ISOLATION: 'user', AGENT_ACCOUNTS: join(dir, 'accounts'), AGENT_CGROUPS: 'false' },
+      ...{
+        DATABASE_URL: 'postgres://switchyard:its-password@db/switchyard',
+        REDIS_URL: 'redis://queues:6379',
+      },
+    });
+    mkdirSync(config.home);
+    writeFileSync(join(config.home, 'admin.key'), 'for nobody else', { mode: 0o600 });
+    const said: string[] = [];
+    const keep = (_: object, text: string): void => void said.push(text);
+    const log = { ...quietLog, error: keep, info: keep } as unknown as Logger;
+    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+      'mutation { registerSite(input: { name: "accounts" }) { id } }',
+    );
+    const { key } = await api.user('AGENT', 'agent-of-accounts', registerSite.id);
+    const agent = processAgent(config, log, () => ({ url: api.url, key, site: 'accounts' }));
+    await agent.start?.();
+    expect(said).toContainEqual(expect.stringMatching(/^isolation of jobs: user, accounts of users/));
+    const exposed = said.filter((text) => text.includes('can read'));
+    expect(exposed).toEqual([
+      'Jobs run with isolation `user` and can read what is at REDIS_URL, which has no password. Stronger is not to be had: control groups: they are switched off. See SECURITY.md.',
+    ]);
+    const [ada, bob] = [await api.user('USER', 'ada'), await api.user('USER', 'bob')];
+    const jobs = [{ command: 'id', arguments: ['-un'], estimateS: 1 }];
+    const submitAs = async (user: { key: string }): Promise<string> => {
+      const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
+        'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds } }',
+        { jobs },
+        user.key,
+      );
+      return submitJobs.jobIds[0]!;
+    };
+    const ids = [await submitAs(ada), await submitAs(bob)];
+    const [done, refused] = await jobsWhen(ids, ended);
+    expect([done, refused]).toMatchObject([{ cause: 'EXITED_ZERO' }, { cause: 'LAUNCH_FAILED' }]);
+    const texts = await Promise.all(
+      ids.map((id) =>
+        api.must<object>('query ($id: ID!) { job(id: $id) { message output { text } } }', { id }),
+      ),
+    );
+    expect(texts).toMatchObject([
+      { job: { output: { text: 'nobody\n' } } },
+      { job: { message: 'the user bob has no account at this site (AGENT_ACCOUNTS)' } },
+    ]);
+    await agent.stop?.();
+    await api.must(`mutation { drainSite(site: "${registerSite.id}") { id } }`);
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  },
+);
 
 it('500 real processes: each job ends as its process did', async () => {
   const agent = new Agent({

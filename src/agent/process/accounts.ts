@@ -4,7 +4,7 @@
  *
  * Such an account is somebody's: they have other processes on the host, and other runs. So nothing is ever done to an account as a whole.
  */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { LaunchError } from './script.js';
@@ -24,6 +24,8 @@ export interface AccountsOptions {
   file: string;
   /** The words before a command that run it as `{account}`; null: the agent is root, and needs nobody. */
   launcher: readonly string[] | null;
+  /** How long the host's directory of accounts (LDAP, say) may take to answer all that is asked of one account. */
+  patienceMs?: number;
   /** Told of a list that is not accepted any more: the one before stays in force. */
   warn: (fields: object, message: string) => void;
 }
@@ -61,14 +63,36 @@ true
 export const LEAST_UID = 1000;
 /** Instead of the name of an account: one of those that no other run has. */
 const POOL = ':pool';
-/** How long it is believed that an account is what it was. */
+/** How long it is believed that an account is what it was; where the directory does not answer, it is believed for longer. */
 const BELIEVED_MS = 60_000;
-const TIMEOUT_MS = 10_000;
+const BELIEVED_UNHEARD_MS = 3_600_000;
+/** How long it is believed that an account cannot be used. */
+const REFUSED_MS = 10_000;
+const PATIENCE_MS = 10_000;
+/** Accounts that are looked up at a time. */
+const MAX_LOOK_UPS = 8;
+const DO_TIMEOUT_MS = 60_000;
+
+/** The directory of accounts has not answered: that says nothing of the account. */
+class Unheard extends Error {}
+
+/** What a look-up has come to. */
+interface Known {
+  account: Account | null;
+  /** Why it cannot be used. */
+  error: Error | null;
+  /** When the directory has said so. */
+  sinceMs: number;
+  untilMs: number;
+}
 
 export class Accounts {
   private list: ReadonlyMap<string, string>;
   private version: string;
-  private readonly found = new Map<string, { account: Account; untilMs: number }>();
+  private readonly found = new Map<string, Known>();
+  private readonly asked = new Set<string>();
+  /** Called when an account has been looked up. */
+  onFound: () => void = () => {};
 
   /** @throws Error for a list that cannot be read, or is not accepted */
   constructor(private readonly options: AccountsOptions) {
@@ -86,16 +110,40 @@ export class Accounts {
   }
 
   /**
+   * Whether `of` can tell at once. Otherwise the host is being asked, beside everything else: its directory of accounts may be far away, and
+   * may not answer.
+   */
+  isKnown(user: string): boolean {
+    this.refresh();
+    const name = this.nameOf(user);
+    if (name === undefined || name === POOL) return true;
+    const known = this.found.get(name);
+    if (known && performance.now() < known.untilMs) return true;
+    if (!this.asked.has(name) && this.asked.size < MAX_LOOK_UPS) {
+      this.asked.add(name);
+      void this.ask(name).finally(() => {
+        this.asked.delete(name);
+        this.onFound();
+      });
+    }
+    return false;
+  }
+
+  /**
    * The account of a user; null: one of the pool.
    *
-   * @throws LaunchError where there is none, or none that may be used
+   * @throws LaunchError where there is none, or none that may be used; another error where the host cannot tell, or not yet
    */
   of(user: string): Account | null {
-    this.refresh();
-    const name = this.list.get(user) ?? this.list.get('*');
+    if (!this.isKnown(user))
+      throw Object.assign(new Error(`the account of ${user} is being looked up`), { code: 'EAGAIN' });
+    const name = this.nameOf(user);
     if (name === undefined)
       throw new LaunchError(`the user ${user} has no account at this site (AGENT_ACCOUNTS)`);
-    return name === POOL ? null : this.named(name);
+    if (name === POOL) return null;
+    const { account, error } = this.found.get(name)!;
+    if (error) throw error;
+    return account;
   }
 
   /** The words before a command that make it one of an account. */
@@ -107,7 +155,7 @@ export class Accounts {
   async do(account: Account, text: string, ...args: string[]): Promise<string | null> {
     const [program, ...words] = [...this.become(account), '/bin/sh', '-c', text, 'sh', ...args];
     return new Promise((resolve) => {
-      execFile(program!, words, { env: {}, cwd: '/', timeout: 6 * TIMEOUT_MS }, (error, _, stderr) =>
+      execFile(program!, words, { env: {}, cwd: '/', timeout: DO_TIMEOUT_MS }, (error, _, stderr) =>
         resolve(error ? stderr.trim() || error.message : null),
       );
     });
@@ -126,40 +174,75 @@ export class Accounts {
     }
   }
 
-  private named(name: string): Account {
-    const known = this.found.get(name);
-    if (known && performance.now() < known.untilMs) return known.account;
-    const account = lookUp(name);
-    const problem = this.problemOf(account);
+  private nameOf(user: string): string | undefined {
+    return this.list.get(user) ?? this.list.get('*');
+  }
+
+  private async ask(name: string): Promise<void> {
+    const list = this.list;
+    const before = this.found.get(name);
+    const patience = new AbortController();
+    const timer = setTimeout(() => patience.abort(), this.options.patienceMs ?? PATIENCE_MS);
+    const known = await this.lookUp(name, patience.signal).then(
+      (account): Known => ({ account, error: null, ...during(BELIEVED_MS) }),
+      (error: Error): Known => {
+        const goesOn =
+          error instanceof Unheard &&
+          before?.account &&
+          performance.now() - before.sinceMs < BELIEVED_UNHEARD_MS;
+        const { sinceMs, untilMs } = during(REFUSED_MS);
+        return goesOn ? { ...before, untilMs } : { account: null, error, sinceMs, untilMs };
+      },
+    );
+    clearTimeout(timer);
+    if (this.list === list) this.found.set(name, known);
+  }
+
+  private async lookUp(name: string, patience: AbortSignal): Promise<Account> {
+    const ask: Ask = (program, ...args) => answerOf(patience, program, ...args);
+    const [, , uid, gid, , home] = (await ask('getent', 'passwd', name)).out.trim().split(':');
+    if (!uid || !gid) throw new LaunchError(`the account ${name} does not exist on this host`);
+    const all = await ask('id', '-G', name);
+    if (!all.well) throw new Error(`the groups of ${name} are not to be had: ${all.err.trim()}`);
+    const groups = all.out.trim().split(' ').map(Number);
+    const account = { name, uid: Number(uid), gid: Number(gid), groups, home: home || '/' };
+    const problem = await this.problemOf(account, ask);
     if (problem !== null)
       throw new LaunchError(`the account ${name} cannot be used at this site: ${problem}`);
-    this.found.set(name, { account, untilMs: performance.now() + BELIEVED_MS });
     return account;
   }
 
-  private problemOf(account: Account): string | null {
-    const { uid, gid, name } = account;
+  private async problemOf({ uid, gid, name, ...rest }: Account, ask: Ask): Promise<string | null> {
     if (uid < LEAST_UID || gid < LEAST_UID) return `ids below ${LEAST_UID} are the system's`;
     if (uid === process.getuid?.()) return 'it is the one of the agent';
     if (this.launcher === null) return null;
     // Agent and account share the run's directory by the account's group: nobody else may be in it.
-    const [, , , members = ''] = ask('getent', 'group', String(gid)).split(':');
-    const own = ask('id', '-un').trim();
+    const [, , , members = ''] = (await ask('getent', 'group', String(gid))).out.split(':');
+    const own = (await ask('id', '-un')).out.trim();
     const others = members
       .trim()
       .split(',')
       .filter((one) => one !== '' && one !== name && one !== own);
     if (others.length > 0) return `its group has other members (${others.join(', ')})`;
-    for (const other of new Set(this.list.values()))
-      if (other !== name && other !== POOL && gidOf(other) === gid) return `${other} has the same group`;
+    const listed = [...new Set(this.list.values())].filter((one) => one !== name && one !== POOL);
+    const entries = listed.length === 0 ? null : await ask('getent', 'passwd', ...listed);
+    for (const entry of (entries?.out ?? '').split('\n')) {
+      const [other, , , group] = entry.split(':');
+      if (Number(group) === gid) return `${other} has the same group`;
+    }
     if (!process.getgroups!().includes(gid))
       return `the agent is not in its group (usermod --append --groups ${gid} ${own}, and a restart of the agent)`;
-    const [program, ...words] = [...this.become(account), '/bin/sh', '-c', 'id -u'];
-    const tried = spawnSync(program!, words, { encoding: 'utf8', env: {}, cwd: '/', timeout: TIMEOUT_MS });
-    if (tried.status !== 0) return (tried.error?.message ?? tried.stderr.trim()) || 'the launcher failed';
-    return Number(tried.stdout) === uid ? null : `the launcher made it ${tried.stdout.trim()}, not ${uid}`;
+    const [program, ...words] = [...this.become({ uid, gid, name, ...rest }), '/bin/sh', '-c', 'id -u'];
+    const made = await ask(program!, ...words);
+    if (!made.well) return made.err.trim() || 'the launcher failed';
+    return Number(made.out) === uid ? null : `the launcher made it ${made.out.trim()}, not ${uid}`;
   }
 }
+
+const during = (ms: number): { sinceMs: number; untilMs: number } => ({
+  sinceMs: performance.now(),
+  untilMs: performance.now() + ms,
+});
 
 function parse(text: string, { file, launcher }: AccountsOptions): ReadonlyMap<string, string> {
   const list = new Map<string, string>();
@@ -185,17 +268,35 @@ function versionOf(file: string): string {
   return `${mtimeMs} ${ino} ${size}`;
 }
 
-function lookUp(name: string): Account {
-  const [, , uid, gid, , home] = ask('getent', 'passwd', name).trim().split(':');
-  if (!uid || !gid) throw new LaunchError(`the account ${name} does not exist on this host`);
-  const groups = ask('id', '-G', name).trim().split(' ').map(Number);
-  return { name, uid: Number(uid), gid: Number(gid), groups, home: home || '/' };
+interface Answer {
+  well: boolean;
+  out: string;
+  err: string;
 }
+type Ask = (program: string, ...args: string[]) => Promise<Answer>;
 
-const gidOf = (name: string): number => Number(ask('getent', 'passwd', name).split(':')[3]);
-
-/** What the host's own directory of accounts says; empty: nothing. */
-function ask(program: string, ...args: string[]): string {
-  const done = spawnSync(program, args, { encoding: 'utf8', cwd: '/', timeout: TIMEOUT_MS });
-  return done.status === 0 ? done.stdout : '';
+/**
+ * What a program says.
+ *
+ * @throws Unheard when patience ends before it does; another error when it cannot be started
+ */
+function answerOf(patience: AbortSignal, program: string, ...args: string[]): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { encoding: 'utf8', cwd: '/', env: { PATH: process.env.PATH } } as const;
+    const child = execFile(program, args, options, (error, out, err) => {
+      if (typeof error?.code === 'string') reject(error);
+      else resolve({ well: error === null, out, err });
+    });
+    const giveUp = (): void => {
+      child.kill('SIGKILL');
+      // It may hang in the kernel: nobody waits for it.
+      child.unref();
+      reject(
+        new Unheard(
+          `the directory of accounts of this host does not answer: ${[program, ...args].join(' ')}`,
+        ),
+      );
+    };
+    patience.addEventListener('abort', giveUp, { once: true });
+  });
 }

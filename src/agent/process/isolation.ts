@@ -11,16 +11,7 @@
  * Each may have a control group for every run besides (cgroup.ts).
  */
 import { spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  statSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
@@ -57,6 +48,8 @@ export interface Place {
   uid: number | null;
   /** The account of its user; null: they have none, and `uid` is the run's own. */
   account?: Account | null;
+  /** What only this run has: `uid` itself, or a group besides those of its account; null: nothing. */
+  ownId?: number | null;
   /** The directory in which it begins. */
   directory: string;
   /** Directories that are the run's alone: for its files, and for temporary ones. */
@@ -92,7 +85,7 @@ export class Isolation {
   /** What the operator is to know at the start, in one line. */
   readonly said: string;
   private readonly free: number[] = [];
-  private nextUid: number;
+  private nextId: number;
 
   private constructor(
     readonly mode: IsolationMode,
@@ -107,7 +100,7 @@ export class Isolation {
     /** Accounts that users have here; null: none. */
     readonly accounts: Accounts | null,
   ) {
-    this.nextUid = uids.first;
+    this.nextId = uids.first;
     this.said = [
       `isolation of jobs: ${mode}`,
       ...(accounts ? ['accounts of users'] : []),
@@ -165,35 +158,47 @@ export class Isolation {
     return ownsUids(this.mode) || this.accounts !== null;
   }
 
-  /** An account that no other run has; null: the agent's. Throws where all are in use: then the run waits. */
-  takeUid(): number | null {
+  /**
+   * A number that no other run has: its account, or, under the account of a user, a group besides theirs. What the run starts has it too,
+   * and cannot get rid of it. null: the run has none, or needs none. Throws where all are in use: then the run waits.
+   */
+  takeId(account: Account | null): number | null {
     if (!ownsUids(this.mode)) return null;
-    const uid = this.free.pop() ?? this.nextUid++;
-    if (uid > this.uids.last)
+    // A control group, or the process namespace of a sandbox, holds together what is another's too.
+    if (account !== null && (this.cgroups !== null || this.mode === 'sandbox')) return null;
+    // By a launcher it gets the groups of the account and no others.
+    if (account !== null && this.accounts!.launcher !== null) return null;
+    const id = this.free.pop() ?? this.nextId++;
+    if (id > this.uids.last)
       throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
-    return uid;
+    return id;
   }
 
   /** Nothing of its run is left. */
-  putBackUid(uid: number): void {
-    this.free.push(uid);
+  putBackId(id: number): void {
+    this.free.push(id);
   }
 
-  /** Accounts that an earlier agent gave to runs which go on. */
-  reserveUids(inUse: ReadonlySet<number>): void {
+  /** Numbers that an earlier agent gave to runs which go on. */
+  reserveIds(inUse: ReadonlySet<number>): void {
     const last = Math.max(this.uids.first - 1, ...inUse);
-    for (let uid = this.uids.first; uid <= last; uid++) if (!inUse.has(uid)) this.free.push(uid);
-    this.nextUid = last + 1;
+    for (let id = this.uids.first; id <= last; id++) if (!inUse.has(id)) this.free.push(id);
+    this.nextId = last + 1;
   }
 
-  isOurs(uid: number): boolean {
-    return uid >= this.uids.first && uid <= this.uids.last;
+  isOurs(id: number): boolean {
+    return id >= this.uids.first && id <= this.uids.last;
+  }
+
+  /** Whether `accountOf` can tell at once; otherwise the host is being asked. */
+  knowsAccountOf(user: string): boolean {
+    return this.accounts?.isKnown(user) ?? true;
   }
 
   /** The account that the user of a run has here; null: they have none of their own. Throws LaunchError where their jobs may not run. */
   accountOf(user: string): Account | null {
     const account = this.accounts?.of(user) ?? null;
-    if (account !== null && this.isOurs(account.uid))
+    if (account !== null && [account.uid, ...account.groups].some((id) => this.isOurs(id)))
       throw new LaunchError(`the account ${account.name} is one of those for runs without any (AGENT_UIDS)`);
     return account;
   }
@@ -213,10 +218,10 @@ export class Isolation {
    * @throws LaunchError for a directory that the run may not see
    */
   words(place: Place): string[] {
-    const { directory, work, inputs = [], account = null } = place;
+    const { directory, work, inputs = [], account = null, ownId = null } = place;
     // By the launcher it is that account already.
     const launched = account !== null && this.accounts!.launcher !== null;
-    const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid);
+    const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid, ownId);
     // Into a directory of theirs with their own rights.
     const enter = account !== null && directory !== work ? [...ENTER, directory] : [];
     const shown = this.shown.find((one) => isBelow(directory, one.path));
@@ -325,12 +330,15 @@ const ownsUids = (mode: IsolationMode): boolean => mode !== 'none' && process.ge
 const isBelow = (path: string, dir: string): boolean =>
   path === dir || path.startsWith(`${dir.replace(/\/$/, '')}/`);
 
-/** The words that make a process one of this account, and take everything else from it. */
-const dropTo = (to: number | Account): string[] => [
+/** The words that make a process one of this account, and take everything else from it. `group`: one besides those of a user's account. */
+const dropTo = (to: number | Account, group: number | null = null): string[] => [
   SETPRIV,
   ...(typeof to === 'number'
     ? [`--reuid=${to}`, `--regid=${to}`, '--clear-groups']
-    : [`--reuid=${to.uid}`, `--regid=${to.gid}`, `--groups=${to.groups.join()}`]),
+    : [
+        ...[`--reuid=${to.uid}`, `--regid=${to.gid}`],
+        `--groups=${[...to.groups, ...(group === null ? [] : [group])].join()}`,
+      ]),
   '--no-new-privs',
   '--inh-caps=-all',
   '--bounding-set=-all',
@@ -433,24 +441,6 @@ function resolverBinds(): string[] {
 /** How this shell's `ulimit` names the number of processes. */
 function limitOfProcesses(): string | null {
   return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
-}
-
-/** By uid of those asked for: processes that it has. */
-export function processesOfUids(uids: ReadonlySet<number>): Map<number, number[]> {
-  const found = new Map<number, number[]>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${name}/status`, 'latin1'))![1]);
-      if (!uids.has(uid)) continue;
-      const pids = found.get(uid);
-      if (pids) pids.push(Number(name));
-      else found.set(uid, [Number(name)]);
-    } catch {
-      // It has gone.
-    }
-  }
-  return found;
 }
 
 /** Ends all processes of an account at one stroke: nothing forks away under it. */

@@ -10,7 +10,7 @@ export interface Sample {
   /** State of its main thread: R runs, D waits for a device, S sleeps, … */
   state: string;
   cpuTicks: number;
-  /** Waited for block devices, ticks; 0 unless the kernel accounts for it. */
+  /** How long its main thread waited for block devices, ticks; 0 unless the kernel accounts for it. */
   ioWaitTicks: number;
   /** Memory that only it has, and memory that it shares with others on purpose. */
   anonymousBytes: number;
@@ -68,11 +68,22 @@ export function bytesOf(pid: number): { read: number; written: number } | null {
   }
 }
 
+/** What the kernel's account of a thread says, ticks, and how long the thread has been seen in one wait that is not in it yet, seconds. */
+interface Account {
+  ticks: number;
+  heldS: number;
+}
+
+/** A tick, the time between two looks at a thread and at its neighbors, and what else an honest account may be off. */
+const SLACK_S = 0.05;
+
 /**
  * The meter of one run.
  *
  * What it waits for input and output has two parts. *Block devices*: the control group's pressure, else the kernel's delay accounting,
- * else samples that find a process in state D. *Pipes and sockets* from outside the run, of which no kernel keeps an account: samples that
+ * else samples that find a process in state D. The pressure of a group is put together of its CPUs in windows of two seconds, and says
+ * too little of a process that computes on one and waits on another, so what samples have seen counts if it is more. Delay accounting is
+ * believed as long as it can be true: since Linux 6.12 it sometimes adds all the time since the machine was booted. *Pipes and sockets* from outside the run, of which no kernel keeps an account: samples that
  * find a process blocked in a system call on one. A sample counts by the share of its processes that wait among those that wait or
  * compute; a process that sleeps, or waits for another of the run, is neither. Idle time is never taken for input and output.
  */
@@ -81,7 +92,8 @@ export class Meter {
   private streamS = 0;
   private deviceS = 0;
   private peakBytes = 0;
-  private readonly ioWaitTicks = new Map<number, number>();
+  private readonly accounts = new Map<number, Account>();
+  private accountedS = 0;
   private readonly cpuTicks = new Map<number, number>();
 
   /**
@@ -91,7 +103,7 @@ export class Meter {
   constructor(
     private readonly startedUpMs: number,
     private readonly complete: boolean,
-    private readonly delayAccounting: boolean,
+    private delayAccounting: boolean,
   ) {}
 
   /** CPU time of the processes that were seen, seconds. */
@@ -109,9 +121,9 @@ export class Meter {
     let stream = 0;
     let pipes: Pipes | null = null;
     for (const sample of looked) {
-      if (sample.ioWaitTicks > 0) this.ioWaitTicks.set(sample.pid, sample.ioWaitTicks);
       this.cpuTicks.set(sample.pid, sample.cpuTicks);
-      for (const { state, of } of threadsOf(sample)) {
+      for (const { id, state, of, ioWaitTicks } of threadsOf(sample)) {
+        if (this.delayAccounting) this.account(id, ioWaitTicks, state === 'D', spanS);
         if (state === 'R') computing++;
         else if (state === 'D') device++;
         else if (state === 'S') {
@@ -128,6 +140,27 @@ export class Meter {
     const bytes = memoryOf(looked, this.peakBytes);
     this.peakBytes = Math.max(this.peakBytes, bytes);
     return bytes;
+  }
+
+  /** Adds what the kernel says that a thread has waited since the last look. */
+  private account(thread: number, ticks: number, isWaiting: boolean, spanS: number): void {
+    const { ticks: before, heldS } = this.accounts.get(thread) ?? { ticks: 0, heldS: 0 };
+    const waitedS = (ticks - before) / TICKS_PER_S;
+    if (waitedS > heldS + spanS + SLACK_S) {
+      this.delayAccounting = false;
+      return;
+    }
+    this.accountedS += waitedS;
+    // A wait is accounted for when it is over.
+    const held = !isWaiting ? 0 : waitedS > 0 ? spanS : heldS + spanS;
+    if (ticks > 0 || held > 0) this.accounts.set(thread, { ticks, heldS: held });
+  }
+
+  /** Time in which the run waited for devices as delay accounting has it: threads that wait at the same time are one wait. */
+  private get delayedS(): number {
+    const { accountedS, cpuS, sampledAtMs, startedUpMs } = this;
+    const lookedS = ((sampledAtMs ?? startedUpMs) - startedUpMs) / 1000;
+    return accountedS * Math.min(1, lookedS / (accountedS + cpuS || 1));
   }
 
   /**
@@ -157,10 +190,9 @@ export class Meter {
         : ([null, null] as const);
     const ioWait = ((): readonly [number | null, Measured['ioWaitMethod']] => {
       if (!this.complete) return [null, null];
-      if (grouped(group?.stalledS)) return [group.stalledS + this.streamS, 'CGROUP'];
+      if (grouped(group?.stalledS)) return [Math.max(group.stalledS, this.deviceS) + this.streamS, 'CGROUP'];
       if (!sampled) return [null, null];
-      if (this.delayAccounting)
-        return [sum(this.ioWaitTicks.values()) / TICKS_PER_S + this.streamS, 'DELAY_ACCOUNTING'];
+      if (this.delayAccounting) return [this.delayedS + this.streamS, 'DELAY_ACCOUNTING'];
       return [this.deviceS + this.streamS, 'SAMPLES'];
     })();
     return {
@@ -207,9 +239,16 @@ function proportionalOf({ pid, anonymousBytes, sharedBytes }: Sample): number {
   }
 }
 
-/** State of each thread, and where to ask what it waits for. */
-function threadsOf({ pid, threads, state }: Sample): { state: string; of: string }[] {
-  const main = { state, of: `/proc/${pid}` };
+interface Thread {
+  id: number;
+  state: string;
+  ioWaitTicks: number;
+  /** Where to ask what it waits for. */
+  of: string;
+}
+
+function threadsOf({ pid, threads, state, ioWaitTicks }: Sample): Thread[] {
+  const main = { id: pid, state, ioWaitTicks, of: `/proc/${pid}` };
   if (threads < 2) return [main];
   try {
     return readdirSync(`/proc/${pid}/task`)
@@ -217,7 +256,8 @@ function threadsOf({ pid, threads, state }: Sample): { state: string; of: string
       .map((thread) => {
         const of = `/proc/${pid}/task/${thread}`;
         const stat = readFileSync(`${of}/stat`, 'latin1');
-        return { of, state: stat[stat.lastIndexOf(')') + 2]! };
+        const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        return { id: Number(thread), of, state: fields[0]!, ioWaitTicks: Number(fields[39] ?? 0) };
       });
   } catch {
     return [main];

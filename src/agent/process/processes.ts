@@ -29,6 +29,27 @@ function readStat(pid: number): ProcessRow | null {
   }
 }
 
+/** Looks that `freeze` takes, at most. */
+const MAX_LOOKS = 50;
+
+/** Stops all processes that have an id, until none is new: what is stopped cannot fork away from who is about to kill it. Answers which. */
+export function freeze(id: number): number[] {
+  const stopped = new Set<number>();
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    const fresh = (processesWithIds(new Set([id])).get(id) ?? []).filter((pid) => !stopped.has(pid));
+    if (fresh.length === 0) break;
+    for (const pid of fresh) {
+      stopped.add(pid);
+      try {
+        process.kill(pid, 'SIGSTOP');
+      } catch {
+        // It has gone.
+      }
+    }
+  }
+  return [...stopped];
+}
+
 function processTable(): ProcessRow[] {
   if (process.platform === 'linux') {
     return readdirSync('/proc').flatMap((name) => {
@@ -63,12 +84,31 @@ function carriesMarker(pid: number, marker: string): boolean {
   }
 }
 
-function uidOf(pid: number): number | null {
+/** Account and supplementary groups of a process, which it cannot change without privilege; none: it has gone. */
+function idsOf(pid: number): number[] {
   try {
-    return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]);
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    const uid = /^Uid:\s+(\d+)/m.exec(status)![1];
+    const groups = /^Groups:(.*)$/m.exec(status)?.[1] ?? '';
+    return [uid, ...groups.trim().split(/\s+/)].filter(Boolean).map(Number);
   } catch {
-    return null;
+    return [];
   }
+}
+
+/** By id of those asked for: processes that have it as their account or as one of their groups. */
+export function processesWithIds(ids: ReadonlySet<number>): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    for (const id of new Set(idsOf(Number(name)))) {
+      if (!ids.has(id)) continue;
+      const pids = found.get(id);
+      if (pids) pids.push(Number(name));
+      else found.set(id, [Number(name)]);
+    }
+  }
+  return found;
 }
 
 /**
@@ -79,21 +119,21 @@ function uidOf(pid: number): number | null {
  * @param laneLives false: the lane is known to be dead. Then a process with its pid is somebody else's, and so are that
  *   one's group and session: a pid is not given out again while a group or session is named by it.
  * @param marker the environment entry that only this run has, `NAME=value`
- * @param uid the account that only this run has; null: it has none
+ * @param ownId the account or group that only this run has; null: it has none
  * @param grouped those in the control group of the run
  */
 export function processesOfRun(
   lane: number,
   laneLives: boolean,
   marker: string,
-  uid: number | null = null,
+  ownId: number | null = null,
   grouped: readonly number[] = [],
 ): ProcessRow[] {
   const table = processTable().filter((row) => row.pid !== process.pid);
   const reused = !laneLives && table.some((row) => row.pid === lane);
   const members = new Set<number>(grouped);
   for (const row of table) {
-    if (uid !== null && uidOf(row.pid) === uid) members.add(row.pid);
+    if (ownId !== null && idsOf(row.pid).includes(ownId)) members.add(row.pid);
     // 0 is the group and session of the system's own processes, and of everything that came from outside a container.
     const inGroup = lane > 0 && !reused && (row.group === lane || row.session === lane);
     if (inGroup || carriesMarker(row.pid, marker)) members.add(row.pid);
@@ -109,32 +149,46 @@ export function processesOfRun(
 const NO_MARKER_MS = 1_000;
 
 /**
- * Which processes belong to which run: one look at all processes for all runs, and one at the environment of each process. Slower to find
- * what hides than `processesOfRun`; it is for measuring.
+ * Which processes belong to which run: one look at all processes for all runs, and one at the environment and the ids of each process.
+ * Slower to find what hides than `processesOfRun`; it is for measuring.
  */
 export class Members {
-  /** `untilMs`: until when it is believed. */
-  private readonly markers = new Map<string, { marker: string | null; untilMs: number }>();
+  /** By what each process carries of a run; `untilMs`: until when it is believed. */
+  private readonly carried = new Map<string, { marks: readonly (string | number)[]; untilMs: number }>();
+
+  /** @param haveIds false: no run has an account or group of its own */
+  constructor(private readonly haveIds: boolean) {}
 
   /**
-   * @param runs lanes and markers
+   * @param runs lanes, markers, and accounts or groups that are one run's
    * @returns pids by lane, without the lanes themselves
    */
-  of(runs: readonly { lane: number; marker: string }[], nowMs: number): Map<number, number[]> {
+  of(
+    runs: readonly { lane: number; marker: string; ownId: number | null }[],
+    nowMs: number,
+  ): Map<number, number[]> {
     const table = processTable();
     const byPid = new Map(table.map((row) => [row.pid, row]));
     const lanes = new Set(runs.map(({ lane }) => lane));
-    const laneOf = new Map(runs.map(({ lane, marker }) => [marker, lane]));
+    const laneOf = new Map<string | number, number>();
+    for (const { lane, marker, ownId } of runs) {
+      laneOf.set(marker, lane);
+      if (ownId !== null) laneOf.set(ownId, lane);
+    }
     const known = new Map<number, number | null>();
     const find = (row: ProcessRow, depth: number): number | null => {
       const found = known.get(row.pid);
       if (found !== undefined || depth > MAX_DEPTH) return found ?? null;
       const parent = byPid.get(row.parent);
+      const mark = (): number | undefined => {
+        for (const one of this.marksOf(row, nowMs)) if (laneOf.has(one)) return laneOf.get(one);
+        return undefined;
+      };
       const lane = lanes.has(row.session)
         ? row.session
         : lanes.has(row.group)
           ? row.group
-          : (laneOf.get(this.markerOf(row, nowMs) ?? '') ?? (parent ? find(parent, depth + 1) : null));
+          : (mark() ?? (parent ? find(parent, depth + 1) : null));
       known.set(row.pid, lane);
       return lane;
     };
@@ -146,23 +200,27 @@ export class Members {
       if (pids) pids.push(row.pid);
       else members.set(lane, [row.pid]);
     }
-    if (this.markers.size > 2 * table.length + 1000) this.markers.clear();
+    if (this.carried.size > 2 * table.length + 1000) this.carried.clear();
     return members;
   }
 
-  private markerOf({ pid, startTicks }: ProcessRow, nowMs: number): string | null {
+  private marksOf({ pid, startTicks }: ProcessRow, nowMs: number): readonly (string | number)[] {
     const key = `${pid}/${startTicks}`;
-    const known = this.markers.get(key);
-    if (known && nowMs < known.untilMs) return known.marker;
-    let marker: string | null = null;
-    try {
-      const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
-      marker = environment.find((entry) => entry.startsWith(`${MARKER}=`)) ?? null;
-    } catch {
-      // It has gone, or is another's.
-    }
-    this.markers.set(key, { marker, untilMs: marker || known ? Infinity : nowMs + NO_MARKER_MS });
-    return marker;
+    const known = this.carried.get(key);
+    if (known && nowMs < known.untilMs) return known.marks;
+    const marker = markerOf(pid);
+    const marks = [...(marker === null ? [] : [marker]), ...(this.haveIds ? idsOf(pid) : [])];
+    this.carried.set(key, { marks, untilMs: marker !== null || known ? Infinity : nowMs + NO_MARKER_MS });
+    return marks;
+  }
+}
+
+function markerOf(pid: number): string | null {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+    return environment.find((entry) => entry.startsWith(`${MARKER}=`)) ?? null;
+  } catch {
+    return null; // It has gone, or is another's.
   }
 }
 

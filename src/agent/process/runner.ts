@@ -35,13 +35,21 @@ import { type Account, EMPTY, OPEN, SIGNAL } from './accounts.js';
 import { Cgroup } from './cgroup.js';
 import { Disk, isPassing, Space } from './disk.js';
 import { placeInputs } from './inputs.js';
-import { Isolation, killAccount, processesOfUids } from './isolation.js';
+import { Isolation, killAccount } from './isolation.js';
 import { Journal } from './journal.js';
 import { LeftBehind } from './left.js';
 import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
 import { written } from './output.js';
 import { OutputPool, Outputs } from './outputs.js';
-import { isNamed, MARKER, Members, type ProcessRow, processesOfRun } from './processes.js';
+import {
+  freeze,
+  isNamed,
+  MARKER,
+  Members,
+  type ProcessRow,
+  processesOfRun,
+  processesWithIds,
+} from './processes.js';
 import { type End, endReport, Reports } from './reports.js';
 import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript, startScript } from './script.js';
 import { type EndRecord, Slot } from './slot.js';
@@ -129,6 +137,8 @@ interface RunRecord extends RunName {
   uid: number | null;
   /** The account of its user, who may have other processes here; null: they have none, and `uid` is the run's own. */
   account: Account | null;
+  /** `uid` where that is the run's own, or a group that all its processes have besides those of `account`; null: neither. */
+  ownId: number | null;
   /** The directory of its control group; null: it has none. */
   cgroup: string | null;
   /** null: no limit. */
@@ -183,9 +193,9 @@ interface LiveProcessRun extends RunRecord {
 
 /** What is left to be ended of a run that is over. */
 interface Remains {
-  /** Its own account. */
-  uid: number | null;
-  /** That of its user. */
+  /** Its own account, or the group that only it has. */
+  ownId: number | null;
+  /** The account of its user. */
   account: Account | null;
   group: Cgroup | null;
   /** Directories of its own: not removed before nobody can exchange what is in them for a link to somewhere else. */
@@ -219,7 +229,7 @@ export class ProcessRunner implements Runner {
   private readonly idle: Slot[] = [];
   private readonly programs = new ProgramFinder();
   private readonly delayAccounting = accountsIoWait();
-  private readonly members = new Members();
+  private readonly members: Members;
   private readonly isolation: Isolation;
   private readonly space = new Space();
   private remains: Remains[] = [];
@@ -250,6 +260,9 @@ export class ProcessRunner implements Runner {
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
     this.isolation = options.isolation(stateDir, id);
+    const { accounts } = this.isolation;
+    if (accounts) accounts.onFound = () => this.launchWaiting();
+    this.members = new Members(this.isolation.hasAccounts);
     // Accounts of runs have to get to their directories, and to nothing else here.
     if (this.isolation.hasAccounts)
       for (const dir of [stateDir, join(stateDir, 'slots')]) chmodSync(dir, 0o711);
@@ -304,7 +317,8 @@ export class ProcessRunner implements Runner {
 
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    if (this.waiting.size === 0 && this.mayLaunch()) this.launch(assignment);
+    if (this.waiting.size === 0 && this.mayLaunch() && this.isolation.knowsAccountOf(assignment.user))
+      this.launch(assignment);
     else this.waiting.set(runKey(assignment), assignment);
   }
 
@@ -416,6 +430,7 @@ export class ProcessRunner implements Runner {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    if (this.isolation.accounts) this.isolation.accounts.onFound = () => {};
     clearInterval(this.timer);
     for (const slot of this.idle) slot.close();
     for (const run of this.live.values()) {
@@ -450,8 +465,15 @@ export class ProcessRunner implements Runner {
   }
 
   private launchWaiting(): void {
+    const unknown = new Set<string>();
     for (const [key, assignment] of this.waiting) {
+      const { user } = assignment;
       if (!this.mayLaunch()) return;
+      if (unknown.has(user)) continue;
+      if (!this.isolation.knowsAccountOf(user)) {
+        unknown.add(user);
+        continue;
+      }
       this.waiting.delete(key);
       this.launch(assignment);
     }
@@ -463,6 +485,7 @@ export class ProcessRunner implements Runner {
     let slot: Slot | null = null;
     let outputs: Outputs | null = null;
     let uid: number | null = null;
+    let ownId: number | null = null;
     let account: Account | null = null;
     let group: Cgroup | null = null;
     try {
@@ -482,13 +505,14 @@ export class ProcessRunner implements Runner {
       }
       this.ensureLane(slot);
       outputs = this.outputs.take();
-      uid = account?.uid ?? this.isolation.takeUid();
+      ownId = this.isolation.takeId(account);
+      uid = account?.uid ?? ownId;
       slot.give(
         uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup: isLaunched },
         this.isolation.mode === 'sandbox',
       );
       const words = this.isolation.words({
-        ...{ uid, account, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+        ...{ uid, account, ownId, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
         inputs: (assignment.staged ?? []).map((input) => input.path),
       });
       const limits = limitsOf(assignment);
@@ -505,6 +529,7 @@ export class ProcessRunner implements Runner {
         outputsDir: outputs.dir,
         uid,
         account,
+        ownId,
         cgroup: group?.dir ?? null,
         memoryMb: limits.memoryMb,
         cpus: limits.cpus,
@@ -552,7 +577,7 @@ export class ProcessRunner implements Runner {
       }
       if (outputs) this.outputs.putBack(outputs);
       group?.remove();
-      this.cleared({ uid: account ? null : uid, account, trash });
+      this.cleared({ ownId, account, trash });
       if (isPassing(error)) {
         // Not the run's fault: it waits.
         this.pausedUntilMs = upMs() + START_PAUSE_MS;
@@ -763,8 +788,8 @@ export class ProcessRunner implements Runner {
     this.outputs.rest(run.outputs);
     if (run.keeping?.problem && run.privateDirectory && !run.stop) this.leave(run);
     const trash = this.reuse(run, held);
-    const { account, group } = run;
-    this.clear({ uid: account ? null : run.uid, account, group, trash, rounds: 0 });
+    const { account, ownId, group } = run;
+    this.clear({ ownId, account, group, trash, rounds: 0 });
     this.launchWaiting();
   }
 
@@ -893,21 +918,21 @@ export class ProcessRunner implements Runner {
   }
 
   /**
-   * Gives back account and control group of a run that is over, when nothing uses them any more. A process that has left group, session and
-   * environment behind is met here: the control group holds it, and its account is no other's.
+   * Gives back the number and the control group of a run that is over, when nothing uses them any more. A process that has left group,
+   * session and environment behind is met here: the control group holds it, and account or group are no other's.
    */
   private clear(one: Remains): void {
-    const { uid, group } = one;
+    const { ownId, group } = one;
     if (group?.remove() === false) {
       group.kill();
       this.remains.push(one);
       // With a group that is gone nobody of the account is left. Without one, somebody has to look.
-    } else if (uid !== null && group === null) this.remains.push(one);
+    } else if (ownId !== null && group === null) this.remains.push(one);
     else this.cleared(one);
   }
 
-  private cleared({ uid, account, trash }: Pick<Remains, 'uid' | 'account' | 'trash'>): void {
-    if (uid !== null) this.isolation.putBackUid(uid);
+  private cleared({ ownId, account, trash }: Pick<Remains, 'ownId' | 'account' | 'trash'>): void {
+    if (ownId !== null) this.isolation.putBackId(ownId);
     const remove = async (dir: string): Promise<void> => {
       const gone = rm(dir, { recursive: true, force: true });
       if (account === null || this.launcher === null) return gone;
@@ -924,15 +949,15 @@ export class ProcessRunner implements Runner {
     const { remains } = this;
     if (remains.length === 0) return;
     this.remains = [];
-    const uids = new Set(remains.flatMap(({ uid, group }) => (uid === null || group ? [] : [uid])));
-    const left = uids.size > 0 ? processesOfUids(uids) : null;
+    const ids = new Set(remains.flatMap(({ ownId, group }) => (ownId === null || group ? [] : [ownId])));
+    const left = ids.size > 0 ? processesWithIds(ids) : null;
     for (const one of remains) {
-      const pids = one.uid === null || one.group ? undefined : left!.get(one.uid);
+      const pids = one.ownId === null || one.group ? undefined : left!.get(one.ownId);
       if (one.group) this.clear(one);
       else if (pids === undefined) this.cleared(one);
       else {
-        for (const pid of pids) signal(pid, 'SIGKILL');
-        if (one.rounds > 2) killAccount(one.uid!);
+        for (const pid of one.account === null ? pids : freeze(one.ownId!)) signal(pid, 'SIGKILL');
+        if (one.rounds > 2 && one.account === null) killAccount(one.ownId!);
         this.remains.push({ ...one, rounds: one.rounds + 1 });
       }
     }
@@ -971,9 +996,8 @@ export class ProcessRunner implements Runner {
   }
 
   private processes(run: LiveProcessRun, laneLives: boolean): ProcessRow[] {
-    const { slot, account, uid, group } = run;
-    const ownUid = account === null ? uid : null;
-    return processesOfRun(slot.lanePid, laneLives, this.marker(run), ownUid, group?.processes());
+    const { slot, ownId, group } = run;
+    return processesOfRun(slot.lanePid, laneLives, this.marker(run), ownId, group?.processes());
   }
 
   private stop(run: LiveProcessRun, cause: EndCause, graceMs: number): void {
@@ -1019,7 +1043,10 @@ export class ProcessRunner implements Runner {
   private kill(run: LiveProcessRun, rounds: number): void {
     const lives = run.slot.laneLives();
     run.group?.kill();
-    if (rounds > 2 && run.uid !== null && run.account === null) killAccount(run.uid);
+    if (rounds > 2 && run.ownId !== null) {
+      if (run.account === null) killAccount(run.ownId);
+      else freeze(run.ownId);
+    }
     // Stopped at one stroke, so that nothing forks away under what is killed one by one.
     const frozen = lives && run.group === null;
     if (frozen) signal(-run.slot.lanePid, 'SIGSTOP');
@@ -1062,7 +1089,9 @@ export class ProcessRunner implements Runner {
     const runs = [...old.slice(from), ...old.slice(0, from)].slice(0, SAMPLES_PER_POLL);
     this.sampledUpTo = from + runs.length;
     const ungrouped = runs.filter(({ group }) => group === null);
-    const asked = ungrouped.map((run) => ({ lane: run.slot.lanePid, marker: this.marker(run) }));
+    const asked = ungrouped.map((run) => ({
+      ...{ lane: run.slot.lanePid, marker: this.marker(run), ownId: run.ownId },
+    }));
     const members = asked.length > 0 ? this.members.of(asked, now) : null;
     for (const run of runs) {
       const pids = run.group?.processes() ?? members?.get(run.slot.lanePid) ?? [];
@@ -1140,12 +1169,16 @@ export class ProcessRunner implements Runner {
       if (name.startsWith('trash-')) this.removeTrash(join(this.stateDir, name));
     }
     const inUse = new Set<string>();
+    const left = new Map<number, Account | null>();
     const lanesGoneMs = upMs() + LANES_GO_MS;
     for (const name of readdirSync(join(this.stateDir, 'slots')).filter((entry) => /^\d+$/.test(entry))) {
       const slot = this.newSlot(name);
       const record = parseRecord(slot.recorded(), slot.dir);
       if (!record || ended.has(runKey(record))) {
-        // The old lane goes by itself, and what it may have left is not ours to wait for.
+        // The old lane goes by itself.
+        const last = record ?? parseRecord(slot.lastRecorded(), slot.dir);
+        if (last && last.ownId !== null && this.isolation.isOurs(last.ownId))
+          left.set(last.ownId, last.account);
         slot.remove();
         continue;
       }
@@ -1166,9 +1199,16 @@ export class ProcessRunner implements Runner {
     }
     this.outputs.recover(inUse);
     const live = [...this.live.values()];
-    this.isolation.reserveUids(
-      new Set(live.flatMap(({ uid }) => (uid === null || !this.isolation.isOurs(uid) ? [] : [uid]))),
+    const ids = new Set(
+      live.flatMap(({ ownId }) => (ownId === null || !this.isolation.isOurs(ownId) ? [] : [ownId])),
     );
+    // The agent before may have died before it looked at what runs that were over had left.
+    for (const [ownId, account] of left) {
+      if (ids.has(ownId)) continue;
+      ids.add(ownId);
+      this.remains.push({ ownId, account, group: null, trash: [], rounds: 0 });
+    }
+    this.isolation.reserveIds(ids);
     this.isolation.cgroups?.clean(new Set(live.flatMap(({ cgroup }) => cgroup ?? [])));
     this.poll();
   }
@@ -1241,7 +1281,8 @@ function parseRecord(line: string | null, slotDir: string): RunRecord | null {
     // Of an earlier release.
     const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
     const unlimited = { uid: null, account: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
-    return { ...unlimited, ...record, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
+    const ownId = record.ownId ?? (record.account ? null : (record.uid ?? null));
+    return { ...unlimited, ...record, ownId, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {
     return null; // Cut short: the agent died before it told the lane.
   }

@@ -160,6 +160,13 @@ export class Slot {
     return text.startsWith(HELD) ? text.slice(HELD.length, text.indexOf('\n')) : null;
   }
 
+  /** The record of the run that the slot holds, or held last; null: it has not had any. */
+  lastRecorded(): string | null {
+    const text = readFileSync(join(this.dir, 'run'), 'utf8');
+    const end = text.indexOf('\n');
+    return end < 0 ? null : text.slice(HELD.length, end);
+  }
+
   /** Writes down what is to be run. From here on, the run counts as launched. Throws when there is no room for it; then `free` the slot. */
   record(script: string): void {
     writeWhole(this.runFd, `${HELD}${script}`);
