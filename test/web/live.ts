@@ -61,8 +61,20 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await shows('Running', '4');
     await shows('Waiting', '2');
     await page.getByRole('img', { name: 'of all CPUs in use' }).waitFor();
+    const oldest = page.getByRole('link', { name: /^Oldest wait/ });
+    await oldest.getByText(`Job ${jobs[4]!.replace('job_', '')}`).waitFor();
+    // The site on the map, as a card, and what has changed.
+    await page
+      .getByRole('group', { name: 'Map of the sites' })
+      .getByRole('link', { name: /^north 100\s%.* 2 queued, 4 running, 32 of 32 CPUs in use$/ })
+      .waitFor();
+    const card = page.locator('.site-card', { hasText: 'north' });
+    await card.getByRole('img', { name: '32 of 32 CPUs in use' }).waitFor();
+    await card.getByText('4/4').waitFor();
+    await page.locator('.changes').getByText('Site north registered').waitFor();
     await grid.submit({ command: 'sh', arguments: ['-c', 'exit 3'], os: process.platform });
     await shows('Failed in the last hour', String(failed + 1));
+    await page.getByRole('img', { name: /^Nonzero exit code: \d+ jobs?$/ }).waitFor();
     await cancel(jobs);
     await shows('Running', '0');
     await shows('Waiting', '0');
@@ -93,6 +105,24 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await expect.poll(() => painted(page, '--running')).toBe(0);
     const jobs = await grid.submit(long);
     await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBeGreaterThan(10);
+
+    // The strip selects a part of the whole: here one before anything ran.
+    const hour = page.getByRole('radio', { name: '1 h', exact: true });
+    const strip = (await page.locator('.gantt-strip').boundingBox())!;
+    const y = strip.y + strip.height / 2;
+    await page.mouse.move(strip.x + 0.3 * strip.width, y);
+    await page.mouse.down();
+    await page.mouse.move(strip.x + 0.4 * strip.width, y, { steps: 3 });
+    await page.mouse.up();
+    await expect.poll(() => hour.isChecked()).toBe(false);
+    await expect.poll(() => painted(page, '--running')).toBe(0);
+    await page.getByRole('button', { name: 'Now', exact: true }).click();
+    await expect.poll(() => painted(page, '--running')).toBeGreaterThan(10);
+    await hour.click({ force: true });
+    await page.getByRole('img', { name: /Schedule of 4 machines/ }).focus();
+    await page.keyboard.press('-');
+    await expect.poll(() => hour.isChecked()).toBe(false);
+
     await cancel(jobs);
     await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBe(0);
   });
@@ -230,6 +260,69 @@ export function shownLive(visits: Visits, grid: Grid): void {
     const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
     await waiting.getByText('Candidate').waitFor();
     await waiting.getByText('In force').waitFor();
+  });
+
+  test('a machine on which nothing can be run, why, and that it is fit again', async () => {
+    const { registerSite, registerUser } = await grid.ask<Record<string, { id: string }>>(
+      'mutation { registerSite(input: { name: "shaky" }) { id } registerUser(input: { name: "agent-shaky", role: AGENT }) { id } }',
+    );
+    const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
+      'mutation ($user: ID!, $site: ID!) { createApiKey(input: { user: $user, name: "agent", site: $site }) { secret } }',
+      { user: registerUser!.id, site: registerSite!.id },
+    );
+    const agent = new Client({ url: grid.service.url, key: createApiKey.secret });
+    const measured = { cpus: 2, memoryMb: 100, os: 'shaky', architecture: 'shaky', benchmark: 100 };
+    const reports = (problem: string | null) =>
+      agent.request(
+        'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
+        {
+          input: {
+            ...{ site: registerSite!.id, identity: 'shaky', instance: '1', host: 'shaky' },
+            ...{ version: '1', protocol: 3, machines: [{ name: 'm-1', measured, problem }] },
+          },
+        },
+      );
+    await reports('no room on its disk');
+    const { page } = await go('/');
+    const trouble = page.getByRole('region', { name: 'Needs attention' });
+    await trouble.getByText('1 machine unfit: m-1: no room on its disk').waitFor();
+    await trouble.getByRole('link', { name: 'shaky' }).click();
+    await page.getByRole('button', { name: 'Machines', exact: true }).click();
+    const row = page.getByRole('row', { name: /^m-1/ });
+    await row.getByText('Unfit').waitFor();
+    await row.getByText('no room on its disk').waitFor();
+    await reports(null);
+    await row.getByText('Up', { exact: true }).waitFor();
+  });
+
+  test('what is on its way to jobs, and how fast the links are', async () => {
+    const { sites } = await grid.ask<{ sites: { nodes: { id: string; name: string }[] } }>(
+      '{ sites { nodes { id name } } }',
+    );
+    const from = sites.nodes.find(({ name }) => name === 'local')!.id;
+    const link = (bandwidthMbPerS: number) =>
+      grid.ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
+        links: [{ from, to: grid.north, bandwidthMbPerS, rttS: 0.02 }],
+      });
+    await link(120);
+    const [job] = await grid.submit({
+      command: 'reader',
+      inputs: [{ sizeMb: 1e6, site: from }],
+      ...SIMULATED,
+    });
+    const { page } = await go('/data?tab=transfers');
+    const row = page.getByRole('table', { name: 'Transfers' }).getByRole('row', { name: /local → north/ });
+    await row.getByRole('link', { name: `${job!.replace('job_', '')} reader` }).waitFor();
+    await row.getByText('1 TB').waitFor();
+    await row.getByRole('img', { name: /of the data has come to north$/ }).waitFor();
+
+    await page.getByRole('button', { name: 'Links between sites' }).click();
+    await page.getByRole('button', { name: 'From local to north: 120 megabytes a second' }).click();
+    await page.getByText('Set by an operator').waitFor();
+    await page.getByRole('button', { name: 'Set…' }).click();
+    await page.getByLabel('Bandwidth', { exact: true }).fill('60');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('button', { name: 'From local to north: 60 megabytes a second' }).waitFor();
   });
 
   test('what a scheduler above the sites holds, what the machines below it can run, and who serves them', async () => {

@@ -25,10 +25,19 @@ export function ways(visits: Visits, grid: Grid): void {
       await title(page, 'Jobs').waitFor();
       expect(new URL(page.url()).search).toBe('?states=FAILED');
 
+      // Also while news are just being asked for: the connection fails, and nobody is told of it.
+      const failed = new Promise<void>((resolve) => {
+        void page.routeWebSocket('**/graphql', (socket) => {
+          setTimeout(() => void socket.close({ code: 1011 }).then(resolve), 1_000);
+        });
+      });
+      await page.reload();
       await page.getByRole('button', { name: /Signed in as admin/ }).click();
       await page.getByRole('menuitem', { name: 'Sign out' }).click();
       await page.getByLabel('API key').waitFor();
       expect(await page.evaluate('sessionStorage.getItem("switchyard.key")')).toBeNull();
+      await failed;
+      await page.close();
     });
 
     test('begins once by the link that the service prints, and takes its key with it when it ends', async () => {
@@ -516,6 +525,20 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Put it in force again' }).click();
     await page.getByText('Restored version 1').waitFor();
     expect(await weight()).toBe(1);
+    // Who has changed what, and why.
+    const changed = page.locator('.versions li', { hasText: 'Version 2' }).first();
+    for (const text of ['by admin', 'deadlines matter more', 'dispatch.weights.deadline'])
+      await changed.getByText(text).first().waitFor();
+
+    await goOn(page, 'Audit log');
+    const entries = page.getByRole('table', { name: 'Audit log' });
+    await entries.getByRole('row', { name: /Revert policy Policy version 3 it did not help/ }).waitFor();
+    await page.getByLabel('Find').fill('north');
+    await entries
+      .getByRole('row', { name: /Register site/ })
+      .getByRole('link', { name: 'Site north' })
+      .click();
+    await title(page, /^north/).waitFor();
   });
 
   test('a user is offered what a user may do, and the service refuses the rest', async () => {

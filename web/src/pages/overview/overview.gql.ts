@@ -111,7 +111,7 @@ export type ChangesQuery = { policyHistory: { nodes: Array<{ id: string, version
 export type ChangesAuditQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ChangesAuditQuery = { audit: { edges: Array<{ cursor: string }>, nodes: Array<{ at: string, action: string, target: string, reason: string | null, user: { id: string, name: string } | null }> } };
+export type ChangesAuditQuery = { audit: { edges: Array<{ cursor: string }>, nodes: Array<{ at: string, action: string, target: string, targetName: string | null, reason: string | null, targetSite: { id: string, name: string } | null, user: { id: string, name: string } | null }> } };
 
 
 export const OverviewDocument =
@@ -130,4 +130,4 @@ export const ChangesDocument =
   "query Changes { policyHistory(first: 10) { nodes { id version reason createdAt author { id name } } } }" as unknown as TypedDocumentNode<ChangesQuery, ChangesQueryVariables>;
 
 export const ChangesAuditDocument =
-  "query ChangesAudit { audit(first: 30) { edges { cursor } nodes { at action target reason user { id name } } } }" as unknown as TypedDocumentNode<ChangesAuditQuery, ChangesAuditQueryVariables>;
+  "query ChangesAudit { audit(first: 30) { edges { cursor } nodes { at action target targetName targetSite { id name } reason user { id name } } } }" as unknown as TypedDocumentNode<ChangesAuditQuery, ChangesAuditQueryVariables>;

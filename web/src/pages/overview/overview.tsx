@@ -34,7 +34,6 @@ import {
   Skeleton,
   Spark,
 } from '../../ui/show';
-import { JobsUsersDocument } from '../jobs/jobs.gql';
 import { type Ended, useEnded } from './ended';
 import {
   ChangesAuditDocument,
@@ -103,7 +102,7 @@ export function Overview() {
           )}
         </Card>
         <Card title="What changed today">
-          <Today sites={all} />
+          <Today />
         </Card>
       </div>
       <Loaded from={sites} skeleton={<Skeleton height={180} />}>
@@ -410,11 +409,10 @@ const ACTIONS_SHOWN: Record<string, string> = {
 };
 
 /** Policies, drains and changes of the grid since midnight. */
-function Today({ sites }: { sites: readonly OverviewSite[] | undefined }) {
+function Today() {
   const viewer = useViewer();
   const policies = useData(ChangesDocument, {}, { everyMs: IDLE_MS });
   const audit = useData(ChangesAuditDocument, {}, { everyMs: IDLE_MS, pause: !viewer.may('ADMIN') });
-  const users = useData(JobsUsersDocument, {}, { pause: !viewer.may('ADMIN') });
   const day = Math.floor(useNow(10_000) / 600_000);
   const midnight = useMemo(() => {
     const date = new Date(day * 600_000);
@@ -422,17 +420,6 @@ function Today({ sites }: { sites: readonly OverviewSite[] | undefined }) {
     return date.toISOString();
   }, [day]);
   const [limit, setLimit] = useState(8);
-  const nameOf = (target: string): string => {
-    const site = sites?.find(({ id }) => id === target);
-    if (site) return `Site ${site.name}`;
-    for (const { name, machines } of sites ?? []) {
-      const machine = machines.find(({ id }) => id === target);
-      if (machine) return `Machine ${machine.name} of ${name}`;
-    }
-    const user = users.data?.users.nodes.find(({ id }) => id === target);
-    if (user) return user.name;
-    return `${words(target.split('_')[0]!)} ${numberOf(target)}`;
-  };
   const entries = [
     ...(policies.data?.policyHistory.nodes ?? [])
       .filter(({ createdAt }) => createdAt >= midnight)
@@ -454,7 +441,9 @@ function Today({ sites }: { sites: readonly OverviewSite[] | undefined }) {
         who: entry.user?.name ?? null,
         what: (
           <>
-            {nameOf(entry.target)} {ACTIONS_SHOWN[entry.action]}
+            {words(entry.target.split('_')[0]!)} {entry.targetName ?? numberOf(entry.target)}
+            {!entry.target.startsWith('site_') && entry.targetSite && ` of ${entry.targetSite.name}`}{' '}
+            {ACTIONS_SHOWN[entry.action]}
             {entry.reason && `: ${entry.reason}`}
           </>
         ) as ReactNode,
