@@ -1,5 +1,6 @@
 // `npm run screenshots [-- --only jobs --theme dark --size narrow --url URL --key KEY]`: every page of the portal as a picture in
 // screenshots/ (git-ignored), with a grid that works. Starts a service of its own with the demo, unless a URL is given.
+// With `--readme`: the pictures of the README anew.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,8 +22,17 @@ const { values: options } = parseArgs({
     key: { type: 'string' },
     chromium: { type: 'string', default: '/usr/bin/chromium' },
     warmup: { type: 'string', default: '120' },
+    readme: { type: 'boolean', default: false },
   },
 });
+/** The README's pictures, by the page that each shows. */
+const README = { overview: 'overview', 'job-waiting': 'why', 'site-schedule': 'schedule', policy: 'policy' };
+if (options.readme) {
+  options.only = Object.keys(README);
+  options.theme = ['light'];
+  options.size = ['wide'];
+  options.out = join(root, 'docs/images');
+}
 const SIZES = {
   wide: { width: 1440, height: 900 },
   narrow: { width: 390, height: 844 },
@@ -152,6 +162,14 @@ function pagesOf(ids) {
     },
     'policy-history': { path: '/policy?tab=history' },
     simulator: { path: '/simulator' },
+    'simulator-compared': {
+      path: '/simulator',
+      async before(page) {
+        const boxes = page.getByRole('region', { name: 'What-ifs' }).getByRole('checkbox');
+        for (let i = 0; i < 3; i++) await boxes.nth(i).click({ force: true });
+        await page.locator('.curves canvas').first().waitFor();
+      },
+    },
     simulation: { path: `/simulator/${ids.simulation}` },
     users: { path: '/users' },
     user: { path: `/users/${ids.user}` },
@@ -212,7 +230,10 @@ async function takeAll({ url, key }, ids) {
             console.error(`${name}: ${error.message.split('\n')[0]}`);
           }
           await page.waitForTimeout(600);
-          const file = join(options.out, `${name}-${theme}-${size}.png`);
+          const file = join(
+            options.out,
+            options.readme ? `${README[name]}.png` : `${name}-${theme}-${size}.png`,
+          );
           await page.screenshot({ path: file, fullPage: false });
           console.log(file);
           await page.close();
