@@ -247,12 +247,9 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       const own = spawn(
         'setpriv',
         [`--reuid=${ADA}`, `--regid=${ADA}`, '--clear-groups', 'sh', '-c', `sleep 1000; true # ${mine}`],
-        { stdio: 'ignore' },
+        { stdio: 'ignore', detached: true },
       );
-      onTestFinished(() => {
-        own.kill('SIGKILL');
-        for (const pid of withWords(mine)) process.kill(pid, 'SIGKILL');
-      });
+      onTestFinished(() => void process.kill(-own.pid!, 'SIGKILL'));
       await until(() => withWords(mine).length > 0, 'a process of the user');
       const words = `flight ${process.pid} ${mode} ${as}`;
       onTestFinished(() => {
