@@ -247,12 +247,9 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       const own = spawn(
         'setpriv',
         [`--reuid=${ADA}`, `--regid=${ADA}`, '--clear-groups', 'sh', '-c', `sleep 1000; true # ${mine}`],
-        { stdio: 'ignore' },
+        { stdio: 'ignore', detached: true },
       );
-      onTestFinished(() => {
-        own.kill('SIGKILL');
-        for (const pid of withWords(mine)) process.kill(pid, 'SIGKILL');
-      });
+      onTestFinished(() => void process.kill(-own.pid!, 'SIGKILL'));
       await until(() => withWords(mine).length > 0, 'a process of the user');
       const words = `flight ${process.pid} ${mode} ${as}`;
       onTestFinished(() => {
@@ -410,7 +407,7 @@ describe('the list of accounts', () => {
     dir = temporaryDirectory();
     const file = join(dir, 'list');
     writeFileSync(file, text);
-    return new Accounts({ file, launcher, warn: () => {} });
+    return new Accounts({ file, launcher, environment: {}, warn: () => {} });
   };
 
   it('is refused with the line, what it says, and what is accepted', () => {
@@ -423,7 +420,9 @@ describe('the list of accounts', () => {
     ] as const)
       expect(() => open(text)).toThrow(problem);
     expect(() => open('ada = :pool', SUDO)).toThrow('needs an agent that is root');
-    expect(() => new Accounts({ file: '/nowhere', launcher: null, warn: () => {} })).toThrow('ENOENT');
+    expect(() => new Accounts({ file: '/nowhere', launcher: null, environment: {}, warn: () => {} })).toThrow(
+      'ENOENT',
+    );
   });
 
   it('is read again when it changes; one that is not accepted changes nothing', () => {

@@ -264,9 +264,14 @@ describe('a task of a job', () => {
     const runner = await openRunner();
     const own = { ...wide(0), environment: { RANK: 'mine', SWITCHYARD_TASK_INDEX: 'no' } };
     expect((await complete(runner, own)).stdout?.text).toContain('0 mine 0 0 host-a\n');
-    const { task: _, ...once } = { ...wide(0), ...script('job_2', 'cat $HYDRA_HOST_FILE; echo "$RANK"') };
+    const { task: _, ...once } = {
+      ...wide(0),
+      ...script('job_2', 'cat $HYDRA_HOST_FILE $OMPI_MCA_orte_default_hostfile; echo "$RANK"'),
+    };
     const four = { ...once, tasks: 4, machines: wide(0).machines };
-    expect((await complete(runner, four)).stdout?.text).toBe('host-a\nhost-b\nhost-b\nhost-b\n\n');
+    expect((await complete(runner, four)).stdout?.text).toBe(
+      'host-a\nhost-b\nhost-b\nhost-b\nhost-a slots=1\nhost-b slots=3\n\n',
+    );
     // Nothing of it is left for the next.
     const next = await complete(runner, script('job_3', 'ls -A; echo "$SWITCHYARD_HOSTFILE"'));
     expect(next.stdout?.text).toBe('\n');

@@ -17,18 +17,23 @@ export function placeTask(assignment: Assignment, directory: string): Record<str
   if (tasks === 1 || machines.length === 0) return {};
   const hosts = machines.map(({ name, host = name }) => host);
   const hostfile = join(directory, '.switchyard-hosts');
-  writeFileSync(hostfile, machines.map((machine, i) => `${hosts[i]}\n`.repeat(machine.tasks)).join(''));
-  // Whatever the agent's umask: runs may have other accounts.
-  chmodSync(hostfile, 0o644);
+  write(hostfile, machines.map((machine, i) => `${hosts[i]}\n`.repeat(machine.tasks)).join(''));
   const own = { SWITCHYARD_HOSTFILE: hostfile };
-  if (task === undefined)
+  if (task === undefined) {
+    // For Open MPI a host that is listed once has as many tasks as CPUs, unless that is said; and it takes that once for each host.
+    const byHost = new Map<string, number>();
+    for (const [i, { tasks }] of machines.entries())
+      byHost.set(hosts[i]!, (byHost.get(hosts[i]!) ?? 0) + tasks);
+    const slots = join(directory, '.switchyard-slots');
+    write(slots, [...byHost].map(([host, count]) => `${host} slots=${count}\n`).join(''));
     return {
       ...own,
-      OMPI_MCA_orte_default_hostfile: hostfile,
-      PRTE_MCA_prte_default_hostfile: hostfile,
+      OMPI_MCA_orte_default_hostfile: slots,
+      PRTE_MCA_prte_default_hostfile: slots,
       HYDRA_HOST_FILE: hostfile,
       I_MPI_HYDRA_HOST_FILE: hostfile,
     };
+  }
   let first = 0;
   const node = machines.findIndex((machine) => {
     if (task < first + machine.tasks) return true;
@@ -56,4 +61,10 @@ export function placeTask(assignment: Assignment, directory: string): Record<str
     ...{ OMPI_COMM_WORLD_LOCAL_RANK: localIndex, OMPI_COMM_WORLD_LOCAL_SIZE: localCount },
     ...{ PMI_RANK: index, PMI_SIZE: count, MPI_LOCALRANKID: localIndex, MPI_LOCALNRANKS: localCount },
   };
+}
+
+/** Whatever the agent's umask: runs may have other accounts. */
+function write(path: string, text: string): void {
+  writeFileSync(path, text);
+  chmodSync(path, 0o644);
 }
