@@ -12,6 +12,9 @@ import { messageOf } from './client';
 import { type Follower, follow, reconnections } from './live';
 import { useStore } from './store';
 
+/** An answer that has not come in this time is asked for anew. */
+const PATIENCE_MS = 30_000;
+
 export interface Data<D> {
   data: D | undefined;
   error: CombinedError | undefined;
@@ -33,7 +36,14 @@ export function useData<D, V extends AnyVariables>(
   const [result, execute] = useQuery<D, V>({ query, variables, pause, context } as Parameters<
     typeof useQuery<D, V>
   >[0]);
-  const refresh = useCallback(() => execute({ requestPolicy: 'network-only' }), [execute]);
+  /** Since when an answer is awaited; null: it has come. */
+  const since = useRef<number | null>(null);
+  if (result.fetching || result.stale) since.current ??= Date.now();
+  else since.current = null;
+  const refresh = useCallback(() => {
+    since.current = Date.now();
+    execute({ requestPolicy: 'network-only' });
+  }, [execute]);
   const connections = useStore(reconnections);
   const seen = useRef(connections);
   useEffect(() => {
@@ -43,7 +53,9 @@ export function useData<D, V extends AnyVariables>(
   useEffect(() => {
     if (everyMs === undefined || pause) return;
     const timer = setInterval(() => {
-      if (!document.hidden) refresh();
+      // To ask again gives up what is on its way: a slow service would never be heard.
+      const isAwaited = since.current !== null && Date.now() - since.current < PATIENCE_MS;
+      if (!document.hidden && !isAwaited) refresh();
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs, pause, refresh]);
