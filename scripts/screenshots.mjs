@@ -221,7 +221,7 @@ async function takeAll({ url, key }, ids) {
           await page
             .locator('main .skeleton')
             .first()
-            .waitFor({ state: 'detached', timeout: 15_000 })
+            .waitFor({ state: 'detached', timeout: 60_000 })
             .catch(() => {});
           await page.waitForTimeout(700);
           try {

@@ -50,7 +50,7 @@ export default function ChartDrawn({
         width: Math.max(node.clientWidth, 50),
         height,
         // The last mark's text is not cut off.
-        padding: [10, 18, 0, 0],
+        padding: [10, time ? 18 : 26, 0, 0],
         cursor: { points: { size: 6 }, drag: { x: false, y: false } },
         legend: {
           live: true,
