@@ -202,7 +202,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       // Named one by one: were the isolation broken, this test should not end everything on the machine.
       const attack = `
         for p in ${process.pid} $PPID ${withWords(words).join(' ')}; do [ $p = 1 ] || kill -9 $p && echo killed $p; done
-        setpriv --reuid=0 id -u; su -c id root </dev/null; sudo -n id -u; chroot / id -u
+        setpriv --reuid=0 id -u; timeout 0.5 su -c id root </dev/null; sudo -n id -u; chroot / id -u
         true`;
       const end = await complete(runner, script('job_attack', attack));
       expect(end.stdout!.text).not.toMatch(/killed [^1]|^0$|uid=0/m);
@@ -257,41 +257,41 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       });
     });
 
-    it('is ended for more memory than it asked for, and the next one runs', async () => {
-      const { runner } = await open(kind);
-      // Tail keeps what it reads until a line ends.
-      const eat = script('job_1', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c');
-      const end = await complete(runner, { ...eat, memoryMbPerTask: 50 });
-      expect(end).toMatchObject({ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') });
-      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
-    });
-
-    it.runIf(!throttles)('is ended for more CPU time than its CPUs give', async () => {
-      const { runner } = await open(kind, {}, { cpuExcessS: 0.3 });
-      // Less than one, so that also a machine which is busy gives it too much.
-      const spin = { ...script('job_1', 'while :; do :; done'), cpusPerTask: 0.01 };
-      expect(await complete(runner, spin)).toMatchObject({
-        cause: 'CPU_LIMIT',
-        message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/),
-      });
-    });
-
-    it('is ended for more room on disk than the site accepts', async () => {
-      const { runner } = await open(kind, {}, { diskLimitMb: 20 });
-      const end = await complete(runner, script('job_1', 'head -c 30000000 /dev/zero > big; sleep 60'));
-      expect(end).toMatchObject({ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') });
-    });
-
-    it('cannot have more processes than a run may', async () => {
-      const { runner } = await open(kind, { processes: 30 });
+    it('is ended for more memory, CPU time, room on disk and processes than it may have, and the next one runs', async () => {
+      const limits = { cpuExcessS: 0.3, diskLimitMb: 20 };
+      const { runner } = await open(kind, { processes: 30 }, limits);
       const words = `fork ${process.pid} ${nameOf(kind)}`;
       // Were there no limit, it would end with 511 of them: a bomb that does not go off.
-      const bomb = `f() { sleep 0.3; [ $1 = 8 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
-      runner.start({ ...script('job_1', bomb), runTimeLimitS: 30 });
-      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
-      expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(endOf(runner, 'job_1')!.cause);
+      const bomb = `f() { sleep 0.2; [ $1 = 8 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
+      const ends = [
+        // Tail keeps what it reads until a line ends.
+        complete(runner, {
+          ...script('job_eats', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
+          memoryMbPerTask: 50,
+        }),
+        // Less than one, so that also a machine which is busy gives it too much.
+        ...(throttles
+          ? []
+          : [complete(runner, { ...script('job_spins', 'while :; do :; done'), cpusPerTask: 0.01 })]),
+        complete(runner, script('job_fills', 'head -c 30000000 /dev/zero > big; sleep 60')),
+        complete(runner, { ...script('job_forks', bomb), cpusPerTask: 8, runTimeLimitS: 30 }),
+      ];
+      const said = new Map((await Promise.all(ends)).map((end) => [end.jobId, end]));
+      expect(said.get('job_eats')).toMatchObject({
+        ...{ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') },
+      });
+      if (!throttles)
+        expect(said.get('job_spins')).toMatchObject({
+          ...{ cause: 'CPU_LIMIT', message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/) },
+        });
+      expect(said.get('job_fills')).toMatchObject({
+        ...{ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') },
+      });
+      expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(said.get('job_forks')!.cause);
       await until(() => withWords(words).length === 0, 'all of it to be gone');
-      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
+      expect(await complete(runner, script('job_next', 'echo on'))).toMatchObject({
+        stdout: { text: 'on\n' },
+      });
     });
   },
 );
