@@ -4,7 +4,7 @@
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -358,18 +358,51 @@ describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and
 });
 
 describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', () => {
-  it('are found again by the next agent, and not given to anybody else', () => {
+  it('are found again by the next agent, and not given to anybody else', async () => {
     const isolation = Isolation.open(
       { mode: 'user', cgroups: false, uids: { first: 70_000, last: 70_003 } },
       reachable(),
       'x',
     );
     isolation.reserveIds(new Set([70_001]));
+    await isolation.sweep(0);
     const taken = [isolation.takeId(null), isolation.takeId(null), isolation.takeId(null)];
     expect(new Set(taken)).toEqual(new Set([70_000, 70_002, 70_003]));
     expect(() => isolation.takeId(null)).toThrow(/in use/);
-    isolation.putBackId(70_002);
+    isolation.putBackId(70_002, true);
+    expect(() => isolation.takeId(null)).toThrow(/in use/);
+    await isolation.sweep(0);
     expect(isolation.takeId(null)).toBe(70_002);
+  });
+
+  it('are never those of another agent of the host, which keeps its own after a restart', () => {
+    const uids = { first: 1_900_000_000, last: 1_900_000_000 + 3 * 4096 - 1 };
+    const agents = ['a', 'b', 'c', 'd'].map((name) => ({ name, stateDir: temporaryDirectory() }));
+    const firstOf = ({ name, stateDir }: { name: string; stateDir: string }): number => {
+      chmodSync(stateDir, 0o755);
+      writeFileSync(join(stateDir, 'id'), name);
+      const isolation = Isolation.open({ mode: 'user', cgroups: false, uids }, stateDir, name);
+      return [0, 1, 2].find((share) => isolation.isOurs(uids.first + share * 4096))!;
+    };
+    const shares = agents.slice(0, 3).map(firstOf);
+    expect([...shares].sort()).toEqual([0, 1, 2]);
+    expect(agents.slice(0, 3).map(firstOf)).toEqual(shares);
+    expect(() => firstOf(agents[3]!)).toThrow('other agents of this host have all ids');
+    rmSync(agents[1]!.stateDir, { recursive: true });
+    expect(firstOf(agents[3]!)).toBe(shares[1]);
+  });
+
+  it('leave nothing to the run that has one of them next', async () => {
+    const name = `switchyard-test-${process.pid}`;
+    const uids = { first: 70_010, last: 70_010 };
+    const { runner } = await open({ mode: 'user', cgroups: false }, { uids });
+    const hide = `mkdir -p /tmp/${name}/deep; echo secret > /tmp/${name}/deep/file; chmod 0 /tmp/${name}
+      ln -s /etc/passwd /dev/shm/${name}; ipcmk -M 4096 -Q; id -u`;
+    expect((await complete(runner, script('job_1', hide))).stdout!.text).toContain('70010');
+    const look = `id -u; chmod 700 /tmp/${name}; cat /tmp/${name}/deep/file; ls /dev/shm/${name}; cat /proc/sysvipc/shm /proc/sysvipc/msg | grep -c ' 70010 '`;
+    const next = await complete(runner, script('job_2', `${look}; true`));
+    expect(next.stdout!.text).toBe('70010\n0\n');
+    expect(existsSync('/etc/passwd')).toBe(true);
   });
 
   it('of runs that are over are swept by the next agent, where the one before had no time to', async () => {
