@@ -126,10 +126,11 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
   return open;
 }
 
-function accountsOf({ agentAccounts: file, agentLauncher }: Config, log: Logger): Accounts | null {
+function accountsOf(config: Config, log: Logger): Accounts | null {
+  const { agentAccounts: file, agentLauncher, agentEnvironment } = config;
   if (file === null) return null;
   return new Accounts({
-    ...{ file, launcher: words(agentLauncher) },
+    ...{ file, launcher: words(agentLauncher), environment: jobEnvironment(agentEnvironment) },
     warn: (fields, message) => log.warn(fields, message),
   });
 }

@@ -407,7 +407,7 @@ describe('the list of accounts', () => {
     dir = temporaryDirectory();
     const file = join(dir, 'list');
     writeFileSync(file, text);
-    return new Accounts({ file, launcher, warn: () => {} });
+    return new Accounts({ file, launcher, environment: {}, warn: () => {} });
   };
 
   it('is refused with the line, what it says, and what is accepted', () => {
@@ -420,7 +420,9 @@ describe('the list of accounts', () => {
     ] as const)
       expect(() => open(text)).toThrow(problem);
     expect(() => open('ada = :pool', SUDO)).toThrow('needs an agent that is root');
-    expect(() => new Accounts({ file: '/nowhere', launcher: null, warn: () => {} })).toThrow('ENOENT');
+    expect(() => new Accounts({ file: '/nowhere', launcher: null, environment: {}, warn: () => {} })).toThrow(
+      'ENOENT',
+    );
   });
 
   it('is read again when it changes; one that is not accepted changes nothing', () => {

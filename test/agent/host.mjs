@@ -10,8 +10,9 @@ const [stateDir, isolation] = process.argv.slice(2);
 const warn = (_, message) => process.stderr.write(`${message}\n`);
 const openIsolation = (dir, id) => {
   const { accounts, ...options } = JSON.parse(isolation);
+  const environment = { PATH: process.env.PATH };
   return Isolation.open(
-    { ...options, accounts: accounts ? new Accounts({ ...accounts, warn }) : null },
+    { ...options, accounts: accounts ? new Accounts({ ...accounts, environment, warn }) : null },
     dir,
     id,
   );

@@ -115,7 +115,7 @@ for (const [kind, root] of roots) {
   });
 }
 
-/** `each`: with each value of each argument; otherwise with what names objects, and plain values of the rest. */
+/** `each`: with each value of each argument; otherwise, as it is the same code behind the same door, with the first of them. */
 async function everyArgument(
   kind: 'query' | 'mutation',
   field: GraphQLField<unknown, unknown>,
@@ -125,7 +125,7 @@ async function everyArgument(
   const operations = [adversary.of(kind, field, {}, 2)];
   for (const { name, type } of field.args) {
     const values = adversary.all(type);
-    for (const value of each ? values : values.slice(0, 25))
+    for (const value of each ? values : values.slice(0, 8))
       operations.push(adversary.of(kind, field, { [name]: value }, 0.5));
   }
   for (let i = 0; i < operations.length; i += 8) {

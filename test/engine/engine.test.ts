@@ -258,16 +258,6 @@ describe('whatever the queue is on', () => {
     ]);
     await expectAllCompleted(world, 1);
   });
-
-  for (const mode of ['LS', 'NONE'] as const) {
-    test(`mode ${mode} runs a stream too`, async () => {
-      const world = await openWorld(database, {
-        sites: THREE_SITES,
-        policy: testPolicy({ dispatch: { mode }, ...(mode === 'NONE' && { local: { kind: 'easy' } }) }),
-      });
-      await stream(world, queueOf(world));
-    });
-  }
 });
 
 describeWithRedis('with the queue on Redis', (redis) => {
@@ -312,8 +302,9 @@ describeWithRedis('with the queue on Redis', (redis) => {
 });
 
 function suite(database: TestDatabase, connection: (world: World) => QueueConnection): void {
-  test('a stream of submissions is dispatched, started and ended', async () => {
+  test('a stream of submissions is dispatched, started and ended by two workers at once', async () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+    await world.engine(connection(world));
     await stream(world, connection(world));
     const { rows } = await world.database.pool.query(
       'SELECT kind, count(DISTINCT job_id)::int AS jobs, min(policy_version) AS low, max(policy_version) AS high FROM decisions GROUP BY 1 ORDER BY 1',
@@ -322,12 +313,6 @@ function suite(database: TestDatabase, connection: (world: World) => QueueConnec
       { kind: 'DISPATCH', jobs: 60, low: 2, high: 2 },
       { kind: 'START', jobs: 60, low: 2, high: 2 },
     ]);
-  });
-
-  test('two workers at once keep the promises', async () => {
-    const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
-    await world.engine(connection(world));
-    await stream(world, connection(world));
   });
 
   test('lost wake-ups are made up for by the slow timer', async () => {

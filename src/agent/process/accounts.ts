@@ -24,6 +24,8 @@ export interface AccountsOptions {
   file: string;
   /** The words before a command that run it as `{account}`; null: the agent is root, and needs nobody. */
   launcher: readonly string[] | null;
+  /** What the programs that are asked find in their environment, some of them as somebody else. */
+  environment: Readonly<Record<string, string>>;
   /** How long the host's directory of accounts (LDAP, say) may take to answer all that is asked of one account. */
   patienceMs?: number;
   /** Told of a list that is not accepted any more: the one before stays in force. */
@@ -199,7 +201,7 @@ export class Accounts {
   }
 
   private async lookUp(name: string, patience: AbortSignal): Promise<Account> {
-    const ask: Ask = (program, ...args) => answerOf(patience, program, ...args);
+    const ask: Ask = (program, ...args) => answerOf(patience, this.options.environment, program, ...args);
     const [, , uid, gid, , home] = (await ask('getent', 'passwd', name)).out.trim().split(':');
     if (!uid || !gid) throw new LaunchError(`the account ${name} does not exist on this host`);
     const all = await ask('id', '-G', name);
@@ -280,9 +282,14 @@ type Ask = (program: string, ...args: string[]) => Promise<Answer>;
  *
  * @throws Unheard when patience ends before it does; another error when it cannot be started
  */
-function answerOf(patience: AbortSignal, program: string, ...args: string[]): Promise<Answer> {
+function answerOf(
+  patience: AbortSignal,
+  env: Readonly<Record<string, string>>,
+  program: string,
+  ...args: string[]
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const options = { encoding: 'utf8', cwd: '/', env: { PATH: process.env.PATH } } as const;
+    const options = { encoding: 'utf8', cwd: '/', env } as const;
     const child = execFile(program, args, options, (error, out, err) => {
       if (typeof error?.code === 'string') reject(error);
       else resolve({ well: error === null, out, err });
