@@ -378,18 +378,22 @@ function shareOf(
 }
 
 function isClaimed(path: string, name: string, stateDir: string): boolean {
+  const own = JSON.stringify({ name, stateDir });
   for (;;) {
     try {
       mkdirSync(CLAIMS, { recursive: true, mode: 0o755 });
-      writeFileSync(path, JSON.stringify({ name, stateDir }), { flag: 'wx' });
+      writeFileSync(path, own, { flag: 'wx' });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return true; // Nobody can claim anything here.
     }
     try {
-      const claim = JSON.parse(readFileSync(path, 'utf8')) as { name: string; stateDir: string };
-      if (claim.name === name) return true;
-      if (readFileSync(join(claim.stateDir, 'id'), 'utf8') === claim.name) return false;
+      const claimed = readFileSync(path, 'utf8');
+      if (claimed === own) return true;
+      const claim = JSON.parse(claimed) as { name: string; stateDir: string };
+      // One of the same name: its directory has been moved.
+      if (claim.name !== name && readFileSync(join(claim.stateDir, 'id'), 'utf8') === claim.name)
+        return false;
     } catch {
       // Its agent is no more, or died while it wrote this.
     }
