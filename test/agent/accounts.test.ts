@@ -294,7 +294,7 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       const eat = script('job_1', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c');
       expect(await agent.complete({ ...eat, memoryMbPerTask: 50 })).toMatchObject({ cause: 'MEMORY_LIMIT' });
       const words = `fork ${process.pid} ${mode} ${as}`;
-      const bomb = `f() { sleep 0.3; [ $1 = 6 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
+      const bomb = `f() { sleep 0.1; [ $1 = 6 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
       expect(await agent.complete(script('job_2', bomb))).toMatchObject({ cause: 'PROCESS_LIMIT' });
       await until(() => withWords(words).length === 0, 'all of it to be gone');
       expect(await agent.complete(script('job_3', 'echo on'))).toMatchObject({ out: 'on\n' });

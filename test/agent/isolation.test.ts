@@ -4,7 +4,7 @@
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -202,7 +202,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       // Named one by one: were the isolation broken, this test should not end everything on the machine.
       const attack = `
         for p in ${process.pid} $PPID ${withWords(words).join(' ')}; do [ $p = 1 ] || kill -9 $p && echo killed $p; done
-        setpriv --reuid=0 id -u; su -c id root </dev/null; sudo -n id -u; chroot / id -u
+        setpriv --reuid=0 id -u; timeout 0.5 su -c id root </dev/null; sudo -n id -u; chroot / id -u
         true`;
       const end = await complete(runner, script('job_attack', attack));
       expect(end.stdout!.text).not.toMatch(/killed [^1]|^0$|uid=0/m);
@@ -257,41 +257,41 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       });
     });
 
-    it('is ended for more memory than it asked for, and the next one runs', async () => {
-      const { runner } = await open(kind);
-      // Tail keeps what it reads until a line ends.
-      const eat = script('job_1', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c');
-      const end = await complete(runner, { ...eat, memoryMbPerTask: 50 });
-      expect(end).toMatchObject({ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') });
-      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
-    });
-
-    it.runIf(!throttles)('is ended for more CPU time than its CPUs give', async () => {
-      const { runner } = await open(kind, {}, { cpuExcessS: 0.3 });
-      // Less than one, so that also a machine which is busy gives it too much.
-      const spin = { ...script('job_1', 'while :; do :; done'), cpusPerTask: 0.01 };
-      expect(await complete(runner, spin)).toMatchObject({
-        cause: 'CPU_LIMIT',
-        message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/),
-      });
-    });
-
-    it('is ended for more room on disk than the site accepts', async () => {
-      const { runner } = await open(kind, {}, { diskLimitMb: 20 });
-      const end = await complete(runner, script('job_1', 'head -c 30000000 /dev/zero > big; sleep 60'));
-      expect(end).toMatchObject({ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') });
-    });
-
-    it('cannot have more processes than a run may', async () => {
-      const { runner } = await open(kind, { processes: 30 });
+    it('is ended for more memory, CPU time, room on disk and processes than it may have, and the next one runs', async () => {
+      const limits = { cpuExcessS: 0.3, diskLimitMb: 20 };
+      const { runner } = await open(kind, { processes: 30 }, limits);
       const words = `fork ${process.pid} ${nameOf(kind)}`;
       // Were there no limit, it would end with 511 of them: a bomb that does not go off.
-      const bomb = `f() { sleep 0.3; [ $1 = 8 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
-      runner.start({ ...script('job_1', bomb), runTimeLimitS: 30 });
-      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
-      expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(endOf(runner, 'job_1')!.cause);
+      const bomb = `f() { sleep 0.2; [ $1 = 8 ] && sleep 60; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; f 0 # ${words}`;
+      const ends = [
+        // Tail keeps what it reads until a line ends.
+        complete(runner, {
+          ...script('job_eats', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
+          memoryMbPerTask: 50,
+        }),
+        // Less than one, so that also a machine which is busy gives it too much.
+        ...(throttles
+          ? []
+          : [complete(runner, { ...script('job_spins', 'while :; do :; done'), cpusPerTask: 0.01 })]),
+        complete(runner, script('job_fills', 'head -c 30000000 /dev/zero > big; sleep 60')),
+        complete(runner, { ...script('job_forks', bomb), cpusPerTask: 8, runTimeLimitS: 30 }),
+      ];
+      const said = new Map((await Promise.all(ends)).map((end) => [end.jobId, end]));
+      expect(said.get('job_eats')).toMatchObject({
+        ...{ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') },
+      });
+      if (!throttles)
+        expect(said.get('job_spins')).toMatchObject({
+          ...{ cause: 'CPU_LIMIT', message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/) },
+        });
+      expect(said.get('job_fills')).toMatchObject({
+        ...{ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') },
+      });
+      expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(said.get('job_forks')!.cause);
       await until(() => withWords(words).length === 0, 'all of it to be gone');
-      expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
+      expect(await complete(runner, script('job_next', 'echo on'))).toMatchObject({
+        stdout: { text: 'on\n' },
+      });
     });
   },
 );
@@ -358,18 +358,51 @@ describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and
 });
 
 describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', () => {
-  it('are found again by the next agent, and not given to anybody else', () => {
+  it('are found again by the next agent, and not given to anybody else', async () => {
     const isolation = Isolation.open(
       { mode: 'user', cgroups: false, uids: { first: 70_000, last: 70_003 } },
       reachable(),
       'x',
     );
     isolation.reserveIds(new Set([70_001]));
+    await isolation.sweep(0);
     const taken = [isolation.takeId(null), isolation.takeId(null), isolation.takeId(null)];
     expect(new Set(taken)).toEqual(new Set([70_000, 70_002, 70_003]));
     expect(() => isolation.takeId(null)).toThrow(/in use/);
-    isolation.putBackId(70_002);
+    isolation.putBackId(70_002, true);
+    expect(() => isolation.takeId(null)).toThrow(/in use/);
+    await isolation.sweep(0);
     expect(isolation.takeId(null)).toBe(70_002);
+  });
+
+  it('are never those of another agent of the host, which keeps its own after a restart', () => {
+    const uids = { first: 1_900_000_000, last: 1_900_000_000 + 3 * 4096 - 1 };
+    const agents = ['a', 'b', 'c', 'd'].map((name) => ({ name, stateDir: temporaryDirectory() }));
+    const firstOf = ({ name, stateDir }: { name: string; stateDir: string }): number => {
+      chmodSync(stateDir, 0o755);
+      writeFileSync(join(stateDir, 'id'), name);
+      const isolation = Isolation.open({ mode: 'user', cgroups: false, uids }, stateDir, name);
+      return [0, 1, 2].find((share) => isolation.isOurs(uids.first + share * 4096))!;
+    };
+    const shares = agents.slice(0, 3).map(firstOf);
+    expect([...shares].sort()).toEqual([0, 1, 2]);
+    expect(agents.slice(0, 3).map(firstOf)).toEqual(shares);
+    expect(() => firstOf(agents[3]!)).toThrow('other agents of this host have all ids');
+    rmSync(agents[1]!.stateDir, { recursive: true });
+    expect(firstOf(agents[3]!)).toBe(shares[1]);
+  });
+
+  it('leave nothing to the run that has one of them next', async () => {
+    const name = `switchyard-test-${process.pid}`;
+    const uids = { first: 70_010, last: 70_010 };
+    const { runner } = await open({ mode: 'user', cgroups: false }, { uids });
+    const hide = `mkdir -p /tmp/${name}/deep; echo secret > /tmp/${name}/deep/file; chmod 0 /tmp/${name}
+      ln -s /etc/passwd /dev/shm/${name}; ipcmk -M 4096 -Q; id -u`;
+    expect((await complete(runner, script('job_1', hide))).stdout!.text).toContain('70010');
+    const look = `id -u; chmod 700 /tmp/${name}; cat /tmp/${name}/deep/file; ls /dev/shm/${name}; cat /proc/sysvipc/shm /proc/sysvipc/msg | grep -c ' 70010 '`;
+    const next = await complete(runner, script('job_2', `${look}; true`));
+    expect(next.stdout!.text).toBe('70010\n0\n');
+    expect(existsSync('/etc/passwd')).toBe(true);
   });
 
   it('of runs that are over are swept by the next agent, where the one before had no time to', async () => {

@@ -10,13 +10,25 @@
  *
  * Each may have a control group for every run besides (cgroup.ts).
  */
-import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
 import { LANE_NAME, LaunchError } from './script.js';
+import { leftInShared, REMOVE } from './shared.js';
 
 export type IsolationMode = 'none' | 'user' | 'sandbox';
 
@@ -78,6 +90,9 @@ const TOPOLOGY = '/sys/devices/system';
 const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 const DEFAULT_PROCESSES = 4096;
 
+/** Between two looks at what accounts have left. */
+const SWEEP_MS = 60_000;
+
 /** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
 const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
 
@@ -85,7 +100,10 @@ export class Isolation {
   /** What the operator is to know at the start, in one line. */
   readonly said: string;
   private readonly free: number[] = [];
-  private nextId: number;
+  /** Accounts of runs that are over, which may have left files: not given out before `sweep` has looked. */
+  private readonly used = new Set<number>();
+  private sweeping: Promise<void> | null = null;
+  private nextSweepMs = 0;
 
   private constructor(
     readonly mode: IsolationMode,
@@ -100,7 +118,6 @@ export class Isolation {
     /** Accounts that users have here; null: none. */
     readonly accounts: Accounts | null,
   ) {
-    this.nextId = uids.first;
     this.said = [
       `isolation of jobs: ${mode}`,
       ...(accounts ? ['accounts of users'] : []),
@@ -122,7 +139,9 @@ export class Isolation {
    * @throws Error when the mode asked for is not to be had here
    */
   static open(options: IsolationOptions, stateDir: string, name: string): Isolation {
-    const uids = shareOf(options.uids ?? DEFAULT_UIDS, name);
+    const range = options.uids ?? DEFAULT_UIDS;
+    // Only root gives accounts.
+    const uids = process.getuid?.() === 0 ? shareOf(range, name, stateDir) : range;
     const lacking: string[] = [];
     const { accounts = null } = options;
     const modes: IsolationMode[] =
@@ -168,22 +187,48 @@ export class Isolation {
     if (account !== null && (this.cgroups !== null || this.mode === 'sandbox')) return null;
     // By a launcher it gets the groups of the account and no others.
     if (account !== null && this.accounts!.launcher !== null) return null;
-    const id = this.free.pop() ?? this.nextId++;
-    if (id > this.uids.last)
+    const id = this.free.pop();
+    if (id === undefined)
       throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
     return id;
   }
 
-  /** Nothing of its run is left. */
-  putBackId(id: number): void {
-    this.free.push(id);
+  /** No process of its run is left. `isAccount`: it was an account, and has files perhaps. */
+  putBackId(id: number, isAccount: boolean): void {
+    // A sandbox has directories and objects of its own.
+    if (isAccount && this.mode === 'user') this.used.add(id);
+    else this.free.push(id);
   }
 
-  /** Numbers that an earlier agent gave to runs which go on. */
+  /** Removes from time to time what accounts have left where everybody may write, before they are given out again. */
+  async sweep(nowMs: number): Promise<void> {
+    const many = (this.uids.last - this.uids.first + 1) / 4;
+    if (this.used.size === 0 || (nowMs < this.nextSweepMs && this.used.size < many)) return;
+    this.nextSweepMs = nowMs + SWEEP_MS;
+    this.sweeping ??= this.sweepUsed().finally(() => {
+      this.sweeping = null;
+    });
+    await this.sweeping;
+  }
+
+  private async sweepUsed(): Promise<void> {
+    const ids = new Set(this.used);
+    for (const [id, words] of await leftInShared((uid) => ids.has(uid))) await removeAs(id, words);
+    const resists = await leftInShared((uid) => ids.has(uid));
+    for (const id of ids) {
+      if (resists.has(id)) continue; // Looked at again, and nobody's until then.
+      this.used.delete(id);
+      this.free.push(id);
+    }
+  }
+
+  /**
+   * Says which numbers an earlier agent gave to runs that go on. All others can be given out when `sweep` has looked at what that agent's runs have
+   * left.
+   */
   reserveIds(inUse: ReadonlySet<number>): void {
-    const last = Math.max(this.uids.first - 1, ...inUse);
-    for (let id = this.uids.first; id <= last; id++) if (!inUse.has(id)) this.free.push(id);
-    this.nextId = last + 1;
+    if (!ownsUids(this.mode)) return;
+    for (let id = this.uids.last; id >= this.uids.first; id--) if (!inUse.has(id)) this.putBackId(id, true);
   }
 
   isOurs(id: number): boolean {
@@ -311,17 +356,49 @@ export class Isolation {
   }
 }
 
-/** Ids that one agent takes of a range: where it is large, agents on one host do not meet. */
+/** Ids that one agent takes of a range that is large enough for several. */
 const SHARE = 4096;
+/** Where agents of a host say which part of a range is whose. As runs do, it outlives an agent, and not the system. */
+const CLAIMS = '/run/switchyard';
 
+/** A part of a range that no other agent of this host has: what has its ids is ended. */
 function shareOf(
   { first, last }: { first: number; last: number },
   name: string,
+  stateDir: string,
 ): { first: number; last: number } {
   const shares = Math.floor((last - first + 1) / SHARE);
   if (shares < 2) return { first, last };
-  const own = first + SHARE * (crc32(name) % shares);
-  return { first: own, last: own + SHARE - 1 };
+  const preferred = crc32(name) % shares;
+  for (let i = 0; i < shares; i++) {
+    const own = first + SHARE * ((preferred + i) % shares);
+    if (isClaimed(join(CLAIMS, `ids-${own}`), name, stateDir)) return { first: own, last: own + SHARE - 1 };
+  }
+  throw new Error(`AGENT_UIDS: other agents of this host have all ids from ${first} to ${last}`);
+}
+
+function isClaimed(path: string, name: string, stateDir: string): boolean {
+  const own = JSON.stringify({ name, stateDir });
+  for (;;) {
+    try {
+      mkdirSync(CLAIMS, { recursive: true, mode: 0o755 });
+      writeFileSync(path, own, { flag: 'wx' });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return true; // Nobody can claim anything here.
+    }
+    try {
+      const claimed = readFileSync(path, 'utf8');
+      if (claimed === own) return true;
+      const claim = JSON.parse(claimed) as { name: string; stateDir: string };
+      // One of the same name: its directory has been moved.
+      if (claim.name !== name && readFileSync(join(claim.stateDir, 'id'), 'utf8') === claim.name)
+        return false;
+    } catch {
+      // Its agent is no more, or died while it wrote this.
+    }
+    rmSync(path, { force: true });
+  }
 }
 
 /** Whether runs get ids of the range for runs. */
@@ -441,6 +518,14 @@ function resolverBinds(): string[] {
 /** How this shell's `ulimit` names the number of processes. */
 function limitOfProcesses(): string | null {
   return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
+}
+
+/** Removes what an account has left, as itself. */
+function removeAs(uid: number, words: readonly string[]): Promise<void> {
+  const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', REMOVE, 'sh', ...words];
+  return new Promise((resolve) => {
+    execFile(command!, args, { env: {}, cwd: '/', timeout: SWEEP_MS }, () => resolve());
+  });
 }
 
 /** Ends all processes of an account at one stroke: nothing forks away under it. */

@@ -307,6 +307,7 @@ export class ProcessRunner implements Runner {
         'reports of the agent were spoiled on disk, and left out',
       );
     runner.recover();
+    await runner.isolation.sweep(upMs());
     return runner;
   }
 
@@ -932,7 +933,7 @@ export class ProcessRunner implements Runner {
   }
 
   private cleared({ ownId, account, trash }: Pick<Remains, 'ownId' | 'account' | 'trash'>): void {
-    if (ownId !== null) this.isolation.putBackId(ownId);
+    if (ownId !== null) this.isolation.putBackId(ownId, account === null);
     const remove = async (dir: string): Promise<void> => {
       const gone = rm(dir, { recursive: true, force: true });
       if (account === null || this.launcher === null) return gone;
@@ -1061,6 +1062,7 @@ export class ProcessRunner implements Runner {
     this.outputs.scan(now, () => this.ownLanes());
     this.clearRemains();
     this.leftBehind.clean(now, this.disk.isLow(now));
+    void this.isolation.sweep(now);
     this.measure(now);
     for (const run of [...this.live.values()]) {
       if (run.ended) {
