@@ -145,9 +145,17 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     const { page } = await go('/submit');
     await page
       .getByLabel('Command', { exact: true })
-      .fill("mkdir out; printf 'a,b\\n1,2\\n' > out/table.csv; head -c 2500 /dev/zero > 'out/raw data'");
+      .fill(
+        "echo kept; mkdir out; printf 'a,b\\n1,2\\n' > out/table.csv; head -c 2500 /dev/zero > 'out/raw data'",
+      );
     await page.getByText('Name, data, environment and more').click();
     await page.getByLabel('Files to keep').fill('out/*.csv\nout/raw data\n');
+    // Answers that take longer than the page waits before it asks again are shown all the same.
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('query JobOutput'))
+        await new Promise((resolve) => setTimeout(resolve, 2_200));
+      await route.fallback();
+    });
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
     const files = page.getByRole('table', { name: 'Files' });
@@ -167,6 +175,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     };
     expect(String(await contentOf('out/table.csv'))).toBe('a,b\n1,2\n');
     expect(await contentOf('out/raw data')).toEqual(Buffer.alloc(2500));
+    await page.locator('.terminal', { hasText: 'kept' }).waitFor();
 
     await page.getByRole('button', { name: 'Submit again' }).click();
     await page.locator('.cm-content', { hasText: '"path": "out/*.csv"' }).waitFor();

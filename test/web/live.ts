@@ -39,6 +39,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
   afterEach(cancelAll);
 
   test('how many run, wait and fail on the overview, as it changes', async () => {
+    await grid.ask('mutation { registerLicense(input: { kind: "told", copies: 1 }) { id } }');
     const { page } = await go('/');
     await live(page);
     const shows = (label: string, value: string) =>
@@ -71,7 +72,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     const card = page.locator('.site-card', { hasText: 'north' });
     await card.getByRole('img', { name: '32 of 32 CPUs in use' }).waitFor();
     await card.getByText('4/4').waitFor();
-    await page.locator('.changes').getByText('Site north registered').waitFor();
+    await page.locator('.changes').getByText('License told registered').waitFor();
     await grid.submit({ command: 'sh', arguments: ['-c', 'exit 3'], os: process.platform });
     await shows('Failed in the last hour', String(failed + 1));
     await page.getByRole('img', { name: /^Nonzero exit code: \d+ jobs?$/ }).waitFor();

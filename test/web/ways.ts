@@ -1,6 +1,6 @@
 /** The main ways through the portal, as a person goes them. */
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/client/index.js';
 import { live, type Visits } from './browser.js';
 import { type Grid, SIMULATED } from './service.js';
@@ -249,9 +249,14 @@ export function ways(visits: Visits, grid: Grid): void {
         ...SIMULATED,
       })),
     );
+    onTestFinished(async () => {
+      await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    });
     const { page } = await go('/jobs?application=idle&order=oldest');
     const boxes = page.getByRole('checkbox', { name: /^Select Job/ });
     const select = async () => {
+      // What was done to those that were selected before has let go of them.
+      await page.getByText('2 jobs selected').waitFor({ state: 'detached' });
       for (const i of [1, 2]) await boxes.nth(i).click({ force: true });
       await page.getByText('2 jobs selected').waitFor();
     };
@@ -282,7 +287,6 @@ export function ways(visits: Visits, grid: Grid): void {
     expect(
       (await states()).slice(1).every((state) => state.endsWith(' 25') && !state.startsWith('HELD')),
     ).toBe(true);
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
   });
 
   test('jobs are written to a CSV file as the list shows them', async () => {
@@ -542,7 +546,7 @@ export function ways(visits: Visits, grid: Grid): void {
   });
 
   test('a user is offered what a user may do, and the service refuses the rest', async () => {
-    const { key } = await grid.user('reader', 'USER');
+    const { id, key } = await grid.user('reader', 'USER');
     const { page } = await go('/', { key });
     const pages = page.getByRole('navigation', { name: 'Pages' });
     await pages.getByRole('link', { name: 'Policy' }).waitFor();
@@ -563,6 +567,12 @@ export function ways(visits: Visits, grid: Grid): void {
     // Others' jobs are not shown.
     await goOn(page, 'Jobs');
     await page.getByText('No jobs yet').waitFor();
+
+    // An operator sees whose a job is, but not by which keys.
+    const operator = await grid.user('looker', 'OPERATOR');
+    const looking = await go(`/users/${id}`, { key: operator.key });
+    await title(looking.page, /^reader/).waitFor();
+    expect(await looking.page.getByText('API keys').count()).toBe(0);
   });
 
   test('users, keys, datasets, licenses and sites are made and changed', async () => {

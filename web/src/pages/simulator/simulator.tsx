@@ -5,6 +5,7 @@ import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
@@ -60,6 +61,7 @@ function kindsOf(candidate: unknown): string {
 }
 
 export function Simulator() {
+  const viewer = useViewer();
   const [after, setAfter] = useState<string | null>(null);
   const simulations = useData(SimulationsDocument, { first: 50, after });
   const refresh = useThrottled(simulations.refresh, 700);
@@ -71,9 +73,11 @@ export function Simulator() {
       title="Simulator"
       about="Try a policy on jobs that the service has recorded: both it and the one in force are simulated on the same jobs, with the code that schedules live."
       actions={
-        <Button variant="primary" icon={<Plus size={14} />} onPress={() => setAsking(true)}>
-          Try policies
-        </Button>
+        viewer.may('OPERATOR') && (
+          <Button variant="primary" icon={<Plus size={14} />} onPress={() => setAsking(true)}>
+            Try policies
+          </Button>
+        )
       }
     >
       <Loaded from={simulations} skeleton={<Skeleton height={280} />}>

@@ -22,12 +22,16 @@ import {
   type UserPartsFragment,
 } from './users.gql';
 
-type User = UserPartsFragment & { apiKeys: KeyPartsFragment[] };
+type User = UserPartsFragment;
+type WithKeys = User & { apiKeys: KeyPartsFragment[] };
 
 export function UserPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const viewer = useViewer();
-  const page = useData(UserPageDocument, { id }, { everyMs: 15_000 });
+  const own = id === viewer.id;
+  // Operators see whose jobs they are, not by which keys.
+  const keys = own || viewer.may('ADMIN');
+  const page = useData(UserPageDocument, { id, keys }, { everyMs: 15_000 });
   return (
     <Loaded
       from={page}
@@ -38,14 +42,13 @@ export function UserPage() {
       }
     >
       {({ node }) => {
-        if (!node || !('apiKeys' in node))
+        if (!node || !('quotaShare' in node))
           return (
             <Page title="No such user">
               <Empty title="There is no user of this number, or none that you may see." />
             </Page>
           );
         const user = node as User;
-        const own = user.id === viewer.id;
         return (
           <Page
             title={
@@ -64,7 +67,7 @@ export function UserPage() {
             actions={viewer.may('ADMIN') && <Actions user={user} own={own} />}
           >
             {user.role !== 'AGENT' && <Use user={user} />}
-            <Keys user={user} own={own} refresh={page.refresh} />
+            {keys && <Keys user={user as WithKeys} own={own} refresh={page.refresh} />}
           </Page>
         );
       }}
@@ -207,7 +210,7 @@ function Actions({ user, own }: { user: User; own: boolean }) {
   );
 }
 
-function Keys({ user, own, refresh }: { user: User; own: boolean; refresh(): void }) {
+function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh(): void }) {
   const viewer = useViewer();
   const create = useAction(CreateKeyDocument);
   const revoke = useAction(RevokeKeyDocument);

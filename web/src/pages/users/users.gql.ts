@@ -64,11 +64,12 @@ export type StandingsQuery = { userStandings: Array<{ quotaShare: number, queued
 
 export type UserPageQueryVariables = Exact<{
   id: string;
+  keys: boolean;
 }>;
 
 
 export type UserPageQuery = { node:
-    | { id: string, name: string, class: UserClass, role: UserRole, quotaShare: number, active: boolean, createdAt: string, apiKeys: Array<{ id: string, name: string, prefix: string, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, site: { id: string, name: string } | null }>, submissionQuota: { limit: number, periodS: number, used: number } | null }
+    | { id: string, name: string, class: UserClass, role: UserRole, quotaShare: number, active: boolean, createdAt: string, apiKeys?: Array<{ id: string, name: string, prefix: string, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, site: { id: string, name: string } | null }>, submissionQuota: { limit: number, periodS: number, used: number } | null }
     | Record<PropertyKey, never>
    | null };
 
@@ -129,7 +130,7 @@ export const StandingsDocument =
   "query Standings { userStandings(first: 200) { quotaShare queuedJobs user { id name } groups(first: 50) { processors jobs threshold priority queue } } policy { id version document } }" as unknown as TypedDocumentNode<StandingsQuery, StandingsQueryVariables>;
 
 export const UserPageDocument =
-  "query UserPage($id: ID!) { node(id: $id) { ... on User { ...UserParts apiKeys { ...KeyParts } } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } } fragment KeyParts on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }" as unknown as TypedDocumentNode<UserPageQuery, UserPageQueryVariables>;
+  "query UserPage($id: ID!, $keys: Boolean!) { node(id: $id) { ... on User { ...UserParts apiKeys @include(if: $keys) { ...KeyParts } } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } } fragment KeyParts on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }" as unknown as TypedDocumentNode<UserPageQuery, UserPageQueryVariables>;
 
 export const UserCountsDocument =
   "query UserCounts($user: ID!) { waiting: jobCount(filter: {user: $user, states: [QUEUED, DISPATCHED, HELD]}) running: jobCount( filter: {user: $user, states: [ASSIGNED, RUNNING, CANCELLING]} ) completed: jobCount(filter: {user: $user, states: [COMPLETED]}) failed: jobCount(filter: {user: $user, states: [FAILED]}) }" as unknown as TypedDocumentNode<UserCountsQuery, UserCountsQueryVariables>;
