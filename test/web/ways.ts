@@ -257,6 +257,7 @@ export function ways(visits: Visits, grid: Grid): void {
     const select = async () => {
       // What was done to those that were selected before has let go of them.
       await page.getByText('2 jobs selected').waitFor({ state: 'detached' });
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       for (const i of [1, 2]) await boxes.nth(i).click({ force: true });
       await page.getByText('2 jobs selected').waitFor();
     };

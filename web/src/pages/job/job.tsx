@@ -59,10 +59,14 @@ export type Job = NonNullable<JobPageQuery['job']>;
 /** Why it waits depends on others too: it is asked for again and again. */
 const WAITS_MS = 4_000;
 
+/** What happens between the first answer and the beginning of the subscription is told by neither. */
+const ASK_MS = 5_000;
+
 export function JobPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const [ended, setEnded] = useState(false);
-  const page = useData(JobPageDocument, { id }, useAskAfterEnd(ended));
+  const afterEnd = useAskAfterEnd(ended);
+  const page = useData(JobPageDocument, { id }, ended ? afterEnd : { everyMs: ASK_MS });
   const state = page.data?.job?.state;
   useEffect(() => setEnded(state !== undefined && TERMINAL.has(state)), [state]);
   const refresh = useThrottled(page.refresh, 300);
