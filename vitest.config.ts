@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
 class ProcessesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const slowestLast = ['/test/store/', '/test/engine/', '/test/cli/', '/test/crash/'];
+    const slowestLast = ['/test/store/', '/test/engine/', '/test/cli/', '/test/crash/', '/test/web/'];
     const rank = ({ moduleId }: TestSpecification): number =>
       slowestLast.findIndex((folder) => moduleId.includes(folder));
     const sorted = await super.sort(files);

@@ -25,9 +25,11 @@ const KEY_FIELDS = 'id name prefix createdAt expiresAt revokedAt lastUsedAt site
 const POLICY_FIELDS = 'id version document reason revertsTo createdAt author { id name }';
 const FIGURES = 'ended neverStarted waitMeanS waitP95S slowdownMean slowdownP95 deadlineMisses utilization';
 const COMPARISON = `baseline { ${FIGURES} } candidate { ${FIGURES} } difference { ${FIGURES} }`;
+const BIN = 'atS queuedJobs queuedCpus utilization';
 const SIMULATION_FIELDS = `
   id state progress createdAt endedAt policyVersion from to reason message user { id name }
-  result { jobs leftOut all { ${COMPARISON} } userClasses { userClass comparison { ${COMPARISON} } } sites { name comparison { ${COMPARISON} } } }`;
+  result { jobs leftOut all { ${COMPARISON} } userClasses { userClass comparison { ${COMPARISON} } } sites { name comparison { ${COMPARISON} } }
+    history { from lengthS binS baseline { ${BIN} } candidate { ${BIN} } } }`;
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const UNCHANGED = 'unchanged { id code message }';
 

@@ -72,6 +72,9 @@ const BIN_WIDTHS_S: readonly number[] = [
 ];
 const WEEK_S = 604_800;
 
+/** By job: NaN for one that never started, or never ended. */
+type Times = Pick<MemorySink, 'starts' | 'ends'>;
+
 /** Of a run on `processors` CPUs in all, some of them perhaps `timeShared` (see `summarize`). */
 export function plotRecord(
   jobs: readonly SimJob[],
@@ -80,7 +83,12 @@ export function plotRecord(
   gantt: GanttSink,
   timeShared = false,
 ): PlotRecord {
-  const usage = usageOf(jobs, times, processors, timeShared);
+  const cpusInUse: CpusInUse = (simJob, i) => {
+    const cpus = simJob.job.tasks * simJob.job.cpusPerTask;
+    if (!timeShared) return cpus;
+    return (cpus * computingS(simJob)) / ((times.ends[i] as number) - (times.starts[i] as number));
+  };
+  const usage = usageOf(jobs, times, processors, cpusInUse, spanOf(jobs, times));
   return { waits: waitSteps(jobs, times), usage, gantt: gantt.gantt(usage.toS) };
 }
 
@@ -103,17 +111,27 @@ function waitSteps(jobs: readonly SimJob[], { starts, ends }: MemorySink): WaitS
 
 const ended = (ends: Float64Array, index: number): boolean => !Number.isNaN(ends[index]);
 
-function usageOf(
-  jobs: readonly SimJob[],
-  { starts, ends }: MemorySink,
-  processors: number,
-  timeShared: boolean,
-): Usage {
+/** CPU-seconds that a job takes in each second of its run. */
+type CpusInUse = (job: SimJob, index: number) => number;
+
+/** When the first job was submitted, and when the last one ended, by time. */
+export function spanOf(jobs: readonly SimJob[], { ends }: Times): [fromS: number, toS: number] {
   const fromS = jobs[0]?.job.submittedAt ?? 0;
-  const toS = ends.reduce((last, end) => (end > last ? end : last), fromS);
+  return [fromS, ends.reduce((last, end) => (end > last ? end : last), fromS)];
+}
+
+/** Over at most `binsMax` bins of that time. A job that never ended waits to the end of it. */
+export function usageOf(
+  jobs: readonly SimJob[],
+  { starts, ends }: Times,
+  processors: number,
+  cpusInUse: CpusInUse,
+  [fromS, toS]: readonly [number, number],
+  binsMax = MAX_BINS,
+): Usage {
   const binS =
-    BIN_WIDTHS_S.find((width) => toS - fromS <= MAX_BINS * width) ??
-    WEEK_S * Math.ceil((toS - fromS) / WEEK_S / MAX_BINS);
+    BIN_WIDTHS_S.find((width) => toS - fromS <= binsMax * width) ??
+    WEEK_S * Math.ceil((toS - fromS) / WEEK_S / binsMax);
   const [used, queuedJobs, queuedCpus] = [0, 1, 2].map(() => new TimeBins(fromS, toS, binS)) as [
     TimeBins,
     TimeBins,
@@ -127,7 +145,7 @@ function usageOf(
     queuedCpus.add(job.submittedAt, startS, cpus);
     if (!ended(ends, i)) return;
     const endS = ends[i] as number;
-    used.add(startS, endS, timeShared ? (cpus * computingS(simJob)) / (endS - startS) : cpus);
+    used.add(startS, endS, cpusInUse(simJob, i));
   });
   const [usedMeans, jobMeans, cpuMeans] = [used.means(), queuedJobs.means(), queuedCpus.means()];
   return {

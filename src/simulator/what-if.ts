@@ -10,6 +10,7 @@ import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
 import { runSimulation, type World } from './engine.js';
+import { spanOf, type Usage, usageOf } from './record.js';
 import type { Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
 import { parseTrace } from './trace.js';
@@ -48,7 +49,34 @@ export interface WhatIfResult {
   userClasses: ({ userClass: UserClass } & Comparison)[];
   /** By where the jobs ran under each policy: not the same jobs on both sides. */
   sites: ({ siteId: number; name: string } & Comparison)[];
+  history: History;
 }
+
+/** Queue and use over time under both policies, in the same bins. */
+export interface History {
+  /** When the first job was submitted; null: the jobs are those of a trace. */
+  from: string | null;
+  /** From then to the last end under either policy. */
+  lengthS: number;
+  /** Width of a bin; the last one may be narrower. */
+  binS: number;
+  baseline: Bin[];
+  candidate: Bin[];
+}
+
+/** Means over a bin of time. */
+export interface Bin {
+  /** Where it begins, in seconds from the first submission. */
+  atS: number;
+  queuedJobs: number;
+  /** CPUs that the queued jobs ask for. */
+  queuedCpus: number;
+  /** Of all CPUs, from 0 to 1. */
+  utilization: number;
+}
+
+/** A picture of usual width has a few pixels for each, and a result stays some kilobytes. */
+const BINS_MAX = 120;
 
 /** What the thread says: how far it is (0..1), or how it ended. */
 export type WhatIfMessage =
@@ -134,8 +162,49 @@ export function whatIf(
       name,
       ...compare((fates, i) => fates.siteIds[i] === id, cpusOf(id)),
     })),
+    history: historyOf(jobs, sides, cpusOf(), task.trace !== null),
   };
 }
+
+function historyOf(
+  jobs: readonly SimJob[],
+  sides: readonly [Fates, Fates],
+  cpus: number,
+  isTrace: boolean,
+): History {
+  const fromS = jobs[0]?.job.submittedAt ?? 0;
+  const toS = Math.max(...sides.map((fates) => spanOf(jobs, fates)[1]));
+  const [baseline, candidate] = sides.map((fates) =>
+    usageOf(
+      jobs,
+      fates,
+      cpus,
+      ({ job }, i) => {
+        const aloneS = fates.aloneS[i] as number;
+        const heldS = (fates.ends[i] as number) - (fates.starts[i] as number);
+        return (job.tasks * job.cpusPerTask * (Number.isNaN(aloneS) ? heldS : aloneS)) / heldS;
+      },
+      [fromS, toS],
+      BINS_MAX,
+    ),
+  ) as [Usage, Usage];
+  const bins = ({ bins, binS }: Usage): Bin[] =>
+    bins.map(({ queuedJobs, queuedCpus, utilizationPercent }, i) => ({
+      atS: i * binS,
+      queuedJobs: toThousandths(queuedJobs),
+      queuedCpus: toThousandths(queuedCpus),
+      utilization: toThousandths(utilizationPercent / 100),
+    }));
+  return {
+    from: isTrace ? null : new Date(fromS * 1000).toISOString(),
+    lengthS: toS - fromS,
+    binS: baseline.binS,
+    baseline: bins(baseline),
+    candidate: bins(candidate),
+  };
+}
+
+const toThousandths = (value: number): number => Math.round(value * 1000) / 1000;
 
 /** What schedulers write into a job, before any has. */
 const UNTOUCHED = {

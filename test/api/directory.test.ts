@@ -529,3 +529,41 @@ test('node finds every kind of object, and says what it is', async () => {
     ).toBe('BAD_USER_INPUT');
   }
 });
+
+test('the audit log names what was changed, also what has been removed since', async () => {
+  const [from, to] = [unique('here'), unique('there')];
+  const [site, other] = [await newSite(from), await newSite(to)];
+  const machine = await newMachine(site, { name: 'm-17' });
+  await change('registerLicense', 'RegisterLicenseInput', { kind: 'cad', copies: 1, site });
+  const dataset = await change('createDataset', 'DatasetInput', { name: unique('data'), sizeMb: 1 }, 'name');
+  await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
+    links: [{ from: site, to: other, bandwidthMbPerS: 1, rttS: 0 }],
+  });
+  await api.must('mutation ($from: ID!, $to: ID!) { removeLink(from: $from, to: $to) { bandwidthMbPerS } }', {
+    from: site,
+    to: other,
+  });
+  const name = unique('user');
+  const user = await change('registerUser', 'RegisterUserInput', { name });
+  await change('createApiKey', 'CreateApiKeyInput', { user: user.id, name: 'laptop' }, 'apiKey { id }');
+  await on('drainMachine', 'machine', machine);
+  await on('removeMachine', 'machine', machine);
+  const { audit } = await api.must<{
+    audit: { nodes: { action: string; targetName: string | null; targetSite: { name: string } | null }[] };
+  }>('{ audit(first: 11) { nodes { action targetName targetSite { name } } } }');
+  expect(
+    audit.nodes.map(({ action, targetName, targetSite }) => [action, targetName, targetSite?.name]),
+  ).toEqual([
+    ['removeMachine', 'm-17', from],
+    ['drainMachine', 'm-17', from],
+    ['createApiKey', 'laptop', undefined],
+    ['registerUser', name, undefined],
+    ['removeLink', `${from} → ${to}`, undefined],
+    ['setLinks', null, undefined],
+    ['createDataset', dataset.name, undefined],
+    ['registerLicense', 'cad', from],
+    ['registerMachine', 'm-17', from],
+    ['registerSite', to, to],
+    ['registerSite', from, from],
+  ]);
+});

@@ -79,6 +79,41 @@ describe('a recorded run', () => {
   });
 });
 
+describe('what comes out', () => {
+  it('has queue and use over time, in the same bins for both policies', () => {
+    // Jobs of a whole machine and 100 s each, one after the other.
+    const wide = { tasks: 1, cpusPerTask: 8, estimateS: 100 };
+    const jobs = [1, 2, 3, 4].map(
+      (id): RecordedJob => [recorded(plainJob({ id, submittedAt: 1_000, ...wide })), null],
+    );
+    const { history, all } = whatIf(task(jobs, { machines: [machine({ id: 1, cpus: 8 })] }));
+    expect(history.from).toBe('1970-01-01T00:16:40.000Z');
+    expect([history.lengthS, history.binS, history.baseline.length]).toEqual([400, 5, 80]);
+    expect(history.baseline).toEqual(history.candidate);
+    expect(history.baseline[0]).toEqual({ atS: 0, queuedJobs: 3, queuedCpus: 24, utilization: 1 });
+    expect(history.baseline[20]).toEqual({ atS: 100, queuedJobs: 2, queuedCpus: 16, utilization: 1 });
+    expect(history.baseline.at(-1)).toEqual({ atS: 395, queuedJobs: 0, queuedCpus: 0, utilization: 1 });
+    expect(all.baseline.utilization).toBe(1);
+  });
+
+  it('has at most 120 bins, however long it takes, and one that never starts waits to the end', () => {
+    const long = plainJob({ id: 1, submittedAt: 0, estimateS: 1e7 });
+    const never = plainJob({ id: 2, submittedAt: 0, estimateS: 1, tasks: 3, cpusPerTask: 8 });
+    const { history } = whatIf(
+      task(
+        [
+          [recorded(long), null],
+          [recorded(never), null],
+        ],
+        { machines: [machine({ id: 1, cpus: 8 })] },
+      ),
+    );
+    expect(history.baseline.length).toBeLessThanOrEqual(120);
+    expect(new Set(history.baseline.map(({ queuedJobs }) => queuedJobs))).toEqual(new Set([1]));
+    expect(history.baseline[0]?.utilization).toBe(0.125);
+  });
+});
+
 describe('a candidate', () => {
   it('that looks at data is told where they lie', () => {
     const candidate = parsePolicy({ ...FCFS, dispatch: { kind: 'diana' } });

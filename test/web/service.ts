@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { openSimulatedSite, type SimulatedSite } from '../../src/cli/simulated-site.js';
 import { Client } from '../../src/client/index.js';
 import { endAll, type Service, serve } from '../cli/service.js';
@@ -21,6 +21,8 @@ export interface Grid {
   /** A new user with a key. */
   user(name: string, role: string): Promise<{ id: string; key: string; keyId: string }>;
   submit(...jobs: object[]): Promise<string[]>;
+  /** Until the test has ended, jobs are dispatched by this policy. */
+  dispatchBy(policy: object): Promise<void>;
 }
 
 /** @param environment of the service */
@@ -88,6 +90,25 @@ export function withGrid(environment: () => Promise<Record<string, string>> = as
       );
       if (submitJobs.errors[0]) throw new Error(submitJobs.errors[0].message);
       return submitJobs.jobIds;
+    },
+    async dispatchBy(dispatch) {
+      const put = async (changed: object): Promise<object> => {
+        const { policy } = await self.ask<{ policy: { version: number; document: { dispatch: object } } }>(
+          '{ policy { version document } }',
+        );
+        await self.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
+          input: {
+            expectedVersion: policy.version,
+            reason: 'a test',
+            document: { ...policy.document, dispatch: changed },
+          },
+        });
+        return policy.document.dispatch;
+      };
+      const before = await put(dispatch);
+      onTestFinished(async () => {
+        await put(before);
+      });
     },
   };
   return self;

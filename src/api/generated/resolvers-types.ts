@@ -1544,6 +1544,36 @@ export type SimulationResult = {
   userClasses: Array<SimulationOfClass>;
   /** By the site where the jobs ran under each policy: not the same jobs on both sides. */
   sites: Array<SimulationOfSite>;
+  /** Queue and use of the CPUs over time; null: the simulation ran in an earlier release. */
+  history?: Maybe<SimulationHistory>;
+};
+
+/** Queue and use of the CPUs over time under both policies, as means over the same bins of time, at most 120. */
+export type SimulationHistory = {
+  __typename?: 'SimulationHistory';
+  /** When the first job was submitted, where the first bin begins; null: the jobs are those of a trace. */
+  from?: Maybe<Scalars['DateTime']['output']>;
+  /** From the first submission to the last end under either policy, seconds. */
+  lengthS: Scalars['Float']['output'];
+  /** Width of a bin, seconds; the last one may be narrower. */
+  binS: Scalars['Float']['output'];
+  /** Under the policy that was in force. */
+  baseline: Array<SimulationBin>;
+  /** Under the candidate policy. */
+  candidate: Array<SimulationBin>;
+};
+
+/** Means over a bin of simulated time. */
+export type SimulationBin = {
+  __typename?: 'SimulationBin';
+  /** Where it begins, seconds from the first submission. */
+  atS: Scalars['Float']['output'];
+  /** Jobs that wait. */
+  queuedJobs: Scalars['Float']['output'];
+  /** CPUs that the waiting jobs ask for. */
+  queuedCpus: Scalars['Float']['output'];
+  /** Share of all CPUs that are in use, from 0 to 1. */
+  utilization: Scalars['Float']['output'];
 };
 
 /** Jobs of the users of one class, under both policies. */
@@ -1609,6 +1639,10 @@ export type AuditEntry = {
   action: Scalars['String']['output'];
   /** Global id of the object; `jobs` for several jobs. */
   target: Scalars['String']['output'];
+  /** Name of the object today, or of one that was removed, as this entry knew it; null: it has none. */
+  targetName?: Maybe<Scalars['String']['output']>;
+  /** The site that the object is, or that it is at; null: none, or it was removed. */
+  targetSite?: Maybe<Site>;
   /** Reason given. */
   reason?: Maybe<Scalars['String']['output']>;
   /** The object before the change. */
@@ -4376,6 +4410,8 @@ export type ResolversTypes = {
   SimulationState: SimulationState;
   Simulation: ResolverTypeWrapper<SimulationModel>;
   SimulationResult: ResolverTypeWrapper<Omit<SimulationResult, 'userClasses' | 'sites'> & { userClasses: Array<ResolversTypes['SimulationOfClass']>, sites: Array<ResolversTypes['SimulationOfSite']> }>;
+  SimulationHistory: ResolverTypeWrapper<SimulationHistory>;
+  SimulationBin: ResolverTypeWrapper<SimulationBin>;
   SimulationOfClass: ResolverTypeWrapper<SimulationOfClassModel>;
   SimulationOfSite: ResolverTypeWrapper<SimulationOfSiteModel>;
   SimulationComparison: ResolverTypeWrapper<SimulationComparison>;
@@ -4569,6 +4605,8 @@ export type ResolversParentTypes = {
   Policy: PolicyModel;
   Simulation: SimulationModel;
   SimulationResult: Omit<SimulationResult, 'userClasses' | 'sites'> & { userClasses: Array<ResolversParentTypes['SimulationOfClass']>, sites: Array<ResolversParentTypes['SimulationOfSite']> };
+  SimulationHistory: SimulationHistory;
+  SimulationBin: SimulationBin;
   SimulationOfClass: SimulationOfClassModel;
   SimulationOfSite: SimulationOfSiteModel;
   SimulationComparison: SimulationComparison;
@@ -5294,6 +5332,22 @@ export type SimulationResultResolvers<ContextType = Context, ParentType extends 
   all?: Resolver<ResolversTypes['SimulationComparison'], ParentType, ContextType>;
   userClasses?: Resolver<Array<ResolversTypes['SimulationOfClass']>, ParentType, ContextType>;
   sites?: Resolver<Array<ResolversTypes['SimulationOfSite']>, ParentType, ContextType>;
+  history?: Resolver<Maybe<ResolversTypes['SimulationHistory']>, ParentType, ContextType>;
+};
+
+export type SimulationHistoryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationHistory'] = ResolversParentTypes['SimulationHistory']> = {
+  from?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  lengthS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  binS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  baseline?: Resolver<Array<ResolversTypes['SimulationBin']>, ParentType, ContextType>;
+  candidate?: Resolver<Array<ResolversTypes['SimulationBin']>, ParentType, ContextType>;
+};
+
+export type SimulationBinResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationBin'] = ResolversParentTypes['SimulationBin']> = {
+  atS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  queuedJobs?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  queuedCpus?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  utilization?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type SimulationOfClassResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationOfClass'] = ResolversParentTypes['SimulationOfClass']> = {
@@ -5329,6 +5383,8 @@ export type AuditEntryResolvers<ContextType = Context, ParentType extends Resolv
   user?: Resolver<Maybe<ResolversTypes['User']>, ParentType, ContextType>;
   action?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   target?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  targetName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  targetSite?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   reason?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   before?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
   after?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
@@ -5993,6 +6049,8 @@ export type Resolvers<ContextType = Context> = {
   Policy?: PolicyResolvers<ContextType>;
   Simulation?: SimulationResolvers<ContextType>;
   SimulationResult?: SimulationResultResolvers<ContextType>;
+  SimulationHistory?: SimulationHistoryResolvers<ContextType>;
+  SimulationBin?: SimulationBinResolvers<ContextType>;
   SimulationOfClass?: SimulationOfClassResolvers<ContextType>;
   SimulationOfSite?: SimulationOfSiteResolvers<ContextType>;
   SimulationComparison?: SimulationComparisonResolvers<ContextType>;

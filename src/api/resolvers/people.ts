@@ -8,6 +8,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
 import { maySeeUser } from '../services/access.js';
+import { targetName, targetSiteId } from './audit-target.js';
 
 export const User: UserResolvers = {
   id: (user) => globalId('user', user.id),
@@ -39,4 +40,9 @@ export const Policy: PolicyResolvers = {
 
 export const AuditEntry: AuditEntryResolvers = {
   user: ({ userId }, _, { loaders }) => (userId === null ? null : loaders.user(userId)),
+  targetName: (entry, _, { loaders }) => targetName(entry, loaders),
+  async targetSite(entry, _, { loaders }) {
+    const id = await targetSiteId(entry, loaders);
+    return id === null ? null : loaders.findSite(id);
+  },
 };

@@ -10,8 +10,8 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { audit: { edges: Array<{ cursor: string, node: { at: string, action: string, target: string, reason: string | null, before: unknown, after: unknown, user: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type AuditLogQuery = { audit: { edges: Array<{ cursor: string, node: { at: string, action: string, target: string, targetName: string | null, reason: string | null, before: unknown, after: unknown, targetSite: { id: string, name: string } | null, user: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 
 export const AuditLogDocument =
-  "query AuditLog($first: Int!, $after: String) { audit(first: $first, after: $after) { edges { cursor node { at action target reason before after user { id name } } } pageInfo { hasNextPage endCursor } } }" as unknown as TypedDocumentNode<AuditLogQuery, AuditLogQueryVariables>;
+  "query AuditLog($first: Int!, $after: String) { audit(first: $first, after: $after) { edges { cursor node { at action target targetName targetSite { id name } reason before after user { id name } } } pageInfo { hasNextPage endCursor } } }" as unknown as TypedDocumentNode<AuditLogQuery, AuditLogQueryVariables>;

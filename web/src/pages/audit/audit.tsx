@@ -21,10 +21,10 @@ export function Audit() {
   const [text, setText] = useState('');
   const audit = useData(AuditLogDocument, { first: PAGE, after }, after === null ? { everyMs: 10_000 } : {});
   const wanted = text.trim().toLowerCase();
-  const matches = ({ action, target, reason, user }: Entry): boolean =>
+  const matches = ({ action, target, targetName, targetSite, reason, user }: Entry): boolean =>
     wanted === '' ||
-    [action, plain(action), target, reason ?? '', user?.name ?? ''].some((part) =>
-      part.toLowerCase().includes(wanted),
+    [action, plain(action), target, targetName, targetSite?.name, reason, user?.name].some((part) =>
+      part?.toLowerCase().includes(wanted),
     );
   return (
     <Page
@@ -83,7 +83,7 @@ export function Audit() {
                       header: 'What',
                       cell: ({ node }) => <span className="strong">{plain(node.action)}</span>,
                     },
-                    { key: 'target', header: 'To', cell: ({ node }) => <Target id={node.target} /> },
+                    { key: 'target', header: 'To', cell: ({ node }) => <Target of={node} /> },
                     {
                       key: 'why',
                       header: 'Why',
@@ -119,18 +119,41 @@ const PAGES: Record<string, '/jobs/$id' | '/sites/$id' | '/users/$id' | '/groups
   group: '/groups/$id',
   simulation: '/simulator/$id',
 };
+/** Where the others are found: they have no pages of their own. */
+const PLACES = {
+  license: { to: '/licenses' },
+  dataset: { to: '/data' },
+  link: { to: '/data', search: { tab: 'links' } },
+  scheduler: { to: '/tree' },
+  policy: { to: '/policy', search: { tab: 'history' } },
+} as const;
 
-function Target({ id }: { id: string }): ReactNode {
-  const kind = id.split('_')[0]!;
-  const to = PAGES[kind];
-  const text = id.includes('_') ? `${plain(kind)} ${numberOf(id)}` : plain(id);
-  return to ? (
-    <Link to={to} params={{ id }}>
-      {text}
-    </Link>
-  ) : (
-    text
+const WORDS: Record<string, string> = { apikey: 'API key', simulation: 'What-if' };
+const isPlace = (kind: string): kind is keyof typeof PLACES => kind in PLACES;
+
+function Target({ of: { target, targetName, targetSite } }: { of: Entry }): ReactNode {
+  const kind = target.split('_')[0]!;
+  if (!target.includes('_')) return plain(target);
+  const text = (
+    <>
+      <span className="faint">{WORDS[kind] ?? plain(kind)}</span>{' '}
+      {targetName ?? (kind === 'policy' ? `version ${numberOf(target)}` : numberOf(target))}
+    </>
   );
+  const to = PAGES[kind];
+  if (to)
+    return (
+      <Link to={to} params={{ id: target }}>
+        {text}
+      </Link>
+    );
+  if (kind === 'machine' && targetSite)
+    return (
+      <Link to="/sites/$id" params={{ id: targetSite.id }} search={{ tab: 'machines' }}>
+        {text} <span className="faint">at {targetSite.name}</span>
+      </Link>
+    );
+  return isPlace(kind) ? <Link {...PLACES[kind]}>{text}</Link> : text;
 }
 
 const SHOWN = 3;

@@ -8,6 +8,7 @@ import { download } from '../../ui/download';
 import { bytes, percent, TERMINAL } from '../../ui/format';
 import { At, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
+import { useAskAfterEnd } from './after-end';
 import type { Job } from './job';
 import { JobFilesDocument, type JobFilesQuery } from './job.gql';
 
@@ -26,7 +27,9 @@ async function save(job: string, { path, epoch, task }: File): Promise<void> {
 }
 
 export function FilesCard({ job }: { job: Job }) {
-  const files = useData(JobFilesDocument, { id: job.id }, TERMINAL.has(job.state) ? {} : { everyMs: ASK_MS });
+  const ended = TERMINAL.has(job.state);
+  const afterEnd = useAskAfterEnd(ended);
+  const files = useData(JobFilesDocument, { id: job.id }, ended ? afterEnd : { everyMs: ASK_MS });
   const [busy, setBusy] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
   useEffect(() => files.refresh(), [job.state]);

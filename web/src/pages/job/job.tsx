@@ -38,6 +38,7 @@ import {
 import { type BulkAction, BulkDialog } from '../jobs/bulk';
 import { titleOf } from '../jobs/columns';
 import { JobRowsDocument } from '../jobs/row.gql';
+import { useAskAfterEnd } from './after-end';
 import { FilesCard } from './files';
 import {
   JobPageDocument,
@@ -60,7 +61,10 @@ const WAITS_MS = 4_000;
 
 export function JobPage() {
   const { id } = useParams({ strict: false }) as { id: string };
-  const page = useData(JobPageDocument, { id });
+  const [ended, setEnded] = useState(false);
+  const page = useData(JobPageDocument, { id }, useAskAfterEnd(ended));
+  const state = page.data?.job?.state;
+  useEffect(() => setEnded(state !== undefined && TERMINAL.has(state)), [state]);
   const refresh = useThrottled(page.refresh, 300);
   useFollow(
     JobRowsDocument,

@@ -6,6 +6,7 @@ import { Button, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
 import { Card, Loaded, Skeleton } from '../../ui/show';
+import { useAskAfterEnd } from './after-end';
 import type { Job } from './job';
 import { JobOutputDocument } from './job.gql';
 import { hasTasks } from './tasks';
@@ -25,13 +26,15 @@ export function OutputCard({
 }) {
   const [chosen, setChosen] = useState<'stdout' | 'stderr' | null>(null);
   const [following, setFollowing] = useState(true);
-  const live = !TERMINAL.has(job.state) && epoch === job.epoch;
+  const ended = TERMINAL.has(job.state);
+  const latest = epoch === job.epoch;
+  const live = !ended && latest;
+  const afterEnd = useAskAfterEnd(ended && latest);
   const output = useData(
     JobOutputDocument,
     { id: job.id, epoch, task },
-    { ...(live && { everyMs: FOLLOW_MS }) },
+    live ? { everyMs: FOLLOW_MS } : afterEnd,
   );
-  // The last of it comes with the end.
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
   useEffect(() => output.refresh(), [job.state]);
   const streams = output.data?.job;

@@ -9,7 +9,7 @@ import { JobPeersDocument, type JobPeersQuery } from './job.gql';
 
 type AtPeer = NonNullable<JobPeersQuery['job']>['peers'][number];
 
-const ASK_MS = 4_000;
+const ASK_MS = 2_000;
 
 /** Nothing where there are no peers, or none has to do with it. */
 export function PeersCard({ job }: { job: Job }) {

@@ -6,6 +6,7 @@ import { reconnections } from '../../api/live';
 import { useStore } from '../../api/store';
 import { bytes, causeOf, count, duration, lower, plural, TERMINAL } from '../../ui/format';
 import { At, Card, Lasted, Problem } from '../../ui/show';
+import { useAskAfterEnd } from './after-end';
 import type { Job } from './job';
 import { JobTasksDocument, type JobTasksQuery } from './job.gql';
 import { METHODS } from './vocabulary';
@@ -193,7 +194,7 @@ function TaskBadge({ task: { state, cause } }: { task: Task }) {
   );
 }
 
-/** What is known of the tasks from about `first` on, followed while they run. */
+/** What is known of the tasks from about `first` on, followed. */
 function useTasks(
   job: Job,
   epoch: number,
@@ -204,6 +205,7 @@ function useTasks(
   const [error, setError] = useState<Error | null>(null);
   const [again, setAgain] = useState(0);
   const connections = useStore(reconnections);
+  const { everyMs = FOLLOW_MS } = useAskAfterEnd(TERMINAL.has(job.state));
   const wanted = Math.floor(first / PAGE) * PAGE;
   useEffect(() => {
     const timer = setTimeout(() => setFrom(wanted), SETTLE_MS);
@@ -228,13 +230,13 @@ function useTasks(
         if (stop.signal.aborted) return;
         setError(reason as Error);
       }
-      if (!TERMINAL.has(state) && !stop.signal.aborted) timer = setTimeout(load, FOLLOW_MS);
+      if (!stop.signal.aborted) timer = setTimeout(load, everyMs);
     };
     void load();
     return () => {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [id, state, epoch, from, again, connections]);
+  }, [id, state, epoch, from, again, connections, everyMs]);
   return { tasks, error, retry: () => setAgain((before) => before + 1) };
 }

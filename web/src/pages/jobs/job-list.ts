@@ -28,6 +28,8 @@ const PAGES_MAX = 60;
 /** Rows that one step of a walk may pass. */
 const STEP_MAX = 5_000;
 const REFRESH_MS = 1_500;
+/** Jobs that are remembered while pages are on their way; beyond, the list is queried again. */
+const MEANWHILE_MAX = 10_000;
 /** The number of changes is a number to read: told so often, the page around the list is not drawn anew with each frame. */
 const TELL_CHANGES_MS = 500;
 
@@ -65,6 +67,10 @@ export class JobList implements Follower<Update> {
   private untold = 0;
   private telling: ReturnType<typeof setTimeout> | undefined;
   private following = true;
+  /** Pages on their way. */
+  private awaited = 0;
+  /** What was told of jobs meanwhile: a page that was read before may come after. */
+  private meanwhile = new Map<string, Row>();
 
   constructor(
     private readonly filter: JobFilter,
@@ -114,13 +120,12 @@ export class JobList implements Follower<Update> {
   private async query(): Promise<void> {
     const { signal } = this.abort;
     this.lastRefresh = Date.now();
-    const { filter, orderBy } = this;
     const counted = this.counted();
-    const [{ jobs }, count] = await Promise.all([
-      ask(JobsPageDocument, { filter, orderBy, first: PAGE, after: null }, signal),
+    const [page, count] = await Promise.all([
+      this.page(null),
       counted === null ? null : ask(JobsCountDocument, { filter: counted }, signal),
     ]);
-    const ids = jobs.nodes.map((row) => this.keep(row));
+    const { jobs, ids } = page;
     this.version++;
     this.pages = new Map([[0, ids]]);
     this.arrivals++;
@@ -174,17 +179,14 @@ export class JobList implements Follower<Update> {
     if (this.state.total === null || page * PAGE >= this.state.total) return;
     if (this.pages.has(page) || this.loading.has(page)) return;
     const { signal } = this.abort;
-    const { version, filter, orderBy } = this;
+    const { version } = this;
     this.loading.add(page);
     try {
       const after = await this.anchorOf(page, version, signal);
       if (after === undefined || version !== this.version || !this.wanted.has(page)) return;
-      const { jobs } = await ask(JobsPageDocument, { filter, orderBy, first: PAGE, after }, signal);
+      const { jobs, ids } = await this.page(after);
       if (version !== this.version) return;
-      this.pages.set(
-        page,
-        jobs.nodes.map((row) => this.keep(row)),
-      );
+      this.pages.set(page, ids);
       this.arrivals++;
       if (jobs.pageInfo.endCursor) this.anchors.set(page + 1, jobs.pageInfo.endCursor);
       const known = page * PAGE + jobs.nodes.length;
@@ -218,6 +220,25 @@ export class JobList implements Follower<Update> {
     return this.anchors.get(page);
   }
 
+  /** The page behind a cursor; its rows are held. */
+  private async page(after: string | null) {
+    const { filter, orderBy } = this;
+    this.awaited++;
+    try {
+      const { jobs } = await ask(
+        JobsPageDocument,
+        { filter, orderBy, first: PAGE, after },
+        this.abort.signal,
+      );
+      return { jobs, ids: jobs.nodes.map((row) => this.keep(this.meanwhile.get(row.id) ?? row)) };
+    } finally {
+      if (--this.awaited === 0) {
+        if (this.meanwhile.size >= MEANWHILE_MAX) this.schedule();
+        this.meanwhile.clear();
+      }
+    }
+  }
+
   private keep(row: Row): string {
     const before = this.rows.get(row.id);
     this.rows.set(row.id, row);
@@ -248,6 +269,7 @@ export class JobList implements Follower<Update> {
       const isNew = event.fromState === null && event.kind === 'JOB_STATE';
       if (isNew ? matches : states && matched !== matches && event.toState !== null) changes++;
       if (known) latest.set(job.id, job);
+      if (this.awaited > 0 && this.meanwhile.size < MEANWHILE_MAX) this.meanwhile.set(job.id, job);
     }
     for (const [id, row] of latest) {
       this.rows.set(id, row);

@@ -27,6 +27,7 @@ import { toast, told } from '../../ui/toast';
 import { at, type Document, differences } from '../policy/document';
 import { DISPATCH, LOCAL } from '../policy/fields';
 import { PolicyInForceDocument } from '../policy/policy.gql';
+import { Curves } from './curves';
 import { Delta, METRICS, ResultView } from './result';
 import {
   CancelSimulationDocument,
@@ -196,6 +197,14 @@ function Compared({ simulations }: { simulations: readonly One[] }) {
       }
       flush
     >
+      {same && (
+        <Curves
+          tried={simulations.map((one) => ({
+            id: one.id,
+            label: `${numberOf(one.id)}: ${one.reason ?? kindsOf(one.candidate)}`,
+          }))}
+        />
+      )}
       <Table
         label="Policies compared"
         rows={METRICS}
@@ -328,6 +337,7 @@ export function SimulationPage() {
             </div>
             {one.result ? (
               <Card title="What came out" flush>
+                <Curves tried={[{ id: one.id, label: 'Candidate' }]} />
                 <ResultView result={one.result} />
               </Card>
             ) : (

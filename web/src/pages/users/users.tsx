@@ -56,7 +56,7 @@ export function UsersPage() {
 
 function List() {
   const [after, setAfter] = useState<string | null>(null);
-  const users = useData(UsersDocument, { first: 200, after }, { everyMs: 15_000 });
+  const users = useData(UsersDocument, { first: 200, after }, { everyMs: 5_000 });
   return (
     <Loaded from={users} skeleton={<Skeleton height={260} />}>
       {({ users: page }) => {

@@ -1,5 +1,5 @@
 /** A job of several tasks, and the files that it leaves. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,12 +7,10 @@ import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSimulatedSite } from '../../src/cli/simulated-site.js';
 import { Client } from '../../src/client/index.js';
-import { until } from '../cli/service.js';
-import { describeWithChromium, type Visits } from './browser.js';
-import { withGrid } from './service.js';
+import type { Visits } from './browser.js';
+import type { Grid } from './service.js';
 
-describeWithChromium('the page of a job', (visits: Visits) => {
-  const grid = withGrid();
+export function pageOfJob(visits: Visits, grid: Grid): void {
   const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
   const rowOf = (page: Page, task: number) =>
     page.getByRole('table', { name: 'Tasks' }).getByRole('row', { name: new RegExp(`^${task} `) });
@@ -105,15 +103,6 @@ describeWithChromium('the page of a job', (visits: Visits) => {
       inputs: [{ dataset: createDataset.id }],
       os: process.platform,
     });
-    // What was brought may be told after the end, of which the page of a job that is over hears nothing.
-    await until(
-      () =>
-        grid.ask<{ job: { state: string; runs: { staging: { endedAt: string | null } | null }[] } }>(
-          'query ($id: ID!) { job(id: $id) { state runs { staging { endedAt } } } }',
-          { id },
-        ),
-      ({ job }) => job.state === 'COMPLETED' && job.runs.every(({ staging }) => staging?.endedAt),
-    );
     const { page } = await go(`/jobs/${id}`);
     await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
     const steps = page.locator('.timeline li');
@@ -126,6 +115,30 @@ describeWithChromium('the page of a job', (visits: Visits) => {
       'Running',
       'Completed',
     ]);
+
+    // What an agent tells after the end is shown too: nothing of the job's state changes with it.
+    const { job } = await grid.ask<{ job: { epoch: number; endedAt: string; site: { id: string } } }>(
+      'query ($id: ID!) { job(id: $id) { epoch endedAt site { id } } }',
+      { id },
+    );
+    const key = readFileSync(join(grid.home, 'agent-local.key'), 'utf8').trim();
+    await new Client({ url: grid.service.url, key }).request(
+      'mutation ($site: ID!, $reports: [StagingReportInput!]!) { reportStaging(site: $site, reports: $reports) }',
+      {
+        site: job.site.id,
+        reports: [
+          {
+            job: id,
+            epoch: job.epoch,
+            beganAt: job.endedAt,
+            endedAt: job.endedAt,
+            totalMb: 2,
+            movedMb: 1,
+          },
+        ],
+      },
+    );
+    await steps.filter({ hasText: 'Bringing its data' }).getByText('1 MB of 2 MB moved').waitFor();
   });
 
   test('has the files that were to be kept, and hands them over as they are', async () => {
@@ -158,4 +171,4 @@ describeWithChromium('the page of a job', (visits: Visits) => {
     await page.getByRole('button', { name: 'Submit again' }).click();
     await page.locator('.cm-content', { hasText: '"path": "out/*.csv"' }).waitFor();
   });
-});
+}

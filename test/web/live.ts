@@ -1,13 +1,12 @@
 /** What the pages show of what happens, while it happens. */
 import type { Page } from 'playwright-core';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/client/index.js';
 import { until } from '../cli/service.js';
-import { describeWithChromium, live, type Visits } from './browser.js';
-import { SIMULATED, withGrid } from './service.js';
+import { live, type Visits } from './browser.js';
+import { type Grid, SIMULATED } from './service.js';
 
-describeWithChromium('the portal shows', (visits: Visits) => {
-  const grid = withGrid();
+export function shownLive(visits: Visits, grid: Grid): void {
   const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
   const cancel = (ids: readonly string[]) =>
     grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
@@ -22,19 +21,22 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     ...SIMULATED,
   };
 
+  const cancelAll = () =>
+    grid.ask(
+      'mutation { cancelJobs(selection: { filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING] } }) { jobIds } }',
+    );
+
   beforeAll(async () => {
+    await cancelAll();
     await grid.submit(seen, seen);
     await until(
-      () => grid.ask<{ jobCount: number }>('{ jobCount(filter: { states: [COMPLETED] }) }'),
+      () =>
+        grid.ask<{ jobCount: number }>('{ jobCount(filter: { application: "seen", states: [COMPLETED] }) }'),
       ({ jobCount }) => jobCount === 2,
     );
   });
 
-  afterEach(() =>
-    grid.ask(
-      'mutation { cancelJobs(selection: { filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING] } }) { jobIds } }',
-    ),
-  );
+  afterEach(cancelAll);
 
   test('how many run, wait and fail on the overview, as it changes', async () => {
     const { page } = await go('/');
@@ -51,13 +53,16 @@ describeWithChromium('the portal shows', (visits: Visits) => {
         )
         .toBe(value);
     await shows('Running', '0');
-    await shows('Failed in the last hour', '0');
+    const { jobCount: failed } = await grid.ask<{ jobCount: number }>(
+      '{ jobCount(filter: { states: [FAILED] }) }',
+    );
+    await shows('Failed in the last hour', String(failed));
     const jobs = await grid.submit(...Array.from({ length: 6 }, () => long));
     await shows('Running', '4');
     await shows('Waiting', '2');
     await page.getByRole('img', { name: 'of all CPUs in use' }).waitFor();
     await grid.submit({ command: 'sh', arguments: ['-c', 'exit 3'], os: process.platform });
-    await shows('Failed in the last hour', '1');
+    await shows('Failed in the last hour', String(failed + 1));
     await cancel(jobs);
     await shows('Running', '0');
     await shows('Waiting', '0');
@@ -140,16 +145,7 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await grid.ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
       input: { user: id, submissionLimit: 9, submissionPeriodS: 3600, reason: 'a quota' },
     });
-    const { policy } = await grid.ask<{ policy: { version: number; document: Record<string, unknown> } }>(
-      '{ policy { version document } }',
-    );
-    await grid.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { id } }', {
-      input: {
-        expectedVersion: policy.version,
-        reason: 'users by their quotas',
-        document: { ...policy.document, dispatch: { kind: 'diana', queueLimit: 1 } },
-      },
-    });
+    await grid.dispatchBy({ kind: 'diana', queueLimit: 1 });
     const { page } = await go('/users');
     await page.getByText('Nobody waits in a meta-queue').waitFor();
     const { submitJobs } = await new Client({ url: grid.service.url, key }).request<{
@@ -190,16 +186,24 @@ describeWithChromium('the portal shows', (visits: Visits) => {
   test('what other policies would have done, side by side', async () => {
     const { page } = await go('/simulator');
     await page.getByRole('button', { name: 'Try policies' }).click();
+    const done = page.getByRole('region', { name: 'What-ifs' }).getByRole('row', { name: /Done/ });
+    const { simulations } = await grid.ask<{ simulations: { nodes: { state: string }[] } }>(
+      '{ simulations(first: 50) { nodes { state } } }',
+    );
+    const before = simulations.nodes.filter(({ state }) => state === 'DONE').length;
     const dialog = page.getByRole('dialog');
     for (const n of [0, 1])
       await dialog.getByRole('group', { name: 'How the root chooses sites' }).locator('label').nth(n).click();
     await dialog.getByRole('button', { name: 'Try 2 policies' }).click();
     await page.getByText('2 policies to be tried.').waitFor();
-    const done = page.getByRole('region', { name: 'What-ifs' }).getByRole('row', { name: /Done/ });
-    await done.nth(1).waitFor();
+    await done.nth(before + 1).waitFor();
     for (const n of [0, 1]) await done.nth(n).locator('label').click();
     await page.getByRole('heading', { name: 'Compared' }).waitFor();
     await page.getByText('The same jobs under each policy').waitFor();
+    const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
+    // The time, the policy in force, and each that was tried.
+    await expect.poll(() => waiting.locator('.u-series').count()).toBe(4);
+    await page.getByRole('img', { name: 'Share of the CPUs in use over time' }).waitFor();
     await done.first().getByRole('link').click();
     await page.getByRole('heading', { name: 'What came out' }).waitFor();
   });
@@ -213,7 +217,7 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await dialog.locator('input[type=file]').setInputFiles({
       name: 'small.swf',
       mimeType: 'text/plain',
-      buffer: Buffer.from([line(1, 1), line(2, 32), line(3, 1_000)].join('\n')),
+      buffer: Buffer.from([line(1, 1), line(2, 32), line(3, 100_000)].join('\n')),
     });
     await dialog.getByText('small.swf').waitFor();
     await dialog.getByRole('group', { name: 'How the root chooses sites' }).locator('label').first().click();
@@ -222,6 +226,10 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await page.getByRole('heading', { name: 'What came out' }).waitFor();
     await page.getByText('an uploaded trace').waitFor();
     await page.getByText('Left out: too wide for any site, or never run').waitFor();
+    // The narrow one begins at once, the other waits for it.
+    const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
+    await waiting.getByText('Candidate').waitFor();
+    await waiting.getByText('In force').waitFor();
   });
 
   test('what a scheduler above the sites holds, what the machines below it can run, and who serves them', async () => {
@@ -231,16 +239,12 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
       input: { site: grid.north, scheduler: createScheduler.id },
     });
-    const { policy } = await grid.ask<{ policy: { version: number; document: object } }>(
-      '{ policy { version document } }',
-    );
-    await grid.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: {
-        expectedVersion: policy.version,
-        reason: 'a tree',
-        document: { ...policy.document, dispatch: { kind: 'grid-tree' } },
-      },
+    onTestFinished(async () => {
+      await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+        input: { site: grid.north, scheduler: null },
+      });
     });
+    await grid.dispatchBy({ kind: 'grid-tree' });
     const { page } = await go('/tree');
     const region = page.locator('.tree-node', {
       has: page.getByRole('heading', { name: 'region', exact: true }),
@@ -274,4 +278,4 @@ describeWithChromium('the portal shows', (visits: Visits) => {
     await agents.getByRole('cell', { name: '4 of 4' }).waitFor();
     await agents.getByText('Serves', { exact: true }).waitFor();
   });
-});
+}

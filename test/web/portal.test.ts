@@ -1,0 +1,16 @@
+/** The portal in a real Chromium on a service that works: one of each for all that follows, since both take seconds to start. */
+import { describe } from 'vitest';
+import { describeWithChromium } from './browser.js';
+import { pageOfJob } from './job.js';
+import { shownLive } from './live.js';
+import { everyPage } from './pages.js';
+import { withGrid } from './service.js';
+import { ways } from './ways.js';
+
+describeWithChromium('the portal', (visits) => {
+  const grid = withGrid();
+  ways(visits, grid);
+  describe('the page of a job', () => pageOfJob(visits, grid));
+  describe('shows', () => shownLive(visits, grid));
+  describe('every page', () => everyPage(visits, grid));
+});
