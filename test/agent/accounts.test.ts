@@ -41,6 +41,8 @@ const SUDOERS = `root ALL=(ALL) ALL
 switchy ALL=(ada,eve) NOPASSWD: ALL
 `;
 const SUDO = ['/usr/bin/sudo', '-n', '-u', '{account}', '--'];
+const RUNUSER = ['/usr/sbin/runuser', '-u', '{account}', '--'];
+const SYSTEMD_RUN = ['/usr/bin/systemd-run', '--scope', '--uid={account}', '--quiet', '--collect'];
 
 const isRoot = process.getuid?.() === 0;
 const mayMount = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
@@ -58,12 +60,20 @@ interface Host {
   complete(run: Assignment): Promise<EndedReport & { out: string; err: string }>;
 }
 
+interface HostOptions {
+  cgroup?: string;
+  /** Before the directories in which programs are looked for. */
+  path?: string;
+  patienceMs?: number;
+  launcher?: string[] | null;
+}
+
 /** An agent in a world where these accounts exist. */
 async function startHost(
   isolation: object,
   list: string | null,
   as: number | null,
-  { cgroup, path = '', patienceMs }: { cgroup?: string; path?: string; patienceMs?: number } = {},
+  { cgroup, path = '', patienceMs, launcher = as === null ? null : SUDO }: HostOptions = {},
 ): Promise<Host & { stateDir: string; homes: string }> {
   const world = temporaryDirectory();
   const stateDir = join(world, 'state');
@@ -97,7 +107,7 @@ async function startHost(
   const drop = as === null ? '' : `setpriv --reuid=${as} --regid=${as} --init-groups`;
   const enter = cgroup === undefined ? [] : [`echo $$ > ${cgroup}/cgroup.procs`];
   const setup = [...mounts, ...enter, `exec ${drop} "$@"`].join(' && ');
-  const accounts = list === null ? null : { file, launcher: as === null ? null : SUDO, patienceMs };
+  const accounts = list === null ? null : { file, launcher, patienceMs };
   const given = JSON.stringify({ cgroups: cgroup !== undefined, ...isolation, accounts });
   const args = ['--mount', '/bin/sh', '-c', setup, 'sh', process.execPath, host, stateDir, given];
   const child = spawn('unshare', args, {
@@ -376,6 +386,40 @@ describe.runIf(mayMount)('an ordinary agent, without accounts', () => {
     },
   );
 });
+
+it.runIf(mayMount && existsSync(RUNUSER[0]!))(
+  'whatever runs a command as an account can be the launcher',
+  async () => {
+    const agent = await startHost({ mode: 'user' }, '* = nobody\n', null, { launcher: RUNUSER });
+    const say = `id -un; echo "$GREETING"; exit 3`;
+    const end = await agent.complete({ ...script('job_1', say), environment: { GREETING: "it's" } });
+    expect(end).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 3, err: '', out: "nobody\nit's\n" });
+    const words = `flight ${process.pid} launched`;
+    const away = `setsid sh -c "trap '' TERM; while :; do sleep 0.1; done # ${words}"`;
+    agent.send(script('job_2', `(${away} &) ; while :; do sleep 0.1; done`));
+    await until(() => withWords(words).length > 0, 'it to run');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    agent.send({ cancel: { jobId: 'job_2', epoch: 1 }, graceMs: 30_000 });
+    await until(() => agent.end('job_2') !== undefined, 'it to end');
+    // runuser goes with the signal, and its exit code is not the job's then.
+    expect(agent.end('job_2')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
+    await until(() => withWords(words).length === 0, 'all of it to be gone');
+  },
+);
+
+const hasSystemd = existsSync('/run/systemd/system');
+it.runIf(mayMount && existsSync(SYSTEMD_RUN[0]!))(
+  `systemd-run is a launcher${hasSystemd ? '' : ', which says why it cannot be used: systemd does not run here'}`,
+  async () => {
+    const agent = await startHost({ mode: 'user' }, '* = nobody\n', null, { launcher: SYSTEMD_RUN });
+    const { cause, message, out } = await agent.complete(script('job_1', 'id -un'));
+    if (hasSystemd) expect({ cause, out }).toEqual({ cause: 'EXITED_ZERO', out: 'nobody\n' });
+    else {
+      expect(cause).toBe('LAUNCH_FAILED');
+      expect(message).toMatch(/^the account nobody cannot be used at this site: .*systemd/);
+    }
+  },
+);
 
 it.runIf(mayMount)(
   'a directory of accounts that does not answer holds up only whom it is asked for',

@@ -247,7 +247,7 @@ describe('a task of a job', () => {
     const runner = await openRunner();
     for (const task of [1, 3, 1]) runner.start(wide(task));
     await until(() => ends(runner).length === 2, 'both tasks');
-    const said = new Map(ends(runner).map((end) => [end.task, end.outputs[0]?.text]));
+    const said = new Map(ends(runner).map((end) => [end.task, end.stdout?.text]));
     const hosts = 'host-a\nhost-b\nhost-b\nhost-b\n';
     expect([...said].sort()).toEqual([
       [1, `1 1 0 1 host-a\n${hosts}`],

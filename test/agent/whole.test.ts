@@ -7,6 +7,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { Agent } from '../../src/agent/agent.js';
 import { OutputKeeper, ProcessRunner, StagingRunner } from '../../src/agent/index.js';
 import { measureHost } from '../../src/agent/measure.js';
+import { Isolation, type IsolationMode } from '../../src/agent/process/isolation.js';
 import { processAgent } from '../../src/cli/agents.js';
 import { Client } from '../../src/client/index.js';
 import { loadConfig } from '../../src/platform/config.js';
@@ -130,6 +131,10 @@ it.runIf(isRoot)(
     expect(exposed).toEqual([
       'Jobs run with isolation `user` and can read what is at REDIS_URL, which has no password. Stronger is not to be had: control groups: they are switched off. See SECURITY.md.',
     ]);
+    // What runs have of their own tells whose a program is; with `none` there is no such thing.
+    const hides = (mode: IsolationMode): boolean =>
+      Isolation.open({ mode, cgroups: false }, join(dir, mode), mode).canHide;
+    expect([hides('none'), hides('user')]).toEqual([true, false]);
     const [ada, bob] = [await api.user('USER', 'ada'), await api.user('USER', 'bob')];
     const jobs = [{ command: 'id', arguments: ['-un'], estimateS: 1 }];
     const submitAs = async (user: { key: string }): Promise<string> => {

@@ -177,6 +177,12 @@ export class Isolation {
     return ownsUids(this.mode) || this.accounts !== null;
   }
 
+  /** Whether a program of a run can outlive it unseen: nothing that it could not drop tells whose it is. */
+  get canHide(): boolean {
+    if (this.cgroups !== null || this.mode === 'sandbox') return false;
+    return !ownsUids(this.mode) || (this.accounts !== null && this.accounts.launcher !== null);
+  }
+
   /**
    * A number that no other run has: its account, or, under the account of a user, a group besides theirs. What the run starts has it too,
    * and cannot get rid of it. null: the run has none, or needs none. Throws where all are in use: then the run waits.
