@@ -26,13 +26,15 @@ export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    // Real processes, databases and sockets: forks isolate them, and two fit a small machine.
+    // Real processes, databases and sockets: forks isolate them. Three fill two cores, since each waits for others now and then.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: ProcessesFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    // A second, as it is by default, is soon over on a machine that is busy.
+    expect: { poll: { timeout: 20_000 } },
     setupFiles: ['test/support/seed.ts'],
     globalSetup: ['test/support/globalSetup.ts'],
     projects: [

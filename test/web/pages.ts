@@ -112,9 +112,14 @@ export function everyPage(visits: Visits, grid: Grid): void {
   });
 
   /** What was found is picked out there: all that axe has to say of a page takes longer to hand over than to find. */
-  const serious = async (page: Page, name: string, options: object = {}): Promise<string[]> => {
+  const serious = async (
+    page: Page,
+    name: string,
+    place: 'html' | 'main',
+    options: object = {},
+  ): Promise<string[]> => {
     const findings = (await page.evaluate(
-      `axe.run(${JSON.stringify({ resultTypes: ['violations'], ...options })}).then(({ violations }) =>
+      `axe.run('${place}', ${JSON.stringify({ resultTypes: ['violations'], ...options })}).then(({ violations }) =>
         violations
           .filter(({ impact }) => impact === 'serious' || impact === 'critical')
           .map(({ id, help, nodes }) => ({ id, help, nodes: nodes.map(({ html }) => html.slice(0, 120)) })))`,
@@ -138,6 +143,8 @@ export function everyPage(visits: Visits, grid: Grid): void {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await page.evaluate(axe);
     for (const [name, path] of Object.entries(paths)) {
+      // What stands around all pages is the same around each.
+      const place = name === 'overview' ? 'html' : 'main';
       // As a link would, without loading anew.
       await page.evaluate(
         `history.pushState({}, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
@@ -145,9 +152,9 @@ export function everyPage(visits: Visits, grid: Grid): void {
       await page.locator(`main[data-shows=${JSON.stringify(path)}]`).waitFor();
       await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
       await page.getByRole('heading', { level: 1 }).waitFor();
-      findings.push(...(await lasting(page, () => serious(page, name))));
+      findings.push(...(await lasting(page, () => serious(page, name, place))));
       await page.emulateMedia({ colorScheme: 'dark' });
-      findings.push(...(await lasting(page, () => serious(page, `${name}, dark`, CONTRAST))));
+      findings.push(...(await lasting(page, () => serious(page, `${name}, dark`, place, CONTRAST))));
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 360, height: 740 });
       const width = (await page.evaluate('document.documentElement.scrollWidth')) as number;
