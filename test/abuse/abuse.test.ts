@@ -14,7 +14,7 @@ import { endAll, launch, type Running } from '../cli/service.js';
 import { Adversary } from '../support/adversary.js';
 import { SEED } from '../support/seed.js';
 
-const minutes = Number(process.env.ABUSE_MINUTES ?? 0.6);
+const minutes = Number(process.env.ABUSE_MINUTES ?? 0.35);
 const seed = Number(process.env.ABUSE_SEED ?? SEED);
 /** Megabytes: what the service needs at rest is about a third. */
 const HEAP_MB = 256;
