@@ -26,16 +26,21 @@ export function ways(visits: Visits, grid: Grid): void {
       expect(new URL(page.url()).search).toBe('?states=FAILED');
 
       // Also while news are just being asked for: the connection fails, and nobody is told of it.
-      const failed = new Promise<void>((resolve) => {
-        void page.routeWebSocket('**/graphql', (socket) => {
-          setTimeout(() => void socket.close({ code: 1011 }).then(resolve), 1_000);
-        });
+      let isOut = (): void => {};
+      const out = new Promise<void>((resolve) => {
+        isOut = resolve;
+      });
+      let failed: Promise<void> | undefined;
+      await page.routeWebSocket('**/graphql', (socket) => {
+        failed ??= out.then(() => socket.close({ code: 1011 }));
       });
       await page.reload();
+      await expect.poll(() => failed !== undefined).toBe(true);
       await page.getByRole('button', { name: /Signed in as admin/ }).click();
       await page.getByRole('menuitem', { name: 'Sign out' }).click();
       await page.getByLabel('API key').waitFor();
       expect(await page.evaluate('sessionStorage.getItem("switchyard.key")')).toBeNull();
+      isOut();
       await failed;
       await page.close();
     });
