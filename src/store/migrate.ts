@@ -28,7 +28,11 @@ export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
 interface Migration {
   name: string;
   script: string;
+  checksum: string;
 }
+
+/** One that the database has, by its books. */
+type Applied = Omit<Migration, 'script'>;
 
 /**
  * Applies what is missing. Each migration and its record are one transaction: after an error or a crash nothing of it is left, and those
@@ -36,7 +40,7 @@ interface Migration {
  * adds it.) Several processes may call it at once: one works, the others wait for it.
  *
  * @returns names of what was applied now, in order; empty when there was nothing to do
- * @throws when a migration fails, or the database knows one that this release does not
+ * @throws when a migration fails, or the database has one that this release does not know, or knows with other contents
  */
 export async function migrate(
   url: string,
@@ -58,8 +62,8 @@ export async function migrate(
     const query: Query = async (sql) => (await client.query(sql)).rows;
     await query(`SELECT pg_advisory_lock(${MIGRATION_LOCK})`);
     const done = await appliedMigrations(query);
-    refuseNewer(done, migrations);
-    const missing = migrations.filter(({ name }) => !done.includes(name));
+    refuseUnknown(done, migrations);
+    const missing = lackingOf(done, migrations);
     if (missing.length > 0) await query(BOOKS);
     for (const migration of missing) await applyMigration(client, migration);
     const names = missing.map(({ name }) => name);
@@ -75,15 +79,16 @@ export async function migrate(
   }
 }
 
-/** What this release needs and the database has not, by name: a service is ready when there is nothing. */
+/**
+ * What this release needs and the database does not have, by name: a service is ready when there is nothing. One that the database has with
+ * other contents counts as missing.
+ */
 export async function pendingMigrations(
   query: Query,
   directory = packagePath('prisma', 'migrations'),
 ): Promise<string[]> {
   const done = await appliedMigrations(query);
-  const missing = readMigrations(directory)
-    .map(({ name }) => name)
-    .filter((name) => !done.includes(name));
+  const missing = lackingOf(done, readMigrations(directory)).map(({ name }) => name);
   return (await lacks(query, currentFunctions())) ? [...missing, FUNCTIONS] : missing;
 }
 
@@ -100,29 +105,45 @@ CREATE TABLE IF NOT EXISTS _prisma_migrations (
   applied_steps_count integer NOT NULL DEFAULT 0
 )`;
 
-async function appliedMigrations(query: Query): Promise<string[]> {
+async function appliedMigrations(query: Query): Promise<Applied[]> {
   const [books] = await query(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS present`);
   if (!books?.present) return [];
   const rows = await query(
-    'SELECT migration_name, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at',
+    'SELECT migration_name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at',
   );
   const broken = rows.find((row) => row.finished_at === null);
   if (broken)
     throw new Error(
       `\`prisma migrate\` has begun ${broken.migration_name} and not finished it; put that right with \`prisma migrate resolve\``,
     );
-  return rows.map((row) => String(row.migration_name));
+  return rows.map((row) => ({ name: String(row.migration_name), checksum: String(row.checksum) }));
 }
 
-function refuseNewer(done: readonly string[], known: readonly Migration[]): void {
-  const newer = done.filter((name) => !known.some((migration) => migration.name === name));
-  if (newer.length > 0)
+const lackingOf = (done: readonly Applied[], migrations: readonly Migration[]): Migration[] =>
+  migrations.filter(
+    ({ name, checksum }) => !done.some((other) => other.name === name && other.checksum === checksum),
+  );
+
+/** Upgrading is promised from what a release or a landed state has made, and nothing else: whoever guesses loses data. */
+function refuseUnknown(done: readonly Applied[], migrations: readonly Migration[]): void {
+  const unknown = done.filter(({ name }) => !migrations.some((known) => known.name === name));
+  if (unknown.length > 0)
     throw new Error(
-      `the database is of a newer release: it has the migrations ${newer.join(', ')}, unknown to this one`,
+      `the database has migrations that this release does not know: ${unknown.map(({ name }) => name).join(', ')}; ` +
+        'it was made by a later release or by another branch: use that one, or restore a backup of this release',
+    );
+  const short = (checksum: string): string => checksum.slice(0, 12);
+  const changed = lackingOf(done, migrations).flatMap(({ name, checksum }) => {
+    const other = done.find((applied) => applied.name === name);
+    return other ? [`${name} (checksum ${short(other.checksum)}, here ${short(checksum)})`] : [];
+  });
+  if (changed.length > 0)
+    throw new Error(
+      `the database was made by other contents of ${changed.join(', ')}: this release does not know its tables and cannot upgrade them`,
     );
 }
 
-async function applyMigration(client: pg.Client, { name, script }: Migration): Promise<void> {
+async function applyMigration(client: pg.Client, { name, script, checksum }: Migration): Promise<void> {
   await inOneTransaction(client, async () => {
     await client.query(script).catch((error: Error) => {
       throw new Error(`${name}: ${error.message}`, { cause: error });
@@ -130,7 +151,7 @@ async function applyMigration(client: pg.Client, { name, script }: Migration): P
     await client.query(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
          VALUES ($1, $2, $3, now(), clock_timestamp(), 1)`,
-      [randomUUID(), checksumOf(script), name],
+      [randomUUID(), checksum, name],
     );
   });
 }
@@ -176,16 +197,14 @@ async function inOneTransaction(client: pg.Client, work: () => Promise<void>): P
   }
 }
 
-const checksumOf = (script: string): string => createHash('sha256').update(script).digest('hex');
-
 function readMigrations(directory: string): Migration[] {
   const names = readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(directory, entry.name, 'migration.sql')))
     .map((entry) => entry.name)
     .sort();
   if (names.length === 0) throw new Error(`no migrations in ${directory}: the installation is incomplete`);
-  return names.map((name) => ({
-    name,
-    script: readFileSync(join(directory, name, 'migration.sql'), 'utf8'),
-  }));
+  return names.map((name) => {
+    const script = readFileSync(join(directory, name, 'migration.sql'), 'utf8');
+    return { name, script, checksum: createHash('sha256').update(script).digest('hex') };
+  });
 }

@@ -115,12 +115,20 @@ test('a new value of an enum can be used by the migration behind the one that ad
   expect(await migrate(url, migrations(scripts), null)).toHaveLength(3);
 });
 
-test('a database of a newer release is refused by name', async () => {
+test('a database with a migration that is not known here is refused by name', async () => {
   const { url } = await blankDatabase();
-  await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_newer': 'SELECT 1;' }), null);
-  await expect(migrate(url, migrations({ '1_a': 'SELECT 1;' }), null)).rejects.toThrow(
-    /newer release.*2_newer/,
+  await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_other': 'SELECT 1;' }), null);
+  await expect(migrate(url, migrations({ '1_a': 'SELECT 1;', '3_ours': 'SELECT 1;' }), null)).rejects.toThrow(
+    /does not know: 2_other;/,
   );
+});
+
+test('a database made by other contents of a migration is refused by its name, and not ready', async () => {
+  const { url, query } = await blankDatabase();
+  await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_b': 'CREATE TABLE t (id int);' }), null);
+  const ours = migrations({ '1_a': 'SELECT 1;', '2_b': 'CREATE TABLE t (id int, missing int);' });
+  await expect(migrate(url, ours, null)).rejects.toThrow(/other contents of 2_b \(checksum \w+, here \w+\)/);
+  expect(await pendingMigrations(query, ours)).toEqual(['2_b', 'functions.sql']);
 });
 
 test('functions and triggers are made anew when their text has changed, and only then', async () => {
