@@ -1,7 +1,8 @@
 /** Pages in the Relay style. A cursor is opaque to clients; inside it is what the order compares, in base64url JSON. */
-import type { Limits } from '../platform/limits.js';
+import { type Limits, MAX } from '../platform/limits.js';
 import { ApiError, badInput } from './errors.js';
 import type { PageInfo } from './generated/resolvers-types.js';
+import { LATEST_MS } from './scalars.js';
 
 export interface Edge<T> {
   cursor: string;
@@ -78,13 +79,26 @@ export function encodeCursor(kind: string, values: readonly (string | number)[])
 
 const CURSOR_CHARS_MAX = 500;
 
-/** The values of a cursor of this kind, as many as `types` says. Throws BAD_USER_INPUT. */
-export function decodeCursor(
+/** What the columns can be compared with that a list is ordered by. Anybody can write a cursor. */
+const PARTS = {
+  number: (value: unknown): value is number =>
+    Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX.integer,
+  bigNumber: (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0,
+  /** Seconds since 1970. */
+  time: (value: unknown): value is number =>
+    typeof value === 'number' && value >= 0 && value <= LATEST_MS / 1000,
+  text: (value: unknown): value is string => typeof value === 'string' && !/[\0\p{Surrogate}]/u.test(value),
+} as const;
+type Part = keyof typeof PARTS;
+type PartValue<P extends Part> = P extends 'text' ? string : number;
+
+/** The values of a cursor of this kind, as `parts` says. Throws BAD_USER_INPUT. */
+export function decodeCursor<const P extends readonly Part[]>(
   field: string,
   cursor: string,
   kind: string,
-  types: readonly ('string' | 'number')[],
-): (string | number)[] {
+  parts: P,
+): { [I in keyof P]: PartValue<P[I]> } {
   const refused = badInput(field, cursor, 'a cursor from the same list in the same order');
   if (cursor.length > CURSOR_CHARS_MAX) throw refused;
   let values: unknown;
@@ -93,11 +107,10 @@ export function decodeCursor(
   } catch {
     throw refused;
   }
-  if (!Array.isArray(values) || values.length !== types.length + 1 || values[0] !== kind) throw refused;
+  if (!Array.isArray(values) || values.length !== parts.length + 1 || values[0] !== kind) throw refused;
   const [, ...found] = values as unknown[];
-  if (!types.every((type, i) => typeof found[i] === type)) throw refused;
-  if (found.some((value) => typeof value === 'string' && /[\0\p{Surrogate}]/u.test(value))) throw refused;
-  return found as (string | number)[];
+  if (!parts.every((part, i) => PARTS[part](found[i]))) throw refused;
+  return found as { [I in keyof P]: PartValue<P[I]> };
 }
 
 /** The cursor of an event or of a position in the feed: a decimal number. Throws BAD_USER_INPUT. */

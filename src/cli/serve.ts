@@ -107,13 +107,13 @@ async function assertPortFree({ host, port }: Config): Promise<void> {
 }
 
 const LINK_NAME = 'sign-in link';
-/** How long it signs in, and how long the session lasts that it began. */
+/** How long the link can be used, and how long the session that it began lasts. */
 const LINK_MINUTES = 15;
 const SESSION_HOURS = 12;
 
 /**
  * The portal's address with a key in its fragment, which no request carries. The portal replaces the
- * key by one of its own, so it signs in once, within minutes; the link of an earlier start signs in no more.
+ * key by one of its own, so it signs in once, and it expires within minutes; the link of an earlier start signs in no more.
  */
 async function signInLink(url: string, adminKey: string | null): Promise<string> {
   const client = new Client({ url, key: adminKey });
@@ -126,12 +126,17 @@ async function signInLink(url: string, adminKey: string | null): Promise<string>
     if (name !== LINK_NAME || revokedAt !== null) continue;
     await revoke(id);
   }
-  const expiresAt = new Date(Date.now() + SESSION_HOURS * 3_600_000).toISOString();
+  const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
   const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
-    { input: { name: LINK_NAME, expiresAt } },
+    {
+      input: {
+        name: LINK_NAME,
+        expiresAt: inMinutes(LINK_MINUTES),
+        sessionExpiresAt: inMinutes(SESSION_HOURS * 60),
+      },
+    },
   );
-  setTimeout(() => void revoke(createApiKey.apiKey.id).catch(() => {}), LINK_MINUTES * 60_000).unref();
   return `${new URL(url).origin}/#sign-in=${createApiKey.apiKey.id}.${createApiKey.secret}`;
 }
 

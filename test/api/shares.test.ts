@@ -192,6 +192,8 @@ describe('a key', () => {
   const CREATE =
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id expiresAt } } }';
   type Made = { createApiKey: { secret: string; apiKey: { id: string; expiresAt: string | null } } };
+  const ROTATE =
+    'mutation ($id: ID!) { rotateApiKey(apiKey: $id, name: "new") { secret apiKey { id expiresAt } } }';
   const make = async (key: string, input: object = {}) =>
     (await api.must<Made>(CREATE, { input: { name: 'made', ...input } }, key)).createApiKey;
   const status = async (key: string) => (await api.ask('{ viewer { id } }', {}, key)).status;
@@ -225,8 +227,6 @@ describe('a key', () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const old = await make(ida.key, { expiresAt: soon });
     const child = await make(old.secret);
-    const ROTATE =
-      'mutation ($id: ID!) { rotateApiKey(apiKey: $id, name: "new") { secret apiKey { id expiresAt } } }';
     const { rotateApiKey: made } = await api.must<{ rotateApiKey: Made['createApiKey'] }>(
       ROTATE,
       { id: old.apiKey.id },
@@ -242,6 +242,80 @@ describe('a key', () => {
     expect(foreign.errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
     await api.must(`mutation { revokeApiKey(apiKey: "${made.apiKey.id}") { id } }`, {}, ida.key);
     expect(await good()).toEqual([401, 401, 401]);
+  });
+
+  test('replaces no other one by one that outlives it, nor one that acts for users', async () => {
+    const kay = await api.user('USER', unique('kay'));
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const brief = await make(kay.key, { expiresAt: soon });
+    const lasting = await make(kay.key);
+    const { rotateApiKey: made } = await api.must<{ rotateApiKey: Made['createApiKey'] }>(
+      ROTATE,
+      { id: lasting.apiKey.id },
+      brief.secret,
+    );
+    expect(made.apiKey.expiresAt).toBe(soon);
+    await api.must(`mutation { revokeApiKey(apiKey: "${brief.apiKey.id}") { id } }`, {}, kay.key);
+    expect(await status(made.secret)).toBe(401);
+
+    const portal = await make(api.adminKey, { user: kay.id, actsForUsers: true });
+    const refused = { errors: [{ extensions: { code: 'FORBIDDEN' } }] };
+    expect(await api.ask(ROTATE, { id: portal.apiKey.id }, kay.key)).toMatchObject(refused);
+    const ann = await api.user('USER', unique('ann'));
+    const response = await fetch(api.url, {
+      method: 'POST',
+      headers: {
+        ...{ 'content-type': 'application/json', authorization: `Bearer ${portal.secret}` },
+        'x-switchyard-user': (
+          await api.must<{ viewer: { name: string } }>('{ viewer { name } }', {}, ann.key)
+        ).viewer.name,
+      },
+      body: JSON.stringify({ query: ROTATE, variables: { id: ann.keyId } }),
+    });
+    expect(await response.json()).toMatchObject(refused);
+    expect(await status(ann.key)).toBe(200);
+    expect(await api.ask(ROTATE, { id: portal.apiKey.id }, portal.secret)).toMatchObject({ status: 200 });
+  });
+
+  test('of an administrator that expires makes none that stays, for nobody', async () => {
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const brief = await make(api.adminKey, { expiresAt: soon });
+    const other = await api.user('ADMIN', unique('other'));
+    expect((await make(brief.secret, { user: other.id })).apiKey.expiresAt).toBe(soon);
+    const later = { name: 'x', user: other.id, expiresAt: '9999-01-01T00:00:00Z' };
+    expect((await api.ask(CREATE, { input: later }, brief.secret)).errors).toMatchObject([
+      { extensions: { code: 'BAD_USER_INPUT' }, message: expect.stringContaining(soon) },
+    ]);
+    const { rotateApiKey: made } = await api.must<{ rotateApiKey: Made['createApiKey'] }>(
+      ROTATE,
+      { id: other.keyId },
+      brief.secret,
+    );
+    expect(made.apiKey.expiresAt).toBe(soon);
+  });
+
+  test('for signing in gives a session once, as long as its maker allows', async () => {
+    const lea = await api.user('USER', unique('lea'));
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    const link = await make(lea.key, { expiresAt: soon, sessionExpiresAt: later });
+    const rotated = await api.must<{ rotateApiKey: Made['createApiKey'] }>(
+      ROTATE,
+      { id: link.apiKey.id },
+      link.secret,
+    );
+    expect(rotated.rotateApiKey.apiKey.expiresAt).toBe(later);
+    const again = { name: 'x', expiresAt: soon, sessionExpiresAt: '9999-01-01T00:00:00Z' };
+    expect((await api.ask(CREATE, { input: again }, rotated.rotateApiKey.secret)).errors).toMatchObject([
+      { extensions: { code: 'BAD_USER_INPUT', field: 'sessionExpiresAt' } },
+    ]);
+    const expired = await make(lea.key);
+    await api.db.pool.query(`UPDATE api_keys SET expires_at = now() - interval '1 s' WHERE id = $1`, [
+      Number(expired.apiKey.id.slice('apikey_'.length)),
+    ]);
+    expect((await api.ask(ROTATE, { id: expired.apiKey.id }, lea.key)).errors).toMatchObject([
+      { extensions: { code: 'CONFLICT' } },
+    ]);
   });
 
   test('there are so many of a user, until one is revoked', async () => {

@@ -62,6 +62,19 @@ export function ways(visits: Visits, grid: Grid): void {
           .map(({ name, revokedAt }) => `${name}${revokedAt === null ? '' : ' revoked'}`)
           .sort();
       expect(await keys()).toEqual(['portal', 'sign-in link revoked']);
+      const { viewer } = await grid.ask<{ viewer: { apiKeys: { name: string; expiresAt: string }[] } }>(
+        '{ viewer { apiKeys { name expiresAt } } }',
+      );
+      const hoursOf = (wanted: string): number =>
+        (Date.parse(viewer.apiKeys.find(({ name }) => name === wanted)!.expiresAt) - Date.now()) / 3_600_000;
+      expect(hoursOf('sign-in link')).toBeLessThan(0.5);
+      expect(hoursOf('portal')).toBeGreaterThan(11);
+
+      // Opened where somebody is signed in, it asks.
+      await page.goto(link);
+      await page.getByRole('button', { name: 'Stay signed in' }).click();
+      await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
+      expect(page.url()).toBe(`${grid.origin}/`);
 
       const other = await visits.visit(link);
       await other.page.getByText('This link has been used already, or has expired.').waitFor();

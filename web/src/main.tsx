@@ -8,18 +8,22 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { session } from './api/session';
 import { router } from './routes';
-import { signInByLink } from './shell/sign-in-link';
+import { ReplaceSession } from './shell/replace-session';
+import { signInByLink, watchForLinks } from './shell/sign-in-link';
 import { returnFromProvider } from './shell/sign-in-provider';
 import { SignedIn } from './shell/signed-in';
 
+const root = createRoot(document.getElementById('root') as HTMLElement);
+
 // The link that `npm start` prints: its key leaves the address before anything is shown.
-await signInByLink();
+await signInByLink(() => new Promise((resolve) => root.render(<ReplaceSession onAnswer={resolve} />)));
+watchForLinks();
 await returnFromProvider();
 
 // The page that is asked for comes while the service is asked who this is.
 if (session.get().key !== null) void router.load();
 
-createRoot(document.getElementById('root') as HTMLElement).render(
+root.render(
   <StrictMode>
     <SignedIn>
       <RouterProvider router={router} />

@@ -3205,8 +3205,13 @@ export type CreateApiKeyInput = {
   name: Scalars['String']['input'];
   /** The site that the key of an AGENT is for; required for an AGENT, refused for other roles. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** When it expires: not after the key of this request, if it is for the same user; by default with it. It is also revoked with it. */
+  /** When it expires: not after the key of this request; by default with it. If it is for the same user, it is also revoked with it. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
+  /**
+   * For a key that signs in once, such as one in a link: when the key expires that takes its place, if `rotateApiKey` is asked for with the key itself.
+   * Not after the key of this request. By default the new key expires with the old one.
+   */
+  sessionExpiresAt?: InputMaybe<Scalars['DateTime']['input']>;
   /**
    * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names, or over a WebSocket the connection
    * parameter of this name: for a trusted portal. Only an ADMIN can create such a key, for a user with the role USER; it acts for users
@@ -3560,7 +3565,10 @@ export type Mutation = {
   updateUser: User;
   /** Create an API key for oneself; ADMIN: for any user. */
   createApiKey: CreateApiKeyPayload;
-  /** Replace an API key of one's own by a new one with the same rights and expiry; ADMIN: of any user. The old one is revoked. */
+  /**
+   * Replace an API key of one's own by a new one with the same rights; ADMIN: of any user. The old one is revoked. The new one expires with the old one, or
+   * with the key of this request if that is sooner. Only the key itself or an ADMIN can replace one that acts for users.
+   */
   rotateApiKey: CreateApiKeyPayload;
   /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;

@@ -109,7 +109,7 @@ export function createDataService(parts: ServiceParts) {
       ): Promise<Connection<DatasetRow>> {
         const size = pageSize('first', first, limits);
         const containing = name ? text('name', name, MAX.nameChars) : null;
-        const behind = after ? (decodeCursor('after', after, 'dataset', ['string'])[0] as string) : '';
+        const behind = after ? decodeCursor('after', after, 'dataset', ['text'])[0] : '';
         const rows = await queries.datasets(containing, behind, size + 1);
         return connection(rows, size, (one) => encodeCursor('dataset', [one.name]), {
           continued: behind !== '',
@@ -124,7 +124,7 @@ export function createDataService(parts: ServiceParts) {
             ...(from ? { fromSiteId: localId('site', from, 'from') } : {}),
             ...(to ? { toSiteId: localId('site', to, 'to') } : {}),
           },
-          cursor && { fromSiteId: cursor[0] as number, toSiteId: cursor[1] as number },
+          cursor && { fromSiteId: cursor[0], toSiteId: cursor[1] },
           size + 1,
         );
         return connection(rows, size, (link) => encodeCursor('link', [link.fromSiteId, link.toSiteId]), {

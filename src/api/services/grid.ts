@@ -91,7 +91,7 @@ export function createGridService(parts: ServiceParts) {
     ...guarded({
       async sites(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<SiteRow>> {
         const size = pageSize('first', first, limits);
-        const behind = after ? (decodeCursor('after', after, 'site', ['string'])[0] as string) : '';
+        const behind = after ? decodeCursor('after', after, 'site', ['text'])[0] : '';
         const rows =
           viewer.role === 'AGENT'
             ? (await queries.sitesByIds(viewer.siteId === null ? [] : [viewer.siteId])).filter(
@@ -113,8 +113,8 @@ export function createGridService(parts: ServiceParts) {
         if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
         // 0 is no site's id: an agent's key without a site sees nothing.
         const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
-        const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'string']) : null;
-        const behind = cursor && { siteId: cursor[0] as number, name: cursor[1] as string };
+        const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'text']) : null;
+        const behind = cursor && { siteId: cursor[0], name: cursor[1] };
         const rows = await queries.machines(siteId, behind, size + 1);
         return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
           continued: behind !== null,
@@ -123,11 +123,8 @@ export function createGridService(parts: ServiceParts) {
 
       async licenses(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenseRow>> {
         const size = pageSize('first', first, limits);
-        const cursor = after ? decodeCursor('after', after, 'license', ['string', 'number']) : null;
-        const rows = await queries.licenses(
-          cursor && { kind: cursor[0] as string, id: cursor[1] as number },
-          size + 1,
-        );
+        const cursor = after ? decodeCursor('after', after, 'license', ['text', 'number']) : null;
+        const rows = await queries.licenses(cursor && { kind: cursor[0], id: cursor[1] }, size + 1);
         return connection(rows, size, (license) => encodeCursor('license', [license.kind, license.id]), {
           continued: cursor !== null,
         });

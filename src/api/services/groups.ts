@@ -177,7 +177,7 @@ export function createGroupsService(parts: ServiceParts) {
 
     async jobGroups(viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<GroupRow>> {
       const size = pageSize('first', first, limits);
-      const before = after ? (decodeCursor('after', after, 'group', ['number'])[0] as number) : null;
+      const before = after ? decodeCursor('after', after, 'group', ['bigNumber'])[0] : null;
       const rows = await queries.groups(ownerOnly(viewer), before, size + 1);
       return connection(rows, size, (group) => encodeCursor('group', [group.id]), {
         continued: before !== null,

@@ -138,10 +138,14 @@ export function createJobsService(parts: ServiceParts) {
     const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
     const order = ORDERS[orderBy?.field ?? 'SUBMITTED_AT'];
     const direction = orderBy?.direction ?? 'ASC';
+    const key = KEYS[order];
     const kind = `job ${order} ${direction}`;
     const cursor = backward ? before : after;
     const from = cursor
-      ? decodeCursor(backward ? 'before' : 'after', cursor, kind, ['number', 'number'])
+      ? decodeCursor(backward ? 'before' : 'after', cursor, kind, [
+          'bigNumber',
+          key === 'id' ? 'bigNumber' : 'time',
+        ])
       : null;
     const stored = storedFilter(viewer, filter ?? null);
     if (stored === null || size === 0) return connection<JobRow>([], size, () => '');
@@ -149,10 +153,9 @@ export function createJobsService(parts: ServiceParts) {
       order,
       direction,
       backward,
-      from: from && { id: from[0] as number, at: from[1] as number },
+      from: from && { id: from[0], at: from[1] },
       limit: size + 1,
     };
-    const key = KEYS[order];
     const rows = (await queries.jobs(stored, page, withKey(columns, key))) as JobRow[];
     return connection(rows, size, (job) => encodeCursor(kind, [job.id, job[key] ?? 0]), {
       backward,
@@ -180,7 +183,7 @@ export function createJobsService(parts: ServiceParts) {
     { first, after }: ForwardArguments,
   ): Promise<Connection<DecisionRow>> {
     const size = pageSize('first', first, limits);
-    const behind = after ? (decodeCursor('after', after, 'decision', ['number'])[0] as number) : 0;
+    const behind = after ? decodeCursor('after', after, 'decision', ['bigNumber'])[0] : 0;
     const rows = await queries.decisionsOfJob(jobId, behind, size + 1);
     return connection(rows, size, decisionCursor, { continued: behind > 0 });
   }
@@ -232,9 +235,7 @@ export function createJobsService(parts: ServiceParts) {
             'decisions: give one of your own jobs; only operators can list decisions about all jobs',
           );
         const size = pageSize('first', page.first, limits);
-        const before = page.after
-          ? (decodeCursor('after', page.after, 'decision', ['number'])[0] as number)
-          : null;
+        const before = page.after ? decodeCursor('after', page.after, 'decision', ['bigNumber'])[0] : null;
         const rows = await queries.latestDecisions(before, size + 1);
         return connection(rows, size, decisionCursor, { continued: before !== null });
       },

@@ -40,11 +40,22 @@ export function createPeopleService(parts: ServiceParts) {
   }
 
   /** A key of the viewer's own; an ADMIN's: of anybody's. */
-  async function keyOf(viewer: Viewer, id: string): Promise<number> {
+  async function keyOf(viewer: Viewer, id: string): Promise<ApiKeyRow> {
     const keyId = localId('apikey', id, 'apiKey');
     const [key] = await queries.apiKeysByIds([keyId]);
     if (!key || (key.userId !== viewer.userId && viewer.role !== 'ADMIN')) throw notFound('apikey', id);
-    return keyId;
+    return key;
+  }
+
+  /** When a key is to expire, epoch seconds; null: not given. */
+  function expiry(viewer: Viewer, field: string, given: Date | null | undefined): number | null {
+    if (!given) return null;
+    const at = given.getTime() / 1000;
+    const latest = latestExpiry(viewer);
+    if (at <= now()) throw badInput(field, given, 'a time in the future');
+    if (latest === null || at <= latest) return at;
+    const until = new Date(latest * 1000).toISOString();
+    throw badInput(field, given, `up to ${until}, when the key of this request expires`);
   }
 
   return {
@@ -53,7 +64,7 @@ export function createPeopleService(parts: ServiceParts) {
 
       async users(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<UserRow>> {
         const size = pageSize('first', first, limits);
-        const behind = after ? (decodeCursor('after', after, 'user', ['string'])[0] as string) : '';
+        const behind = after ? decodeCursor('after', after, 'user', ['text'])[0] : '';
         const rows = await queries.users(behind, size + 1);
         return connection(rows, size, (one) => encodeCursor('user', [one.name]), {
           continued: behind !== '',
@@ -62,7 +73,7 @@ export function createPeopleService(parts: ServiceParts) {
 
       async audit(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<AuditRow>> {
         const size = pageSize('first', first, limits);
-        const before = after ? (decodeCursor('after', after, 'audit', ['number'])[0] as number) : null;
+        const before = after ? decodeCursor('after', after, 'audit', ['bigNumber'])[0] : null;
         const rows = await queries.audits(before, size + 1);
         return connection(rows, size, (entry) => encodeCursor('audit', [entry.id]), {
           continued: before !== null,
@@ -128,11 +139,7 @@ export function createPeopleService(parts: ServiceParts) {
           );
         if (!ofSite && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is neither an AGENT nor a PEER');
-        if (viewer.onBehalfBy !== null)
-          throw new ApiError(
-            'FORBIDDEN',
-            'createApiKey: a portal cannot create keys for the users it asks for',
-          );
+        noPortal(viewer, 'createApiKey');
         const actsForUsers = input.actsForUsers;
         if (actsForUsers && (viewer.role !== 'ADMIN' || owner.role !== 'USER')) {
           throw new ApiError(
@@ -140,35 +147,37 @@ export function createPeopleService(parts: ServiceParts) {
             'createApiKey: only an ADMIN can create keys that act for users, and only for a user with the role USER',
           );
         }
-        const own = userId === viewer.userId;
-        const latest =
-          own && viewer.keyId !== null && viewer.expiresAtMs !== null ? viewer.expiresAtMs / 1000 : null;
-        const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : latest;
-        if (expiresAt !== null && expiresAt <= now())
-          throw badInput('expiresAt', input.expiresAt, 'a time in the future');
-        if (expiresAt !== null && latest !== null && expiresAt > latest) {
-          const until = new Date(latest * 1000).toISOString();
-          throw badInput(
-            'expiresAt',
-            input.expiresAt,
-            `up to ${until}, when the key of this request expires`,
-          );
-        }
-        const name = text('name', input.name, MAX.nameChars, 1);
-        const key = { userId, name, siteId, expiresAt, madeBy: own ? viewer.keyId : null, actsForUsers };
+        const key = {
+          ...{ userId, siteId, actsForUsers },
+          name: text('name', input.name, MAX.nameChars, 1),
+          expiresAt: expiry(viewer, 'expiresAt', input.expiresAt) ?? latestExpiry(viewer),
+          sessionExpiresAt: expiry(viewer, 'sessionExpiresAt', input.sessionExpiresAt),
+          madeBy: userId === viewer.userId ? viewer.keyId : null,
+        };
         return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 
       async rotateApiKey(viewer: Viewer, id: string, name: string, requestId: string) {
-        const keyId = await keyOf(viewer, id);
-        const given = text('name', name, MAX.nameChars, 1);
-        const made = done(await directory.rotateApiKey(keyId, given, now(), actor(viewer, requestId)));
+        noPortal(viewer, 'rotateApiKey');
+        const { id: keyId, userId, actsForUsers } = await keyOf(viewer, id);
+        if (actsForUsers && viewer.role !== 'ADMIN' && viewer.keyId !== keyId)
+          throw new ApiError(
+            'FORBIDDEN',
+            'rotateApiKey: only an ADMIN or the key itself can replace a key that acts for users',
+          );
+        const rotation = {
+          id: keyId,
+          name: text('name', name, MAX.nameChars, 1),
+          latest: latestExpiry(viewer),
+          madeBy: userId === viewer.userId ? viewer.keyId : null,
+        };
+        const made = done(await directory.rotateApiKey(rotation, now(), actor(viewer, requestId)));
         parts.keysChanged();
         return made;
       },
 
       async revokeApiKey(viewer: Viewer, id: string, requestId: string): Promise<ApiKeyRow> {
-        const keyId = await keyOf(viewer, id);
+        const { id: keyId } = await keyOf(viewer, id);
         const revoked = done(await directory.revokeApiKey(keyId, now(), actor(viewer, requestId)));
         parts.keysChanged();
         return revoked;
@@ -198,6 +207,16 @@ export function createPeopleService(parts: ServiceParts) {
       throw new ApiError('FORBIDDEN', 'only an ADMIN can see or change the keys of other users');
     },
   };
+}
+
+/** Whatever a key makes expires no later than the key, epoch seconds; null: no limit. A token's holder may make keys that stay. */
+const latestExpiry = ({ keyId, expiresAtMs }: Viewer): number | null =>
+  keyId === null || expiresAtMs === null ? null : expiresAtMs / 1000;
+
+/** Throws FORBIDDEN for a portal that asks for a user: what it gets is its own key's, and no other secret. */
+function noPortal(viewer: Viewer, field: string): void {
+  if (viewer.onBehalfBy !== null)
+    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get keys of the users it asks for`);
 }
 
 /** Absent: as it is; null: no limit. */

@@ -59,7 +59,7 @@ export function createPolicyService(parts: ServiceParts) {
 
     async policyHistory(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<PolicyRow>> {
       const size = pageSize('first', first, limits);
-      const before = after ? (decodeCursor('after', after, 'policy', ['number'])[0] as number) : null;
+      const before = after ? decodeCursor('after', after, 'policy', ['number'])[0] : null;
       const rows = await queries.policies(before, size + 1);
       return connection(rows, size, (policy) => encodeCursor('policy', [policy.version]), {
         continued: before !== null,

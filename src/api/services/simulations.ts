@@ -59,7 +59,7 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
       { first, after }: ForwardArguments,
     ): Promise<Connection<SimulationRow>> {
       const size = pageSize('first', first, limits);
-      const before = after ? (decodeCursor('after', after, 'simulation', ['number'])[0] as number) : null;
+      const before = after ? decodeCursor('after', after, 'simulation', ['number'])[0] : null;
       const rows = await queries.simulations(before, size + 1);
       return connection(rows, size, (one) => encodeCursor('simulation', [one.id]), {
         continued: before !== null,

@@ -116,7 +116,10 @@ function addKeys(program: Command): void {
       { input },
     );
     if (wantsJson(add)) return printJson(createApiKey);
-    note(`${createApiKey.apiKey.id}: keep this key; it will not be shown again`);
+    const { id, expiresAt } = createApiKey.apiKey;
+    note(
+      `${id}: keep this key; it will not be shown again${expiresAt ? `; it expires at ${expiresAt}` : ''}`,
+    );
     print(createApiKey.secret);
   });
 

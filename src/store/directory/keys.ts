@@ -15,10 +15,23 @@ export interface NewApiKey {
   siteId: number | null;
   /** Epoch seconds. */
   expiresAt: number | null;
+  /** Epoch seconds: when the key expires by which it replaces itself; null: with it. */
+  sessionExpiresAt?: number | null;
   /** The key of the same user with which it is made; null: none, or another user's. */
   madeBy?: number | null;
   /** Whether requests with it may be on behalf of users: a trusted portal's. */
   actsForUsers?: boolean;
+}
+
+/** A key that is to be replaced. */
+export interface Rotation {
+  id: number;
+  /** Of the new one. */
+  name: string;
+  /** Epoch seconds after which the new one is not accepted; null: as the old one. */
+  latest: number | null;
+  /** The key of the same user with which it is asked for, which may be the key itself; null: none, or another user's. */
+  madeBy: number | null;
 }
 
 /** The holder of a good key. */
@@ -40,7 +53,7 @@ const withoutHash = { omit: { hash: true } } as const;
 export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
   createApiKey(
-    { expiresAt, madeBy = null, actsForUsers = false, ...key }: NewApiKey,
+    { expiresAt, sessionExpiresAt = null, madeBy = null, actsForUsers = false, ...key }: NewApiKey,
     actor: Actor,
     most = Infinity,
   ) {
@@ -57,29 +70,36 @@ export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>
           'LIMIT_EXCEEDED',
           `the user already has ${most} API keys, which is the limit; revoke one first`,
         );
-      if (madeBy !== null) {
-        // Locked, so that it is not revoked meanwhile.
-        const makers = await tx.$queryRaw<{ id: number }[]>(
-          sql`SELECT id FROM api_keys WHERE id = ${madeBy} AND revoked_at IS NULL FOR SHARE`,
-        );
-        if (makers.length === 0) throw conflict('the key of this request has been revoked');
-      }
+      if (madeBy !== null) await lockMaker(tx, madeBy);
       if (key.siteId !== null) await lockSite(tx, key.siteId);
-      const until = expiresAt === null ? null : instant(expiresAt);
-      const made = await makeKey(tx, { ...key, madeBy, actsForUsers, expiresAt: until });
+      const ends = {
+        expiresAt: instantOrNever(expiresAt),
+        sessionExpiresAt: instantOrNever(sessionExpiresAt),
+      };
+      const made = await makeKey(tx, { ...key, ...ends, madeBy, actsForUsers });
       await note(`apikey_${made.apiKey.id}`, null, made.apiKey);
       return made;
     });
   },
 
-  /** Puts a key of another name and secret in the place of one that is good, which is revoked: its rights, its maker, its end. */
-  rotateApiKey(id: number, name: string, now: number, actor: Actor) {
+  /** Puts a key of another name and secret in the place of one that is good, which is revoked. */
+  rotateApiKey({ id, name, latest, madeBy }: Rotation, now: number, actor: Actor) {
     return change(actor, 'rotateApiKey', async (tx, note): Promise<{ apiKey: ApiKeyRow; secret: string }> => {
       await tx.$queryRaw(sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR NO KEY UPDATE`);
       const before = found('apikey', id, await tx.apiKey.findUnique({ where: { id }, ...withoutHash }));
       if (before.revokedAt !== null) throw conflict('the key has been revoked');
-      const { userId, siteId, madeBy, actsForUsers, expiresAt } = before;
-      const made = await makeKey(tx, { userId, siteId, madeBy, actsForUsers, expiresAt, name });
+      const expired = before.expiresAt !== null && before.expiresAt.getTime() <= now * 1000;
+      if (expired) throw conflict('the key has expired');
+      const ofItself = madeBy === id;
+      if (madeBy !== null && !ofItself) await lockMaker(tx, madeBy);
+      const { userId, siteId, actsForUsers } = before;
+      const made = await makeKey(tx, {
+        ...{ userId, siteId, actsForUsers, name },
+        madeBy: madeBy === null || ofItself ? before.madeBy : madeBy,
+        expiresAt: ofItself
+          ? (before.sessionExpiresAt ?? before.expiresAt)
+          : earlier(before.expiresAt, instantOrNever(latest)),
+      });
       await note(`apikey_${id}`, plain(before), made.apiKey);
       await tx.apiKey.update({ where: { id }, data: { revokedAt: instant(now) }, select: { id: true } });
       // What was made with the one goes with the other.
@@ -128,6 +148,20 @@ UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM mad
     return { keyId, userId, role: user.role, siteId, expiresAtMs, actsForUsers };
   },
 });
+
+/** Locked, so that it is not revoked meanwhile. */
+async function lockMaker(tx: Transaction, id: number): Promise<void> {
+  const makers = await tx.$queryRaw<{ id: number }[]>(
+    sql`SELECT id FROM api_keys WHERE id = ${id} AND revoked_at IS NULL FOR SHARE`,
+  );
+  if (makers.length === 0) throw conflict('the key of this request has been revoked');
+}
+
+const instantOrNever = (at: number | null): Date | null => (at === null ? null : instant(at));
+
+/** Null: never. */
+const earlier = (a: Date | null, b: Date | null): Date | null =>
+  a === null || (b !== null && b < a) ? b : a;
 
 export async function makeKey(
   tx: Transaction,

@@ -9,10 +9,15 @@ import { RevokeSessionKeyDocument, RotateKeyDocument } from './shell.gql';
 const LINK = /^#sign-in=(apikey_\d+)\.(.+)$/;
 const REFUSED = 'This link has been used already, or has expired. Sign in with a key.';
 
-export async function signInByLink(): Promise<void> {
+/** @param mayReplace asks whether the session that there is may end */
+export async function signInByLink(mayReplace: () => Promise<boolean>): Promise<void> {
   const [, id, secret] = LINK.exec(location.hash) ?? [];
   if (!id || !secret) return;
   history.replaceState(history.state, '', location.pathname + location.search);
+  if (session.get().key !== null) {
+    if (!(await mayReplace())) return;
+    signOut();
+  }
   session.signIn(secret);
   try {
     const { rotateApiKey } = await ask(RotateKeyDocument, { id, name: 'portal' });
@@ -20,6 +25,13 @@ export async function signInByLink(): Promise<void> {
   } catch (error) {
     session.refuse(session.get().key === null ? REFUSED : (error as Error).message);
   }
+}
+
+/** A link that is opened in the tab of the portal changes nothing but the fragment. */
+export function watchForLinks(): void {
+  addEventListener('hashchange', () => {
+    if (LINK.test(location.hash)) location.reload();
+  });
 }
 
 /** A key that was made for this session ends with it. */

@@ -220,7 +220,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
   const [name, setName] = useState('');
   const [days, setDays] = useState('');
   const [site, setSite] = useState<string | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
+  const [made, setMade] = useState<{ secret: string; expiresAt: string | null } | null>(null);
   const [revoking, setRevoking] = useState<KeyPartsFragment | null>(null);
   const may = own || viewer.may('ADMIN');
   const stateOf = (key: KeyPartsFragment): { label: string; tone: 'good' | 'plain' | 'warn' } =>
@@ -242,7 +242,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
           <Button
             icon={<Plus size={14} />}
             onPress={() => {
-              setSecret(null);
+              setMade(null);
               setMaking(true);
             }}
           >
@@ -298,16 +298,16 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
         ]}
       />
       <Dialog
-        title={secret ? 'The new key' : `Make a key for ${user.name}`}
+        title={made ? 'The new key' : `Make a key for ${user.name}`}
         open={making}
         onClose={() => setMaking(false)}
         footer={
-          secret ? (
+          made ? (
             <>
               <Button
                 icon={<Copy size={14} />}
                 onPress={() =>
-                  void navigator.clipboard?.writeText(secret).then(
+                  void navigator.clipboard?.writeText(made.secret).then(
                     () => toast('Copied.'),
                     () => toast('It could not be copied; select it instead.', true),
                   )
@@ -332,7 +332,8 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
                   }),
                 );
                 if (done) {
-                  setSecret(done.createApiKey.secret);
+                  const { secret, apiKey } = done.createApiKey;
+                  setMade({ secret, expiresAt: apiKey.expiresAt });
                   refresh();
                 }
               }}
@@ -342,10 +343,16 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
           )
         }
       >
-        {secret ? (
+        {made ? (
           <>
             <p>It is shown this once, and stored only as a hash.</p>
-            <code className="secret">{secret}</code>
+            <code className="secret">{made.secret}</code>
+            {made.expiresAt && (
+              <p className="note warn">
+                It expires <At at={made.expiresAt} />. A key never stays longer than the key of the session
+                that makes it.
+              </p>
+            )}
           </>
         ) : (
           <>
@@ -369,7 +376,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
               type="number"
               min={1}
               unit="days"
-              placeholder="until it is revoked"
+              placeholder="as long as this session’s key"
               value={days}
               onChange={setDays}
             />

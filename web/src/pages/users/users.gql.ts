@@ -44,6 +44,7 @@ export type CreateApiKeyInput = {
   name: string;
   site?: string | null | undefined;
   expiresAt?: string | null | undefined;
+  sessionExpiresAt?: string | null | undefined;
   actsForUsers?: boolean;
 };
 
