@@ -25,7 +25,7 @@ const PATTERN = /^([a-z]+)_([1-9][0-9]{0,15})$/;
 /** Rows of these types count in 64 bits, the others in 32: a number beyond that is no object's. */
 const WIDE: ReadonlySet<IdType> = new Set(['job', 'decision', 'event', 'group']);
 const fits = (type: IdType, id: number): boolean =>
-  id > 0 && id <= (WIDE.has(type) ? Number.MAX_SAFE_INTEGER : 0x7fffffff);
+  Number.isInteger(id) && id > 0 && id <= (WIDE.has(type) ? Number.MAX_SAFE_INTEGER : 0x7fffffff);
 
 export const globalId = (type: IdType, id: number): string => `${type}_${id}`;
 

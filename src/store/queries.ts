@@ -667,18 +667,23 @@ SELECT json_build_array(${raw(latestPoint)}, (
     return { cursor, ratio };
   }
 
-  /** Points of an application's series beyond a point (null: from the beginning, or backward from the end), oldest first. */
+  /** Points of an application's series, of a user's runs (null: of all), beyond a point (null: from the beginning, or backward from the end), oldest first. */
   async ratioPoints(
     application: string,
+    userId: number | null,
     from: number | null,
     limit: number,
     backward: boolean,
   ): Promise<RatioPointRow[]> {
+    const whose =
+      userId === null
+        ? sql`true`
+        : sql`EXISTS (SELECT 1 FROM jobs j WHERE j.id = job_ratios.job_id AND j.user_id = ${userId})`;
     const beyond = from === null ? sql`true` : backward ? sql`id < ${from}` : sql`id > ${from}`;
     const found = await readRows(
       this.pool,
       ratioPointReading,
-      sql`SELECT * FROM job_ratios WHERE application = ${application} AND ${beyond} ORDER BY id ${raw(backward ? 'DESC' : 'ASC')} LIMIT ${limit}`,
+      sql`SELECT * FROM job_ratios WHERE application = ${application} AND ${whose} AND ${beyond} ORDER BY id ${raw(backward ? 'DESC' : 'ASC')} LIMIT ${limit}`,
     );
     return backward ? found.reverse() : found;
   }

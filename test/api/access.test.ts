@@ -1,20 +1,11 @@
 import { readFileSync } from 'node:fs';
-import {
-  buildSchema,
-  type GraphQLArgument,
-  type GraphQLInputType,
-  getNamedType,
-  isEnumType,
-  isInputObjectType,
-  isLeafType,
-  isListType,
-  isNonNullType,
-} from 'graphql';
+import { buildSchema, type GraphQLArgument, getNamedType, isLeafType, isNonNullType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import type { UserRole } from '../../src/store/rows.js';
 import { unique, withApi } from './support/api.js';
+import { sample } from './support/sample.js';
 
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const api = withApi();
@@ -33,29 +24,6 @@ beforeAll(async () => {
     ).key;
   }
 });
-
-/** A value that the type accepts, naming objects that do not exist. */
-function sample(type: GraphQLInputType): unknown {
-  if (isNonNullType(type)) return sample(type.ofType);
-  if (isListType(type)) return [sample(type.ofType)];
-  if (isInputObjectType(type)) {
-    const required = Object.values(type.getFields()).filter(
-      (field) => isNonNullType(field.type) && field.defaultValue === undefined,
-    );
-    return Object.fromEntries(required.map((field) => [field.name, sample(field.type)]));
-  }
-  if (isEnumType(type)) return type.getValues()[0]?.name;
-  const values: Record<string, unknown> = {
-    ID: 'job_999999999',
-    String: 'x',
-    Int: 1,
-    Float: 1,
-    Boolean: true,
-    DateTime: '2026-01-01T00:00:00Z',
-    JSON: {},
-  };
-  return values[type.name];
-}
 
 function operation(
   type: 'query' | 'mutation' | 'subscription',

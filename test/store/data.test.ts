@@ -347,7 +347,10 @@ describe('what runs have shown', () => {
       ioS: 400,
     });
     expect(ratio!.computation).toBeCloseTo(0.8, 12);
-    expect((await queries.ratioPoints('app', null, 10, false)).at(-1)!.computation).toBeCloseTo(0.8, 12);
+    expect((await queries.ratioPoints('app', null, null, 10, false)).at(-1)!.computation).toBeCloseTo(
+      0.8,
+      12,
+    );
   });
 
   it('is a series that is read in pages from both ends, and followed by cursor', async () => {
@@ -356,10 +359,10 @@ describe('what runs have shown', () => {
     await runs('a', [4, 5]);
     const ids = async (...page: Parameters<Queries['ratioPoints']>) =>
       (await queries.ratioPoints(...page)).map(({ id }) => id);
-    expect(await ids('a', null, 3, false)).toEqual([1, 2, 4]);
-    expect(await ids('a', 4, 3, false)).toEqual([5]);
-    expect(await ids('a', null, 3, true)).toEqual([2, 4, 5]);
-    expect(await ids('a', 4, 3, true)).toEqual([1, 2]);
+    expect(await ids('a', null, null, 3, false)).toEqual([1, 2, 4]);
+    expect(await ids('a', null, 4, 3, false)).toEqual([5]);
+    expect(await ids('a', null, null, 3, true)).toEqual([2, 4, 5]);
+    expect(await ids('a', null, 4, 3, true)).toEqual([1, 2]);
     expect(await queries.latestRatioPoint()).toBe(5);
     const since = async (application: string | null, after: number, limit = 10) => {
       const points = await queries.ratioPointsSince(application, after, limit);
@@ -418,7 +421,7 @@ describe('what runs have shown', () => {
       [report(id!, 1, { at: future }), ended(id!, 1, { at: future + 5 })],
       3,
     );
-    const [point] = await queries.ratioPoints('app', null, 1, false);
+    const [point] = await queries.ratioPoints('app', null, null, 1, false);
     // It took its machines an hour before T0 by our clock.
     expect(point!.turnaroundS).toBeLessThan(Date.now() / 1000 - T0 + 3601);
     expect(point!.at).toBeLessThan(future);

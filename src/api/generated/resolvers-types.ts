@@ -520,7 +520,10 @@ export type JobRatio = {
   averages?: Maybe<RunAverages>;
   /** Pass it to `jobRatioUpdated` as `after` to get every later update exactly once. */
   cursor: Scalars['String']['output'];
-  /** The ratio after each run, oldest first, for as long as jobs are kept. Use `first` with `after`, or `last` with `before`. */
+  /**
+   * The ratio after each run, oldest first, for as long as jobs are kept; to a USER after each run of their own jobs. Use `first` with `after`, or
+   * `last` with `before`.
+   */
   history: JobRatioConnection;
 };
 
@@ -559,7 +562,7 @@ export type JobRatioPoint = {
   application: Scalars['String']['output'];
   /** When the run ended. */
   at: Scalars['DateTime']['output'];
-  /** The job; null: the key may not see it, or it has been removed. */
+  /** The job; null: it has been removed. */
   job?: Maybe<Job>;
   /** The site where it ran. */
   site: Site;
@@ -4183,7 +4186,7 @@ export type Subscription = {
   simulationUpdated: SimulationUpdate;
   /** A bulk group as it is, at once and then after its jobs have changed state, at most once a second. Needs no cursor: the latest says everything. */
   jobGroupUpdated: JobGroup;
-  /** The job ratio after each run that ends, after `after` or from now on. */
+  /** The job ratio after each run that ends, after `after` or from now on; to a USER after each run of their own jobs. */
   jobRatioUpdated: JobRatioUpdate;
   /** What a run writes, from its beginning or from `after` on, as it comes; ends when the run has ended and everything was sent. What was not kept is passed over. */
   jobOutput: OutputPart;

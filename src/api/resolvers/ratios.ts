@@ -8,7 +8,8 @@ import type {
 import { visibleJob } from '../services/access.js';
 
 export const JobRatio: JobRatioResolvers = {
-  history: ({ application }, page, { services }) => services.ratios.historyOf(application, page),
+  history: ({ application }, page, { services, viewer }) =>
+    services.ratios.historyOf(viewer, application, page),
 };
 
 export const RunAverages: RunAveragesResolvers = {};

@@ -99,8 +99,8 @@ export function createRatiosService(parts: ServiceParts) {
 
       async jobRatioUpdated(viewer: Viewer, application: string | null, after: string | null) {
         if (application !== null) text('application', application, MAX.nameChars, 1);
-        // Of all applications, users hear of their own runs only.
-        const owner = application === null ? ownerOnly(viewer) : null;
+        // When and where a run ended is its owner's to know.
+        const owner = ownerOnly(viewer);
         let at = await begin(after);
         let upToDate = false;
 
@@ -128,6 +128,7 @@ export function createRatiosService(parts: ServiceParts) {
 
     /** Of an application that the viewer has been shown. */
     async historyOf(
+      viewer: Viewer,
       application: string,
       { first, after, last, before }: JobRatioHistoryArgs,
     ): Promise<Connection<RatioPointRow>> {
@@ -137,7 +138,7 @@ export function createRatiosService(parts: ServiceParts) {
       const size = backward ? pageSize('last', last, limits) : pageSize('first', first, limits);
       const cursor = backward ? eventCursor('before', before) : eventCursor('after', after);
       const from = cursor === null ? null : Number(cursor);
-      const rows = await queries.ratioPoints(application, from, size + 1, backward);
+      const rows = await queries.ratioPoints(application, ownerOnly(viewer), from, size + 1, backward);
       return connection(rows, size, (point) => String(point.id), { backward, continued: from !== null });
     },
   };
