@@ -24,6 +24,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   output: [],
   whyWaiting: [],
   expectedStart: ['state'],
+  earliestStart: ['state'],
 };
 
 /** The columns that the `nodes` and `edges.node` of a page of jobs ask for. */

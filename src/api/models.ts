@@ -143,6 +143,7 @@ export interface WhyWaitingModel {
   message: string;
   numbers: Numbers;
   startsAt: Date | null;
+  earliestStart: Date | null;
   wouldChange: readonly string[];
 }
 
@@ -159,6 +160,7 @@ export interface PlacementModel {
   candidates: readonly CandidateModel[];
   siteId: number | null;
   startsAt: number | null;
+  earliestStart: number | null;
   allocations: readonly Allocation[];
   jobTerms: Numbers;
   reason: string;

@@ -52,7 +52,7 @@ export const JOB = `query Job($id: ID!) { job(id: $id) { ${JOB_FIELDS}
     assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod
     readMb writtenMb bytesMethod ioWaitS ioWaitMethod
     staging { beganAt endedAt totalMb movedMb predictedS measuredS error } }
-  whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
+  whyWaiting { code message numbers { name value } startsAt earliestStart wouldChange } } }`;
 export const JOB_OUTPUT = `query JobOutput($id: ID!, $stream: OutputStream!, $epoch: Int, $task: Int!) {
   job(id: $id) { id state cause message epoch output(stream: $stream, epoch: $epoch, task: $task) { text(maxBytes: 1048576) bytes truncated } } }`;
 export const JOB_OUTPUT_FOLLOWED = `subscription JobOutputFollowed($id: ID!, $stream: OutputStream!, $epoch: Int, $task: Int!, $after: String) {
@@ -65,7 +65,7 @@ export const WHY_WAITING = 'query WhyWaiting($id: ID!) { job(id: $id) { whyWaiti
 export const NEVER_FITS = `query NeverFits($ids: [ID!]!) { jobs(filter: { ids: $ids, states: [QUEUED] }, first: 20) {
   nodes { id whyWaiting { code message } } } }`;
 export const WHY = `query Why($id: ID!) { job(id: $id) { id state cause message site { id name }
-  whyWaiting { code message numbers { name value } startsAt wouldChange }
+  whyWaiting { code message numbers { name value } startsAt earliestStart wouldChange }
   scheduler { name } path { at scheduler { name } site { name } reason message }
   foreign { peer { name } job user } peers { peer { name } state reason path }
   decisions(first: 100) { nodes { id at kind reason message policyVersion cycle from { name } site { name } jobTerms { name value }
@@ -77,7 +77,7 @@ export const RELEASE = `mutation Release($selection: JobSelection!) { releaseJob
 export const REPRIORITIZE = `mutation Reprioritize($selection: JobSelection!, $boost: Int!) {
   reprioritizeJobs(selection: $selection, boost: $boost) { jobIds ${UNCHANGED} } }`;
 export const PLACEMENT = `query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) {
-  policyVersion priority startsAt reason message jobTerms { name value } site { id name } allocations { machine { id name } tasks }
+  policyVersion priority startsAt earliestStart reason message jobTerms { name value } site { id name } allocations { machine { id name } tasks }
   candidates { site { id name } eligible reason rank terms { name value } } } }`;
 export const JOB_UPDATED = `subscription JobUpdated($filter: JobFilter, $after: String) {
   jobUpdated(filter: $filter, after: $after) { cursor resyncRequired

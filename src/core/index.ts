@@ -33,11 +33,11 @@ export {
   dispatchKinds,
   kindsInBatches,
 } from './dispatch/registry.js';
+export { earliestAnywhere, type PredictedStart } from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export {
   type ExplainContext,
   type Placing,
-  type PredictedStart,
   placement,
   predictStart,
   ranking,

@@ -222,7 +222,7 @@ describe('a predicted start', () => {
     expect(at({ id: 9, cpusPerTask: 1, estimateS: 51 })).toBe(50);
     expect(at({ id: 9, cpusPerTask: 1, estimateS: 52 })).toBe(111);
     const context = { now: 50, policy: CONSERVATIVE };
-    expect(whyWaiting(grid, 3, context)).toMatchObject({ numbers: { earliestStart: 111, reservedJob: 2 } });
+    expect(whyWaiting(grid, 3, context)).toMatchObject({ numbers: { expectedStart: 111, reservedJob: 2 } });
 
     queue(grid, { 9: { cpusPerTask: 3, estimateS: 60 } });
     expect(promised(cycle(grid, 50))[9]).toBe(171);

@@ -319,12 +319,12 @@ describe('site cycle', () => {
     expect(whyWaiting(grid, 3, { now: 0, policy: EASY })).toMatchObject({
       code: 'WOULD_DELAY_RESERVATION',
       message: 'It would fit now, but would delay the start that is reserved for a job ahead of it.',
-      numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, earliestStart: 150 },
+      numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, expectedStart: 150 },
     });
     expect(whyWaiting(grid, 2, { now: 0, policy: EASY })).toMatchObject({
       code: 'CPUS_BUSY',
       message: 'Needs 10 CPUs on one machine; at most 4 are free on any (4 in total).',
-      numbers: { ahead: 0, earliestStart: 100 },
+      numbers: { ahead: 0, expectedStart: 100 },
     });
     expect(whyWaiting(grid, 1, { now: 0, policy: EASY })).toBeNull();
     // The promise keeps its age.

@@ -48,6 +48,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.placement': 400,
   'Job.whyWaiting': 400,
   'Job.expectedStart': 400,
+  'Job.earliestStart': 400,
   'Job.output': 200,
   'Task.output': 200,
   'Run.tasks': 20,

@@ -903,8 +903,16 @@ export type Job = Node & {
   files: Array<JobFile>;
   /** Why it is not running yet; null: it is running or has ended. */
   whyWaiting?: Maybe<WhyWaiting>;
-  /** When it would start if no other jobs were submitted; null: it does not wait, is held, or no site can run it now. */
+  /**
+   * When it starts if runs take as long as estimated and no jobs come that overtake it: the jobs ahead of it are planned first. Null: it does not wait, is
+   * held, no site can run it now, or that is not known (`earliestStart`).
+   */
   expectedStart?: Maybe<Scalars['DateTime']['output']>;
+  /**
+   * Where the start is not known, because too many jobs wait ahead or a job has yet to get a site: it does not start before, if runs take as long as
+   * estimated.
+   */
+  earliestStart?: Maybe<Scalars['DateTime']['output']>;
 };
 
 
@@ -1222,8 +1230,10 @@ export type WhyWaiting = {
   message: Scalars['String']['output'];
   /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it; of STAGING `totalMb`, `movedMb`, `predictedS` and `measuredS`, up to now. */
   numbers: Array<Term>;
-  /** When it is predicted to start, if all goes as estimated; null: that cannot be told. */
+  /** As `Job.expectedStart`. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
+  /** As `Job.earliestStart`. */
+  earliestStart?: Maybe<Scalars['DateTime']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };
@@ -1352,8 +1362,10 @@ export type Placement = {
   candidates: Array<Candidate>;
   /** The site that it would be dispatched to, or has been dispatched to; null: none can run it now. */
   site?: Maybe<Site>;
-  /** When it would start there if no other jobs were submitted. */
+  /** When it would start there, as `Job.expectedStart`. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Where that is not known: when it would start at the earliest, as `Job.earliestStart`. */
+  earliestStart?: Maybe<Scalars['DateTime']['output']>;
   /** The machines that it would run on. */
   allocations: Array<Allocation>;
   /** Terms of the policy for the job itself: its priority, its job ratio. */
@@ -5087,6 +5099,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   files?: Resolver<Array<ResolversTypes['JobFile']>, ParentType, ContextType, Partial<JobFilesArgs>>;
   whyWaiting?: Resolver<Maybe<ResolversTypes['WhyWaiting']>, ParentType, ContextType>;
   expectedStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  earliestStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
@@ -5205,6 +5218,7 @@ export type WhyWaitingResolvers<ContextType = Context, ParentType extends Resolv
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   numbers?: Resolver<Array<ResolversTypes['Term']>, ParentType, ContextType>;
   startsAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  earliestStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   wouldChange?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
@@ -5265,6 +5279,7 @@ export type PlacementResolvers<ContextType = Context, ParentType extends Resolve
   candidates?: Resolver<Array<ResolversTypes['Candidate']>, ParentType, ContextType>;
   site?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   startsAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  earliestStart?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   allocations?: Resolver<Array<ResolversTypes['Allocation']>, ParentType, ContextType>;
   jobTerms?: Resolver<Array<ResolversTypes['Term']>, ParentType, ContextType>;
   reason?: Resolver<ResolversTypes['String'], ParentType, ContextType>;

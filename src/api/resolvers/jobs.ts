@@ -56,7 +56,9 @@ export const Job: JobResolvers = {
   files: (job, { epoch }, { loaders }) =>
     job.epoch === 0 ? [] : loaders.files({ jobId: job.id, epoch: epoch ?? job.epoch }),
   whyWaiting: (job, _, context) => context.services.explain.whyWaiting(job, context),
-  expectedStart: (job, _, context) => context.services.explain.expectedStart(job, context),
+  expectedStart: async (job, _, context) => (await context.services.explain.startOf(job, context)).startsAt,
+  earliestStart: async (job, _, context) =>
+    (await context.services.explain.startOf(job, context)).earliestStart,
 };
 
 export const JobOutput: JobOutputResolvers = {

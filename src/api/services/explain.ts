@@ -2,6 +2,7 @@
 import {
   type Job as CoreJob,
   type ExplainContext,
+  earliestAnywhere,
   type Grid,
   keepsPromises,
   localPolicyOf,
@@ -75,6 +76,18 @@ export function createExplainService(parts: ServiceParts) {
     return predictStart(grid, grid.siteEntry(siteId), job, explain);
   }
 
+  /** Of a job that waits before a site's local queue or in it. */
+  const startIn = async (
+    grid: Grid,
+    place: { at: 'META' | 'QUEUE'; siteId: number },
+    job: CoreJob,
+    explain: ExplainContext,
+    loaders: Loaders,
+  ): Promise<PredictedStart | null> =>
+    place.at === 'QUEUE'
+      ? startAt(grid, place.siteId, job, explain, loaders)
+      : earliestAnywhere(grid, job, explain.now);
+
   async function userClass(userId: number): Promise<CoreJob['userClass']> {
     const [user] = await queries.usersByIds([userId]);
     if (!user) throw notFound('user', globalId('user', userId));
@@ -85,15 +98,12 @@ export function createExplainService(parts: ServiceParts) {
   async function atRoot(job: CoreJob, loaders: Loaders): Promise<PlacementModel> {
     const { grid, version, explain } = await context(loaders);
     const placing = placement(grid, job, explain);
-    const siteId = placing.start?.siteId ?? null;
-    const start = siteId === null ? null : await startAt(grid, siteId, job, explain, loaders);
-    return {
-      ...described(placing),
-      policyVersion: version,
-      siteId: placing.siteId,
-      startsAt: start?.at ?? null,
-      allocations: start?.allocations ?? [],
-    };
+    const { siteId, arrival } = placing;
+    const start =
+      siteId === null || arrival === null
+        ? placing.start
+        : await startAt(grid, siteId, arrival, explain, loaders);
+    return { ...described(placing), ...starting(start), policyVersion: version, siteId };
   }
 
   async function ofJob(row: JobRow, loaders: Loaders): Promise<PlacementModel> {
@@ -114,13 +124,13 @@ export function createExplainService(parts: ServiceParts) {
     if (place.at === 'RUNNING')
       throw new ApiError('CONFLICT', `${globalId('job', row.id)} has just been started`);
     // It is in a queue: its place is decided, the ranking is what it would be today.
-    const start = await startAt(grid, place.siteId, known, explain, loaders);
+    const start = await startIn(grid, place, known, explain, loaders);
+    const { siteId } = place;
     return {
       ...described(placement(grid, known, explain)),
+      ...starting(start),
       policyVersion: version,
-      siteId: place.siteId,
-      startsAt: start?.at ?? null,
-      allocations: start?.allocations ?? [],
+      siteId,
     };
   }
 
@@ -166,17 +176,18 @@ export function createExplainService(parts: ServiceParts) {
     }),
 
     /** Of a job that the viewer has been shown: epoch seconds. */
-    async expectedStart({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<number | null> {
-      if (state !== 'QUEUED' && state !== 'DISPATCHED') return null;
-      return shares.explain(asker, async () => {
-        const { loaders } = asker;
+    async startOf({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<Starting> {
+      if (state !== 'QUEUED' && state !== 'DISPATCHED') return starting(null);
+      const { loaders } = asker;
+      const find = async (): Promise<Starting> => {
         const { grid, explain } = await context(loaders);
         const job = grid.job(id);
         const place = grid.placeOf(id);
-        if (job === null || place === null || place.at === 'RUNNING') return null;
-        if (place.at === 'ROOT') return (await atRoot(job, loaders)).startsAt;
-        return (await startAt(grid, place.siteId, job, explain, loaders))?.at ?? null;
-      });
+        if (job === null || place === null || place.at === 'RUNNING') return starting(null);
+        if (place.at === 'ROOT') return atRoot(job, loaders);
+        return starting(await startIn(grid, place, job, explain, loaders));
+      };
+      return loaders.once(`start ${id}`, () => shares.explain(asker, find));
     },
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
@@ -184,12 +195,12 @@ export function createExplainService(parts: ServiceParts) {
       job: Pick<JobRow, 'id' | 'state' | 'epoch'>,
       asker: Asker,
     ): Promise<WhyWaitingModel | null> {
-      if (job.state === 'HELD') return { ...waitingOnHold(), startsAt: null };
+      if (job.state === 'HELD') return { ...waitingOnHold(), ...NO_START };
       if (job.state === 'ASSIGNED') {
         const staging = await asker.loaders.staging({ jobId: job.id, epoch: job.epoch });
         const going = staging !== null && staging.endedAt === null;
         const measuredS = going ? Math.max(0, now() - staging.beganAt) : 0;
-        return { ...waitingOnAgent(going ? { ...staging, measuredS } : null), startsAt: null };
+        return { ...waitingOnAgent(going ? { ...staging, measuredS } : null), ...NO_START };
       }
       if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
       return shares.explain(asker, async () => {
@@ -200,9 +211,20 @@ export function createExplainService(parts: ServiceParts) {
   };
 }
 
+type Starting = Pick<PlacementModel, 'startsAt' | 'earliestStart'>;
+const NO_START = { startsAt: null, earliestStart: null };
+
+const starting = (start: PredictedStart | null): Starting & Pick<PlacementModel, 'allocations'> => ({
+  startsAt: start?.expected ? start.at : null,
+  earliestStart: start && !start.expected ? start.at : null,
+  allocations: start?.allocations ?? [],
+});
+
 /** Instants as times, and no job that may be another user's. */
 function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaitingModel {
-  const { earliestStart, reservedAt, reservedJob, ...rest } = numbers;
+  const { expectedStart, earliestStart, reservedAt, reservedJob, ...rest } = numbers;
+  const shown = (at: number | undefined): Date | null =>
+    at === undefined ? null : new Date(Math.min(at * 1000, LATEST_MS));
   return {
     ...why,
     numbers: {
@@ -210,7 +232,8 @@ function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): Why
       ...(reservedAt !== undefined && { reservedInS: Math.round((reservedAt - now) * 1000) / 1000 }),
       ...(reservedJob !== undefined && handlesAll(viewer) && { reservedJob }),
     },
-    startsAt: earliestStart === undefined ? null : new Date(Math.min(earliestStart * 1000, LATEST_MS)),
+    startsAt: shown(expectedStart),
+    earliestStart: shown(earliestStart),
   };
 }
 

@@ -49,6 +49,7 @@ interface Why {
     message: string;
     numbers: Term[];
     startsAt: string | null;
+    earliestStart: string | null;
     wouldChange: string[];
   } | null;
   decisions: {
@@ -71,6 +72,7 @@ interface Placement {
   policyVersion: number;
   priority: number | null;
   startsAt: string | null;
+  earliestStart: string | null;
   reason: string;
   message: string;
   jobTerms: Term[];
@@ -143,7 +145,8 @@ function describeWhy(job: Why): string {
   const wait = job.whyWaiting;
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
-    if (wait.startsAt) lines.push(`  predicted start ${time(wait.startsAt)} UTC`);
+    if (wait.startsAt) lines.push(`  expected start ${time(wait.startsAt)} UTC`);
+    if (wait.earliestStart) lines.push(`  does not start before ${time(wait.earliestStart)} UTC`);
     for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }
@@ -176,11 +179,13 @@ function describePlacement(placement: Placement): string {
   const where = placement.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' ');
   const starts = placement.startsAt
     ? `would start ${time(placement.startsAt)} UTC${where ? ` on ${where}` : ''}`
-    : 'its start cannot be predicted';
+    : placement.earliestStart
+      ? `would not start before ${time(placement.earliestStart)} UTC`
+      : 'its start cannot be predicted';
   const head = placement.site
     ? `would be dispatched to ${placement.site.name}; ${starts}`
     : placement.candidates.some(({ eligible }) => eligible)
-      ? 'would wait in the global queue'
+      ? `would wait in the global queue; ${starts}`
       : `no site can run it now: ${placement.reason}`;
   return [
     `${printable(head)} (priority ${placement.priority ?? 'none'}, policy ${placement.policyVersion})`,

@@ -6,17 +6,17 @@ import { beginDispatch } from '../dispatch/cycle.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { EligibleMachines } from '../grid/site-resources.js';
-import { Claims, claimOf } from '../local/claims.js';
-import { earliestStart, type SiteView } from '../local/pass.js';
+import { Claims } from '../local/claims.js';
+import type { SiteView } from '../local/pass.js';
 import { localKindOf } from '../local/registry.js';
-import type { Allocation, DispatchExplanation, Job, Reservation } from '../model.js';
-import { localPolicyOf, type Policy } from '../policy.js';
+import type { DispatchExplanation, Job } from '../model.js';
+import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
 import { FreeResources, LicenseCopies } from '../resources/free.js';
-import { allocationsOf, type FreeCapacity, idsOf, pickPools, placeNow } from '../resources/placement.js';
+import { allocationsOf, idsOf, pickPools, placeNow } from '../resources/placement.js';
 import type { Opening } from '../resources/profile.js';
-import { type Booking, Timeline } from '../resources/timeline.js';
+import { earliestAnywhere, type PredictedStart, planAhead } from './ahead.js';
 
 export interface ExplainContext {
   now: number;
@@ -31,14 +31,6 @@ export interface SiteRanking {
   ineligible: ReasonCode | null;
 }
 
-export interface PredictedStart {
-  siteId: number;
-  at: number;
-  allocations: Allocation[];
-  licenseIds: number[];
-  plannedDuration: number;
-}
-
 export interface Placing {
   /** Where it would go now; null: nowhere, it would wait. */
   siteId: number | null;
@@ -50,10 +42,9 @@ export interface Placing {
   explanation: DispatchExplanation | null;
   /** All sites: the eligible ones best first, then the others in site order. */
   ranking: SiteRanking[];
-  /**
-   * At the best site, from the runs that are live and what stands reserved or promised; other jobs queued there are not
-   * counted.
-   */
+  /** The job as it would come to that site now; null: it would not, or others wait that a policy may send first. */
+  arrival: Job | null;
+  /** When it starts there, or, while it waits for a site, anywhere. */
   start: PredictedStart | null;
 }
 
@@ -70,6 +61,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
       message,
       explanation: null,
       ranking: outOfTheQuestion(eligibility.ineligible),
+      arrival: null,
       start: null,
     };
   }
@@ -77,6 +69,9 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     job,
     eligibility,
   );
+  const others = grid.root.length - (grid.placeOf(job.id)?.at === 'ROOT' ? 1 : 0);
+  const waits = site === null || (others > 0 && queueLimitOf(context.policy) !== null);
+  const arrival = waits ? null : { ...job, priority, dispatchedAt: context.now };
   return {
     siteId: site?.site.id ?? null,
     priority,
@@ -84,7 +79,11 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
     message: reasonSentence(reason),
     explanation,
     ranking: ranking(site?.site.id ?? null, explanation),
-    start: site === null ? null : predictStart(grid, site, job, context),
+    arrival,
+    start:
+      arrival === null
+        ? earliestAnywhere(grid, job, context.now)
+        : predictStart(grid, site as SiteEntry, arrival, context),
   };
 }
 
@@ -134,16 +133,16 @@ function rank(
 }
 
 /**
- * The earliest start of the job at the site by its profile. Where the site keeps promises, it is the job's own, or what the
- * next cycle would promise to it behind all others; else the site's reservation is respected: the job waits for it to end
- * where it could delay it. Null when the site's available machines cannot run it at all, or when it cannot be foreseen.
+ * When the job, which is in the site's local queue or would come to its end now, starts there. Null: the site's available machines cannot
+ * run it at all, or it cannot be foreseen.
  */
 export function predictStart(
   grid: Grid,
   entry: SiteEntry,
   job: Job,
-  { now, policy }: ExplainContext,
+  context: ExplainContext,
 ): PredictedStart | null {
+  const { now, policy } = context;
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   if (whyNeverFits(requirement, eligible) !== null) return null;
@@ -152,21 +151,17 @@ export function predictStart(
   const free = new FreeResources(entry.resources, copies);
   const claims = new Claims(grid, entry.site.id, now, copies);
   const view: SiteView = { grid, entry, now, free, claims, starts: [] };
-  if (!entry.resources.foreseeable) return startsNow(view, requirement, eligible, work);
-  const promised = localKindOf(localPolicyOf(entry.site, policy)).startOf?.(view, job) ?? null;
-  if (promised !== null) return predicted(entry, work, promised);
-  const { reservation } = entry;
-  const held = reservation?.jobId === job.id ? reservation : null;
-  const claim = reservation === null || held !== null ? null : claimOf(grid, reservation, now);
-  let booking: Booking | null = null;
-  let beside: FreeCapacity | null = null;
-  if (claim !== null && reservation !== null) {
-    claims.setOwn(claim);
-    booking = { at: claim.at, end: claim.end, hold: holdOfReservation(grid, entry, reservation) };
-    beside = roomBeside(view, eligible, booking);
-  }
-  const found = earliestStart(view, requirement, eligible, work, held, booking, beside);
-  return found === null ? null : predicted(entry, work, found);
+  const found = entry.resources.shared
+    ? startsNow(view, requirement, eligible, work)
+    : promisedStart(view, job, work, policy);
+  return found ?? planAhead(grid, entry, job, context);
+}
+
+/** Where the site keeps promises: the job's own, or what the next cycle would promise to it behind all others. */
+function promisedStart(view: SiteView, job: Job, work: number, policy: Policy): PredictedStart | null {
+  const { site } = view.entry;
+  const promised = localKindOf(localPolicyOf(site, policy)).startOf?.(view, job) ?? null;
+  return site.state === 'UP' && promised !== null ? predicted(view.entry, work, promised) : null;
 }
 
 const predicted = (
@@ -176,6 +171,7 @@ const predicted = (
 ): PredictedStart => ({
   siteId: site.id,
   at,
+  expected: true,
   allocations: allocationsOf(placement),
   licenseIds: idsOf(pools),
   plannedDuration: work / placement.benchmark,
@@ -193,29 +189,4 @@ function startsNow(
   const end = now + work / placement.benchmark;
   const pools = pickPools(eligible, (pool) => claims.allowsNow(pool, end, null));
   return pools && predicted(entry, work, { at: now, placement, pools });
-}
-
-/** What a reservation takes on machines. */
-function holdOfReservation(grid: Grid, entry: SiteEntry, reservation: Reservation): Booking['hold'] {
-  const { cpusPerTask, memoryMbPerTask } = grid.requirementOf(grid.job(reservation.jobId) as Job);
-  const found = reservation.allocations.flatMap(({ machineId, tasks }) => {
-    const state = entry.resources.machines.find(({ machine }) => machine.id === machineId);
-    return state === undefined ? [] : [{ state, tasks }];
-  });
-  return {
-    machines: found.map(({ state }) => state),
-    cpus: found.map(({ tasks }) => tasks * cpusPerTask),
-    memoryMb: found.map(({ tasks }) => tasks * memoryMbPerTask),
-  };
-}
-
-/** What a booking leaves free at its beginning. */
-function roomBeside(
-  { entry, free, now }: SiteView,
-  eligible: EligibleMachines,
-  booking: Booking,
-): FreeCapacity {
-  const timeline = new Timeline(entry.resources, free, eligible, now, [], [], booking);
-  while (timeline.advance() && timeline.at < booking.at);
-  return timeline;
 }

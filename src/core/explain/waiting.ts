@@ -118,7 +118,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
   const start = predictStart(grid, entry, job, context);
-  if (start !== null) numbers.earliestStart = start.at;
+  if (start !== null) numbers[start.expected ? 'expectedStart' : 'earliestStart'] = start.at;
 
   const pass = new SitePass(grid, entry).begin(context.now, Infinity, false);
   const scheduler = localSchedulerOf(site, context.policy);

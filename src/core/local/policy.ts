@@ -36,7 +36,7 @@ export interface LocalKind<S extends RulesSchema = RulesSchema> {
   restore?(grid: Grid, siteId: number, image: PromisesImage): PromisingMemory;
   /**
    * The same: when a job of the site's queue, or one that would join it now, starts by what the site has promised. Null: it has
-   * promised nothing, or its available machines cannot run the job.
+   * promised nothing, others wait without a promise, or its available machines cannot run the job.
    */
   startOf?(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>, job: Job): Opening | null;
 }

@@ -242,7 +242,7 @@ function moreRoom(before: FreeAtPromise, now: FreeAtPromise): boolean {
 
 /**
  * When a job of the site's queue, or one that would join it now, starts by the promises that the site has made; null: its
- * policy has made none, or the available machines cannot run the job.
+ * policy has made none, others wait that have none either, or the available machines cannot run the job.
  */
 function promisedStart(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>, job: Job): Opening | null {
   const { grid, entry } = view;
@@ -255,6 +255,7 @@ function promisedStart(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>
   const place = grid.placeOf(job.id);
   const here = place?.at === 'QUEUE' && place.siteId === entry.site.id;
   const own = here ? promises.get(grid.slotOf(job.id)) : undefined;
+  if (own === undefined && promises.count < entry.queue.length) return null;
   const eligible = entry.resources.eligible(requirement.signature);
   return own ?? promises.places.profile.earliest(requirement, eligible, job.estimateS * job.benchmark);
 }

@@ -114,14 +114,14 @@ export type JobPeersQueryVariables = Exact<{
 
 export type JobPeersQuery = { job: { id: string, peers: Array<{ state: OfferState | null, reason: string | null, path: Array<string> | null, peer: { id: string, name: string } }> } | null };
 
-export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
+export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
 
 export type JobPlacementQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type JobPlacementQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> } };
+export type JobPlacementQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> } };
 
 export type JobOutputQueryVariables = Exact<{
   id: string;
@@ -170,7 +170,7 @@ export const JobPeersDocument =
   "query JobPeers($id: ID!) { job(id: $id) { id peers { state reason path peer { id name } } } }" as unknown as TypedDocumentNode<JobPeersQuery, JobPeersQueryVariables>;
 
 export const JobPlacementDocument =
-  "query JobPlacement($id: ID!) { placement(job: $id) { ...PlacementParts } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt jobTerms { ...TermParts } reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<JobPlacementQuery, JobPlacementQueryVariables>;
+  "query JobPlacement($id: ID!) { placement(job: $id) { ...PlacementParts } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt earliestStart jobTerms { ...TermParts } reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<JobPlacementQuery, JobPlacementQueryVariables>;
 
 export const JobOutputDocument =
   "query JobOutput($id: ID!, $epoch: Int!, $task: Int!) { job(id: $id) { id stdout: output(stream: STDOUT, epoch: $epoch, task: $task) { ...OutputParts } stderr: output(stream: STDERR, epoch: $epoch, task: $task) { ...OutputParts } } } fragment OutputParts on Output { text bytes truncated }" as unknown as TypedDocumentNode<JobOutputQuery, JobOutputQueryVariables>;

@@ -330,16 +330,17 @@ function Waits({ id, state }: { id: string; state: string }) {
     if (state !== 'HELD') placement.refresh();
   }, [seen]);
   const place = placement.data?.placement;
+  const start = place?.startsAt ?? place?.earliestStart;
   return (
     <Card
       title="Why it waits"
       actions={
         place && (
           <span className="small start">
-            Predicted start{' '}
-            {place.startsAt ? (
-              <strong title={instant(place.startsAt)} className="num">
-                {moment(place.startsAt)}
+            {place.earliestStart ? 'Starts not before' : 'Expected start'}{' '}
+            {start ? (
+              <strong title={instant(start)} className="num">
+                {moment(start)}
               </strong>
             ) : (
               <span className="faint">unknown</span>

@@ -111,7 +111,7 @@ export type PreviewQueryVariables = Exact<{
 }>;
 
 
-export type PreviewQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> } };
+export type PreviewQuery = { placement: { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> } };
 
 export type SubmitChoicesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -122,7 +122,7 @@ export type TermPartsFragment = { name: string, value: number };
 
 export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } };
 
-export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
+export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
 
 
 export const SubmitJobsDocument =
@@ -132,7 +132,7 @@ export const SubmitGroupDocument =
   "mutation SubmitGroup($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) { jobGroup { id size } errors { index field message } } }" as unknown as TypedDocumentNode<SubmitGroupMutation, SubmitGroupMutationVariables>;
 
 export const PreviewDocument =
-  "query Preview($spec: JobInput!) { placement(spec: $spec) { ...PlacementParts } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt jobTerms { ...TermParts } reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<PreviewQuery, PreviewQueryVariables>;
+  "query Preview($spec: JobInput!) { placement(spec: $spec) { ...PlacementParts } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment PlacementParts on Placement { policyVersion priority startsAt earliestStart jobTerms { ...TermParts } reason message site { id name } allocations { tasks machine { id name } } candidates { ...CandidateParts } }" as unknown as TypedDocumentNode<PreviewQuery, PreviewQueryVariables>;
 
 export const SubmitChoicesDocument =
   "query SubmitChoices { sites(first: 200) { nodes { id name licenses { id kind } } } licenses(first: 500) { nodes { id kind } } datasets(first: 200) { nodes { id name sizeMb } } }" as unknown as TypedDocumentNode<SubmitChoicesQuery, SubmitChoicesQueryVariables>;

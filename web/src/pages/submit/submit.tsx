@@ -485,6 +485,8 @@ function Preview({ input }: { input: JobInput | null }): ReactNode {
                     ) : (
                       <time title={instant(place.startsAt)}>{moment(place.startsAt)}</time>
                     )
+                  ) : place.earliestStart ? (
+                    <time title={instant(place.earliestStart)}>not before {moment(place.earliestStart)}</time>
                   ) : (
                     'unknown'
                   )}

@@ -1,0 +1,160 @@
+/**
+ * When a job starts at a site: the site's own cycles, run ahead in a grid of its own with what runs and waits there, as if every run took
+ * as long as it is planned and nobody else came. How far is bounded. Where it is not known who comes before the job, and beyond the
+ * bound, it is only known before when it cannot start.
+ */
+import { Grid, type SiteEntry } from '../grid/grid.js';
+import type { JobQueue } from '../grid/queue.js';
+import type { Requirement } from '../grid/requirements.js';
+import { Claims } from '../local/claims.js';
+import { siteCycle } from '../local/cycle.js';
+import { earliestStart, SitePasses } from '../local/pass.js';
+import { imageOf, promisesFrom } from '../local/registry.js';
+import type { Allocation, Job, Run, Start } from '../model.js';
+import { localPolicyOf, type Policy } from '../policy.js';
+import { whyNeverFits } from '../resources/eligibility.js';
+import { FreeResources } from '../resources/free.js';
+
+export interface PredictedStart {
+  siteId: number;
+  at: number;
+  /** It starts then, if runs take as long as planned and no job comes meanwhile. False: it does not start before. */
+  expected: boolean;
+  /** Where; none unless it is expected. */
+  allocations: readonly Allocation[];
+  licenseIds: readonly number[];
+  plannedDuration: number;
+}
+
+/** Jobs that may wait at a site for its plan to be made. */
+const QUEUE_MAX = 5_000;
+/** Cycles of a plan, each counted as many times as jobs wait: what a cycle looks at, at the most. */
+const LOOKS_MAX = 1_000_000;
+/** Beside the queue, what a cycle costs in any case. */
+const CYCLE_LOOKS = 100;
+const STARTS_MAX = 10_000;
+
+/**
+ * When a job starts at a site in whose local queue it is or would be put now. Null: what is there cannot run it, or nothing that can be
+ * foreseen makes room for it.
+ */
+export function planAhead(
+  grid: Grid,
+  entry: SiteEntry,
+  job: Job,
+  { now, policy }: { now: number; policy: Policy },
+  looksMax = LOOKS_MAX,
+): PredictedStart | null {
+  const { site, queue, resources } = entry;
+  // Nobody knows when runs end there.
+  if (resources.shared) return null;
+  const known =
+    site.state === 'UP' &&
+    queue.length <= QUEUE_MAX &&
+    !waitsElsewhere(grid, entry, job) &&
+    !sharedLicenses(grid, queue, job);
+  if (!known) return notBefore(copyOf(entry, grid, job, false), site.id, job, now);
+  const ahead = copyOf(entry, grid, job, true);
+  const promises = imageOf(entry.memory);
+  if (promises !== null)
+    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises));
+  const passes = new SitePasses();
+  const started: Start[] = [];
+  let at = now;
+  const accept = (start: Start): Run => {
+    if (start.jobId === job.id) started.push(start);
+    const { jobId, siteId, allocations, licenseIds, plannedDuration } = start;
+    return { jobId, siteId, allocations, licenseIds, epoch: 0, start: at, plannedEnd: at + plannedDuration };
+  };
+  const local = ahead.siteEntry(site.id);
+  for (let looks = 0; looks <= looksMax; looks += local.queue.length + CYCLE_LOOKS) {
+    const plan = siteCycle(ahead, site.id, {
+      ...{ now: at, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, accept, passes },
+    });
+    ahead.setReservation(site.id, plan.reservation);
+    ahead.keepMemory(site.id, plan.memory);
+    const [found] = started;
+    if (found !== undefined) {
+      const { allocations, licenseIds, plannedDuration } = found;
+      return { siteId: site.id, at, expected: true, allocations, licenseIds, plannedDuration };
+    }
+    if (plan.truncated) continue;
+    const wakeAt = plan.wakeAt > at ? plan.wakeAt : Infinity;
+    const next = Math.min(local.resources.runs[0]?.end ?? Infinity, wakeAt);
+    if (next === Infinity) return null;
+    at = Math.max(at, next);
+    while (local.resources.runs[0] !== undefined && local.resources.runs[0].end <= at)
+      ahead.endRun(local.resources.runs[0].jobId);
+  }
+  return notBefore(ahead, site.id, job, at);
+}
+
+/** Of all sites that could run the job, when the first has room for it beside what runs there. Null: none is known to. */
+export function earliestAnywhere(grid: Grid, job: Job, now: number): PredictedStart | null {
+  let first: PredictedStart | null = null;
+  for (const entry of grid.sites) {
+    const found = notBefore(copyOf(entry, grid, job, false), entry.site.id, job, now);
+    if (found !== null && (first === null || found.at < first.at)) first = found;
+  }
+  return first;
+}
+
+/** Whatever else waits takes more room, never less: the job cannot start before there is room beside the runs. */
+function notBefore(ahead: Grid, siteId: number, job: Job, now: number): PredictedStart | null {
+  const entry = ahead.siteEntry(siteId);
+  ahead.setReservation(siteId, null);
+  const requirement = ahead.requirementOf(job);
+  const eligible = entry.resources.eligible(requirement.signature);
+  if (whyNeverFits(requirement, eligible) !== null) return null;
+  const nothing = { siteId, expected: false, allocations: [], licenseIds: [], plannedDuration: 0 };
+  if (entry.resources.shared) return { ...nothing, at: now };
+  const free = new FreeResources(entry.resources);
+  const claims = new Claims(ahead, siteId, now, free.copies);
+  const view = { grid: ahead, entry, now, free, claims, starts: [] };
+  const found = earliestStart(view, requirement, eligible, job.estimateS * job.benchmark, null);
+  return found && { ...nothing, at: found.at };
+}
+
+/** The site in a grid of its own. `whole`: with its queue and what it has reserved and promised, else with its runs only. */
+function copyOf(
+  { site, resources, queue, reservation }: SiteEntry,
+  grid: Grid,
+  job: Job,
+  whole: boolean,
+): Grid {
+  const copy = new Grid();
+  copy.setSite(site);
+  const jobs = [job];
+  if (whole)
+    for (const slot of queue.slots()) if (queue.ids[slot] !== job.id) jobs.push(queue.jobs[slot] as Job);
+  const pools = new Set([
+    ...resources.runs.flatMap(({ licenses }) => licenses),
+    ...jobs
+      .filter(({ licenses }) => licenses.length > 0)
+      .flatMap((one) => resources.eligible(grid.requirementOf(one).signature).pools.flat()),
+  ]);
+  for (const { license } of pools) copy.setLicense(license);
+  for (const { machine } of resources.machines) copy.setMachine(machine);
+  for (const { run, jobId } of resources.runs) copy.restoreRun(run, grid.job(jobId) as Job);
+  if (!whole) return copy;
+  for (const one of jobs) copy.placeAtSite(one, site.id);
+  copy.setReservation(site.id, reservation);
+  return copy;
+}
+
+/** Whether jobs wait before the local queues, the job itself among them, that could come to the site before it starts. */
+function waitsElsewhere(grid: Grid, entry: SiteEntry, job: Job): boolean {
+  const queues = [grid.root, ...grid.sites.map(({ meta }) => meta)].filter(({ length }) => length > 0);
+  if (queues.reduce((sum, { length }) => sum + length, 0) > QUEUE_MAX) return true;
+  const fits = (requirement: Requirement): boolean =>
+    whyNeverFits(requirement, entry.resources.eligible(requirement.signature)) === null;
+  return queues.some((queue) => {
+    for (const slot of queue.slots())
+      if (queue.ids[slot] !== job.id && fits(queue.requirements[slot] as Requirement)) return true;
+    return false;
+  });
+}
+
+/** Whether other sites may take licenses that the job, or one that waits with it, needs. */
+const sharedLicenses = (grid: Grid, queue: JobQueue, job: Job): boolean =>
+  grid.sharesLicenses && grid.sites.length > 1 && (queue.licensed > 0 || job.licenses.length > 0);
