@@ -21,6 +21,7 @@ import {
 } from '../agent/index.js';
 import { Client, type ServiceError } from '../client/index.js';
 import { type Config, jobEnvironment } from '../platform/config.js';
+import { hostEnvironment } from '../platform/environment.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { note } from './command.js';
@@ -131,10 +132,10 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
 }
 
 function accountsOf(config: Config, log: Logger): Accounts | null {
-  const { agentAccounts: file, agentLauncher, agentEnvironment } = config;
+  const { agentAccounts: file, agentLauncher } = config;
   if (file === null) return null;
   return new Accounts({
-    ...{ file, launcher: words(agentLauncher), environment: jobEnvironment(agentEnvironment) },
+    ...{ file, launcher: words(agentLauncher), environment: hostEnvironment() },
     warn: (fields, message) => log.warn(fields, message),
   });
 }

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { plainJobEnvironment } from './environment.js';
 import { LIMIT_VARIABLES, type Limits } from './limits.js';
 import { choice, flag, list, optional, type Table, text, type Values, whole } from './variables.js';
 
@@ -331,7 +332,7 @@ export const VARIABLES = {
     'AGENT_ENVIRONMENT',
     'names of variables',
     (one) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(one),
-    "Variables of the agent's environment that jobs get beside PATH, HOME, USER, LOGNAME, LANG, LC_ALL and TZ; by default none.",
+    "Variables of the agent's own environment that jobs get, over those that all have; by default none.",
   ),
   agentNetwork: flag(
     'AGENT_NETWORK',
@@ -553,21 +554,17 @@ function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: 
   return values as Values<T>;
 }
 
-/** Of the agent's environment, what says how programs are found and how they speak. */
-const COMMON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ'];
-
 /**
- * The environment that jobs on this machine begin with, built up from nothing: what is common to all programs, and what the operator
- * names. Never a variable of Switchyard's own: some hold secrets.
+ * The environment that jobs on this machine begin with: what all jobs have, and of the agent's own what the operator names. Never a variable
+ * of Switchyard's: some hold secrets.
  */
 export function jobEnvironment(
   names: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): Record<string, string> {
   const ours = new Set(ALL_VARIABLES.map((variable) => variable.name));
-  const passed = [...COMMON, ...names].filter((name) => !ours.has(name) && !name.startsWith('SWITCHYARD_'));
-  const given = passed.flatMap((name): [string, string][] =>
-    env[name] === undefined ? [] : [[name, env[name]]],
+  const given = names.flatMap((name): [string, string][] =>
+    env[name] === undefined || ours.has(name) || name.startsWith('SWITCHYARD_') ? [] : [[name, env[name]]],
   );
-  return { PATH: '/usr/local/bin:/usr/bin:/bin', ...Object.fromEntries(given) };
+  return { ...plainJobEnvironment(), ...Object.fromEntries(given) };
 }

@@ -4,7 +4,7 @@
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,16 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { StagingRunner } from '../../src/agent/staging/index.js';
-import { complete, endOf, lives, openRunner, script, temporaryDirectory, until } from './support.js';
+import {
+  assignment,
+  complete,
+  endOf,
+  lives,
+  openRunner,
+  script,
+  temporaryDirectory,
+  until,
+} from './support.js';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -105,6 +114,11 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
 
     it('a job gets what it needs: its directory, its output, its exit code, the environment that it asked for', async () => {
       const { runner } = await open(kind);
+      const odd = { 'BASH_FUNC_cd%%': '() { echo no; }', 'with space;id': "a\nb'\n\n", UID: '12', EMPTY: '' };
+      const env = await complete(runner, { ...assignment('job_0', 'env', '-0'), environment: odd });
+      expect(env.stdout!.text.split('\0')).toEqual(
+        expect.arrayContaining(Object.entries(odd).map(([name, value]) => `${name}=${value}`)),
+      );
       const run = {
         ...script('job_1', 'echo "$GREETING"; echo on > file; cat file; pwd; exit 3'),
         environment: { GREETING: 'hi' },
@@ -266,8 +280,8 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       const ends = [
         // Tail keeps what it reads until a line ends.
         complete(runner, {
-          ...script('job_eats', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
-          memoryMbPerTask: 50,
+          ...script('job_eats', '(head -c 400000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
+          memoryMbPerTask: 100,
         }),
         // Less than one, so that also a machine which is busy gives it too much.
         ...(throttles
@@ -278,7 +292,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       ];
       const said = new Map((await Promise.all(ends)).map((end) => [end.jobId, end]));
       expect(said.get('job_eats')).toMatchObject({
-        ...{ cause: 'MEMORY_LIMIT', message: expect.stringContaining('50 MB') },
+        ...{ cause: 'MEMORY_LIMIT', message: expect.stringContaining('100 MB') },
       });
       if (!throttles)
         expect(said.get('job_spins')).toMatchObject({
@@ -300,8 +314,10 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
   const kind: Kind = { mode: 'sandbox', cgroups: false };
 
   it('shows the system, the run’s own directory and what the operator shows, and nothing else', async () => {
-    const shown = temporaryDirectory();
-    chmodSync(shown, 0o755);
+    const top = temporaryDirectory();
+    const shown = join(top, 'below', 'it');
+    chmodSync(top, 0o755);
+    mkdirSync(shown, { recursive: true });
     writeFileSync(join(shown, 'data'), 'shown\n');
     const { runner, stateDir } = await open(kind, { shown: [{ path: shown, readOnly: true }] });
     const look = `cat ${shown}/data; touch ${shown}/x; ls /home /root /work /var ${stateDir} 2>/dev/null; ls -d /proc/[0-9]* | wc -l; touch /tmp/mine /usr/x; ls /tmp`;
@@ -309,17 +325,33 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
     const [data, ...rest] = stdout!.text.split('\n');
     expect(data).toMatch(/^shown/);
     // Of the directories on the way to its own only these names are seen.
-    const leading = [shown, stateDir].map((path) => path.split('/').at(-1)!);
+    const leading = [top, stateDir].map((path) => path.split('/').at(-1)!);
     const names = rest.filter((line) => !/^\d*$|:$/.test(line) && !leading.includes(line));
     expect(names.filter((name) => !['lib', 'tmp', 'mine', 'slots'].includes(name))).toEqual([]);
     expect(stderr!.text).toMatch(/touch: .*Read-only file system|touch: .*Permission denied/);
     // Its own three or four, not those of the host.
     expect(Number(/^\d+$/m.exec(stdout!.text)![0])).toBeLessThan(10);
+    const inside = {
+      ...script('job_3', 'pwd; cat data; echo on >/dev/shm/x; cat /dev/shm/x'),
+      workingDirectory: shown,
+    };
+    expect(await complete(runner, inside)).toMatchObject({ stdout: { text: `${shown}\nshown\non\n` } });
     const elsewhere = await complete(runner, { ...script('job_2', 'pwd'), workingDirectory: stateDir });
     expect(elsewhere).toMatchObject({
       cause: 'LAUNCH_FAILED',
       message: expect.stringContaining('AGENT_DIRECTORIES'),
     });
+  });
+
+  it('says that what a job leaves in its /tmp is gone, and nothing where it leaves nothing', async () => {
+    const { runner } = await open(kind);
+    const named = await complete(runner, script('job_1', 'printf warned >&2; echo 1 >/tmp/result.txt'));
+    expect(named).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: '' } });
+    expect(named.stderr!.text).toMatch(
+      /^warned\nswitchyard: \/tmp was this job's own and is removed with what it left there: "result.txt". .*\n$/,
+    );
+    const clean = 'f=$(mktemp); echo 1 >"$f"; rm "$f"; pwd';
+    expect(await complete(runner, script('job_2', clean))).toMatchObject({ stderr: { text: '' } });
   });
 
   it('has no network where the site gives none, and then reaches no service of the host', async () => {

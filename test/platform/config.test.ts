@@ -95,7 +95,7 @@ test.each(['1.5', '1e3', ' 5', '0x10', 'NaN', '99999999999999999999'])('%j is no
   expect(() => loadConfig({ PORT: text })).toThrow(/^PORT: /);
 });
 
-test('jobs get what is common and what the operator names, and never our secrets', () => {
+test('jobs get what all have and what the operator names, and never our secrets', () => {
   const env = {
     DATABASE_URL: 'x',
     SWITCHYARD_KEY: 'k',
@@ -104,11 +104,12 @@ test('jobs get what is common and what the operator names, and never our secrets
     MODULEPATH: '/m',
     EMPTY: '',
   };
-  expect(jobEnvironment([], env)).toEqual({ PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' });
+  const all = jobEnvironment([], env);
+  expect(Object.keys(all).sort()).toEqual(['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'USER']);
+  expect(all.PATH).toBe('/usr/local/bin:/usr/bin:/bin');
   const named = ['MODULEPATH', 'EMPTY', 'DATABASE_URL', 'SWITCHYARD_KEY', 'NOT_SET'];
   expect(jobEnvironment(named, { ...env, PATH: '/bin' })).toEqual({
-    PATH: '/bin',
-    TZ: 'UTC',
+    ...all,
     MODULEPATH: '/m',
     EMPTY: '',
   });

@@ -27,7 +27,7 @@ import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
-import { LANE_NAME, LaunchError } from './script.js';
+import { LaunchError, lastStepLacks } from './script.js';
 import { leftInShared, REMOVE } from './shared.js';
 
 export type IsolationMode = 'none' | 'user' | 'sandbox';
@@ -264,48 +264,43 @@ export class Isolation {
   }
 
   /**
-   * The words before the program.
+   * The programs that lead from the agent's account and surroundings to those of a run, as the words before its last step. What the job asked
+   * for is none of their business: they start in the agent's environment.
    *
    * @throws LaunchError for a directory that the run may not see
    */
-  words(place: Place): string[] {
+  launchers(place: Place): string[] {
     const { directory, work, inputs = [], account = null, ownId = null } = place;
-    // By the launcher it is that account already.
     const launched = account !== null && this.accounts!.launcher !== null;
     const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid, ownId);
-    // Into a directory of theirs with their own rights.
-    const enter = account !== null && directory !== work ? [...ENTER, directory] : [];
-    const shown = this.shown.find((one) => isBelow(directory, one.path));
-    if (
-      directory !== work &&
-      this.mode === 'sandbox' &&
-      !shown &&
-      !SYSTEM.some((path) => isBelow(directory, path)) &&
-      !SEEN.includes(directory)
-    ) {
-      const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
-      throw new LaunchError(
-        `${directory}: jobs at this site see only the system's directories, their own, and ${names} (AGENT_DIRECTORIES)`,
-      );
+    // A launcher tells what it launches of itself (SUDO_COMMAND, say).
+    const become = launched ? [...this.accounts!.become(account), '/usr/bin/env', '-i'] : [];
+    if (this.mode === 'sandbox') {
+      this.checkSeen(directory, work);
+      const inNamespace = place.uid === null || launched;
+      return [...become, ...this.sandbox(place, inNamespace), ...(inNamespace ? [] : drop)];
     }
-    // Who is put into a directory would be past the doors that are closed to them.
-    if (
-      directory !== work &&
-      place.uid !== null &&
-      account === null &&
-      !canEnter(directory, shown ? dirname(shown.path) : null)
-    )
+    const closed = place.uid === null ? undefined : inputs.find((path) => !canEnter(dirname(path)));
+    if (closed !== undefined)
       throw new LaunchError(
-        `${directory}: jobs have accounts of their own at this site, which may not enter it`,
+        `input ${closed}: jobs have accounts of their own at this site, which may not enter its directory`,
       );
-    if (this.mode !== 'sandbox') {
-      const closed = place.uid === null ? undefined : inputs.find((path) => !canEnter(dirname(path), null));
-      if (closed !== undefined)
-        throw new LaunchError(
-          `input ${closed}: jobs have accounts of their own at this site, which may not enter its directory`,
-        );
-      return [...drop, ...enter];
-    }
+    return [...become, ...drop];
+  }
+
+  private checkSeen(directory: string, work: string): void {
+    const seen = [...SYSTEM, ...this.shown.map(({ path }) => path)];
+    if (directory === work || SEEN.includes(directory) || seen.some((path) => isBelow(directory, path)))
+      return;
+    const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
+    throw new LaunchError(
+      `${directory}: jobs at this site see only the system's directories, their own, and ${names} (AGENT_DIRECTORIES)`,
+    );
+  }
+
+  /** `inNamespace`: as the account that it is started by, which has no privileges but in a namespace of its own. */
+  private sandbox({ work, tmp, inputs = [] }: Place, inNamespace: boolean): string[] {
+    const shown = this.shown.map(({ path }) => path);
     return [
       BWRAP,
       '--die-with-parent',
@@ -313,7 +308,7 @@ export class Isolation {
       '--unshare-ipc',
       '--unshare-uts',
       '--unshare-cgroup-try',
-      ...(place.uid === null || launched ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
+      ...(inNamespace ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
       ...(this.network ? [] : ['--unshare-net']),
       ...systemBinds(),
       ...(this.network ? resolverBinds() : []),
@@ -325,20 +320,17 @@ export class Isolation {
       '/dev',
       // What lies there is memory: of the run's own account, and little of it without a control group that counts it.
       ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
-      '--tmpfs',
-      '/dev/shm',
+      ...['--perms', '1777', '--tmpfs', '/dev/shm'],
       ...['--dir', '/var'],
-      ...['--bind', place.tmp, '/tmp'],
-      ...['--bind', place.tmp, '/var/tmp'],
-      ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
+      ...['--bind', tmp, '/tmp'],
+      ...['--bind', tmp, '/var/tmp'],
       // Otherwise bubblewrap makes what is above them for its own account alone: then nobody gets there by path.
-      ...[...new Set([...inputs, place.work].map(dirname))].flatMap((path) => ['--dir', path]),
+      ...[...new Set([...shown, ...inputs, work].flatMap(above))].flatMap((path) => ['--dir', path]),
+      ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
       ...inputs.flatMap((path) => ['--ro-bind', path, path]),
-      ...['--bind', place.work, place.work],
-      ...['--chdir', enter.length > 0 ? work : directory],
+      ...['--bind', work, work],
+      ...['--chdir', work],
       '--',
-      ...(launched ? [] : drop),
-      ...enter,
     ];
   }
 
@@ -357,7 +349,7 @@ export class Isolation {
       )
         return false;
       if (!this.hasAccounts) return isReadable(path);
-      return (statSync(path).mode & 0o004) !== 0 && canEnter(dirname(path), null);
+      return (statSync(path).mode & 0o004) !== 0 && canEnter(dirname(path));
     });
   }
 }
@@ -428,8 +420,12 @@ const dropTo = (to: number | Account, group: number | null = null): string[] => 
   '--',
 ];
 const NO_NEW_PRIVILEGES = [SETPRIV, '--no-new-privs', '--'];
-/** Words that go to the directory behind them first. */
-const ENTER = ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', LANE_NAME];
+
+/** The directories above one, from the top. */
+const above = (path: string): string[] => {
+  const up = dirname(path);
+  return up === '/' ? [] : [...above(up), up];
+};
 
 /** What the host lacks for a mode; null: nothing. */
 function missing(
@@ -444,6 +440,8 @@ function missing(
   if (!root && accounts && accounts.launcher === null)
     return 'AGENT_ACCOUNTS needs an agent that is root, or AGENT_LAUNCHER';
   if (mode === 'user' && !root && !accounts) return 'the agent is not root';
+  const lacks = lastStepLacks();
+  if (lacks !== null) return lacks;
   if ((root || accounts) && !existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
   if (root) {
     if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
@@ -453,7 +451,7 @@ function missing(
     if (problem !== null) return `cannot change the account: ${problem}`;
   }
   // The directory itself is opened, for passing through, by whoever runs jobs in it.
-  if ((mode === 'user' || accounts) && !canEnter(dirname(stateDir), null))
+  if ((mode === 'user' || accounts) && !canEnter(dirname(stateDir)))
     return `other accounts may not enter a directory above ${stateDir}`;
   if (mode === 'user') return null;
   if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
@@ -482,13 +480,12 @@ function areMapped({ first, last }: { first: number; last: number }): boolean {
     });
 }
 
-/** Whether other accounts may pass through a directory and all those above it. `to`: not looked at from there up. */
-function canEnter(path: string, to: string | null): boolean {
-  for (let dir = path; dir !== to; dir = dirname(dir)) {
+/** Whether other accounts may pass through a directory and all those above it. */
+function canEnter(path: string): boolean {
+  for (let dir = path; ; dir = dirname(dir)) {
     if ((statSync(dir).mode & 0o001) === 0) return false;
-    if (dir === dirname(dir)) break;
+    if (dir === dirname(dir)) return true;
   }
-  return true;
 }
 
 function isReadable(path: string): boolean {

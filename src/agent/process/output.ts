@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 
 /**
  * One stream of a run in a file of bounded size.
@@ -43,6 +43,13 @@ export class OutputFile {
     }
     this.cut = { at, tail };
     ftruncateSync(this.fd, this.headBytes);
+  }
+
+  /** Adds lines of the agent's, behind what the run has written. */
+  append(text: string): void {
+    const { size } = this;
+    const isWithin = size > 0 && this.slice(size - 1, size).toString() !== '\n';
+    writeSync(this.fd, isWithin ? `\n${text}` : text, size);
   }
 
   /** Bytes written up to now. */

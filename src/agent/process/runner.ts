@@ -13,6 +13,7 @@ import { rm } from 'node:fs/promises';
 import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
+import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import type { EndedRun } from '../files/keeper.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
@@ -51,7 +52,15 @@ import {
   processesWithIds,
 } from './processes.js';
 import { type End, endReport, Reports } from './reports.js';
-import { checkStrings, LANE_NAME, LaunchError, ProgramFinder, runScript, startScript } from './script.js';
+import {
+  checkStrings,
+  LANE_NAME,
+  LaunchError,
+  ProgramFinder,
+  type RunCommand,
+  runScript,
+  startInput,
+} from './script.js';
 import { type EndRecord, Slot } from './slot.js';
 import { placeTask } from './tasks.js';
 
@@ -85,7 +94,7 @@ export interface ProcessRunnerOptions {
 
 /** How often outputs, limits and runs of an earlier agent are looked at. */
 const POLL_MS = 100;
-/** Runs that are shorter are not sampled. */
+/** Runs that are shorter are not sampled, unless they may take so much memory and no more. */
 const SAMPLE_AFTER_MS = 200;
 /** Of so many runs at each poll, in turn. */
 const SAMPLES_PER_POLL = 64;
@@ -110,6 +119,8 @@ const BROKEN_PAUSE_MS = 60_000;
 const VARIABLE_CHARS = 65_536;
 /** Time to fetch by hand what could not be kept. */
 const LEFT_BEHIND_MS = 7 * 86_400_000;
+/** Names of files that are removed, of those that a job is told. */
+const TOLD_NAMES = 5;
 /** Ends after which nothing is kept: there is nothing, nobody knows what it is, or nobody wants it. */
 const NOTHING_KEPT: ReadonlySet<EndCause> = new Set([
   'LAUNCH_FAILED',
@@ -290,7 +301,7 @@ export class ProcessRunner implements Runner {
     const known = new KnownRuns();
     const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
     const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
-      baseEnvironment: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      baseEnvironment: plainJobEnvironment(),
       isolation: () => Isolation.none(),
       outputLimitBytes: 256 << 10,
       diskLimitMb: null,
@@ -494,28 +505,26 @@ export class ProcessRunner implements Runner {
         throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
       checkStrings(assignment);
       account = this.isolation.accountOf(assignment.user);
-      const isLaunched = account !== null && this.launcher !== null;
       slot = this.takeSlot();
       const directory = assignment.workingDirectory ?? slot.workDirectory;
-      let program = assignment.command;
-      // What is theirs, the agent may not see: then it is their account that finds it or not.
-      if (account === null) {
-        if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
-        const path = assignment.environment.PATH ?? this.options.baseEnvironment.PATH ?? '';
-        program = this.programs.find(assignment.command, path, directory);
-      }
       this.ensureLane(slot);
       outputs = this.outputs.take();
       ownId = this.isolation.takeId(account);
       uid = account?.uid ?? ownId;
+      const byGroup = account !== null && this.launcher !== null;
+      const environment = this.environment(assignment, uid, account, slot, directory);
+      // Not before what the agent puts there is there: from then on its owner may make links of it.
       slot.give(
-        uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup: isLaunched },
+        uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup },
         this.isolation.mode === 'sandbox',
       );
-      const words = this.isolation.words({
+      const launchers = this.isolation.launchers({
         ...{ uid, account, ownId, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
         inputs: (assignment.staged ?? []).map((input) => input.path),
       });
+      // What the agent may see is no business of a job that may not: then it is the job's account that finds its program.
+      const program =
+        launchers.length > 0 ? assignment.command : this.find(assignment.command, environment, directory);
       const limits = limitsOf(assignment);
       group = this.isolation.cgroups?.make(key, { ...limits, processes: this.isolation.processes }) ?? null;
       // Written out: objects put together of others cost a run more than they save here.
@@ -543,27 +552,15 @@ export class ProcessRunner implements Runner {
         ...this.newState(slot, outputs, group, record.startedUpMs, true),
         bytesBefore: bytesOf(slot.lanePid),
       };
-      const environment = {
-        ...this.placeEnvironment(uid, account, slot),
-        ...placeTask(assignment, slot.workDirectory),
-        ...assignment.environment,
-        ...this.runEnvironment(assignment),
-        ...placeInputs(assignment, slot.workDirectory),
+      const command: RunCommand = {
+        ...{ program, arguments: assignment.arguments, environment, directory, launchers },
+        // The agent looks at what a launcher's account makes by the group of both.
+        umask: byGroup ? '007' : null,
+        prologue: [...this.isolation.prologue(account), ...(group ? [group.enter] : [])],
       };
-      const inside = this.isolation.mode === 'sandbox' || account !== null ? slot.workDirectory : directory;
-      const prologue = [...this.isolation.prologue(account), ...(group ? [group.enter] : [])];
-      const command = { ...assignment, environment, directory: inside, words };
-      if (account !== null && isLaunched) {
-        const start = slot.writeFor(account.gid, startScript(program, command));
-        command.words = [...this.isolation.accounts!.become(account), '/usr/bin/env', '-i'];
-        command.arguments = [start];
-        command.environment = {};
-        command.directory = slot.dir;
-        program = '/bin/sh';
-      }
-      slot.record(
-        runScript(JSON.stringify(record), key, slot.dir, outputs.dir, program, { ...command, prologue }),
-      );
+      const input = startInput(command);
+      const start = input === null ? null : slot.writeStart(input);
+      slot.record(runScript(JSON.stringify(record), key, slot.dir, outputs.dir, start, command));
       this.addLive(run);
       // Told first, so that a run of which the journal speaks has begun, if its lane lives.
       slot.launch(key);
@@ -574,7 +571,7 @@ export class ProcessRunner implements Runner {
       let trash: string[] = [];
       if (slot) {
         this.bySlot.delete(slot);
-        trash = this.freeSlot(slot, assignment.staged !== undefined || assignment.tasks > 1);
+        trash = this.freeSlot(slot);
       }
       if (outputs) this.outputs.putBack(outputs);
       group?.remove();
@@ -620,6 +617,31 @@ export class ProcessRunner implements Runner {
     };
   }
 
+  /** @throws LaunchError where the agent cannot start this for a job that has its rights */
+  private find(command: string, { PATH = '' }: Record<string, string>, directory: string): string {
+    if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
+    return this.programs.find(command, PATH, directory);
+  }
+
+  /** All that a run finds in its environment; puts into its directory what that speaks of. */
+  private environment(
+    assignment: Assignment,
+    uid: number | null,
+    account: Account | null,
+    slot: Slot,
+    directory: string,
+  ): Record<string, string> {
+    return {
+      ...this.options.baseEnvironment,
+      PWD: directory,
+      ...this.placeEnvironment(uid, account, slot),
+      ...placeTask(assignment, slot.workDirectory),
+      ...assignment.environment,
+      ...this.runEnvironment(assignment),
+      ...placeInputs(assignment, slot.workDirectory),
+    };
+  }
+
   /** What an account that is nobody's finds as its home. */
   private placeEnvironment(uid: number | null, account: Account | null, slot: Slot): Record<string, string> {
     if (uid === null && this.isolation.mode !== 'sandbox') return {};
@@ -633,10 +655,10 @@ export class ProcessRunner implements Runner {
   }
 
   /** Of a run that was not started. The directories that have been put aside. */
-  private freeSlot(slot: Slot, hasInputs: boolean): string[] {
+  private freeSlot(slot: Slot): string[] {
     let trash: string[] = [];
     try {
-      if (hasInputs) trash = slot.clean(() => this.aside());
+      trash = slot.clean(() => this.aside());
       slot.free(upMs());
       this.idle.push(slot);
     } catch {
@@ -662,7 +684,6 @@ export class ProcessRunner implements Runner {
 
   private ensureLane(slot: Slot): void {
     slot.ensureLane(
-      { ...this.options.baseEnvironment },
       () => this.laneAnswered(this.bySlot.get(slot)),
       () => this.laneGone(this.bySlot.get(slot)),
     );
@@ -757,6 +778,7 @@ export class ProcessRunner implements Runner {
     const held = slot.isHeld();
     if (held) this.killEach(run, slot.laneLives());
     if (run.group?.processes().length) run.group.kill();
+    if (run.ended === null) this.tellOfTmp(run);
     if (this.isClearing(run)) {
       run.ended = { end, atMs };
       return;
@@ -792,6 +814,23 @@ export class ProcessRunner implements Runner {
     const { account, ownId, group } = run;
     this.clear({ ownId, account, group, trash, rounds: 0 });
     this.launchWaiting();
+  }
+
+  /** A job in a sandbox has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
+  private tellOfTmp({ slot, outputs, forgotten }: LiveProcessRun): void {
+    if (this.isolation.mode !== 'sandbox' || forgotten) return;
+    const names = slot.leftInTmp();
+    if (names.length === 0) return;
+    const some = names.slice(0, TOLD_NAMES).map((name) => JSON.stringify(name));
+    const more = names.length > some.length ? `, and ${names.length - some.length} more` : '';
+    try {
+      outputs.err.append(
+        `switchyard: /tmp was this job's own and is removed with what it left there: ${some.join(', ')}${more}. ` +
+          'Write what is to be kept to the working directory, and name it as an output.\n',
+      );
+    } catch {
+      // No room on the disk: its end matters more.
+    }
   }
 
   /** How agents that are not root become accounts of users; null: this one needs nobody, or there are none. */
@@ -1084,7 +1123,7 @@ export class ProcessRunner implements Runner {
   /** Samples the processes of runs, and ends those that take more than they may. */
   private measure(now: number): void {
     const old = [...this.live.values()].filter(
-      (run) => !run.ended && now - run.startedUpMs >= SAMPLE_AFTER_MS,
+      (run) => !run.ended && (run.memoryMb !== null || now - run.startedUpMs >= SAMPLE_AFTER_MS),
     );
     if (old.length === 0) return;
     const from = this.sampledUpTo % old.length;
@@ -1268,7 +1307,7 @@ function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
  */
 function launchProblem({ slot, outputs }: LiveProcessRun, launchers: readonly string[]): string | null {
   const said = outputs.err.beginning(4096);
-  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, `${slot.dir}/start: `, ...launchers];
+  const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
   if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
   return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
 }

@@ -1,5 +1,5 @@
 /** What a lane is told to do, as shell text: everything that comes from a job is quoted. */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import type { Assignment } from '../runner.js';
 
@@ -36,14 +36,57 @@ while :; do
 done
 `;
 
-/** Variables that a shell does not let anybody assign, or that change how it reads its text. */
-const SHELL_VARIABLES = new Set([
-  'BASHOPTS', 'BASH_VERSINFO', 'EUID', 'GROUPS', 'IFS', 'OPTIND', 'POSIXLY_CORRECT', 'PPID', 'SHELLOPTS', 'UID',
-]); // biome-ignore format: a list
+/** Variables that a shell does not let anybody assign, that it changes by itself, or that change how it reads its text. */
+const SHELL_VARIABLES =
+  /^(_|BASH.*|COMP_WORDBREAKS|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|IFS|LINENO|OPTIND|POSIXLY_CORRECT|PPID|RANDOM|SECONDS|SHELLOPTS|SRANDOM|UID)$/;
+
+const PERL = '/usr/bin/perl';
+
+/**
+ * The last step before the program of a run, with the rights of its job and inside its sandbox: what the job asked for (its variables, its
+ * directory, where its program is found) has no effect before. It reads that from its standard input (`startInput`): nobody sees it on a
+ * command line, and the account of the job need not be able to open the file.
+ */
+const LAST_STEP = [
+  PERL,
+  '-f',
+  '-e',
+  `
+my @all = split /\\0/, do { local $/; <STDIN> }, -1;
+my ($umask, $directory, $count) = splice @all, 0, 3;
+my @command = splice @all, 0, $count;
+pop @all;
+%ENV = map { split /=/, $_, 2 } @all;
+umask oct $umask if $umask ne "";
+sub fail { my $code = $! == 2 ? 127 : 126; print STDERR "${LANE_NAME}: @_: $!\\n"; exit $code }
+chdir $directory or fail("the directory $directory cannot be entered");
+open STDIN, "<", "/dev/null" or fail("/dev/null");
+exec { $command[0] } @command;
+fail($command[0]);
+`,
+];
+
+/** What this host lacks for the last step; null: nothing. */
+export const lastStepLacks = (): string | null => (existsSync(PERL) ? null : `${PERL} is missing (perl)`);
 
 /** Quotes a string for a POSIX shell. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** What a run executes, and what stands before it. */
+export interface RunCommand {
+  /** An absolute path, or, with `launchers`, what the job's account finds in the job's PATH and directory. */
+  program: string;
+  arguments: readonly string[];
+  environment: Readonly<Record<string, string>>;
+  directory: string;
+  /** Words of the programs that change account and surroundings; they start in the agent's environment. */
+  launchers: readonly string[];
+  /** Octal; null: as it is. */
+  umask: string | null;
+  /** Shell text before all of it. */
+  prologue: readonly string[];
 }
 
 /**
@@ -55,69 +98,50 @@ export function quote(text: string): string {
  *
  * @param record JSON
  * @param outputs where the run's output goes: the directory of `out` and `err`
- * @param program absolute path of the program
- * @throws LaunchError for an environment that cannot be passed
+ * @param start a file with the run's `startInput`; null: it has none
  */
 export function runScript(
   record: string,
   key: string,
   slot: string,
   outputs: string,
-  program: string,
+  start: string | null,
   run: RunCommand,
 ): string {
-  const { prologue = [] } = run;
-  const { assignments, words } = commandOf(program, run);
-  const command = [...assignments, ...words].join(' ');
-  // A shell of its own where something has to be said before the program: it becomes the program.
-  const body =
-    prologue.length === 0
-      ? `{ cd ${quote(run.directory)} && ${command}; }`
-      : `( ${prologue.join(' && ')} && cd ${quote(run.directory)} && ${command} )`;
+  const steps = [...run.prologue, start === null ? directly(run) : words([...run.launchers, ...LAST_STEP])];
+  const body = steps.join(' && ');
   return (
-    `${record}\nrun=${quote(key)}\n${body} ` +
-    `</dev/null >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
+    // A shell of its own where something has to be said before the program: it becomes the program.
+    `${record}\nrun=${quote(key)}\n${run.prologue.length === 0 ? `{ ${body}; }` : `( ${body} )`} ` +
+    `<${quote(start ?? '/dev/null')} >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
   );
 }
 
-/** The shell text that an account executes which a launcher has become: environments are not for command lines, which everybody reads. */
-export function startScript(program: string, run: RunCommand): string {
-  const { assignments, words } = commandOf(program, run);
-  const command = ['export', ...assignments, '&&', 'exec', ...words].join(' ');
-  return `umask 007\ncd ${quote(run.directory)} && ${command}\n`;
+const words = (list: readonly string[]): string => list.map(quote).join(' ');
+
+/** Nothing is between the lane and the program: the shell sets its variables for it alone. */
+function directly({ program, environment, directory, ...run }: RunCommand): string {
+  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${quote(value)}`);
+  return `cd ${quote(directory)} && unset OLDPWD && ${[...assignments, words([program, ...run.arguments])].join(' ')}`;
 }
 
-/** The words of a command, and the assignments that are its environment. */
-function commandOf(program: string, run: RunCommand): { assignments: string[]; words: string[] } {
-  const plain: string[] = [];
-  const odd: string[] = [];
-  for (const [name, value] of Object.entries(run.environment)) {
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !SHELL_VARIABLES.has(name))
-      plain.push(`${name}=${quote(value)}`);
-    else odd.push(quote(`${name}=${value}`));
-  }
-  const words = [quote(program), ...run.arguments.map(quote)];
-  if (odd.length > 0) {
-    // Names that a shell cannot assign go through env(1), which takes a word with "=" for an assignment.
-    if (program.includes('=')) {
-      throw new LaunchError(
-        `${program}: a path with "=" cannot be used together with variable names other than [A-Za-z0-9_]`,
-      );
-    }
-    words.unshift('env', ...odd);
-  }
-  words.unshift(...(run.words ?? []).map(quote));
-  return { assignments: plain, words };
-}
-
-export interface RunCommand {
-  arguments: readonly string[];
-  environment: Readonly<Record<string, string>>;
-  directory: string;
-  /** Shell text before the program. */
-  prologue?: readonly string[];
-  /** Words before the program: a program that launches it. */
-  words?: readonly string[];
+/**
+ * What the last step of a run reads; null: it needs none, because the lane starts its program directly.
+ *
+ * @throws LaunchError where it needs one and the host cannot do it
+ */
+export function startInput(run: RunCommand): string | null {
+  const { program, environment, directory, launchers, umask } = run;
+  const odd = Object.keys(environment).find(
+    (name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name),
+  );
+  if (launchers.length === 0 && odd === undefined) return null;
+  const lacks = lastStepLacks();
+  if (lacks !== null)
+    throw new LaunchError(`environment: the variable ${odd} cannot be set on this host: ${lacks}`);
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const command = [program, ...run.arguments];
+  return [umask ?? '', directory, command.length, ...command, ...variables, ''].join('\0');
 }
 
 /** @throws LaunchError where a string cannot be passed to a process */

@@ -6,6 +6,7 @@ import {
   constants,
   existsSync,
   fstatSync,
+  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -17,6 +18,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { hostEnvironment } from '../../platform/environment.js';
 import { isOfThisBoot, processIdentity } from '../../platform/lockfile.js';
 import { LANE_NAME, LANE_SCRIPT } from './script.js';
 
@@ -65,7 +67,7 @@ const NAME_BYTES = 512;
  *   begun  the run that the lane was last told to begin, written before it does
  *   end    how the last run ended
  *   work   the directory of runs that ask for none
- *   start  what a launcher has an account of a user do
+ *   start  what the last step of a run reads (script.ts): program, directory, environment
  *   alive  a pipe that the run's processes hold open
  *   lane   the lane's pid and identity
  */
@@ -75,6 +77,7 @@ export class Slot {
   idleSinceMs = 0;
   private readonly runFd: number;
   private readonly endFd: number;
+  private startFd: number | null = null;
   private child: ChildProcess | null = null;
   /** Whose the directories of runs are; null: nobody was told. */
   private uid: number | null = null;
@@ -115,6 +118,12 @@ export class Slot {
     return join(this.dir, 'tmp');
   }
 
+  /** What a run has left in a /tmp of its own, by name; what it hides, and the way to a directory of the host's, does not count. */
+  leftInTmp(): string[] {
+    const names = list(this.tmpDirectory) ?? [];
+    return names.filter((name) => !name.startsWith('.') && !existsSync(join('/tmp', name)));
+  }
+
   /** Hands the directories of runs to an account (null: ours). `tmp`: also one for temporary files. */
   give(owner: Owner | null, tmp: boolean): void {
     if (tmp || owner !== null) mkdirSync(this.tmpDirectory, { recursive: true, mode: 0o700 });
@@ -128,14 +137,18 @@ export class Slot {
     this.uid = owner.uid;
   }
 
-  /** Writes a shell text that only we and this group can read; answers where. */
-  writeFor(gid: number, text: string): string {
+  /** Writes what the last step of a run reads, which only the agent can open; answers where. */
+  writeStart(text: string): string {
     const path = join(this.dir, 'start');
-    // A new file: the one before may be open in a process of another account.
-    rmSync(path, { force: true });
-    writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
-    chownSync(path, -1, gid);
-    chmodSync(path, 0o640);
+    if (this.startFd === null) {
+      // What an earlier agent left may be open to somebody.
+      rmSync(path, { force: true });
+      this.startFd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
+    }
+    const bytes = Buffer.byteLength(text);
+    writeWhole(this.startFd, text);
+    // Nothing of an earlier run is left behind it.
+    if (fstatSync(this.startFd).size > bytes) ftruncateSync(this.startFd, bytes);
     return path;
   }
 
@@ -186,19 +199,19 @@ export class Slot {
   /**
    * Starts a lane unless there is one.
    *
-   * @param env the environment that runs begin with
    * @param ended called when the lane says that its run has ended
    * @param gone called when the lane is no more
    * @throws when it cannot be started
    */
-  ensureLane(env: Record<string, string>, ended: () => void, gone: () => void): void {
+  ensureLane(ended: () => void, gone: () => void): void {
     if (this.child) return;
     const child = spawn('/bin/sh', ['-c', LANE_SCRIPT, LANE_NAME, this.dir], {
       // A session of its own: the lane survives the agent, and a signal to its group reaches exactly the run.
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
       cwd: this.dir,
-      env,
+      // Launchers begin with it. What a run begins with is set behind them.
+      env: hostEnvironment(),
     });
     this.child = child;
     this.childrenCpuS = 0;
@@ -265,15 +278,16 @@ export class Slot {
     const asides: string[] = [];
     for (const dir of [this.workDirectory, this.tmpDirectory]) {
       const names = list(dir);
-      if (names?.length === 0 || (!names && dir === this.tmpDirectory)) continue;
+      // An empty one that was somebody else's is theirs as long as a process of theirs is in it.
+      if ((names?.length === 0 && this.uid === null) || (!names && dir === this.tmpDirectory)) continue;
       if (names) {
         const aside = trash();
         renameSync(dir, aside);
         asides.push(aside);
       }
       mkdirSync(dir, { recursive: true, mode: 0o700 });
-      this.uid = null;
     }
+    this.uid = null;
     return asides;
   }
 
@@ -282,6 +296,7 @@ export class Slot {
     this.releaseLane();
     closeSync(this.runFd);
     closeSync(this.endFd);
+    if (this.startFd !== null) closeSync(this.startFd);
   }
 
   /** Gives up the slot for good, and leaves its removal to others. */
