@@ -3,7 +3,8 @@
  * that the configuration names, for anybody can write one.
  */
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { networks } from '../platform/networks.js';
 
 export interface Addresses {
   /** The client's address, as shares are counted by it: of IPv6 the network that one client has (/64). */
@@ -14,13 +15,7 @@ export interface Addresses {
 
 /** @param proxies addresses and networks (`10.0.0.0/8`) of proxies */
 export function createAddresses(proxies: readonly string[]): Addresses {
-  const trusted = new BlockList();
-  for (const proxy of proxies) {
-    const [address, bits] = proxy.split('/') as [string, string?];
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (bits === undefined) trusted.addAddress(address, family);
-    else trusted.addSubnet(address, Number(bits), family);
-  }
+  const trusted = networks(proxies);
   const isProxy = (given: string | undefined): boolean => {
     const address = plain(given);
     const version = isIP(address);

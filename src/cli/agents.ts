@@ -64,6 +64,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
         closed: [...CLOSED, config.home, config.agentStateDir],
         open: [config.agentDatasetsDir],
       },
+      addresses: config.agentDataAddresses,
       maxBytes: config.agentCacheMb * 1e6,
       command: words(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,

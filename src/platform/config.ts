@@ -423,6 +423,12 @@ export const VARIABLES = {
     (one) => /^\/[^,\0]*$/.test(one),
     "Directories below which paths of datasets may lead at this site; by default anywhere but the host's own directories and Switchyard's.",
   ),
+  agentDataAddresses: list(
+    'AGENT_DATA_ADDRESSES',
+    'IP addresses, or ranges such as 127.0.0.0/8',
+    isNetwork,
+    "Addresses from which datasets may be fetched by http(s) although they are the host's own or its link's (loopback, 169.254.0.0/16, …).",
+  ),
   agentDatasetsDir: optional(
     'AGENT_DATASETS_DIR',
     'a directory',

@@ -1,10 +1,12 @@
 /** Inputs are brought to runs: whole or not at all, once, within the bound; from files, by HTTP, by a command. */
 import { createHash, randomBytes } from 'node:crypto';
+import dns from 'node:dns';
 import {
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -43,6 +45,7 @@ function dataset(bytes = 3 * MB, name = 'data'): { content: Buffer; path: string
 
 const options = (more: Partial<CacheOptions> = {}): Omit<CacheOptions, 'dir'> => ({
   ...{ site: 'here', maxBytes: 100 * MB, command: null, rateMbPerS: null, retryMs: 1 },
+  addresses: ['127.0.0.1'],
   ...more,
 });
 
@@ -286,6 +289,105 @@ it('data that a run reads stays though the agent is another', async () => {
   await until(() => endOf(second, 'job_1') !== undefined, 'the end');
   expect(endOf(second, 'job_1')!.stdout!.text).toBe(`${sha256(a.content)}  -\n`);
   expect(await complete(second, { ...other, epoch: 2 })).toBeDefined();
+});
+
+it('fetches by HTTP from other hosts, however what is the host’s own or its link’s is written, named or redirected to', async () => {
+  const content = randomBytes(1000);
+  let asked = 0;
+  const inside = new URL(
+    await serve((_, response) => {
+      asked++;
+      response.end(content);
+    }),
+  );
+  const input = { ...dataset(1000).input, sha256: sha256(content) };
+  const stage = (location: string, addresses: string[] = [], more: Partial<CacheOptions> = {}) =>
+    cacheIn(temporaryDirectory(), { addresses, attempts: 1, ...more }).stage(
+      { ...input, dataset: location, sources: [{ site: 'far', location }] },
+      'a',
+      never,
+    );
+  const { port } = inside;
+  const hosts = [
+    ...['127.0.0.1', '127.1', '2130706433', '0x7f.0.0.1', '0177.0.0.1', '0', '0.0.0.0', 'localhost'],
+    ...[
+      '[::1]',
+      '[::]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:7f00:1]',
+      '[::127.0.0.1]',
+      '[64:ff9b::7f00:1]',
+      '[2002:7f00:1::]',
+    ],
+    ...[
+      '169.254.169.254',
+      '[::ffff:169.254.169.254]',
+      '[fe80::1]',
+      '[fd00:ec2::254]',
+      '100.100.100.200',
+      '224.0.0.1',
+    ],
+  ];
+  for (const host of hosts)
+    await expect(stage(`http://${host}:${port}/x`), host).rejects.toThrow(/the host's own or its link's/);
+  expect(asked).toBe(0);
+  // Where the first answer comes from an address that the operator allows, and the next would not.
+  const redirects = (to: string) => serve((_, response) => response.writeHead(302, { location: to }).end());
+  for (const host of ['[::ffff:7f00:2]', '127.0.0.2', '169.254.169.254'])
+    await expect(stage(await redirects(`http://${host}:${port}/x`), ['127.0.0.1']), host).rejects.toThrow(
+      /the host's own or its link's/,
+    );
+  for (const to of ['file:///etc/passwd', 'ftp://127.0.0.1/x', 'data:,x'])
+    await expect(stage(await redirects(to), ['127.0.0.1'])).rejects.toThrow(
+      /leads to (file|ftp|data):, not to http/,
+    );
+  // A name that means another address each time it is asked.
+  const names: string[] = [];
+  const { lookup } = dns;
+  onTestFinished(() => {
+    dns.lookup = lookup;
+  });
+  const answers = ['127.0.0.1', '127.0.0.3'];
+  dns.lookup = ((name: string, _: object, done: (error: null, found: object[]) => void) => {
+    names.push(name);
+    done(null, [{ address: answers.shift() ?? '127.0.0.3', family: 4 }]);
+    // The one of its many forms that is used.
+  }) as unknown as typeof lookup;
+  asked = 0;
+  expect((await stage(`http://rebinds.test:${port}/x`, ['127.0.0.1'])).moved).toMatchObject({ bytes: 1000 });
+  expect([names, asked]).toEqual([['rebinds.test'], 1]);
+  await expect(stage(`http://rebinds.test:${port}/x`, ['127.0.0.1'])).rejects.toThrow(
+    /rebinds.test is 127.0.0.3, which is/,
+  );
+  expect(asked).toBe(1);
+  // A scheme is the same in capitals, and nobody's command gets it.
+  const command = {
+    command: ['/bin/cp', '{source}', '{target}'],
+    roots: { allowed: null, closed: [...CLOSED], open: [] },
+  };
+  await expect(stage('FILE:///etc/passwd', [], command)).rejects.toThrow(/the host's own/);
+});
+
+it('copies of a directory dataset what is in it: no link of its owner leads elsewhere', async () => {
+  const base = temporaryDirectory();
+  const secret = join(base, 'secret');
+  const data = join(base, 'data');
+  mkdirSync(data);
+  for (const path of [secret, join(data, 'real')]) writeFileSync(path, 'x');
+  const input = { ...dataset().input, sizeMb: 0, sha256: null };
+  const stage = (name: string) =>
+    cacheIn(temporaryDirectory()).stage(
+      { ...input, dataset: name, sources: [{ site: 'far', location: pathToFileURL(data).href }] },
+      'a',
+      never,
+    );
+  symlinkSync('real', join(data, 'same'));
+  expect(readdirSync((await stage('good')).path)).toEqual(['real', 'same']);
+  symlinkSync(secret, join(data, 'link'));
+  await expect(stage('bad')).rejects.toThrow(/link leads out of the dataset/);
+  rmSync(join(data, 'link'));
+  for (const name of ['a', 'b', 'c']) symlinkSync('.', join(data, name));
+  await expect(stage('round')).rejects.toThrow(/is a link to a directory/);
 });
 
 it('the paths of datasets lead to data only: not to what is the host’s own or the agent’s, not through links, not by file:', async () => {

@@ -14,19 +14,18 @@ import { open, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import pRetry from 'p-retry';
+import { networks } from '../../platform/networks.js';
 import { type DataRoots, dataPath } from './roots.js';
+import { pathOf, shown, UnfitSource } from './source.js';
 import {
   type Origin,
-  pathOf,
   roomOn,
   settle,
   sha256Of,
-  shown,
   sizeOf,
   type TransferOptions,
   type TransferProgress,
   transfer,
-  UnfitSource,
 } from './transfer.js';
 
 /** A dataset that a run reads. */
@@ -50,13 +49,15 @@ export interface Source {
   location: string;
 }
 
-export interface CacheOptions extends TransferOptions {
+export interface CacheOptions extends Omit<TransferOptions, 'addresses'> {
   dir: string;
   /** Name of the agent's own site. */
   site: string;
   maxBytes: number;
   /** Which files of the host can be data; by default any. */
   roots?: DataRoots;
+  /** Addresses and ranges of them, from which is fetched although they are the host's own or its link's. */
+  addresses?: readonly string[];
   /** Transfers at once. */
   transfers?: number;
   /** Attempts at one source, and the pause before the second, which doubles with each. */
@@ -116,13 +117,14 @@ const TOLERANCE = { part: 0.01, bytes: 1e6 };
  */
 export class DataCache {
   private readonly entries = new Map<string, Entry>();
-  private readonly options: Required<CacheOptions>;
+  private readonly options: Required<Omit<CacheOptions, 'addresses'>> & TransferOptions;
   private running = 0;
   private readonly queue: (() => void)[] = [];
 
   constructor(options: CacheOptions) {
     const roots = { allowed: null, closed: [], open: [] };
-    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, ...options };
+    const addresses = networks(options.addresses ?? []);
+    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, ...options, addresses };
     mkdirSync(options.dir, { recursive: true, mode: 0o755 });
     for (const key of readdirSync(options.dir)) this.find(key);
   }
@@ -273,14 +275,14 @@ export class DataCache {
       const dir = this.dirOf(entry.key);
       const origin = readOrigin(dir);
       // What a command writes to after its agent died, nobody else reads.
-      const path = pathOf(source.location);
-      if (path !== null) await dataPath(path, this.options.roots);
+      const named = pathOf(source.location);
+      const path = named === null ? null : await dataPath(named, this.options.roots);
       const byCommand = path === null && !/^https?:/i.test(source.location);
       const part = join(dir, byCommand ? `part-${randomUUID()}` : 'part');
       const begin = (from: Origin) =>
         writeFile(join(dir, 'origin'), JSON.stringify({ ...from, boot: BOOT }), { mode: 0o600 });
       try {
-        await transfer(source.location, part, origin, begin, this.options, progress, signal);
+        await transfer(source.location, path, part, origin, begin, this.options, progress, signal);
         const seconds = (performance.now() - begun) / 1000;
         await this.accept(entry, input, part, signal);
         return { from: source.site, bytes: progress.bytes - before, seconds };

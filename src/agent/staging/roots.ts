@@ -3,7 +3,7 @@
  * so what is the host's or Switchyard's own is no data, whatever the catalog says.
  */
 import { realpath } from 'node:fs/promises';
-import { UnfitSource } from './transfer.js';
+import { UnfitSource } from './source.js';
 
 export interface DataRoots {
   /** Data are below these only; null: anywhere. */

@@ -2,29 +2,29 @@
 
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { cp, type FileHandle, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { cp, type FileHandle, lstat, open, readdir, realpath, rm, stat, statfs } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { spawnGroup } from '../group.js';
+import { get } from './http.js';
+import { shown, UnfitSource } from './source.js';
 
 export interface TransferOptions {
   /** What copies from locations other than files and http(s): a program and its arguments, with {source} and {target} in them. */
   command: readonly string[] | null;
   /** Accepted at most, MB/s, by files and http(s); null: as fast as it goes. */
   rateMbPerS: number | null;
+  /** Addresses that are asked by http(s) although they are the host's own or its link's. */
+  addresses: BlockList;
 }
 
 /** Where a transfer stands: told while it goes on. */
 export interface TransferProgress {
   /** Moved by this transfer. */
   bytes: number;
-}
-
-/** Why a copy cannot be had from there, and trying again would not help. */
-export class UnfitSource extends Error {
-  override readonly name = 'UnfitSource';
 }
 
 /** What a part of a copy belongs to: with another `version` it is begun anew. null: it cannot be continued. */
@@ -39,37 +39,17 @@ const CHUNK = 1 << 20;
 /** Of a command's complaints. */
 const SAID_BYTES = 2_000;
 
-/** Without what may be secret in it: user, query, fragment. */
-export function shown(location: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) return location;
-  try {
-    const url = new URL(location);
-    return `${url.protocol}//${url.host}${url.pathname}`;
-  } catch {
-    return location.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
-  }
-}
-
-/** The path of a location that is a file or directory within reach; null: it is fetched otherwise. */
-export function pathOf(location: string): string | null {
-  if (location.startsWith('/')) return location;
-  if (!location.startsWith('file:')) return null;
-  try {
-    return fileURLToPath(location);
-  } catch (error) {
-    throw new UnfitSource(`${shown(location)}: ${(error as Error).message}`);
-  }
-}
-
 /**
  * Copies what is at `location` to `part`, continuing what is there of it where the source allows that.
  *
+ * @param path what may be copied where `location` is a path, links followed; null: it is none
  * @param origin of what is in `part`; null: there is nothing
  * @param begun told of the origin before the first byte of it is written
  * @throws UnfitSource when it cannot be had from there
  */
 export async function transfer(
   location: string,
+  path: string | null,
   part: string,
   origin: Origin | null,
   begun: (origin: Origin) => Promise<void>,
@@ -77,10 +57,9 @@ export async function transfer(
   progress: TransferProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  const path = pathOf(location);
   const move: Move = { location, part, origin, begun, rateMbPerS: options.rateMbPerS, progress, signal };
   if (path !== null) await copyPath(path, move);
-  else if (/^https?:/i.test(location)) await download(move);
+  else if (/^https?:/i.test(location)) await download(move, options.addresses);
   else await runCommand(options.command, move);
 }
 
@@ -102,7 +81,17 @@ async function copyPath(path: string, move: Move): Promise<void> {
     await rm(move.part, { recursive: true, force: true });
     await move.begun({ location: move.location, version: null });
     // Files one after another: a tree has no offset at which it could be continued.
-    await cp(path, move.part, { recursive: true, dereference: true, filter: () => !move.signal.aborted });
+    const filter = async (from: string): Promise<boolean> => {
+      const real = await realpath(from);
+      if (real !== path && !real.startsWith(`${path}/`))
+        throw new UnfitSource(`${shown(move.location)}: ${from} leads out of the dataset`);
+      if ((await lstat(from)).isSymbolicLink() && (await stat(from)).isDirectory())
+        throw new UnfitSource(
+          `${shown(move.location)}: ${from} is a link to a directory, which may lead round in a circle`,
+        );
+      return !move.signal.aborted;
+    };
+    await cp(path, move.part, { recursive: true, dereference: true, filter });
     move.signal.throwIfAborted();
     move.progress.bytes += await sizeOf(move.part);
     return;
@@ -111,7 +100,8 @@ async function copyPath(path: string, move: Move): Promise<void> {
   const version = versionOf(before);
   const from = await partSize(move, version);
   await move.begun({ location: move.location, version });
-  const source = await open(path, constants.O_RDONLY);
+  // What may be copied has no links in it. One that has come meanwhile leads somewhere else.
+  const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     await append(move, from, fileChunks(source, from));
     if (versionOf(await source.stat()) !== version)
@@ -145,7 +135,7 @@ const versionOf = ({ ino, size, mtimeMs }: Stats): string => `${ino} ${size} ${m
 
 // HTTP ------------------------------------------------------------------------------------------------------------------
 
-async function download(move: Move): Promise<void> {
+async function download(move: Move, addresses: BlockList): Promise<void> {
   const { location, origin, signal } = move;
   const stalled = new AbortController();
   const timer = setTimeout(
@@ -156,27 +146,22 @@ async function download(move: Move): Promise<void> {
     const from = await partSize(move, origin?.version ?? null);
     const headers: Record<string, string> = { 'accept-encoding': 'identity' };
     if (from > 0) Object.assign(headers, { range: `bytes=${from}-`, 'if-range': origin!.version! });
-    const response = await ask(location, headers, AbortSignal.any([signal, stalled.signal]));
-    // 416: there is nothing behind what we have. Whether that is all, or too much, is found out from the beginning.
-    if (response.status === 416) {
-      await response.body?.cancel();
-      await rm(move.part, { force: true });
-      throw new Error(`${shown(location)}: shorter than the part of it that had come; begun anew`);
+    const response = await ask(location, headers, addresses, AbortSignal.any([signal, stalled.signal]));
+    const status = response.statusCode as number;
+    if (status !== 200 && status !== 206) {
+      response.destroy();
+      await refuse(move, status);
     }
-    if (!response.ok || response.body === null) {
-      await response.body?.cancel();
-      const why = `${shown(location)}: answered ${response.status}`;
-      const passing = response.status >= 500 || response.status === 408 || response.status === 429;
-      throw passing ? new Error(why) : new UnfitSource(why);
-    }
-    const continued = response.status === 206;
-    const tag = response.headers.get('etag');
+    const continued = status === 206;
+    const tag = response.headers.etag ?? null;
     // A weak tag says that it means the same, not that its bytes are the same.
-    const version = tag !== null && !tag.startsWith('W/') ? tag : response.headers.get('last-modified');
-    if (continued && !response.headers.get('content-range')?.startsWith(`bytes ${from}-`))
+    const version = tag !== null && !tag.startsWith('W/') ? tag : (response.headers['last-modified'] ?? null);
+    if (continued && !response.headers['content-range']?.startsWith(`bytes ${from}-`))
       throw new UnfitSource(`${shown(location)}: answered another range than was asked for`);
+    if ((response.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new UnfitSource(`${shown(location)}: answered in another encoding than was asked for`);
     await move.begun({ location, version });
-    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    const length = Number(response.headers['content-length'] ?? Number.NaN);
     const before = move.progress.bytes;
     const alive = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
       for await (const chunk of body) {
@@ -184,7 +169,7 @@ async function download(move: Move): Promise<void> {
         yield chunk;
       }
     };
-    await append(move, continued ? from : 0, alive(response.body as AsyncIterable<Uint8Array>));
+    await append(move, continued ? from : 0, alive(response));
     const came = move.progress.bytes - before;
     if (Number.isFinite(length) && came !== length)
       throw new Error(`${shown(location)}: ${came} of ${length} bytes came`);
@@ -193,17 +178,30 @@ async function download(move: Move): Promise<void> {
   }
 }
 
+/** @throws Error for an answer that is not what was asked for */
+async function refuse({ location, part }: Move, status: number): Promise<never> {
+  // There is nothing behind what we have. Whether that is all, or too much, is found out from the beginning.
+  if (status === 416) {
+    await rm(part, { force: true });
+    throw new Error(`${shown(location)}: shorter than the part of it that had come; begun anew`);
+  }
+  const why = `${shown(location)}: answered ${status}`;
+  throw status >= 500 || status === 408 || status === 429 ? new Error(why) : new UnfitSource(why);
+}
+
 async function ask(
   location: string,
   headers: Record<string, string>,
+  addresses: BlockList,
   signal: AbortSignal,
-): Promise<Response> {
+): Promise<IncomingMessage> {
   try {
-    return await fetch(location, { headers, signal });
+    return await get(location, headers, addresses, signal);
   } catch (error) {
     signal.throwIfAborted();
-    const { cause, message } = error as Error;
-    throw new Error(`${shown(location)}: ${cause instanceof Error ? cause.message || cause.name : message}`);
+    const { message, name } = error as Error;
+    const why = `${shown(location)}: ${message || name}`;
+    throw error instanceof UnfitSource ? new UnfitSource(why) : new Error(why);
   }
 }
 
@@ -282,12 +280,15 @@ async function append(move: Move, from: number, chunks: AsyncIterable<Uint8Array
   }
 }
 
-/** Bytes of a file, or of all files below a directory. */
+/** Bytes of a file, or of all files below a directory. A link to a directory counts for nothing: it may lead round in a circle. */
 export async function sizeOf(path: string): Promise<number> {
   const one = await stat(path);
   if (!one.isDirectory()) return one.size;
   let bytes = 0;
-  for (const name of await readdir(path)) bytes += await sizeOf(join(path, name));
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const below = join(path, entry.name);
+    if (!entry.isSymbolicLink() || !(await stat(below)).isDirectory()) bytes += await sizeOf(below);
+  }
   return bytes;
 }
 
