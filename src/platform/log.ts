@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { Repeats } from './repeats.js';
 
 export type { Logger };
 
@@ -35,10 +36,16 @@ export interface LogOptions {
   process?: string;
   /** Standard error unless told otherwise: standard output belongs to what commands print. */
   destination?: DestinationStream;
+  /** Warnings and errors that come again within it are counted, milliseconds. */
+  repeatsWithinMs?: number;
 }
 
-/** A logger of JSON lines. Secrets are taken out twice: by the name of the field, and by their look in the finished line. */
+/**
+ * A logger of JSON lines. Secrets are taken out twice: by the name of the field, and by their look in the finished line. Repeated warnings
+ * and errors are counted.
+ */
 export function createLogger(options: LogOptions): Logger {
+  const repeats = new Repeats(options.repeatsWithinMs);
   return pino(
     {
       level: options.level,
@@ -49,7 +56,17 @@ export function createLogger(options: LogOptions): Logger {
         paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
         censor: HIDDEN,
       },
-      hooks: { streamWrite: hideSecrets },
+      hooks: {
+        streamWrite: hideSecrets,
+        logMethod(given, method, level) {
+          const [first, second] = given as [unknown, unknown];
+          const fields = typeof first === 'object' && first !== null ? first : {};
+          const message = String(typeof first === 'string' ? first : (second ?? ''));
+          const write = (more: object, text: string): void => method.apply(this, [more, text]);
+          const named = fields instanceof Error ? { err: fields } : fields;
+          if (repeats.isNew(level, named, message, write)) method.apply(this, given);
+        },
+      },
     },
     options.destination ?? pino.destination({ dest: 2, sync: true }),
   );

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createLogger, hideSecrets } from '../../src/platform/log.js';
 
@@ -48,4 +49,36 @@ test('secrets are hidden by their look, wherever they are', () => {
 test('what is no secret stays', () => {
   const text = 'http://localhost:4000/graphql at 10:30, user a@b.example, ratio 1:2@x';
   expect(hideSecrets(text)).toBe(text);
+});
+
+test('what goes wrong again and again is counted, not written again', async () => {
+  const lines: { msg: string; repeated?: number; err?: { message: string } }[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const log = createLogger({ level: 'info', destination, repeatsWithinMs: 200 });
+  for (let i = 0; i < 10_000; i++) {
+    log.warn({ err: new Error(`attempt ${i} failed: OOM`), retryMs: i }, 'the queue takes nothing');
+    log.error(Object.assign(new Error(`at ${i}`), { code: 'READONLY' }), 'it cannot be written');
+  }
+  log.warn({ err: new Error('another') }, 'the queue takes nothing');
+  log.warn({ job: 'job_1' }, 'about a job');
+  log.warn({ job: 'job_2' }, 'about a job');
+  for (let i = 0; i < 3; i++) {
+    log.info('news');
+    log.error({ requestId: `r${i}`, err: new Error('a defect') }, 'a request failed unexpectedly');
+  }
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'the queue takes nothing',
+    'it cannot be written',
+    'the queue takes nothing',
+    'about a job',
+    'about a job',
+    ...['news', 'a request failed unexpectedly', 'news', 'a request failed unexpectedly'],
+    ...['news', 'a request failed unexpectedly'],
+  ]);
+  lines.length = 0;
+  while (lines.length < 2) await sleep(20);
+  expect(lines).toMatchObject([
+    { msg: 'the queue takes nothing', repeated: 9_999, err: { message: 'attempt 9999 failed: OOM' } },
+    { msg: 'it cannot be written', repeated: 9_999 },
+  ]);
 });
