@@ -22,7 +22,7 @@ import {
 } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import { ROOT, type Scheduler } from '../core/index.js';
-import { limitsOfConnection } from '../store/pool.js';
+import { Connection, limitsOfConnection } from '../store/connection.js';
 
 /** Where the queue lives. */
 export type QueueConnection = { kind: 'redis'; url: string } | { kind: 'postgres'; url: string };
@@ -269,6 +269,7 @@ function postgres(url: string, max: number) {
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'switchyard-queue',
+    Client: Connection,
     ...limitsOfConnection({ statementTimeoutMs: STATEMENT_TIMEOUT_MS }),
   };
 }

@@ -28,9 +28,9 @@ import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import pg from 'pg';
+import type pg from 'pg';
 import { acquireLock } from '../platform/lockfile.js';
-import { limitsOfConnection } from './pool.js';
+import { Connection, limitsOfConnection } from './connection.js';
 
 /** What is said about the server's life. pino's loggers fit. */
 export interface EmbeddedLog {
@@ -339,7 +339,7 @@ class Server {
   }
 
   async #withClient<T>(database: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client({
+    const client = new Connection({
       connectionString: this.urlOf(database),
       connectionTimeoutMillis: CONNECT_MS,
       ...limitsOfConnection({ statementTimeoutMs: START_TIMEOUT_MS }),

@@ -7,9 +7,9 @@
  * So a slow follower costs nobody else anything, and nothing is kept for it.
  */
 import { EventEmitter, once } from 'node:events';
-import pg from 'pg';
+import type pg from 'pg';
+import { Connection, limitsOfConnection } from './connection.js';
 import { EVENT_CHANNEL } from './constants.js';
-import { limitsOfConnection } from './pool.js';
 import type { Queries } from './queries.js';
 import type { EventRow, JobRow } from './rows.js';
 import type { Cursor } from './store.js';
@@ -222,7 +222,7 @@ export class EventFeed {
 
   /** Failing to listen is no failure: the poll goes on, and listening is tried again. */
   private async listen(): Promise<void> {
-    const client = new pg.Client({
+    const client = new Connection({
       connectionString: this.options.url,
       application_name: 'switchyard-feed',
       connectionTimeoutMillis: CONNECT_MS,

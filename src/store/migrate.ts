@@ -8,10 +8,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { packagePath } from '../platform/paths.js';
+import { Connection, limitsOfConnection } from './connection.js';
 import { currentFunctions, type Functions } from './functions.js';
-import { limitsOfConnection } from './pool.js';
 
 /** Held by whoever migrates. Any number that nobody else uses. */
 const MIGRATION_LOCK = 7_283_651_904;
@@ -48,7 +48,7 @@ export async function migrate(
   functions: Functions | null = currentFunctions(),
 ): Promise<string[]> {
   const migrations = readMigrations(directory);
-  const client = new pg.Client({
+  const client = new Connection({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: 'switchyard-migrate',

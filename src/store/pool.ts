@@ -5,39 +5,14 @@
  * rows in (statement.ts) is not possible through Prisma, and each of its statements costs about a tenth of a millisecond more.
  */
 
-import type { EventEmitter } from 'node:events';
 import { PrismaPg } from '@prisma/adapter-pg';
 import pRetry from 'p-retry';
 import pg from 'pg';
+import { Connection, type ConnectionLimits, limitsOfConnection } from './connection.js';
 import type { CopyColumns } from './copy.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
 import type { Sql } from './sql.js';
 import { copy } from './statement.js';
-
-/** How long the server lets a connection of ours wait, or keep others waiting, milliseconds. */
-export interface ConnectionLimits {
-  /** A statement that takes longer is ended. */
-  statementTimeoutMs: number;
-}
-
-/** Waiting for a row or for the event lock. Whoever waits for longer is told so, rather than keeping a connection of the pool. */
-const LOCK_TIMEOUT_MS = 20_000;
-/**
- * In a transaction without a statement under way: a process that was stopped, or cut off from the network, keeps its locks
- * for so long. Ours do nothing there but compute for some milliseconds.
- */
-const IDLE_IN_TRANSACTION_MS = 10_000;
-
-/**
- * The limits as parameters of a connection: whoever's server it is, its own may be without any. Asked for by name when the
- * connection begins, so a pooler in between must pass them on (PgBouncer: `ignore_startup_parameters` would drop them).
- */
-export const limitsOfConnection = ({ statementTimeoutMs }: ConnectionLimits) => ({
-  statement_timeout: statementTimeoutMs,
-  lock_timeout: LOCK_TIMEOUT_MS,
-  idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-  keepAlive: true,
-});
 
 export interface DatabaseOptions extends ConnectionLimits {
   url: string;
@@ -55,20 +30,23 @@ export interface Database {
   readonly prisma: PrismaClient;
   /** Its counts (`totalCount`, `idleCount`, `waitingCount`) are metrics. */
   readonly pool: pg.Pool;
+  /** Nobody waits for the server from now on: what is under way fails, and so does what is new. */
+  cut(why: string): void;
+  /** The server is there again. */
+  restore(): void;
   /** Waits for statements under way, then closes every connection. */
   close(): Promise<void>;
 }
 
 /** Opens no connection yet: the first statement does. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const pool = new pg.Pool({
+  const pool = new Pool({
     connectionString: options.url,
     max: options.poolSize,
     connectionTimeoutMillis: options.connectTimeoutMs,
     application_name: options.applicationName,
     ...limitsOfConnection(options),
   });
-  pool.on('connect', leaveReadOnlyServer);
   let closing = false;
   // An error event without a listener would end the process.
   pool.on('error', (error) => {
@@ -78,6 +56,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     prisma,
     pool,
+    cut: (why) => pool.cut(why),
+    restore: () => pool.restore(),
     async close() {
       // A connection that the server ends in the same moment is no news.
       closing = true;
@@ -87,20 +67,42 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** PostgreSQL's code where something is to be written and the server, or the transaction, only reads. */
-const READ_ONLY = '25006';
+/** A pool that can be told that the server is away: then nobody waits for it. */
+class Pool extends pg.Pool {
+  private readonly open = new Set<Connection>();
+  private away: string | null = null;
 
-/**
- * After a failover a connection may be to a server that has become a replica. The first refused write ends it: the next one is
- * opened anew, to whichever server takes writes then.
- */
-function leaveReadOnlyServer(client: pg.PoolClient): void {
-  const { connection } = client as unknown as { connection: EventEmitter };
-  connection.on('errorMessage', ({ code }: { code?: string }) => {
-    // Behind whoever is being told of the error.
-    if (code === READ_ONLY) setImmediate(() => client.end().catch(() => {}));
-  });
+  constructor(config: pg.PoolConfig) {
+    super({ ...config, Client: Connection } as pg.PoolConfig);
+    this.on('connect', (client) => this.open.add(asMade(client)));
+    this.on('remove', (client) => this.open.delete(asMade(client)));
+  }
+
+  override connect: pg.Pool['connect'] = ((callback?: (error: Error) => void) => {
+    if (this.away === null)
+      return callback === undefined ? super.connect() : super.connect(callback as never);
+    const error = unreachable(this.away);
+    if (callback === undefined) return Promise.reject(error);
+    setImmediate(callback, error);
+  }) as pg.Pool['connect'];
+
+  /** Ends what is under way, and refuses what is new. */
+  cut(why: string): void {
+    this.away = why;
+    for (const connection of this.open) connection.cut(why);
+  }
+
+  restore(): void {
+    this.away = null;
+  }
 }
+
+/** A pool makes its clients by the class that it was given; its types do not say so. */
+const asMade = (client: pg.PoolClient): Connection => client as unknown as Connection;
+
+/** With a code by which it is known as something that may pass (unavailable.ts). */
+const unreachable = (why: string): Error =>
+  Object.assign(new Error(`the database cannot be reached: ${why}`), { code: 'ETIMEDOUT' });
 
 export interface TransactionOptions {
   /** PostgreSQL's default, read committed, unless told otherwise. */

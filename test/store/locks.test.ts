@@ -6,6 +6,7 @@ import { openWaker } from '../../src/engine/index.js';
 import { createLogger } from '../../src/platform/log.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { packagePath } from '../../src/platform/paths.js';
+import { SESSION_SETTINGS } from '../../src/store/connection.js';
 import { EventFeed } from '../../src/store/feed.js';
 import { migrate } from '../../src/store/migrate.js';
 import type { Database } from '../../src/store/pool.js';
@@ -33,6 +34,7 @@ afterAll(async () => {
 /** A process of the product's code that holds the event lock in a transaction, and is stopped there. */
 async function stoppedHolder(before = ''): Promise<ChildProcess> {
   const script = `
+    import { Lifeline } from ${JSON.stringify(packagePath('dist', 'store', 'lifeline.js'))};
     import { openDatabase, transaction } from ${JSON.stringify(packagePath('dist', 'store', 'pool.js'))};
     const database = openDatabase({ url: process.env.URL, poolSize: 1, connectTimeoutMs: 5000, statementTimeoutMs: 30000,
       applicationName: 'switchyard stopped' });
@@ -58,26 +60,42 @@ it('a process that is stopped with the event lock in its hands does not stop the
   expect(id).toBeGreaterThan(0);
 }, 60_000);
 
-it('the watchdog ends a session whose limits were dropped', async () => {
-  await stoppedHolder(`await tx.query('SET idle_in_transaction_session_timeout = 0');`);
-  const ended: string[] = [];
-  const watchdog = new Watchdog({
-    url: test.url,
-    everyMs: 100,
-    stuckAfterMs: 500,
-    onEnded: ({ name }) => ended.push(name),
-    onError: (error) => {
-      throw error;
-    },
-  });
-  watchdog.start();
-  const [id] = await submit(world, user, [newJob()]);
-  await watchdog.stop();
-  expect(id).toBeGreaterThan(0);
-  expect(ended).toEqual(['switchyard stopped']);
-}, 60_000);
+it.each([
+  ['whose limits were dropped', `await tx.query('SET idle_in_transaction_session_timeout = 0');`],
+  [
+    'in the middle of a copy, which no limit ends',
+    `await tx.query('LOCK TABLE users');
+     const { from } = await import('pg-copy-streams');
+     const lifeline = new Lifeline({ url: process.env.URL, onAway() {}, onBack() {} });
+     await lifeline.start();
+     const stream = tx.query(from('COPY users (name) FROM STDIN'));
+     stream.write('somebody\\n', () => console.log('held'));
+     await new Promise(() => {});`,
+  ],
+])(
+  'the watchdog ends a session %s',
+  async (_, before) => {
+    await stoppedHolder(before);
+    const ended: string[] = [];
+    const watchdog = new Watchdog({
+      url: test.url,
+      everyMs: 100,
+      stuckAfterMs: 500,
+      onEnded: ({ name }) => ended.push(name),
+      onError: (error) => {
+        throw error;
+      },
+    });
+    watchdog.start();
+    const [id] = await submit(world, user, [newJob()]);
+    await watchdog.stop();
+    expect(id).toBeGreaterThan(0);
+    expect(ended).toEqual([expect.stringMatching(/^switchyard stopped @/)]);
+  },
+  60_000,
+);
 
-it('every connection of ours asks for limits, whoever made it', async () => {
+it('every connection of ours asks for what it needs, whoever made it', async () => {
   const way = await watchedWay(test.url);
   const through = openTestDatabase(way.url);
   const log = createLogger({ level: 'silent', process: 'test' });
@@ -97,13 +115,17 @@ it('every connection of ours asks for limits, whoever made it', async () => {
   await through.close();
   await way.close();
   const names = ['switchyard-migrate', 'switchyard-feed', 'switchyard-queue', 'switchyard-test'];
-  expect(way.begun.map(({ application_name: name }) => name)).toEqual(expect.arrayContaining(names));
+  const made = way.begun.map(({ application_name: name }) => name?.split(' @')[0]);
+  expect(made).toEqual(expect.arrayContaining(names));
   for (const begun of way.begun) {
     expect(begun, begun.application_name).toMatchObject({
       statement_timeout: expect.stringMatching(/^\d+$/),
       lock_timeout: expect.stringMatching(/^[1-9]\d*$/),
       idle_in_transaction_session_timeout: expect.stringMatching(/^[1-9]\d*$/),
     });
+    // BullMQ makes the connection on which it listens itself: it does nothing else.
+    if (begun.jit === undefined) expect(begun.application_name).toBe('switchyard-queue');
+    else expect(begun).toMatchObject(SESSION_SETTINGS);
   }
 });
 

@@ -2,10 +2,10 @@
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isUnavailable } from '../../src/api/unavailable.js';
 import { ServerClock } from '../../src/store/clock.js';
 import type { Database } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
+import { isUnavailable } from '../../src/store/unavailable.js';
 import { withDatabase } from '../support/database.js';
 import { fill, makeRoom, mayMount, smallDisk } from '../support/small-disk.js';
 import { newJob, openTestDatabase, postgresWorld, submit, type World } from './world.js';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { isUnavailable } from '../../src/api/unavailable.js';
 import {
   type Database,
   isConflict,
@@ -9,6 +8,7 @@ import {
   type TransactionOptions,
   transaction,
 } from '../../src/store/pool.js';
+import { isUnavailable } from '../../src/store/unavailable.js';
 import { withDatabase } from '../support/database.js';
 
 const db = withDatabase();
@@ -183,7 +183,7 @@ describe.each(kinds)('a transaction %s', (_, inTransaction) => {
     const victim = open({ applicationName: 'switchyard-victim' });
     const meanwhile = async () => {
       await db.pool.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'switchyard-victim'",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'switchyard-victim @%'",
       );
       await sleep(50);
     };
@@ -244,7 +244,7 @@ test('connections killed while idle are replaced', async () => {
   const watched = open({ applicationName: 'switchyard-victim', onIdleError: (error) => errors.push(error) });
   await watched.prisma.$queryRaw`SELECT 1`;
   await db.pool.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'switchyard-victim'",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'switchyard-victim @%'",
   );
   await expect.poll(() => errors.length).toBe(1);
   await expect(watched.prisma.$queryRaw`SELECT 2 AS two`).resolves.toEqual([{ two: 2 }]);
