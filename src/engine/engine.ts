@@ -5,16 +5,19 @@
  * Life: made → started → stopped, each once.
  */
 import { Agenda, ROOT, type Scheduler, waiting } from '../core/index.js';
-import { type Env, pause, REAL_ENV } from '../platform/env.js';
+import { type Env, REAL_ENV } from '../platform/env.js';
 import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
 import { runDispatch } from './dispatch.js';
+import { Patrol } from './patrol.js';
 import {
+  ALWAYS_REACHED,
   type CycleKind,
   type EngineLog,
   type EngineMetrics,
   type GridMirror,
+  type Reachable,
   SCHEDULER_LABEL,
   type Wake,
 } from './ports.js';
@@ -47,8 +50,12 @@ export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
 
 /** Pause before a cycle that failed is tried again, ms: Postgres may be on its way back. */
 const FAILED_PAUSE_MS = 1_000;
-/** Between two looks of a process that has just started. */
-const TAKE_OVER_MS = 1_000;
+/**
+ * What the queue gave out is held back from others for so long at the most: a worker whose cycle hangs, but that still reaches the queue,
+ * keeps nobody's wake-up. The cycle itself goes on; should it come to a plan, it is refused what no longer fits.
+ */
+const HELD_MS = 8_000;
+const PATROL = { everyMs: 5_000, hurriedMs: 1_000, troubleMs: 10_000 };
 
 export interface Engine {
   /** Begins to take wake-ups. Does not wait for the queue: it comes when it comes. */
@@ -67,15 +74,17 @@ export function createEngine(parts: {
   config?: Partial<EngineConfig>;
   /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
   now?: () => number;
+  reach?: Reachable;
   env?: Env;
 }): Engine {
-  const { store, mirror, queueConnection, log, metrics, env = REAL_ENV } = parts;
+  const { store, mirror, queueConnection, log, metrics, reach = ALWAYS_REACHED, env = REAL_ENV } = parts;
   const { now = () => env.nowMs() / 1000 } = parts;
   const config = { ...DEFAULT_ENGINE_CONFIG, ...parts.config };
   const processId = Math.floor(env.random() * 2 ** 32)
     .toString(16)
     .padStart(8, '0');
-  const waker = openWaker({ connection: queueConnection, log, metrics, env });
+  const onTrouble = (): void => patrol.trouble();
+  const waker = openWaker({ connection: queueConnection, log, metrics, onTrouble, env });
   const alarms = new Alarms((siteId) => waker.wake([siteId]), now, env);
   const tools = cycleTools({
     store,
@@ -90,31 +99,45 @@ export function createEngine(parts: {
   });
   const sweeper = new Sweeper(tools, config);
   const agenda = new Agenda();
+  const patrol = new Patrol(mirror, perform, reach, env, PATROL);
 
   let life: 'made' | 'started' | 'stopped' = 'made';
   const stopped = (): boolean => life === 'stopped';
   let worker: QueueWorker | null = null;
   let cancelPresence = (): void => {};
   let present: Promise<void> | null = null;
-  let takingOver: Promise<void> | null = null;
-  const stopping = new AbortController();
 
-  async function perform(task: CycleTask, waitedMs?: number): Promise<void> {
+  /** Answers whether the cycle came to its end. */
+  async function perform(task: CycleTask, waitedMs?: number): Promise<boolean> {
     // Nobody asks for the sweep: it repeats itself.
     if (task.kind !== 'sweep' && waitedMs !== undefined)
       metrics.wakeSeconds.observe({ scheduler: SCHEDULER_LABEL[task.kind] }, waitedMs / 1000);
     const cycle = new Cycle(task.kind, tools, task.kind === 'site' ? { siteId: task.siteId } : {});
+    const scheduler = schedulerOfTask(task);
     try {
+      if (scheduler !== null) patrol.looks(scheduler);
       if (task.kind === 'dispatch') await runDispatch(cycle, tools, agenda);
       else if (task.kind === 'site') await runSite(cycle, tools, task.siteId, agenda);
       else await sweeper.run(cycle);
       cycle.done();
+      return true;
     } catch (error) {
       // Not left to BullMQ: a failed task would be a record to keep, and its retries know nothing of newer wake-ups.
       cycle.failed(error);
-      const scheduler = schedulerOfTask(task);
       if (scheduler !== null) tools.wakeLater([scheduler], FAILED_PAUSE_MS);
+      return false;
     }
+  }
+
+  /** As the queue asks for it. */
+  function serve(task: CycleTask, waitedMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = env.after(HELD_MS, resolve);
+      void perform(task, waitedMs).then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   /** Says that this process lives, and makes sure that the sweep is in the queue: Redis may have been emptied. */
@@ -130,31 +153,6 @@ export function createEngine(parts: {
       }
     } catch (error) {
       log.warn({ err: error }, 'the queue of cycles cannot be reached; working without it, more slowly');
-      await workWithoutQueue();
-    }
-  }
-
-  /**
-   * What the queue would have brought, once: work goes on while Redis is away, a step each time that this is called. All
-   * workers do it then, and refuse each other's plans where they meet.
-   */
-  async function workWithoutQueue(): Promise<void> {
-    await perform({ kind: 'sweep' });
-    if (!stopped()) await perform({ kind: 'dispatch' });
-    for (const scheduler of waiting(mirror.grid)) {
-      if (scheduler !== ROOT && !stopped()) await perform({ kind: 'site', siteId: scheduler });
-    }
-  }
-
-  /**
-   * Wake-ups that were in hand when their worker was killed hold back later ones of the same scheduler until the lease runs out. A
-   * process that starts does not wait for that: for as long as it may take, it looks by itself.
-   */
-  async function takeOver(): Promise<void> {
-    for (const until = env.upMs() + LEASE_MS; !stopped(); ) {
-      await workWithoutQueue();
-      if (env.upMs() > until) return;
-      await pause(env, TAKE_OVER_MS, stopping.signal);
     }
   }
 
@@ -163,14 +161,18 @@ export function createEngine(parts: {
 
     async start() {
       if (life !== 'made') throw new Error(`the engine has been ${life}`);
-      life = 'started';
+      // Should it fail, it may be tried again.
       await mirror.sync();
+      if (stopped()) return;
+      life = 'started';
       worker = openQueueWorker({
         connection: queueConnection,
         queue: 'cycles',
         concurrency: config.concurrency,
         log,
-        perform,
+        perform: serve,
+        onTrouble,
+        reach,
         env,
       });
       const show = () => {
@@ -180,7 +182,10 @@ export function createEngine(parts: {
         });
       };
       show();
-      takingOver = takeOver();
+      // Wake-ups that were in hand when their worker was killed hold back later ones of the same scheduler until the lease runs out. A process
+      // that starts does not wait for that.
+      patrol.trouble(LEASE_MS);
+      patrol.start();
       // Whatever was waiting when the last process went.
       await waker.wake(waiting(mirror.grid));
       log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
@@ -190,8 +195,7 @@ export function createEngine(parts: {
       if (stopped()) return;
       life = 'stopped';
       cancelPresence();
-      stopping.abort();
-      await Promise.all([worker?.close(), present, takingOver]);
+      await Promise.all([worker?.close(), present, patrol.stop()]);
       alarms.close();
       await waker.close();
       log.info({ engine: processId }, 'engine stopped');

@@ -1,7 +1,7 @@
 /** What the engine needs of the other rooms, as small as it is: the composition root hands in the real things. */
 import { type Grid, ROOT, type Scheduler } from '../core/index.js';
 import type { Metrics } from '../platform/metrics.js';
-import type { Policy } from '../store/store.js';
+import type { Cursor, Policy } from '../store/store.js';
 
 /**
  * Notes that these schedulers have something to look at. Resolves as soon as that is noted in this process; it never
@@ -19,7 +19,23 @@ export interface GridMirror {
   takeLeftOut(): ReadonlyMap<number, unknown>;
   readonly grid: Grid;
   readonly policy: Policy;
+  /** What was committed up to here is taken in. */
+  readonly cursor: Cursor;
 }
+
+/** Whether this process reaches Postgres (store/lifeline.ts). */
+export interface Reachable {
+  /** Resolves when it does, or does not, or the signal is aborted. */
+  when(is: 'reached' | 'away', signal: AbortSignal): Promise<void>;
+}
+
+/** Where nobody looks: it does. */
+export const ALWAYS_REACHED: Reachable = {
+  when: (is, signal) =>
+    is === 'reached'
+      ? Promise.resolve()
+      : new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+};
 
 export interface EngineLog {
   debug(fields: object, message: string): void;

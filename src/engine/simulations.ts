@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Claim, Simulations, SimulationTask } from '../store/simulations.js';
-import type { EngineLog } from './ports.js';
+import type { EngineLog, Reachable } from './ports.js';
 import { openSimulationSender, type QueueConnection, type SimulationSender } from './queue.js';
 import { openQueueWorker, type QueueWorker } from './worker.js';
 
@@ -58,6 +58,7 @@ export function createSimulationWorker(parts: {
   config?: Partial<SimulationWorkerConfig>;
   /** The time by which the service goes, epoch seconds. */
   now?: () => number;
+  reach?: Reachable;
 }): SimulationWorker {
   const { simulations, simulate, queueConnection, log, now = () => Date.now() / 1000 } = parts;
   const config = { ...DEFAULTS, ...parts.config };
@@ -156,6 +157,7 @@ export function createSimulationWorker(parts: {
         concurrency: 1,
         log,
         perform,
+        ...(parts.reach && { reach: parts.reach }),
       });
       const tick = () => {
         sweeping ??= sweep().finally(() => {

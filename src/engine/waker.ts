@@ -36,9 +36,11 @@ export function openWaker(options: {
   connection: CycleQueue;
   log: EngineLog;
   metrics: Pick<EngineMetrics, 'wakeFailures'>;
+  /** Told of every error of the queue. */
+  onTrouble?: () => void;
   env?: Env;
 }): Waker {
-  const { connection, log, metrics, env = REAL_ENV } = options;
+  const { connection, log, metrics, onTrouble = () => {}, env = REAL_ENV } = options;
   const noted = new Set<Scheduler>();
   const timers = new Set<() => void>();
   let sender: Sender = open();
@@ -58,6 +60,7 @@ export function openWaker(options: {
     try {
       return await inTime(env, work(used));
     } catch (error) {
+      onTrouble();
       if (sender === used && !closing) {
         sender = open();
         used

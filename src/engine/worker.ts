@@ -1,7 +1,10 @@
-/** Keeps a receiver at the queue, and opens it anew when it ended by itself: the queue was not there when it began. */
+/**
+ * Keeps a receiver at the queue while this process reaches Postgres. After an error it opens another one: BullMQ does not always get over
+ * what went wrong, and where it does (a Redis that is full) it tries again without a pause.
+ */
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
-import type { EngineLog } from './ports.js';
-import { type CycleQueue, openReceiver, type Queues, type Receiver } from './queue.js';
+import { ALWAYS_REACHED, type EngineLog, type Reachable } from './ports.js';
+import { type CycleQueue, openReceiver, type Queues } from './queue.js';
 
 const RETRY_MS = 1_000;
 
@@ -18,42 +21,47 @@ export function openQueueWorker<N extends keyof Queues>(options: {
   log: EngineLog;
   /** `waitedMs`: since the task was asked for. */
   perform: (task: Queues[N], waitedMs: number) => Promise<void>;
+  /** Told of every error of the queue. */
+  onTrouble?: () => void;
+  reach?: Reachable;
   env?: Env;
 }): QueueWorker {
-  const { connection, queue, concurrency, log, perform, env = REAL_ENV } = options;
+  const { connection, queue, concurrency, log, perform, reach = ALWAYS_REACHED, env = REAL_ENV } = options;
   const closing = new AbortController();
-  const aborted = new Promise((resolve) => closing.signal.addEventListener('abort', resolve, { once: true }));
-  let receiver = open();
-
-  function open(): Receiver {
-    return openReceiver(connection, queue, concurrency, perform, (error) =>
-      log.warn({ err: error }, `the worker cannot reach the queue of ${queue}`),
-    );
-  }
 
   async function stay(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const run = receiver
-        .run()
-        .catch((error) => log.warn({ err: error }, `the worker lost the queue of ${queue}`));
-      // A run that is cut off may never end.
-      await Promise.race([run, aborted]);
+    for (;;) {
+      await reach.when('reached', closing.signal);
       if (closing.signal.aborted) return;
-      await close(receiver);
+      await receiveOnce();
       await pause(env, RETRY_MS, closing.signal);
-      if (!closing.signal.aborted) receiver = open();
     }
   }
 
-  async function close(old: Receiver): Promise<void> {
-    await old.close().catch((error) => log.warn({ err: error }, `the queue of ${queue} did not close well`));
+  /** Until the first error, or until Postgres is away: then others should get what comes. */
+  async function receiveOnce(): Promise<void> {
+    const over = new AbortController();
+    const end = (): void => over.abort();
+    const fail = (error: unknown): void => {
+      log.warn({ err: error }, `the worker cannot reach the queue of ${queue}`);
+      options.onTrouble?.();
+      end();
+    };
+    closing.signal.addEventListener('abort', end);
+    const receiver = openReceiver(connection, queue, concurrency, perform, fail);
+    // A run that is cut off may never end.
+    receiver.run().then(end, fail);
+    await reach.when('away', over.signal);
+    closing.signal.removeEventListener('abort', end);
+    await receiver
+      .close()
+      .catch((error) => log.warn({ err: error }, `the queue of ${queue} did not close well`));
   }
 
   const staying = stay();
   return {
     async close() {
       closing.abort();
-      await close(receiver);
       await staying;
     },
   };

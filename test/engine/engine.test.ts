@@ -277,16 +277,36 @@ describeWithRedis('with the queue on Redis', (redis) => {
     });
   });
 
-  test('goes on, more slowly, while Redis is away', async () => {
+  test('goes on, more slowly, while Redis takes nothing, whatever it says', async () => {
     const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
-    const { wake } = await world.engine(connection(), { presenceEveryMs: 100 });
+    const { wake } = await world.engine(connection());
     for (const { name } of THREE_SITES) world.agent(name, wake);
-    await redis().kill();
-    await world.submit(mixedJobs(30, 0));
-    await wake([ROOT]);
-    await until('all have ended', async () => (await world.live()) === 0);
-    await expectAllCompleted(world, 30);
-    await redis().restart();
+    const client = new Redis(redis().url);
+    const set = (name: string, value: string) => () => client.config('SET', name, value);
+    const troubles: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+      ['full', set('maxmemory', '1'), set('maxmemory', '0')],
+      ['a replica', () => client.replicaof('127.0.0.1', '1'), () => client.replicaof('NO', 'ONE')],
+      [
+        'wants a password',
+        async () => {
+          await set('requirepass', 'secret')();
+          await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        },
+        set('requirepass', ''),
+      ],
+      ['away', () => redis().kill(), () => redis().restart()],
+    ];
+    let jobs = 0;
+    for (const [name, begin, end] of troubles) {
+      await begin();
+      await world.submit(mixedJobs(5, jobs));
+      jobs += 5;
+      await wake([ROOT]);
+      await until(`all have ended while it is ${name}`, async () => (await world.live()) === 0);
+      await end();
+    }
+    client.disconnect();
+    await expectAllCompleted(world, jobs);
   });
 
   test('goes on when Redis is killed and comes back', async () => {
