@@ -14,6 +14,7 @@ import type { EventFeed } from '../store/feed.js';
 import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
+import { isUnavailable } from '../store/unavailable.js';
 import { type Addresses, createAddresses } from './addresses.js';
 import type { Budget } from './admission/budget.js';
 import { createMeasure } from './admission/cost.js';
@@ -36,7 +37,6 @@ import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
 import type { FileStore } from './services/parts.js';
 import { createHttpServer } from './tls.js';
-import { isUnavailable } from './unavailable.js';
 import { createWebSockets, type WebSockets } from './websocket.js';
 
 export const GRAPHQL_PATH = '/graphql';
@@ -59,8 +59,8 @@ export interface ApiParts {
   wake(schedulers: readonly Scheduler[]): void | Promise<void>;
   log: Logger;
   metrics: ApiMetrics;
-  /** Whether the service can work: resolves where it can, throws what is missing. Beside the database: migrations and the like. */
-  ready?(): Promise<void>;
+  /** What stands in the way of answering requests, as far as is known without asking anybody; null: nothing. */
+  missing?(): string | null;
   /** The time by which the service goes, epoch seconds: the database's (store/clock.ts). This machine's if there is none. */
   now?: () => number;
 }
@@ -70,8 +70,6 @@ export interface Api {
   listen(): Promise<string>;
   /** Where it listens; throws before `listen`. */
   readonly port: number;
-  /** What stands in the way of answering requests; null: nothing. */
-  whatIsMissing(): Promise<string | null>;
   /** Takes no more requests, finishes those in hand, closes subscriptions so that clients go on elsewhere. */
   close(): Promise<void>;
 }
@@ -82,8 +80,6 @@ type Phase =
   | { is: 'closing' }
   | { is: 'closed' };
 
-/** How long a look at the database may take before the service counts as not ready. */
-const READY_MS = 3_000;
 /** Well below the gap after which a process counts as gone (store.ts, PRESENCE_GAP_S). */
 const PRESENCE_MS = 5_000;
 /** Of a client's own request id, what is taken over. */
@@ -195,9 +191,9 @@ export function createApi(parts: ApiParts): Api {
   app.get('/healthz', (_req, res) => {
     res.type('text/plain').send('alive\n');
   });
-  app.get('/readyz', async (_req, res) => {
+  app.get('/readyz', (_req, res) => {
     // Whoever may know more asks at METRICS_PORT.
-    const isReady = (await whatIsMissing()) === null;
+    const isReady = phase.is === 'listening' && (parts.missing?.() ?? null) === null;
     res
       .status(isReady ? 200 : 503)
       .type('text/plain')
@@ -224,24 +220,6 @@ export function createApi(parts: ApiParts): Api {
       if (error instanceof ApiError) return known[error.code] ?? 503;
       log.warn({ err: error }, 'a key could not be looked up');
       return 503;
-    }
-  }
-
-  /** Null when requests can be answered; otherwise what stands in the way. */
-  async function whatIsMissing(): Promise<string | null> {
-    if (phase.is !== 'listening') return 'shutting down';
-    const late = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('timeout')), READY_MS).unref();
-    });
-    try {
-      // The policy is written when the schema is migrated and the installation set up.
-      const policy = await Promise.race([queries.policy(), late]);
-      if (policy === null) return 'not set up';
-      if (parts.ready) await Promise.race([parts.ready(), late]);
-      return null;
-    } catch (error) {
-      log.warn({ err: error }, 'not ready');
-      return 'database not available';
     }
   }
 
@@ -285,7 +263,6 @@ export function createApi(parts: ApiParts): Api {
     get port() {
       return portOf(server.address());
     },
-    whatIsMissing,
     async close() {
       if (phase.is !== 'listening') return;
       const { apollo, sockets, lag } = phase;

@@ -11,10 +11,12 @@ import { whatIfInThread } from '../simulator/what-if.js';
 import { type Blobs, BucketBlobs, DirectoryBlobs } from '../store/blobs.js';
 import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
+import { diagnose } from '../store/doctor.js';
 import { type Copies, type Offers, openCopies, openOffers } from '../store/federation.js';
 import { EventFeed } from '../store/feed.js';
 import { FileSweep } from '../store/file-sweep.js';
 import { openFiles } from '../store/files.js';
+import { Lifeline } from '../store/lifeline.js';
 import { pendingMigrations } from '../store/migrate.js';
 import { Mirror } from '../store/mirror.js';
 import { type Database, openDatabase } from '../store/pool.js';
@@ -23,8 +25,9 @@ import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
 import { Watchdog } from '../store/watchdog.js';
 import { apiConfig } from './api-config.js';
-import { CliError } from './errors.js';
 import { healthPart } from './health.js';
+import { patiently } from './patiently.js';
+import { Readiness } from './readiness.js';
 
 /** What every process has. */
 export interface ProcessContext {
@@ -88,6 +91,7 @@ export function serviceParts(
   const queueConnection: QueueConnection = config.redisUrl
     ? { kind: 'redis', url: config.redisUrl }
     : { kind: 'postgres', url };
+  const lifeline = openLifeline(context, stores);
   const clock = new ServerClock(database.pool);
   // A worker's cycles know the reservations; a process that only explains has to read them.
   const mirror = new Mirror(store, { reservations: !roles.worker });
@@ -105,6 +109,7 @@ export function serviceParts(
           auditRetentionDays: config.auditRetentionDays,
         },
         now: clock.now,
+        reach: lifeline,
       })
     : null;
   // The engine does not know the simulator: they meet here.
@@ -116,6 +121,7 @@ export function serviceParts(
         log,
         config: { retentionDays: config.jobRetentionDays },
         now: clock.now,
+        reach: lifeline,
       })
     : null;
   const federation = engine
@@ -134,17 +140,22 @@ export function serviceParts(
     onEnded: (session) => log.error(session, 'a session that kept others waiting was ended'),
     onError: (error) => log.debug({ err: error }, 'the watchdog could not look at the database'),
   });
-  const lacking = (): Promise<string[]> =>
-    pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
+  const readiness = openReadiness(stores, lifeline);
   const parts: Part[] = [
+    ...(config.metricsPort > 0 ? [healthPart(context, () => readiness.missing())] : []),
+    { name: 'lifeline', start: () => lifeline.start(), stop: () => lifeline.stop() },
     {
       name: 'database',
       async start() {
-        // One that cannot be reached now is waited for by whoever needs it.
-        const missing = await lacking().catch(() => []);
-        if (missing.length > 0) throw new CliError(unmigrated(missing));
+        await readiness.start();
+        const { server, harm } = await diagnose(database.pool);
+        log.info({ server }, 'the database answers');
+        for (const sentence of harm) log.warn(`the database: ${sentence}`);
       },
-      stop: () => database.close(),
+      async stop() {
+        readiness.stop();
+        await database.close();
+      },
     },
     { name: 'clock', start: () => clock.start(), stop: () => clock.stop() },
     { name: 'watchdog', start: () => watchdog.start(), stop: () => watchdog.stop() },
@@ -159,14 +170,11 @@ export function serviceParts(
       ? [{ name: 'federation', start: () => federation.start(), stop: () => federation.stop() }]
       : []),
   ];
-  if (!roles.api) return config.metricsPort > 0 ? [...parts, healthPart(context)] : parts;
+  const waiting = (all: Part[]): Part[] => all.map((part) => patiently(part, log));
+  if (!roles.api) return waiting(parts);
 
   const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
   const feed = new EventFeed(queries, { url, onError });
-  const ready = async (): Promise<void> => {
-    const missing = await lacking();
-    if (missing.length > 0) throw new Error(unmigrated(missing));
-  };
   const files = openFiles(database);
   const blobs = openBlobs(config);
   const sweep = new FileSweep({
@@ -187,12 +195,11 @@ export function serviceParts(
     config: apiConfig(config),
     log,
     metrics,
-    ready,
+    missing: () => readiness.missing(),
     now: clock.now,
   });
-  return [
+  return waiting([
     ...parts,
-    ...(config.metricsPort > 0 ? [healthPart(context, () => api.whatIsMissing())] : []),
     { name: 'files', start: () => sweep.start(), stop: () => sweep.stop() },
     {
       name: 'events',
@@ -203,7 +210,36 @@ export function serviceParts(
       stop: () => feed.stop(),
     },
     { name: 'api', start: async () => onListening(await api.listen()), stop: () => api.close() },
-  ];
+  ]);
+}
+
+/** Nobody in this process waits for a database that does not answer. */
+function openLifeline({ log }: ProcessContext, { url, database }: Stores): Lifeline {
+  return new Lifeline({
+    url,
+    onAway(why) {
+      log.error(
+        { why },
+        'the database cannot be reached: requests are refused and no cycles taken until it answers',
+      );
+      database.cut(why);
+    },
+    onBack(awayS) {
+      log.warn({ awayS: Math.round(awayS) }, 'the database answers again');
+      database.restore();
+    },
+  });
+}
+
+function openReadiness({ database, queries }: Stores, lifeline: Lifeline): Readiness {
+  return new Readiness({
+    lifeline,
+    async unmigrated() {
+      const missing = await pendingMigrations(async (sql) => (await database.pool.query(sql)).rows);
+      return missing.length === 0 ? null : unmigrated(missing);
+    },
+    isSetUp: async () => (await queries.policy()) !== null,
+  });
 }
 
 /** Where files of runs are kept. */

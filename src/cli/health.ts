@@ -9,14 +9,11 @@ import type { ProcessContext } from './compose.js';
  *
  * @param whatIsMissing what stands in the way of the process's work; null: nothing
  */
-export function healthPart(
-  { config, metrics }: ProcessContext,
-  whatIsMissing: () => Promise<string | null> = async () => null,
-): Part {
+export function healthPart({ config, metrics }: ProcessContext, whatIsMissing: () => string | null): Part {
   const server = createServer(async ({ url }, response) => {
     if (url === '/healthz') response.end('alive\n');
     else if (url === '/readyz') {
-      const missing = await whatIsMissing();
+      const missing = whatIsMissing();
       response.writeHead(missing === null ? 200 : 503).end(`${missing ?? 'ready'}\n`);
     } else if (url === '/metrics') {
       const { body, contentType } = await metrics.expose();

@@ -17,6 +17,7 @@ import { openStores, type ProcessContext, serviceParts } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
 import { demoPart } from './demo.js';
 import { installAdministrator, installSite } from './installation.js';
+import { whenDatabaseIsThere } from './patiently.js';
 
 /** The site that is this machine. */
 const LOCAL_SITE = 'local';
@@ -52,8 +53,8 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
     },
     {
       name: 'service',
-      async start() {
-        await migrate(databaseUrl);
+      async start(signal) {
+        await whenDatabaseIsThere('the service', async () => void (await migrate(databaseUrl)), log, signal);
         const stores = openStores(context, databaseUrl, 'serve');
         service = new Lifecycle(
           serviceParts(context, { api: true, worker: true }, stores, (address) => {

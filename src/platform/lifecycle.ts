@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** One thing that is started and stopped: a server, a pool, a worker. */
 export interface Part {
   name: string;
-  start?(): void | Promise<void>;
+  /** `signal`: it is to be stopped meanwhile, and need not wait any longer for what it waits for. */
+  start?(signal?: AbortSignal): void | Promise<void>;
   stop?(): void | Promise<void>;
 }
 
@@ -35,6 +36,7 @@ export class Lifecycle {
   #stopped: Promise<PartFailure[]> | undefined;
   readonly #parts: readonly Part[];
   readonly #running: Part[] = [];
+  readonly #stopping = new AbortController();
 
   constructor(
     parts: readonly Part[],
@@ -71,7 +73,7 @@ export class Lifecycle {
   }
 
   async #raise(part: Part): Promise<void> {
-    await part.start?.();
+    await part.start?.(this.#stopping.signal);
     this.#running.push(part);
   }
 
@@ -84,6 +86,7 @@ export class Lifecycle {
   async #stop(reason: string): Promise<PartFailure[]> {
     const failures: PartFailure[] = [];
     const deadline = Date.now() + this.stopTimeoutMs;
+    this.#stopping.abort();
     // A part on its way up is let come up, and is then the first to go.
     await within(this.stopTimeoutMs, () => this.#rising).catch(() => {});
     for (const part of this.#running.reverse()) {

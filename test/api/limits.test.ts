@@ -186,8 +186,6 @@ test('what nobody expected is masked, and found in the log by the id of the requ
 
     queries.policy = () => Promise.reject(Object.assign(new Error('x'), { cause: { code: 'ECONNREFUSED' } }));
     expect((await ask()).errors).toMatchObject([{ extensions: { code: 'UNAVAILABLE' } }]);
-    const ready = await fetch(`${api.origin}/readyz`);
-    expect({ status: ready.status, text: await ready.text() }).toEqual({ status: 503, text: 'not ready\n' });
   } finally {
     queries.policy = policy;
   }
