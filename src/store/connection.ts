@@ -109,7 +109,7 @@ export class Connection extends Client {
 
   /** As `pg` does it, but for a server that does not answer the goodbye. */
   override end: pg.Client['end'] = ((callback?: () => void) => {
-    const late = setTimeout(() => this.connection.stream.destroy(), END_MS);
+    const late = setTimeout(() => this.connection.stream.destroy(), END_MS).unref();
     this.once('end', () => clearTimeout(late));
     return callback === undefined ? super.end() : super.end(callback);
   }) as pg.Client['end'];

@@ -80,7 +80,10 @@ export class Lifeline {
   private async look(): Promise<unknown> {
     try {
       // A connection that has broken says nothing of the server: a new one does.
-      await this.ask().catch(() => this.ask());
+      await this.ask().catch((error) => {
+        if (this.stopped) throw error;
+        return this.ask();
+      });
       this.answered();
       return null;
     } catch (error) {
