@@ -30,7 +30,7 @@ test.skipIf(!mayMount)(
   { timeout: 4 * PATIENCE_MS },
   async () => {
     const disk = smallDisk(DISK_MB);
-    const service = await Installation.open(null, undefined, join(disk, 'postgres'));
+    const service = await Installation.open(null, { home: join(disk, 'postgres') });
     installation = service;
     const ask = async (query: string, variables: object): Promise<Answer> => {
       const response = await fetch(service.url, {

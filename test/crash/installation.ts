@@ -26,6 +26,8 @@ const LOG_KEPT = 4_000;
 export class Supervised {
   starts = 0;
   log = '';
+  /** Of its log in all, bytes. */
+  logged = 0;
   private child: ChildProcess | null = null;
   private stopping = false;
   private readonly running: Promise<void>;
@@ -63,6 +65,7 @@ export class Supervised {
       this.child = child;
       for (const stream of [child.stdout, child.stderr]) {
         stream?.setEncoding('utf8').on('data', (text: string) => {
+          this.logged += text.length;
           this.log = (this.log + text).slice(-LOG_KEPT);
         });
       }
@@ -70,6 +73,15 @@ export class Supervised {
       if (!this.stopping) await sleep(200);
     }
   }
+}
+
+export interface InstallationOptions {
+  /** All that is written. */
+  dir?: string;
+  /** The database. */
+  home?: string;
+  /** Starts the processes. */
+  launch?: (installation: Installation) => void | Promise<void>;
 }
 
 export class Installation {
@@ -81,20 +93,20 @@ export class Installation {
     readonly postgres: EmbeddedPostgres,
     readonly database: Database,
     readonly redis: RedisServer | null,
-    private readonly port: number,
-    private readonly keys: { admin: string; real: string; simulated: string },
+    readonly port: number,
+    readonly keys: { admin: string; real: string; simulated: string },
   ) {
     this.ledger = join(dir, 'ledger');
   }
 
-  /**
-   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers, one api. All they write is in `dir`, and the
-   * database in `home`.
-   */
+  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers and one api, unless told otherwise. */
   static async open(
     redis: RedisServer | null,
-    dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
-    home = join(dir, 'postgres'),
+    {
+      dir = mkdtempSync(join(tmpdir(), 'switchyard-crash-')),
+      home = join(dir, 'postgres'),
+      launch = launchOne,
+    }: InstallationOptions = {},
   ): Promise<Installation> {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
     mkdirSync(dir, { recursive: true });
@@ -109,7 +121,7 @@ export class Installation {
     });
     const keys = await install(openDirectory(database));
     const installation = new Installation(dir, postgres, database, redis, await freePort(), keys);
-    installation.launch();
+    await launch(installation);
     return installation;
   }
 
@@ -190,35 +202,45 @@ export class Installation {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  private launch(): void {
-    const common = {
+  /** What every process of the service is told. */
+  get settings(): Record<string, string> {
+    return {
       DATABASE_URL: this.postgres.url,
       ...(this.redis && { REDIS_URL: this.redis.url }),
       LOG_LEVEL: 'warn',
       HOST: '127.0.0.1',
       PORT: String(this.port),
     };
-    const { url } = this;
-    const start = (name: string, args: string[], env: Record<string, string>) => {
-      const home = join(this.dir, name);
-      mkdirSync(home, { recursive: true });
-      this.processes.push(new Supervised(name, args, { SWITCHYARD_HOME: home, ...env }));
-    };
-    start('api', ['api'], common);
-    start('worker-1', ['worker'], common);
-    start('worker-2', ['worker'], common);
-    const agent = (key: string) => ({ SWITCHYARD_URL: url, SWITCHYARD_KEY: key, LOG_LEVEL: 'warn' });
-    start('agent-real', ['agent', '--site', 'real'], {
-      ...agent(this.keys.real),
-      AGENT_MACHINES: 'm0',
+  }
+
+  start(name: string, args: readonly string[], env: Record<string, string>): void {
+    const home = join(this.dir, name);
+    mkdirSync(home, { recursive: true });
+    this.processes.push(new Supervised(name, args, { SWITCHYARD_HOME: home, ...env }));
+  }
+
+  /** An agent of the site `real`. */
+  startAgent(name: string, machine: string): void {
+    this.start(name, ['agent', '--site', 'real'], {
+      SWITCHYARD_URL: this.url,
+      SWITCHYARD_KEY: this.keys.real,
+      LOG_LEVEL: 'warn',
+      AGENT_MACHINES: machine,
       NODE_OPTIONS: `--import=${measuredAs('real')}`,
     });
-    start(
-      'agent-simulated',
-      ['agent', '--site', 'simulated', '--simulate', '--speed', '100'],
-      agent(this.keys.simulated),
-    );
   }
+}
+
+function launchOne(service: Installation): void {
+  service.start('api', ['api'], service.settings);
+  service.start('worker-1', ['worker'], service.settings);
+  service.start('worker-2', ['worker'], service.settings);
+  service.startAgent('agent-real', 'm0');
+  service.start('agent-simulated', ['agent', '--site', 'simulated', '--simulate', '--speed', '100'], {
+    SWITCHYARD_URL: service.url,
+    SWITCHYARD_KEY: service.keys.simulated,
+    LOG_LEVEL: 'warn',
+  });
 }
 
 /** The sites, their agents' keys and the administrator's; wake-ups that are lost cost two seconds at the most. */

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { describeWithRedis, type RedisServer } from '../support/redis.js';
 import { fill, makeRoom, mayMount, smallDisk } from '../support/small-disk.js';
@@ -13,11 +14,15 @@ import { Installation } from './installation.js';
 const RECOVERED_MS = 60_000;
 const DISK_MB = 1_500;
 const JOBS = 6_000;
+/** Bytes that a process may log meanwhile. */
+const LOG_MAX = 2_000_000;
 
 interface Fault {
   name: string;
   /** Does harm; resolves when the parts are up again: Postgres and Redis answer, the API is ready, workers and agents have been started. */
   strike(service: Installation): Promise<void>;
+  /** Ends what goes on until then. */
+  mend?(service: Installation): Promise<unknown>;
 }
 
 const part = (service: Installation, name: string) => service.processes.find((one) => one.name === name)!;
@@ -46,6 +51,39 @@ async function killRedis({ redis }: Installation): Promise<void> {
   await redis?.restart();
 }
 
+/** Tells Redis a setting, which is in force for everybody from now on. */
+async function tellRedis(service: Installation, name: string, value: string): Promise<void> {
+  const client = new Redis(service.redis!.url);
+  await client.config('SET', name, value);
+  await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  client.disconnect();
+}
+
+async function replicaOf(service: Installation, host: string, port: string): Promise<void> {
+  const client = new Redis(service.redis!.url);
+  await client.replicaof(host, port);
+  client.disconnect();
+}
+
+/** As long as it lasts nobody can be woken. */
+const redisFaults: Fault[] = [
+  {
+    name: 'a full Redis',
+    strike: (service) => tellRedis(service, 'maxmemory', '1'),
+    mend: (service) => tellRedis(service, 'maxmemory', '0'),
+  },
+  {
+    name: 'a Redis that reads only',
+    strike: (service) => replicaOf(service, '127.0.0.1', '1'),
+    mend: (service) => replicaOf(service, 'NO', 'ONE'),
+  },
+  {
+    name: 'SIGSTOP of Redis',
+    strike: async ({ redis }) => void process.kill(redis!.pid, 'SIGSTOP'),
+    mend: async ({ redis }) => process.kill(redis!.pid, 'SIGCONT'),
+  },
+];
+
 const WORKERS = ['worker-1', 'worker-2'];
 const faults = (disk: string | null): Fault[] => [
   { name: 'kill -9 of the api', strike: (service) => kill(service, 'api') },
@@ -53,6 +91,7 @@ const faults = (disk: string | null): Fault[] => [
   { name: 'kill -9 of all workers', strike: (service) => kill(service, ...WORKERS) },
   { name: 'kill -9 of Postgres', strike: killPostgres },
   { name: 'kill -9 of Redis', strike: killRedis },
+  ...redisFaults,
   { name: 'kill -9 of the agent', strike: (service) => kill(service, 'agent-real') },
   {
     name: 'kill -9 of everything',
@@ -104,17 +143,18 @@ const suite = (redis: () => RedisServer) =>
     { timeout: 15 * RECOVERED_MS },
     async () => {
       const disk = mayMount ? smallDisk(DISK_MB) : null;
-      const service = await Installation.open(redis(), disk === null ? undefined : join(disk, 'service'));
+      const service = await Installation.open(redis(), disk === null ? {} : { dir: join(disk, 'service') });
       const table: string[] = [];
       try {
         await ready(service);
         await submit(service);
         await started(service, Date.now());
-        for (const { name, strike } of faults(disk)) {
+        for (const { name, strike, mend } of faults(disk)) {
           const struck = Date.now();
           await strike(service);
           const up = Date.now();
           const at = await started(service, up);
+          await mend?.(service);
           table.push(`| ${name} | ${seconds(up - struck)} | ${seconds(at - up)} |`);
           // What belongs to the fault is over before the next.
           await sleep(6_000);
@@ -129,6 +169,7 @@ const suite = (redis: () => RedisServer) =>
         await service.close();
       }
       expect(table).toHaveLength(faults(disk).length);
+      for (const { name, logged } of service.processes) expect(logged, name).toBeLessThan(LOG_MAX);
     },
   );
 describeWithRedis('recovery', suite);
