@@ -28,7 +28,7 @@ const COMPARISON = `baseline { ${FIGURES} } candidate { ${FIGURES} } difference 
 const BIN = 'atS queuedJobs queuedCpus utilization';
 const SIMULATION_FIELDS = `
   id state progress createdAt endedAt policyVersion from to reason message user { id name }
-  result { jobs leftOut all { ${COMPARISON} } userClasses { userClass comparison { ${COMPARISON} } } sites { name comparison { ${COMPARISON} } }
+  result { jobs leftOut happened { jobs waitMeanS simulatedWaitMeanS acceptedS } all { ${COMPARISON} } userClasses { userClass comparison { ${COMPARISON} } } sites { name comparison { ${COMPARISON} } }
     history { from lengthS binS baseline { ${BIN} } candidate { ${BIN} } } }`;
 const PAGE = 'pageInfo { hasNextPage endCursor }';
 const UNCHANGED = 'unchanged { id code message }';

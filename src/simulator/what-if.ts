@@ -1,7 +1,8 @@
 /**
  * What would have been: a recorded window of jobs under two policies, from the same workload on the same machines, and the
  * difference. Both are simulated, also the one that was in force: what really happened contains machines that were away
- * and people who cancelled, and the difference would blame the policy for them.
+ * and people who cancelled, and the difference would blame the policy for them. Where what is simulated of it is far from what happened,
+ * nothing is compared.
  */
 import { Worker } from 'node:worker_threads';
 import { DataCatalog, type Policy, type UserClass } from '../core/index.js';
@@ -43,14 +44,29 @@ export interface Comparison {
 export interface WhatIfResult {
   /** In the window, or in the trace without those left out. */
   jobs: number;
-  /** Jobs of a trace that could not be simulated: too wide for any site, or never run. */
+  /** Of a trace: too wide for any site, or never run. Of a window: ended without having run. */
   leftOut: number;
+  /** Null: of a trace. */
+  happened: Distance | null;
   all: Comparison;
   userClasses: ({ userClass: UserClass } & Comparison)[];
   /** By where the jobs ran under each policy: not the same jobs on both sides. */
   sites: ({ siteId: number; name: string } & Comparison)[];
   history: History;
 }
+
+/** How far the simulation of the policy in force is from what happened. */
+export interface Distance {
+  /** Jobs that ran. */
+  jobs: number;
+  waitMeanS: number;
+  simulatedWaitMeanS: number;
+  acceptedS: number;
+}
+
+/** Means that are closer tell the same. */
+const ACCEPTED_S = 60;
+const ACCEPTED_SHARE = 0.5;
 
 /** Queue and use over time under both policies, in the same bins. */
 export interface History {
@@ -124,8 +140,8 @@ export function whatIf(
   task: SimulationTask,
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
-  const { jobs, leftOut } =
-    task.trace === null ? { jobs: workloadOf(task), leftOut: 0 } : workloadOfTrace(task.trace, task.machines);
+  const { jobs, leftOut, waitedS, counted } =
+    task.trace === null ? workloadOf(task) : workloadOfTrace(task.trace, task.machines);
   const { sites, machines, licenses, schedulers, datasets, links, averages } = task;
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
@@ -133,12 +149,14 @@ export function whatIf(
   const world: World = { ...there, quotas, averages, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
-  const sides = [half(task.baseline, 0), half(task.candidate, 1)] as const;
+  const inForce = half(task.baseline, 0);
+  const happened = waitedS && distance(jobs, inForce, waitedS, counted);
+  if (happened !== null && !task.acceptDistance) refuseFar(happened);
+  const sides = [inForce, half(task.candidate, 1)] as const;
   const compare = (chosen: (fates: Fates, index: number) => boolean, cpus: number): Comparison => {
-    const [baseline, candidate] = sides.map((fates) => figures(jobs, fates, chosen, cpus)) as [
-      Figures,
-      Figures,
-    ];
+    const [baseline, candidate] = sides.map((fates) =>
+      figures(jobs, fates, (of, i) => counted(i) && chosen(of, i), cpus),
+    ) as [Figures, Figures];
     return { baseline, candidate, difference: minus(candidate, baseline) };
   };
   const cpusOf = (siteId?: number): number =>
@@ -150,8 +168,9 @@ export function whatIf(
     jobs.some(({ job }) => job.userClass === userClass),
   );
   return {
-    jobs: jobs.length,
+    jobs: jobs.filter((_, i) => counted(i)).length,
     leftOut,
+    happened,
     all: compare(() => true, cpusOf()),
     userClasses: classes.map((userClass) => ({
       userClass,
@@ -215,45 +234,103 @@ const UNTOUCHED = {
 /** What a run takes at the least: one that took no time would never come about. */
 const LEAST_RUN_S = 0.001;
 
+/** What is simulated. */
+interface Workload {
+  jobs: SimJob[];
+  leftOut: number;
+  /** By job: how long it waited, NaN if it has not run; null: nobody knows. */
+  waitedS: Float64Array | null;
+  /** Whether the job is of the window, or one that was there when it began. */
+  counted(index: number): boolean;
+}
+
 /**
- * The pages' jobs, by submission. They begin at the root, whatever became of them.
+ * The pages' jobs, by submission. They begin at the root, whatever became of them; those that were there when the window began come as it
+ * does, what ran then first and for the rest of its time. Jobs that ended without having run are left out: they kept nobody waiting.
  *
  * A job computes for as long as its last run did, on the machine of its estimate: so many seconds where so many were planned.
  * Decision: of a run with data, what moving that takes over today's links is not computing; the simulation adds what it takes
- * where the job goes. One that never ran to an end of its own takes its estimate, or its limit if that is less.
+ * where the job goes. One that has not run yet takes its estimate, or its limit if that is less.
  */
 export function workloadOf({
   pages,
   datasets,
   links,
-}: Pick<SimulationTask, 'pages' | 'datasets' | 'links'>): SimJob[] {
+  from,
+}: Pick<SimulationTask, 'pages' | 'datasets' | 'links' | 'from'>): Workload {
   const catalog = new DataCatalog();
   for (const dataset of datasets) catalog.setDataset(dataset);
   for (const link of links) catalog.setLink(link);
+  const begin = from ?? Number.NEGATIVE_INFINITY;
   const jobs: SimJob[] = [];
+  const waited = new Map<SimJob, number>();
+  let leftOut = 0;
   for (const page of pages) {
     for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
       const job = { ...jobFromArray(array), ...UNTOUCHED };
+      const { submittedAt } = job;
+      if (run === 'NEVER') {
+        if (submittedAt >= begin) leftOut++;
+        continue;
+      }
       let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
       if (run !== null) {
-        const [seconds, plannedS, siteId] = run;
+        const [seconds, plannedS, siteId, waitedS] = run;
         const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
-        runS = (Math.max(LEAST_RUN_S, seconds - moving) * job.estimateS) / plannedS;
-      }
-      jobs.push({ job, sourceId: job.id, runS, limitS: null, siteId: null });
+        const ran = submittedAt < begin ? Math.max(0, begin - submittedAt - waitedS) : 0;
+        runS = (Math.max(LEAST_RUN_S, seconds - moving - ran) * job.estimateS) / plannedS;
+        if (submittedAt < begin) job.submittedAt = ran > 0 ? begin - LEAST_RUN_S : begin;
+      } else if (submittedAt < begin) job.submittedAt = begin;
+      const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
+      if (submittedAt >= begin) waited.set(simulated, run === null ? Number.NaN : run[3]);
+      jobs.push(simulated);
     }
   }
-  return inOrder(jobs);
+  inOrder(jobs);
+  return {
+    jobs,
+    leftOut,
+    waitedS: Float64Array.from(jobs, (one) => waited.get(one) ?? Number.NaN),
+    counted: (i) => waited.has(jobs[i] as SimJob),
+  };
+}
+
+function distance(
+  jobs: readonly SimJob[],
+  { starts }: Fates,
+  waitedS: Float64Array,
+  counted: (index: number) => boolean,
+): Distance {
+  const simulated: number[] = [];
+  const happened: number[] = [];
+  jobs.forEach(({ job }, i) => {
+    if (!counted(i) || Number.isNaN(waitedS[i]) || Number.isNaN(starts[i])) return;
+    simulated.push((starts[i] as number) - job.submittedAt);
+    happened.push(waitedS[i] as number);
+  });
+  const waitMeanS = distribution(Float64Array.from(happened)).mean;
+  const simulatedWaitMeanS = distribution(Float64Array.from(simulated)).mean;
+  const acceptedS = Math.max(ACCEPTED_S, ACCEPTED_SHARE * Math.max(waitMeanS, simulatedWaitMeanS));
+  return { jobs: happened.length, waitMeanS, simulatedWaitMeanS, acceptedS };
+}
+
+function refuseFar({ waitMeanS, simulatedWaitMeanS, acceptedS }: Distance): void {
+  if (Math.abs(simulatedWaitMeanS - waitMeanS) <= acceptedS) return;
+  const [is, was, bound] = [simulatedWaitMeanS, waitMeanS, acceptedS].map(
+    (value) => `${Math.round(value)} s`,
+  );
+  throw new Error(
+    `under the policy in force jobs wait ${is} in the mean as simulated, and waited ${was}; accepted: a difference of up to ${bound}. ` +
+      'What the simulation does not know (outages, machines that came or went, holds, other policies meanwhile) decided too much for a ' +
+      'comparison. Choose another window, or compare all the same (acceptDistance, --accept-distance)',
+  );
 }
 
 /**
  * The jobs of a trace, submitted to the root. Nothing says how fast its machines were: they are taken to be as fast as these are in the
  * mean, so that a job runs here about as long as it did there.
  */
-function workloadOfTrace(
-  text: string,
-  machines: SimulationTask['machines'],
-): { jobs: SimJob[]; leftOut: number } {
+function workloadOfTrace(text: string, machines: SimulationTask['machines']): Workload {
   const widths = new Map<number, number>();
   let cpus = 0;
   let power = 0;
@@ -276,7 +353,7 @@ function workloadOfTrace(
   });
   if (jobs.length === 0) throw new Error('no job of the trace can run on these machines');
   for (const { job } of jobs) job.benchmark = power / cpus;
-  return { jobs, leftOut: trace.jobCount - jobs.length };
+  return { jobs, leftOut: trace.jobCount - jobs.length, waitedS: null, counted: () => true };
 }
 
 /** By job: where it ran, and when; 0 and NaN for one that never did. */

@@ -46,10 +46,17 @@ export interface SimulationTask extends SimulatedWorld {
   pages: string[];
   /** The jobs' trace, in place of pages; null: they are the window's. */
   trace: string | null;
+  /** When the window begins, epoch seconds: jobs that were submitted before were still there. Null: of a trace. */
+  from: number | null;
+  /** Compare the policies even if what is simulated of the one in force is far from what happened. */
+  acceptDistance: boolean;
 }
 
-/** A job (see images.ts) and its last run that came to an end of its own; null: none did. */
-export type RecordedJob = [JobArray, [seconds: number, plannedS: number, siteId: number] | null];
+/** The last run of a job that was not lost, up to its end or until now, and how long the job had waited for its machines. */
+export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
+
+/** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
+export type RecordedJob = [JobArray, RecordedRun | 'NEVER' | null];
 
 export interface DueSimulation {
   id: number;
@@ -66,6 +73,7 @@ export interface Claim extends SimulatedWorld {
   from: number | null;
   to: number | null;
   trace: string | null;
+  acceptDistance: boolean;
 }
 
 const PAGE = 5_000;
@@ -105,6 +113,7 @@ SELECT id, attempts FROM simulations
       from: number | null;
       to: number | null;
       trace: string | null;
+      acceptDistance: boolean;
       directory: DirectoryArray;
       data: DataArray;
     }>(
@@ -113,14 +122,14 @@ SELECT id, attempts FROM simulations
 WITH mine AS (
   UPDATE simulations SET state = 'RUNNING', worker = ${worker}, worker_seen_at = clock_timestamp(), attempts = attempts + 1, progress = 0
    WHERE id = ${id} AND attempts < ${this.attemptsMax} AND (state = 'QUEUED' OR ${this.abandoned()})
-  RETURNING policy_version, candidate, from_at, to_at, trace
+  RETURNING policy_version, candidate, from_at, to_at, trace, accept_distance
 )
-SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to, m.trace,
+SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to, m.trace, m.accept_distance AS "acceptDistance",
        ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data
   FROM mine m JOIN policies p ON p.version = m.policy_version`,
     );
     if (claimed === null) return null;
-    const { baseline, candidate, from, to, trace } = claimed;
+    const { baseline, candidate, from, to, trace, acceptDistance } = claimed;
     const [, sites, machines, licenses, schedulers] = claimed.directory;
     const [datasets, links, quotas, averages] = claimed.data;
     const world = { sites, machines, licenses, schedulers, datasets, links, quotas, averages };
@@ -131,13 +140,15 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
       from,
       to,
       trace,
+      acceptDistance,
       ...world,
     };
   }
 
   /** Reads the window. Throws when there are more jobs in it than may be simulated. */
-  async task({ id: _, from, to, ...rest }: Claim): Promise<SimulationTask> {
+  async task({ id: _, to, ...rest }: Claim): Promise<SimulationTask> {
     const pages: string[] = [];
+    const { from } = rest;
     if (from === null || to === null) return { ...rest, pages };
     let count = 0;
     let after = 0;
@@ -148,7 +159,9 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
       count += page.jobs;
       // All of them are in memory at once.
       if (count > MAX.simulatedJobs)
-        throw new Error(`more than ${MAX.simulatedJobs} jobs were submitted within the window`);
+        throw new Error(
+          `more than ${MAX.simulatedJobs} jobs were submitted within the window or waited and ran when it began`,
+        );
       if (page.jobs < PAGE) break;
       after = page.last;
     }
@@ -212,18 +225,22 @@ interface PageOfWindow {
 }
 
 /**
- * A page of the jobs submitted within a window behind a job, by id, with the last run of each that came to an end of its own. As text:
- * the thread parses it.
+ * A page of the jobs that were submitted within a window, or before and still there when it began, behind a job, by id, each with its last
+ * run. As text: the thread parses it.
  */
 const windowOfJobs = (from: number, to: number, after: number): Sql => sql`
 SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
-    CASE WHEN r.site_id IS NOT NULL THEN
-      json_build_array(extract(epoch FROM r.ended_at - r.started_at)::float8, r.planned_s, r.site_id) END) ORDER BY j.id), '[]')::text AS texts,
+    CASE WHEN r.site_id IS NOT NULL THEN json_build_array(
+      CASE WHEN r.ended_at IS NULL THEN greatest(extract(epoch FROM clock_timestamp() - r.started_at)::float8, r.planned_s)
+           ELSE extract(epoch FROM r.ended_at - r.started_at)::float8 END,
+      r.planned_s, r.site_id, greatest(0, extract(epoch FROM r.assigned_at - j.submitted_at)::float8))
+         WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END) ORDER BY j.id), '[]')::text AS texts,
     count(*)::integer AS jobs, max(j.id) AS last
   FROM (SELECT * FROM jobs
-         WHERE submitted_at >= to_timestamp(${from}::float8) AND submitted_at < to_timestamp(${to}::float8) AND id > ${after}::bigint
+         WHERE submitted_at < to_timestamp(${to}::float8) AND id > ${after}::bigint
+           AND (submitted_at >= to_timestamp(${from}::float8) OR ended_at IS NULL OR ended_at > to_timestamp(${from}::float8))
          ORDER BY id LIMIT ${PAGE}) j
   JOIN users u ON u.id = j.user_id
   LEFT JOIN LATERAL (
-    SELECT started_at, ended_at, planned_s, site_id FROM runs
-     WHERE job_id = j.id AND started_at IS NOT NULL AND ended_at IS NOT NULL AND cause <> 'LOST' ORDER BY epoch DESC LIMIT 1) r ON true`;
+    SELECT assigned_at, started_at, ended_at, planned_s, site_id FROM runs
+     WHERE job_id = j.id AND started_at IS NOT NULL AND cause IS DISTINCT FROM 'LOST' ORDER BY epoch DESC LIMIT 1) r ON true`;

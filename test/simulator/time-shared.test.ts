@@ -166,9 +166,10 @@ describe('a what-if', () => {
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const past = (id: number) =>
       recorded(plainJob({ id, submittedAt: 0, estimateS: 10, application: 'app' }));
-    const pages = [JSON.stringify([1, 2].map((id) => [past(id), [20, 10, 1]]))];
+    const window = { trace: null, from: 0, acceptDistance: false };
+    const pages = [JSON.stringify([1, 2].map((id) => [past(id), [20, 10, 1, 0]]))];
     const policy = queues({ order: 'FF' });
-    const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages, trace: null });
+    const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages, ...window });
     expect(all.baseline).toMatchObject({ ended: 2, utilization: 1, slowdownMean: 2, waitMeanS: 0 });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, jobData, type Policy, parsePolicy, plainJob } from '../../src/core/index.js';
 import { whatIf } from '../../src/simulator/what-if.js';
-import type { RecordedJob, SimulationTask } from '../../src/store/simulations.js';
+import type { RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
 import { recorded } from '../support/recorded.js';
 
@@ -31,6 +31,8 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   averages: [],
   pages: jobs.map((job) => JSON.stringify([job])),
   trace: null,
+  from: 0,
+  acceptDistance: false,
   ...change,
 });
 const there = {
@@ -67,15 +69,57 @@ describe('a recorded run', () => {
 
   it('computes for what is left of it behind the moving of its data, and moves them where it goes', () => {
     // The second waits for the first: 10 s for the data, and 90 or the estimate of 100 or nothing to compute.
-    expect(waits(there, [100, 100, 1], null)).toBe(100 / 2);
+    expect(waits(there, [100, 100, 1, 0], null)).toBe(100 / 2);
     expect(waits(there, null, null)).toBe(110 / 2);
-    expect(waits(there, [5, 100, 1], null)).toBeCloseTo(10.001 / 2, 9);
+    expect(waits(there, [5, 100, 1, 0], null)).toBeCloseTo(10.001 / 2, 9);
     // It ran where the data lie, and half as fast.
-    expect(waits(there, [100, 200, 2], null)).toBe(60 / 2);
+    expect(waits(there, [100, 200, 2, 0], null)).toBe(60 / 2);
     // With the data at hand nothing is moved.
-    expect(waits({ ...there, datasets: [{ id: 1, sizeMb: 200, siteIds: [1] }] }, [90, 100, 1], null)).toBe(
+    expect(waits({ ...there, datasets: [{ id: 1, sizeMb: 200, siteIds: [1] }] }, [90, 100, 1, 0], null)).toBe(
       90 / 2,
     );
+  });
+});
+
+describe('what happened', () => {
+  const brief = (id: number, submittedAt: number, estimateS = 3600) =>
+    recorded(plainJob({ id, submittedAt, estimateS }));
+  const run = (seconds: number, waitedS: number): RecordedRun => [seconds, 3600, 1, waitedS];
+
+  it('is not made up: jobs that were cancelled before they ran kept nobody waiting', () => {
+    const jobs: RecordedJob[] = [
+      [brief(1, 0), 'NEVER'],
+      [brief(2, 1), run(10, 0)],
+      [brief(3, 2), run(10, 9)],
+    ];
+    const { jobs: count, leftOut, all, happened } = whatIf(task(jobs));
+    expect({ count, leftOut }).toEqual({ count: 2, leftOut: 1 });
+    expect(all.baseline.waitMeanS).toBe(4.5);
+    expect(happened).toEqual({ jobs: 2, waitMeanS: 4.5, simulatedWaitMeanS: 4.5, acceptedS: 60 });
+  });
+
+  it('begins with what ran and waited before', () => {
+    const jobs: RecordedJob[] = [
+      [brief(1, 0), run(140, 0)],
+      [brief(2, 50), run(20, 90)],
+      [brief(3, 110), run(10, 50)],
+    ];
+    const { jobs: count, all, happened } = whatIf(task(jobs, { from: 100 }));
+    expect(count).toBe(1);
+    // 40 s are left of the first, and then the second's 20.
+    expect(all.baseline.waitMeanS).toBeCloseTo(50, 2);
+    expect(happened).toMatchObject({ jobs: 1, waitMeanS: 50 });
+  });
+
+  it('far from what is simulated is compared with nothing, unless that is accepted', () => {
+    const jobs: RecordedJob[] = [1, 2, 3, 4].map((id) => [brief(id, 0), run(600, 7)]);
+    expect(() => whatIf(task(jobs))).toThrow(
+      'under the policy in force jobs wait 900 s in the mean as simulated, and waited 7 s; accepted: a difference of up to 450 s',
+    );
+    expect(whatIf(task(jobs, { acceptDistance: true })).happened).toMatchObject({
+      waitMeanS: 7,
+      simulatedWaitMeanS: 900,
+    });
   });
 });
 

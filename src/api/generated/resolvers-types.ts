@@ -1551,8 +1551,10 @@ export type SimulationResult = {
   __typename?: 'SimulationResult';
   /** Number of jobs: in the window, or in the trace without those left out. */
   jobs: Scalars['Int']['output'];
-  /** Jobs of a trace that could not be simulated: too wide for any site, or never run. */
+  /** Jobs that were not simulated: of a trace those too wide for any site or never run, of a window those that ended without having run. */
   leftOut: Scalars['Int']['output'];
+  /** What happened to the jobs that ran, beside what is simulated of the policy in force; null: of a trace, or of an earlier release. */
+  happened?: Maybe<SimulationDistance>;
   /** All jobs. */
   all: SimulationComparison;
   /** By class of the users. */
@@ -1561,6 +1563,22 @@ export type SimulationResult = {
   sites: Array<SimulationOfSite>;
   /** Queue and use of the CPUs over time; null: the simulation ran in an earlier release. */
   history?: Maybe<SimulationHistory>;
+};
+
+/**
+ * How far the simulation of the policy in force is from what happened. It knows the sites and machines of today and how long jobs ran, and nothing of
+ * outages, holds and dependencies, or of changes of the policy within the window.
+ */
+export type SimulationDistance = {
+  __typename?: 'SimulationDistance';
+  /** Jobs that ran. */
+  jobs: Scalars['Int']['output'];
+  /** Their mean time from submission to the assignment of machines, as it was, seconds. */
+  waitMeanS: Scalars['Float']['output'];
+  /** As it is simulated, seconds. */
+  simulatedWaitMeanS: Scalars['Float']['output'];
+  /** Half of the larger of the two means, at least 60 s: beyond it policies are only compared with `acceptDistance`. */
+  acceptedS: Scalars['Float']['output'];
 };
 
 /** Queue and use of the CPUs over time under both policies, as means over the same bins of time, at most 120. */
@@ -3282,6 +3300,8 @@ export type SimulateInput = {
    * Each processor of a job is a task with one CPU; run times are those on machines of the grid's mean power. Jobs that are wider than the largest site, or did not run, are left out.
    */
   trace?: InputMaybe<Scalars['String']['input']>;
+  /** Compare even if the simulation of the policy in force is far from what happened (`SimulationResult.happened`); otherwise it fails then. */
+  acceptDistance: Scalars['Boolean']['input'];
   /** Reason for the audit log, from 1 to 1000 characters. */
   reason?: InputMaybe<Scalars['String']['input']>;
 };
@@ -4433,6 +4453,7 @@ export type ResolversTypes = {
   SimulationState: SimulationState;
   Simulation: ResolverTypeWrapper<SimulationModel>;
   SimulationResult: ResolverTypeWrapper<Omit<SimulationResult, 'userClasses' | 'sites'> & { userClasses: Array<ResolversTypes['SimulationOfClass']>, sites: Array<ResolversTypes['SimulationOfSite']> }>;
+  SimulationDistance: ResolverTypeWrapper<SimulationDistance>;
   SimulationHistory: ResolverTypeWrapper<SimulationHistory>;
   SimulationBin: ResolverTypeWrapper<SimulationBin>;
   SimulationOfClass: ResolverTypeWrapper<SimulationOfClassModel>;
@@ -4628,6 +4649,7 @@ export type ResolversParentTypes = {
   Policy: PolicyModel;
   Simulation: SimulationModel;
   SimulationResult: Omit<SimulationResult, 'userClasses' | 'sites'> & { userClasses: Array<ResolversParentTypes['SimulationOfClass']>, sites: Array<ResolversParentTypes['SimulationOfSite']> };
+  SimulationDistance: SimulationDistance;
   SimulationHistory: SimulationHistory;
   SimulationBin: SimulationBin;
   SimulationOfClass: SimulationOfClassModel;
@@ -5355,10 +5377,18 @@ export type SimulationResolvers<ContextType = Context, ParentType extends Resolv
 export type SimulationResultResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationResult'] = ResolversParentTypes['SimulationResult']> = {
   jobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   leftOut?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  happened?: Resolver<Maybe<ResolversTypes['SimulationDistance']>, ParentType, ContextType>;
   all?: Resolver<ResolversTypes['SimulationComparison'], ParentType, ContextType>;
   userClasses?: Resolver<Array<ResolversTypes['SimulationOfClass']>, ParentType, ContextType>;
   sites?: Resolver<Array<ResolversTypes['SimulationOfSite']>, ParentType, ContextType>;
   history?: Resolver<Maybe<ResolversTypes['SimulationHistory']>, ParentType, ContextType>;
+};
+
+export type SimulationDistanceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationDistance'] = ResolversParentTypes['SimulationDistance']> = {
+  jobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  waitMeanS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  simulatedWaitMeanS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  acceptedS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
 export type SimulationHistoryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SimulationHistory'] = ResolversParentTypes['SimulationHistory']> = {
@@ -6075,6 +6105,7 @@ export type Resolvers<ContextType = Context> = {
   Policy?: PolicyResolvers<ContextType>;
   Simulation?: SimulationResolvers<ContextType>;
   SimulationResult?: SimulationResultResolvers<ContextType>;
+  SimulationDistance?: SimulationDistanceResolvers<ContextType>;
   SimulationHistory?: SimulationHistoryResolvers<ContextType>;
   SimulationBin?: SimulationBinResolvers<ContextType>;
   SimulationOfClass?: SimulationOfClassResolvers<ContextType>;

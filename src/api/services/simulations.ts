@@ -69,7 +69,11 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
     async simulate(viewer: Viewer, input: SimulateInput, requestId: string): Promise<SimulationRow> {
       const candidate = checked(input.candidate);
       const why = input.reason === null || input.reason === undefined ? null : reason(input.reason);
-      const asked = { userId: viewer.userId, candidate, reason: why, now: now(), ...(await jobsOf(input)) };
+      const { acceptDistance } = input;
+      const asked = {
+        ...{ userId: viewer.userId, candidate, acceptDistance, reason: why, now: now() },
+        ...(await jobsOf(input)),
+      };
       return done(await directory.addSimulation(asked, MAX.openSimulations, actor(viewer, requestId)));
     },
 

@@ -1,7 +1,7 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import type { Comparison, Figures } from '../../simulator/what-if.js';
+import type { Comparison, Distance, Figures } from '../../simulator/what-if.js';
 import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
@@ -14,6 +14,8 @@ import { progress } from '../progress.js';
 /** As the API tells it. */
 interface Result {
   jobs: number;
+  leftOut: number;
+  happened: Distance | null;
   all: Comparison;
   userClasses: { userClass: string; comparison: Comparison }[];
   sites: { name: string; comparison: Comparison }[];
@@ -33,6 +35,7 @@ interface WhatIfOptions {
   from: string;
   to?: string;
   reason?: string;
+  acceptDistance?: boolean;
 }
 
 export function addWhatIf(program: Command): void {
@@ -47,6 +50,10 @@ export function addWhatIf(program: Command): void {
     )
     .requiredOption('--from <time>', 'jobs submitted at this time or later: ISO 8601')
     .option('--to <time>', 'jobs submitted before this time (default: now)')
+    .option(
+      '--accept-distance',
+      'compare even if the simulation of the policy in force is far from what happened',
+    )
     .option('--reason <text>', 'reason for the audit log')
     .addHelpText('after', '\nCtrl-C stops waiting; the simulation goes on.');
   command.action(async (options: WhatIfOptions) => {
@@ -56,6 +63,7 @@ export function addWhatIf(program: Command): void {
       from: parseTime('--from', options.from, nowMs, note),
       to: parseTime('--to', options.to ?? new Date(nowMs).toISOString(), nowMs, note),
       reason: options.reason,
+      acceptDistance: options.acceptDistance ?? false,
     };
     const client = connect();
     const after = await latestCursor(client);
@@ -103,7 +111,8 @@ async function awaitEnd(client: Client, asked: Simulation, after: string): Promi
   return latest;
 }
 
-function describe({ id, policyVersion }: Simulation, { jobs, all, userClasses, sites }: Result): string {
+function describe({ id, policyVersion }: Simulation, result: Result): string {
+  const { jobs, leftOut, happened, all, userClasses, sites } = result;
   const groups: [string, Comparison][] = [
     ['all jobs', all],
     ...userClasses.map((one): [string, Comparison] => [one.userClass, one.comparison]),
@@ -126,5 +135,9 @@ function describe({ id, policyVersion }: Simulation, { jobs, all, userClasses, s
     ]),
   );
   const headings = ['JOBS', 'POLICY', ...columns.map(([heading]) => heading)];
-  return `${id}: ${count(jobs, 'job')}\n${table(headings, rows)}`;
+  const without = leftOut > 0 ? `, without ${leftOut} that never ran` : '';
+  const real = happened
+    ? `The ${count(happened.jobs, 'job')} that ran waited ${duration(happened.waitMeanS)} in the mean; as simulated, under the same policy, ${duration(happened.simulatedWaitMeanS)}.\n`
+    : '';
+  return `${id}: ${count(jobs, 'job')}${without}\n${real}${table(headings, rows)}`;
 }

@@ -22,6 +22,8 @@ export interface NewSimulation {
   window: { from: number; to: number } | null;
   /** Text in a workload format; null with a window. */
   trace: string | null;
+  /** Compare whatever the distance to what happened. */
+  acceptDistance: boolean;
   reason: string | null;
   now: number;
 }

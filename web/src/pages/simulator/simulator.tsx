@@ -326,6 +326,12 @@ export function SimulationPage() {
                         'Left out: too wide for any site, or never run',
                         count(one.result.leftOut),
                       ],
+                    one.result?.happened
+                      ? ['Mean wait, as it was', duration(one.result.happened.waitMeanS)]
+                      : null,
+                    one.result?.happened
+                      ? ['The same jobs, simulated', duration(one.result.happened.simulatedWaitMeanS)]
+                      : null,
                     ['Compared with', `policy ${one.policyVersion}`],
                     ['Asked by', one.user.name],
                     ['Asked', <Ago key="a" at={one.createdAt} />],
@@ -431,6 +437,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const [own, setOwn] = useState('');
   const [reason, setReason] = useState('');
   const [trace, setTrace] = useState<{ name: string; text: string } | null>(null);
+  const [anyDistance, setAnyDistance] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const inForce = data?.policy?.document as Document | undefined;
   const localDocument = LOCAL.find(({ value }) => value === local)?.document;
@@ -463,7 +470,11 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
           .filter(Boolean)
           .join(': ');
         await simulate.run({
-          input: { candidate: document, ...(trace ? { trace: trace.text } : window), reason: why },
+          input: {
+            candidate: document,
+            ...(trace ? { trace: trace.text } : { ...window, acceptDistance: anyDistance }),
+            reason: why,
+          },
         });
       }
       toast(`${plural(candidates.length, 'policy', 'policies')} to be tried.`);
@@ -521,6 +532,11 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
           <span className="faint small">Standard or Grid Workload Format, gzipped or not</span>
         )}
       </div>
+      {!trace && (
+        <Check checked={anyDistance} onChange={setAnyDistance}>
+          Compare even if the simulation of the policy in force is far from what happened
+        </Check>
+      )}
       <fieldset className="plain-set">
         <legend>How the root chooses sites</legend>
         <div className="row wrap" style={{ gap: '8px 20px' }}>
