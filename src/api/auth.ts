@@ -40,9 +40,9 @@ export interface Viewer {
 /** What authentication needs: the holder of a live key or token, an active user; null: there is none. */
 export type FindKey = (secret: string) => Promise<Viewer | null>;
 
-/** Addresses from which requests come without a good key. */
+/** Addresses from which keys are tried. A request without a key tries none. */
 export interface Strangers {
-  /** Throws RATE_LIMITED when too many have come from this address. */
+  /** Throws RATE_LIMITED when too many bad ones have come from this address. */
   check(address: string): Promise<void>;
   /** Another one. */
   count(address: string): void;
@@ -98,12 +98,14 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
       const secret = bearer(authorization);
       const hash = secret && hashOf(secret);
       if (secret && hash) {
+        // The same bad key again tries nothing new: a client that was set up wrongly keeps nobody out who shares its address.
+        const isKnownBad = refused.has(hash);
         const viewer = good(
           await (acquainted.has(hash) ? lookUp(secret, hash) : firstLook(secret, hash, address)),
         );
         if (viewer) return viewer;
-      } else await strangers.check(address);
-      strangers.count(address);
+        if (!isKnownBad) strangers.count(address);
+      }
       throw refusedRequest(
         'UNAUTHENTICATED',
         secret === null

@@ -1,11 +1,11 @@
 /** Files of runs over HTTP: agents send them in parts, people download them. */
 
 import { basename } from 'node:path/posix';
-import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { MAX } from '../platform/limits.js';
 import type { Context } from './context.js';
 import { badInput } from './errors.js';
+import { sendPaced } from './paced.js';
 
 /** `PUT /files/ID?agent=…&offset=N`: the next part of a file. Answers how much of it is there; from there the agent goes on. */
 export async function receiveFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
@@ -52,8 +52,5 @@ export async function sendFile({ services, viewer }: Context, req: Request, res:
   if (range) res.status(206).setHeader('content-range', `bytes ${from}-${to - 1}/${file.bytes}`);
   res.setHeader('content-length', to - from);
   if (req.method === 'HEAD') return void res.end();
-  // A client that goes away is no failure of ours.
-  await pipeline(await read(from, to), res).catch((error: unknown) => {
-    if (!res.destroyed) throw error;
-  });
+  await sendPaced(await read(from, to), res);
 }

@@ -29,9 +29,10 @@ import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from '.
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
-import { ApiError, badInput, notAccepted, refusedRequest, statusOf } from './errors.js';
+import { ApiError, notAccepted, refusedRequest, statusOf } from './errors.js';
 import { receiveFile, sendFile } from './files-http.js';
 import type { ApiMetrics } from './metrics.js';
+import { sendOutput } from './output-http.js';
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -267,65 +268,6 @@ function answerInTime(parts: HttpParts): RequestHandler {
     res.once('close', () => clearTimeout(timer));
     next();
   };
-}
-
-/**
- * What a run wrote, as bytes: `?stream=stdout|stderr&epoch=N&task=N`. Ranges count the bytes that were written; those of them that are not kept
- * any more cannot be had (416). Without a range all that is kept, with a note where some are left out.
- */
-async function sendOutput(context: Context, req: Request, res: Response): Promise<void> {
-  const { stream = 'stdout' } = req.query;
-  if (stream !== 'stdout' && stream !== 'stderr') throw badInput('stream', stream, 'stdout or stderr');
-  const whole = (field: 'epoch' | 'task', least: number): number | null => {
-    const written = req.query[field];
-    if (written === undefined) return null;
-    const number = Number(written);
-    if (!(Number.isInteger(number) && number >= least && number < 2 ** 31))
-      throw badInput(field, written, `a whole number from ${least}`);
-    return number;
-  };
-  const epoch = whole('epoch', 1);
-  const task = whole('task', 0) ?? 0;
-  const name = stream === 'stdout' ? 'STDOUT' : 'STDERR';
-  const id = req.params.id as string;
-  const found = await context.services.output.bytes(context.viewer, id, epoch, task, name);
-  const pieces = found?.pieces ?? [];
-  const total = found?.bytes ?? 0;
-  res.setHeader('content-type', 'application/octet-stream');
-  res.setHeader('content-disposition', `attachment; filename="${id}.${stream === 'stdout' ? 'out' : 'err'}"`);
-  res.setHeader('x-content-type-options', 'nosniff');
-  res.setHeader('cache-control', 'no-store');
-  res.setHeader('accept-ranges', 'bytes');
-  const ranges = req.headers.range === undefined ? -2 : req.range(total, { combine: true });
-  if (ranges === undefined || ranges === -2 || (typeof ranges === 'object' && ranges.length !== 1)) {
-    let end = 0;
-    const parts = pieces.flatMap(({ start, body }) => {
-      const gap = start - end;
-      end = start + body.length;
-      return gap > 0 ? [Buffer.from(`\n[${gap} bytes left out]\n`), body] : [body];
-    });
-    return void res.end(Buffer.concat(parts));
-  }
-  const range = typeof ranges === 'object' ? ranges[0] : undefined;
-  const bytes = range && kept(pieces, range.start, range.end + 1);
-  if (!range || !bytes) {
-    res.setHeader('content-range', `bytes */${total}`);
-    return void res.status(416).end();
-  }
-  res.setHeader('content-range', `bytes ${range.start}-${range.start + bytes.length - 1}/${total}`);
-  res.status(206).end(bytes);
-}
-
-/** The bytes from `from` up to `to`, or up to where some are missing; null: there are none. */
-function kept(pieces: readonly { start: number; body: Buffer }[], from: number, to: number): Buffer | null {
-  const found: Buffer[] = [];
-  let at = from;
-  for (const { start, body } of pieces) {
-    if (start > at || start + body.length <= at || at >= to) continue;
-    found.push(body.subarray(at - start, to - start));
-    at = Math.min(to, start + body.length);
-  }
-  return found.length > 0 ? Buffer.concat(found) : null;
 }
 
 /** Whatever fails before or around Apollo, in the form of a GraphQL answer. */

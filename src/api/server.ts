@@ -278,16 +278,46 @@ export function createApi(parts: ApiParts): Api {
   };
 }
 
-/** Nobody takes all connections there are. Proxies stand for many: behind them WebSockets are counted by whom they are for. */
+/**
+ * Nobody takes all connections there are. Many may share an address, so the one that has asked for nothing for longest goes first.
+ * Proxies stand for many: behind them WebSockets are counted by whom they are for.
+ */
 function limitAddresses(server: Server, addresses: Addresses, max: number): void {
   const open = new Counter();
+  /** By address: connections on which nothing is being answered, the oldest first. */
+  const idle = new Map<string, Set<Socket>>();
+  const addressOf = (socket: Socket): string => addresses.of({ socket, headers: {} });
+  const rest = (socket: Socket): void => {
+    const address = addressOf(socket);
+    if (socket.destroyed || addresses.isProxy(socket.remoteAddress)) return;
+    const others = idle.get(address) ?? new Set();
+    idle.set(address, others.add(socket));
+  };
+  const work = (address: string, socket: Socket): void => {
+    const others = idle.get(address);
+    if (others?.delete(socket) && others.size === 0) idle.delete(address);
+  };
   server.on('connection', (socket: Socket) => {
     if (addresses.isProxy(socket.remoteAddress)) return;
-    const address = addresses.of({ socket, headers: {} });
-    if (open.of(address) >= max) return void socket.destroy();
+    const address = addressOf(socket);
+    if (open.of(address) >= max) {
+      const [oldest] = idle.get(address) ?? [];
+      if (oldest === undefined) return void socket.destroy();
+      work(address, oldest);
+      oldest.destroy();
+    }
     open.change(address, 1);
-    socket.once('close', () => open.change(address, -1));
+    rest(socket);
+    socket.once('close', () => {
+      open.change(address, -1);
+      work(address, socket);
+    });
   });
+  server.on('request', ({ socket }, res) => {
+    work(addressOf(socket), socket);
+    res.once('close', () => rest(socket));
+  });
+  server.on('upgrade', ({ socket }) => work(addressOf(socket), socket));
 }
 
 const newRequestId = (): string => randomBytes(9).toString('base64url');

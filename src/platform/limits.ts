@@ -157,7 +157,7 @@ export const LIMIT_VARIABLES = {
     120,
     1,
     1_000_000,
-    'Requests per minute from one address without a valid API key.',
+    'API keys that are not accepted, tried per minute from one address.',
   ),
   userJobs: settable(
     'LIMIT_USER_JOBS',

@@ -127,6 +127,8 @@ test('keys cannot be guessed by trying', async () => {
   const statuses = new Set<number>();
   for (let i = 0; i < 40; i++) statuses.add((await api.ask('{ viewer { id } }', {}, `guess${i}`)).status);
   expect([...statuses].sort()).toEqual([401, 429]);
+  // Who has none tries none: neither that nor a preflight is held against the address.
+  expect((await api.ask('{ viewer { id } }', {}, null)).status).toBe(401);
   expect((await api.ask('{ viewer { id } }')).status).toBe(200);
 });
 

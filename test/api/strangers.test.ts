@@ -32,7 +32,7 @@ describe('keys that nobody has seen', () => {
         () => 'OK',
         (error: { code: string }) => error.code,
       );
-    return { asked, code, forget, most: () => most };
+    return { asked, authenticate, code, forget, most: () => most };
   }
 
   test('are looked up a few at a time, and not at all from an address that has tried too many', async () => {
@@ -59,10 +59,14 @@ describe('keys that nobody has seen', () => {
     expect(new Set(codes)).toEqual(new Set(['OK']));
   });
 
-  test('one that is no good is asked about once in a while', async () => {
-    const { asked, code } = desk();
-    for (let i = 0; i < 10; i++) expect(await code('bad')).toBe('UNAUTHENTICATED');
+  test('one that is no good is asked about once in a while, and keeps nobody out who shares its address', async () => {
+    const { asked, authenticate, code } = desk();
+    for (let i = 0; i < 100; i++) {
+      expect(await code('bad')).toBe('UNAUTHENTICATED');
+      await expect(authenticate(undefined, '192.0.2.1')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    }
     expect(asked).toEqual(['bad']);
+    expect(await code('good')).toBe('OK');
   });
 });
 
@@ -104,6 +108,8 @@ describe('connections', () => {
       }),
     );
     await expect.poll(() => closed.filter(Boolean).length).toBeGreaterThanOrEqual(12);
+    // Those that ask for nothing give way to who comes from the same address and does.
+    expect((await api.ask('{ viewer { name } }')).status).toBe(200);
     for (const socket of sockets) socket.destroy();
     await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
     await expect

@@ -142,7 +142,7 @@ export function createShares(limits: Limits): Shares {
       async check(address) {
         const counted = await strangers.get(address);
         if (counted && counted.remainingPoints <= 0) {
-          throw tooMany(counted, 'too many requests without a valid API key from this address');
+          throw tooMany(counted, 'too many API keys that are not accepted were tried from this address');
         }
       },
       count: (address) => void strangers.penalty(address).catch(() => {}),

@@ -40,9 +40,11 @@ export const Query: Required<QueryResolvers> = {
   federationPeers: (_, _arguments, { services, viewer }) => services.federation.federationPeers(viewer),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),
-  loadHistory: (_, window, { services, viewer }) => services.history.loadHistory(viewer, window),
-  licenseHistory: (_, window, { services, viewer }) => services.history.licenseHistory(viewer, window),
-  usage: (_, window, { services, viewer }) => services.history.usage(viewer, window),
+  loadHistory: (_, window, { services, viewer, budget }) =>
+    services.history.loadHistory(viewer, window, budget),
+  licenseHistory: (_, window, { services, viewer, budget }) =>
+    services.history.licenseHistory(viewer, window, budget),
+  usage: (_, window, { services, viewer, budget }) => services.history.usage(viewer, window, budget),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>

@@ -1,6 +1,8 @@
 /** What was used, over time and by whom. */
 import { MAX } from '../../platform/limits.js';
 import type { LicenseUseRow, LoadRow, UsageRow } from '../../store/history.js';
+import type { Budget } from '../admission/budget.js';
+import { inTurn } from '../admission/turns.js';
 import type { Viewer } from '../auth.js';
 import { text, within } from '../check.js';
 import { pageSize } from '../connections.js';
@@ -16,6 +18,9 @@ import type { ServiceParts } from './parts.js';
 
 const DAY_S = 86_400;
 
+/** For whom something is read, and until when. */
+type Asker = { viewer: Viewer; budget: Budget };
+
 export function createHistoryService({ queries, limits, now }: ServiceParts) {
   function span(from: Date, to: Date | null | undefined): { from: number; to: number } {
     const end = to ? to.getTime() / 1000 : now();
@@ -26,13 +31,11 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
     return { from: start, to: end };
   }
 
-  // A long window reads a large part of its tables: in turns, so that these never take all connections to the database.
-  let turn: Promise<unknown> = Promise.resolve();
-  function inTurn<T>(read: () => Promise<T>): Promise<T> {
-    const mine = turn.then(read);
-    turn = mine.catch(() => {});
-    return mine;
-  }
+  // A long window reads a large part of its tables: one at a time, so that these never take all connections to the database, and users in
+  // turn. What waits goes with its request.
+  const turns = inTurn();
+  const read = <T>({ viewer, budget }: Asker, work: () => Promise<T>): Promise<T> =>
+    turns(`user ${viewer.userId}`, budget.signal, work);
 
   const window = ({ from, to, points }: Pick<QueryLoadHistoryArgs, 'from' | 'to' | 'points'>) => ({
     ...span(from, to),
@@ -40,26 +43,37 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
   });
 
   return guarded({
-    async loadHistory(_viewer: Viewer, { site, ...given }: QueryLoadHistoryArgs): Promise<LoadRow[]> {
+    async loadHistory(
+      viewer: Viewer,
+      { site, ...given }: QueryLoadHistoryArgs,
+      budget: Budget,
+    ): Promise<LoadRow[]> {
       const siteId = site === null || site === undefined ? null : localId('site', site, 'site');
       const asked = window(given);
-      return inTurn(() => queries.loadHistory(asked, siteId));
+      return read({ viewer, budget }, () => queries.loadHistory(asked, siteId));
     },
 
     async licenseHistory(
-      _viewer: Viewer,
+      viewer: Viewer,
       { kind, ...given }: QueryLicenseHistoryArgs,
+      budget: Budget,
     ): Promise<LicenseUseRow[]> {
       const asked = window(given);
       const name = text('kind', kind, MAX.nameChars, 1);
-      return inTurn(() => queries.licenseHistory(asked, name));
+      return read({ viewer, budget }, () => queries.licenseHistory(asked, name));
     },
 
     /** Users see their own share only. */
-    async usage(viewer: Viewer, { by, from, to, first }: QueryUsageArgs): Promise<UsageRow[]> {
+    async usage(
+      viewer: Viewer,
+      { by, from, to, first }: QueryUsageArgs,
+      budget: Budget,
+    ): Promise<UsageRow[]> {
       const limit = pageSize('first', first, limits);
       const asked = span(from, to);
-      return inTurn(() => queries.usage(asked, { by, owner: ownerOnly(viewer), now: now(), limit }));
+      return read({ viewer, budget }, () =>
+        queries.usage(asked, { by, owner: ownerOnly(viewer), now: now(), limit }),
+      );
     },
   });
 }

@@ -70,16 +70,17 @@ export function createOutputService({ queries }: ServiceParts) {
       },
     }),
 
-    /** For the download: what is kept from byte `from` on, and how much has been written. null: nothing was kept. */
+    /** For the download: what is kept from a byte on, up to so many, and how much has been written. null: nothing was kept. */
     async bytes(
       viewer: Viewer,
       job: string,
       epoch: number | null,
       task: number,
       stream: Stream,
+      part: { from?: number; most: number },
     ): Promise<OutputRow | null> {
       const { id } = await seen(viewer, job);
-      return queries.output(id, epoch, task, stream);
+      return queries.output(id, epoch, task, stream, part);
     },
   };
 
