@@ -10,10 +10,12 @@ import {
   type Job,
   JobHistory,
   type LocalPolicy,
+  noRuns,
   type Policy,
   plainJob,
   RandomStream,
   siteCycle,
+  totalsWith,
 } from '../src/core/index.js';
 
 export type CoreMode = 'MS' | 'LS' | 'NONE' | 'EASY';
@@ -77,8 +79,8 @@ function addData(grid: Grid, sites: number): void {
   }
   for (let i = 0; i < APPLICATIONS; i++) {
     const ioS = random.integer(0, 100);
-    const average = { count: 10, turnaroundS: 100, executionS: 100 - ioS, ioS };
-    grid.index(JobHistory).set({ application: `application-${i}`, userId: 1, kinds: '', ...average });
+    const record = noRuns({ application: `application-${i}`, userId: 1, kinds: '' });
+    grid.index(JobHistory).set(totalsWith(record, { turnaroundS: 100, ioS, sitePower: 1 }, 1));
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * What the dispatch policies cost in planning alone, each side by side with two-level on the same grid; and what a job that
  * comes to DIANA's meta-queues costs in reprioritization, side by side with working every job out anew; and what a run costs
- * that enters the averages of many applications.
+ * that enters the totals of many applications.
  */
 import { MetaQueues } from '../src/core/dispatch/diana/meta-queues.js';
 import type { SiteEntry } from '../src/core/grid/grid.js';
@@ -15,12 +15,13 @@ import {
   type Policy,
   parsePolicy,
   RandomStream,
-  type RunAverages,
+  type RunTotals,
   resourceKinds,
   SchedulerTree,
   Shares,
   siteCycle,
 } from '../src/core/index.js';
+import { unitsOf } from '../src/core/structures/units.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
@@ -197,16 +198,16 @@ async function learnBench(): Promise<Measured> {
   const kinds = resourceKinds(stranger);
   const learning = (applications: number): (() => void) => {
     const history = new JobHistory();
-    const record = (i: number, count: number): RunAverages => {
+    const record = (i: number, count: number): RunTotals => {
       const application = `application ${i % applications}`;
       return {
         application,
         userId: i % USERS,
         kinds,
         count,
-        turnaroundS: 10,
-        executionS: i % 10,
-        ioS: 10 - (i % 10),
+        turnaround: unitsOf(10 * count),
+        execution: unitsOf((i % 10) * count),
+        io: unitsOf((10 - (i % 10)) * count),
       };
     };
     for (let i = 0; i < applications; i++) history.set(record(i, 1));
@@ -224,7 +225,7 @@ async function learnBench(): Promise<Measured> {
       name: LEARN,
       unit: 's',
       aim: null,
-      what: `${RUNS} runs enter the averages of 100 000 applications, and after each the ratio of one that never ran is asked for; against 1 000 applications (ratio 1: no growth)`,
+      what: `${RUNS} runs enter the totals of 100 000 applications, and after each the ratio of one that never ran is asked for; against 1 000 applications (ratio 1: no growth)`,
     },
     25,
     () => seconds(ours),

@@ -11,7 +11,7 @@
  * is. Sites run first come, first served.
  */
 import { Batcher } from '../src/core/dispatch/job-ratio/batches.js';
-import { type Dataset, jobData, type Policy, RandomStream, type RunAverages } from '../src/core/index.js';
+import { type Dataset, jobData, type Policy, RandomStream, type RunTotals } from '../src/core/index.js';
 import { runSimulation, type World } from '../src/simulator/engine.js';
 import type { Sink } from '../src/simulator/sink.js';
 import type { SimJob } from '../src/simulator/workload.js';
@@ -112,10 +112,10 @@ export interface Setting {
 }
 
 /** What a stream of its own, as long as those that are measured, has taught of a setting's applications. */
-export function warmedHistory(seed: number, run: number, setting: Setting, count: number): RunAverages[] {
+export function warmedHistory(seed: number, run: number, setting: Setting, count: number): RunTotals[] {
   const jobs = jobsOf(seed, run, setting, 'mixed', 'over time', count, 'before');
   const policy = documentOf('job-ratio', seed + run, QUEUE_LIMIT);
-  return runSimulation(setting.world, jobs, { policy, eventOrder: 'batch' }, []).averages;
+  return runSimulation(setting.world, jobs, { policy, eventOrder: 'batch' }, []).totals;
 }
 
 /** The grid, the data and the applications of a run: the same for every workload and scheduler. */
@@ -297,13 +297,13 @@ function simulate(
   jobs: readonly SimJob[],
   scheduler: Scheduler,
   seed: number,
-  averages: readonly RunAverages[] = [],
+  totals: readonly RunTotals[] = [],
   queueLimit = QUEUE_LIMIT,
 ): Times {
   const times = new TimesSink(jobs);
   const policy = documentOf(scheduler, seed, queueLimit);
   const options = { policy, eventOrder: 'batch', learn: scheduler !== 'half' } as const;
-  runSimulation({ ...world, averages }, jobs, options, [times]);
+  runSimulation({ ...world, totals }, jobs, options, [times]);
   return times.times();
 }
 
@@ -313,7 +313,7 @@ type Shift = Record<Type, Placements[]>;
 /** The stream three times: as it comes, with what it has taught, and without learning. */
 function shiftOf(setting: Setting, jobs: readonly SimJob[]): Record<Knowledge, Shift> {
   const learning = placementsOf(setting, jobs, true);
-  const { shift: before } = placementsOf(setting, jobs, true, learning.averages);
+  const { shift: before } = placementsOf(setting, jobs, true, learning.totals);
   const { shift: none } = placementsOf(setting, jobs, false);
   return { learning: learning.shift, 'learned before': before, none };
 }
@@ -322,8 +322,8 @@ function placementsOf(
   { world, applications }: Setting,
   jobs: readonly SimJob[],
   learn: boolean,
-  averages: readonly RunAverages[] = [],
-): { shift: Shift; averages: RunAverages[] } {
+  totals: readonly RunTotals[] = [],
+): { shift: Shift; totals: RunTotals[] } {
   const byName = new Map(applications.map((application) => [application.name, application]));
   const strongest = siteOfMostPower(world);
   const sums = byType(() =>
@@ -341,13 +341,11 @@ function placementsOf(
     },
   };
   const policy = documentOf('job-ratio', 1, QUEUE_LIMIT);
-  const outcome = runSimulation({ ...world, averages }, jobs, { policy, eventOrder: 'batch', learn }, [
-    moves,
-  ]);
+  const outcome = runSimulation({ ...world, totals }, jobs, { policy, eventOrder: 'batch', learn }, [moves]);
   const shift = byType((type) =>
     sums[type].map((sum) => placements((of) => (sum.jobs === 0 ? Number.NaN : sum[of] / sum.jobs))),
   );
-  return { shift, averages: outcome.averages };
+  return { shift, totals: outcome.totals };
 }
 
 const blockOf = (index: number, jobs: number): number => Math.floor((index * BLOCKS) / jobs);

@@ -240,14 +240,25 @@ END $$;
 CREATE TRIGGER files_deleted AFTER DELETE ON files REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_deleted();
 
--- Enters runs that ended well in the history of their applications: averages, and a point of the series for each, in the order of
+-- A number of seconds ≥ 0 in whole units of 2^-200, exactly: its mantissa, shifted. As the core's unitsOf (structures/units.ts).
+CREATE FUNCTION triggers.units(x float8) RETURNS numeric LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  bits bigint := ('x' || encode(float8send(x), 'hex'))::bit(64)::bigint;
+BEGIN
+  IF x < 2::float8 ^ -140 THEN
+    RETURN floor(x * 2::float8 ^ 200)::bigint;
+  END IF;
+  RETURN trunc(((bits & 4503599627370495) + 4503599627370496) * 2::numeric ^ ((bits >> 52) - 875)::int);
+END $$;
+
+-- Enters runs that ended well in the history of their applications: totals, and a point of the series for each, in the order of
 -- jobs. Rules: job-ratio.md, "Job Analyzer and Monitor"; one run at a time they are src/store/rules.ts (observedRun) and the core's
--- averagesWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no average.
--- The mean over a batch is that over its runs one after another. A point is never later than now,
+-- totalsWith and resourceKinds. A run whose input and output nobody measured is a point that says so, and enters no total.
+-- Sums are exact, so that the order of runs and the size of batches do not matter. A point is never later than now,
 -- whatever the agent's clock says: retention goes by it. A run's time is from when it took its machines, by our clock, or what its agent
 -- has measured between start and end, if that is more: then the agent's clock is behind or ahead.
 -- A trigger, because its plan is kept: to plan the statement anew would cost as much as a hundred runs. Its name puts it behind
--- jobs_updated, and so behind the event lock: nobody else writes averages meanwhile, and the latest event is this transaction's.
+-- jobs_updated, and so behind the event lock: nobody else writes totals meanwhile, and the latest event is this transaction's.
 -- Nobody here knows the machines of a run at a peer: it teaches nothing.
 CREATE FUNCTION triggers.jobs_learned() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -268,29 +279,31 @@ BEGIN
                        FROM runs WHERE job_id = j.id AND epoch = j.epoch OFFSET 0) r,
            LATERAL (SELECT min(benchmark) AS slowest FROM machines WHERE id = ANY (r.machine_ids)) p
      WHERE j.state = 'COMPLETED' AND r.wall_s > 0 AND p.slowest IS NOT NULL
+  ), measured AS MATERIALIZED (
+    SELECT id, application, user_id, kinds, triggers.units(f * wall_s) AS turnaround, triggers.units(f * (wall_s - io_s)) AS execution,
+           triggers.units(f * io_s) AS io
+      FROM run WHERE io_s IS NOT NULL
   ), known AS MATERIALIZED (
-    SELECT application, sum(count)::bigint AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s
-      FROM run_averages WHERE application IN (SELECT application FROM run) GROUP BY 1
-  ), averaged AS (
-    INSERT INTO run_averages AS a (application, user_id, kinds, count, turnaround_s, execution_s, io_s, event_id, updated_at)
-      SELECT application, user_id, kinds, count(*), avg(f * wall_s), avg(f * (wall_s - io_s)), avg(f * io_s),
+    SELECT application, sum(count)::bigint AS runs, sum(turnaround) AS turnaround, sum(execution) AS execution
+      FROM run_totals WHERE application IN (SELECT application FROM run) GROUP BY 1
+  ), totalled AS (
+    INSERT INTO run_totals AS a (application, user_id, kinds, count, turnaround, execution, io, event_id, updated_at)
+      SELECT application, user_id, kinds, count(*), sum(turnaround), sum(execution), sum(io),
              (SELECT max(id) FROM events), clock_timestamp()
-        FROM run WHERE io_s IS NOT NULL GROUP BY 1, 2, 3
+        FROM measured GROUP BY 1, 2, 3
       ON CONFLICT (application, user_id, kinds) DO UPDATE SET count = a.count + excluded.count,
-        turnaround_s = (a.turnaround_s * a.count + excluded.turnaround_s * excluded.count) / (a.count + excluded.count),
-        execution_s = (a.execution_s * a.count + excluded.execution_s * excluded.count) / (a.count + excluded.count),
-        io_s = (a.io_s * a.count + excluded.io_s * excluded.count) / (a.count + excluded.count),
+        turnaround = a.turnaround + excluded.turnaround, execution = a.execution + excluded.execution, io = a.io + excluded.io,
         event_id = excluded.event_id, updated_at = excluded.updated_at
   ), summed AS (
-    SELECT r.*, coalesce(k.runs, 0) + count(r.io_s) OVER so_far AS runs,
-           coalesce(k.turnaround_s, 0) + coalesce(sum(r.f * r.wall_s) FILTER (WHERE r.io_s IS NOT NULL) OVER so_far, 0) AS turnaround_sum,
-           coalesce(k.execution_s, 0) + coalesce(sum(r.f * (r.wall_s - r.io_s)) OVER so_far, 0) AS execution_sum
-      FROM run r LEFT JOIN known k USING (application)
+    SELECT r.*, coalesce(k.runs, 0) + count(m.id) OVER so_far AS runs,
+           coalesce(k.turnaround, 0) + coalesce(sum(m.turnaround) OVER so_far, 0) AS turnaround,
+           coalesce(k.execution, 0) + coalesce(sum(m.execution) OVER so_far, 0) AS execution
+      FROM run r LEFT JOIN measured m USING (id) LEFT JOIN known k ON k.application = r.application
     WINDOW so_far AS (PARTITION BY r.application ORDER BY r.id ROWS UNBOUNDED PRECEDING)
   )
   INSERT INTO job_ratios (application, at, job_id, epoch, site_id, turnaround_s, io_s, io_method, site_power, runs, computation)
     SELECT application, least(ended_at, clock_timestamp()), id, epoch, site_id, wall_s, io_s, io_method, slowest, runs,
-           CASE WHEN runs = 0 THEN NULL WHEN turnaround_sum > 0 THEN least(1, greatest(0, execution_sum / turnaround_sum)) ELSE 1 END
+           CASE WHEN runs = 0 THEN NULL WHEN turnaround > 0 THEN least(1, execution::float8 / turnaround::float8) ELSE 1 END
       FROM summed ORDER BY id;
   RETURN NULL;
 END $$;

@@ -1,6 +1,7 @@
 // Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers, a large
 // tree and the replay of a trace;
-// `npm run test:abuse -- --minutes N --seed S`, attacks by users. The same seed makes the same again.
+// `npm run test:abuse -- --minutes N --seed S`, attacks by users;
+// `npm run test:vectors -- --seeds N --seed S`, the rules of the papers on cases of N seeds from S on. The same seed makes the same again.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,14 +11,16 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const SUITES = {
   faults: {
     prefix: 'FAULT',
+    long: { minutes: { type: 'string', default: '5' } },
     files: ['test/crash', 'test/cli/trace', 'test/federation/faults', 'test/engine/tree'],
   },
-  abuse: { prefix: 'ABUSE', files: ['test/abuse'] },
+  abuse: { prefix: 'ABUSE', long: { minutes: { type: 'string', default: '5' } }, files: ['test/abuse'] },
+  vectors: { prefix: 'VECTORS', long: { seeds: { type: 'string', default: '10' } }, files: ['test/vectors'] },
 };
-const { prefix, files } = SUITES[process.argv[2]];
+const { prefix, long, files } = SUITES[process.argv[2]];
 const { values } = parseArgs({
   args: process.argv.slice(3),
-  options: { minutes: { type: 'string', default: '5' }, seed: { type: 'string' } },
+  options: { ...long, seed: { type: 'string' } },
 });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
@@ -25,11 +28,8 @@ for (const [name, value] of Object.entries(values)) {
     process.exit(2);
   }
 }
-const env = {
-  ...process.env,
-  [`${prefix}_MINUTES`]: values.minutes,
-  ...(values.seed && { [`${prefix}_SEED`]: values.seed }),
-};
+const settings = Object.entries(values).map(([name, value]) => [`${prefix}_${name.toUpperCase()}`, value]);
+const env = { ...process.env, ...Object.fromEntries(settings) };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, '--reporter=verbose'], {
   cwd: root,

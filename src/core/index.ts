@@ -13,7 +13,16 @@ export {
 } from './agenda.js';
 export * from './conformance.js';
 export { DataCatalog, UNKNOWN_LINK } from './data/catalog.js';
-export { averagesWith, JobHistory, type JobRatio, type ObservedRun, resourceKinds } from './data/history.js';
+export {
+  averagesOf,
+  computationOf,
+  JobHistory,
+  type JobRatio,
+  noRuns,
+  type ObservedRun,
+  resourceKinds,
+  totalsWith,
+} from './data/history.js';
 export { MAX_WINDOW, Margins, marginOf } from './data/margins.js';
 export { Shares } from './data/shares.js';
 export { Traffic } from './data/traffic.js';

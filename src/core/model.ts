@@ -210,19 +210,20 @@ export interface Link {
 }
 
 /**
- * Running averages over the runs that one user made of one application with the same kinds of resources (job-ratio.md,
- * "Job Analyzer and Monitor"): times scaled to the reference power.
+ * What the runs that one user made of one application with the same kinds of resources came to (job-ratio.md, "Job Analyzer and
+ * Monitor"): times scaled to the reference power. Sums, exact in whole units (structures/units.ts): the averages are these over the
+ * count, and are the same in whatever order runs came.
  */
-export interface RunAverages {
+export interface RunTotals {
   application: string;
   userId: number;
   /** `resourceKinds` of the jobs. */
   kinds: string;
-  /** Runs averaged, at least 1. */
+  /** Runs, at least 1. */
   count: number;
-  turnaroundS: number;
-  executionS: number;
-  ioS: number;
+  turnaround: bigint;
+  execution: bigint;
+  io: bigint;
 }
 
 export interface Allocation {

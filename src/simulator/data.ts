@@ -1,12 +1,13 @@
 /** What a run's data costs in time, and what the runs of a simulation teach. */
 import {
-  averagesWith,
   type DataCatalog,
   type Job,
   type JobHistory,
+  noRuns,
   type ObservedRun,
-  type RunAverages,
+  type RunTotals,
   resourceKinds,
+  totalsWith,
 } from '../core/index.js';
 
 /**
@@ -19,19 +20,19 @@ export function transferS(catalog: DataCatalog, job: Job, siteId: number): numbe
 
 /** The history that a grid's schedulers see, kept up as the live service's is: a record changes with each completed run. */
 export class Learning {
-  private readonly records = new Map<string, RunAverages>();
+  private readonly records = new Map<string, RunTotals>();
 
   /** `before`: what was known when the simulation began. */
   constructor(
     private readonly history: JobHistory,
     private readonly referencePower: number,
-    before: readonly RunAverages[],
+    before: readonly RunTotals[],
   ) {
     for (const record of before) this.keep(record);
   }
 
   /** In the order in which they came. */
-  get averages(): RunAverages[] {
+  get totals(): RunTotals[] {
     return [...this.records.values()];
   }
 
@@ -40,16 +41,16 @@ export class Learning {
     if (!(run.turnaroundS > 0)) return;
     const { application, userId } = job;
     const kinds = resourceKinds(job);
-    const none = { application, userId, kinds, count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
+    const none = noRuns({ application, userId, kinds });
     const record = this.records.get(keyOf(none)) ?? none;
-    this.keep(averagesWith(record, run, this.referencePower));
+    this.keep(totalsWith(record, run, this.referencePower));
   }
 
-  private keep(record: RunAverages): void {
+  private keep(record: RunTotals): void {
     this.records.set(keyOf(record), record);
     this.history.set(record);
   }
 }
 
-const keyOf = ({ application, userId, kinds }: RunAverages): string =>
+const keyOf = ({ application, userId, kinds }: RunTotals): string =>
   JSON.stringify([application, userId, kinds]);

@@ -39,7 +39,7 @@ import {
   type Return,
   ROOT,
   type Run,
-  type RunAverages,
+  type RunTotals,
   rootHasJobs,
   type Scheduler,
   SchedulerTree,
@@ -89,7 +89,7 @@ export interface World {
   /** The network between the sites; a link that is not here is the core's `UNKNOWN_LINK`. */
   links?: readonly Link[];
   /** What runs before the first have shown; none unless said. */
-  averages?: readonly RunAverages[];
+  totals?: readonly RunTotals[];
   /** Between the root and sites; none unless said. */
   schedulers?: readonly TreeScheduler[];
   /** Users' shares of the grid; 1 for a user who is not named. */
@@ -123,7 +123,7 @@ export interface Outcome {
   /** Cycles of all schedulers. */
   cycles: number;
   /** What history holds at the end, for a policy that looks at it. */
-  averages: RunAverages[];
+  totals: RunTotals[];
 }
 
 /** Starts and moves in one plan at most; a longer one is applied in parts. */
@@ -261,8 +261,7 @@ class Simulation {
     this.queueLimit = options.dispatchAtArrivalsOnly ? null : queueLimitOf(options.policy);
     this.dispatchKind = dispatchKindOf(dispatch);
     const learns = this.dispatchKind.learns === true;
-    if (learns)
-      this.learning = new Learning(this.grid.index(JobHistory), referencePower, world.averages ?? []);
+    if (learns) this.learning = new Learning(this.grid.index(JobHistory), referencePower, world.totals ?? []);
     this.ioS = new Float64Array(learns ? jobs.length : 0);
   }
 
@@ -284,7 +283,7 @@ class Simulation {
       if (!more || (perEvent && events.kind !== silent)) this.schedule();
     }
     const { ended, cycles } = this;
-    return { ended, waiting: this.jobs.length - ended, cycles, averages: this.learning?.averages ?? [] };
+    return { ended, waiting: this.jobs.length - ended, cycles, totals: this.learning?.totals ?? [] };
   }
 
   /** Submissions come in order, one at a time. */

@@ -142,11 +142,11 @@ export function whatIf(
 ): WhatIfResult {
   const { jobs, leftOut, waitedS, counted } =
     task.trace === null ? workloadOf(task) : workloadOfTrace(task.trace, task.machines);
-  const { sites, machines, licenses, schedulers, datasets, links, averages } = task;
+  const { sites, machines, licenses, schedulers, datasets, links, totals } = task;
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
   const there = { sites, machines, licenses, schedulers, datasets, links };
-  const world: World = { ...there, quotas, averages, changes: [] };
+  const world: World = { ...there, quotas, totals, changes: [] };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const inForce = half(task.baseline, 0);
@@ -388,7 +388,7 @@ function simulate(
       fates.ends[index] = at;
     },
   };
-  // The runs of the window are in the averages: to learn them again would count them twice.
+  // The runs of the window are in the totals: to learn them again would count them twice.
   runSimulation(world, jobs, { policy, eventOrder: 'batch', learn: false, onProgress }, [sink]);
   return fates;
 }

@@ -14,7 +14,7 @@ export const INPUTS_MAX = 100;
 export const MARGINS_KEPT = 10_000;
 /** How long arrivals and services are kept (s): the widest window over which a policy may count them. */
 export const TRAFFIC_KEPT_S = 3_600;
-/** Records of run averages kept: applications × users × kinds of resource. All of them are in every mirror. */
-export const AVERAGES_KEPT = 100_000;
+/** Records of what runs came to kept: applications × users × kinds of resource. All of them are in every mirror. */
+export const TOTALS_KEPT = 100_000;
 /** Of each link. */
 export const MEASUREMENTS_KEPT = 100;

@@ -13,7 +13,7 @@ import type {
   Machine,
   Reservation,
   Run,
-  RunAverages,
+  RunTotals,
   Site,
   TreeScheduler,
   UserClass,
@@ -219,15 +219,26 @@ export const datasetObject = `json_build_object('id', v.id, 'sizeMb', v.size_mb,
 /** A Link; needs links as v. */
 export const linkObject = `json_build_object('fromSiteId', v.from_site_id, 'toSiteId', v.to_site_id,
   'bandwidthMbPerS', v.bandwidth_mb_per_s, 'rttS', v.rtt_s, 'loss', v.loss)`;
-/** A RunAverages; needs run_averages as v. */
-export const averagesObject = `json_build_object('application', v.application, 'userId', v.user_id, 'kinds', v.kinds,
-  'count', v.count, 'turnaroundS', v.turnaround_s, 'executionS', v.execution_s, 'ioS', v.io_s)`;
+/** A RunTotals as it is told: JSON has no numbers of that size. */
+export type ToldTotals = Omit<RunTotals, 'turnaround' | 'execution' | 'io'> &
+  Record<'turnaround' | 'execution' | 'io', string>;
+/** Needs run_totals as v. */
+export const totalsObject = `json_build_object('application', v.application, 'userId', v.user_id, 'kinds', v.kinds,
+  'count', v.count, 'turnaround', v.turnaround::text, 'execution', v.execution::text, 'io', v.io::text)`;
+
+export const totalsFromTold = (told: readonly ToldTotals[]): RunTotals[] =>
+  told.map(({ turnaround, execution, io, ...of }) => ({
+    ...of,
+    turnaround: BigInt(turnaround),
+    execution: BigInt(execution),
+    io: BigInt(io),
+  }));
 
 export type DataArray = [
   datasets: Dataset[],
   links: Link[],
   quotas: GridImage['quotas'],
-  averages: RunAverages[],
+  totals: ToldTotals[],
   traffic: TrafficCount[],
   classes: [userId: number, userClass: UserClass][],
 ];
@@ -238,7 +249,7 @@ export const dataArray = `json_build_array(
   (SELECT coalesce(json_agg(${linkObject} ORDER BY v.from_site_id, v.to_site_id), '[]') FROM links v),
   (SELECT coalesce(json_agg(json_build_object('userId', id, 'share', quota_share) ORDER BY id), '[]')
      FROM users WHERE quota_share <> 1),
-  (SELECT coalesce(json_agg(${averagesObject}), '[]') FROM run_averages v),
+  (SELECT coalesce(json_agg(${totalsObject}), '[]') FROM run_totals v),
   (SELECT coalesce(json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services)
             ORDER BY at, site_id), '[]')
      FROM traffic WHERE at > extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}),

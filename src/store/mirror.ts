@@ -20,8 +20,8 @@ export interface MirrorOptions {
   batch?: number;
   /** Read all sites' reservations at each sync too: for who explains. The engine sets those that it makes itself. */
   reservations?: boolean;
-  /** After so many new averages all is loaded again: without those that the store has forgotten since. */
-  newAverages?: number;
+  /** After so many new totals all is loaded again: without those that the store has forgotten since. */
+  newTotals?: number;
 }
 
 const BATCH = 20_000;
@@ -42,7 +42,7 @@ interface Loaded {
   readonly runs: Map<number, Run>;
   cursor: Cursor;
   policy: Policy;
-  readonly averagesLoaded: number;
+  readonly totalsLoaded: number;
   /** As the grid has it. */
   readonly sites: Map<number, Site>;
   readonly machines: Map<number, Machine>;
@@ -58,14 +58,14 @@ export class Mirror {
   private stale = false;
   private leftOut = new Map<number, unknown>();
   private readonly batch: number;
-  private readonly newAverages: number;
+  private readonly newTotals: number;
 
   constructor(
     private readonly store: Pick<Store, 'loadGrid' | 'changesSince' | 'reservations'>,
     private readonly options: MirrorOptions = {},
   ) {
     this.batch = options.batch ?? BATCH;
-    this.newAverages = options.newAverages ?? NEW_AVERAGES;
+    this.newTotals = options.newTotals ?? NEW_AVERAGES;
   }
 
   /** As of the last sync; another object after one that had to load everything again, so do not keep it across syncs. */
@@ -139,9 +139,9 @@ export class Mirror {
     if (this.options.reservations) setReservations(this.state, await this.store.reservations());
   }
 
-  /** Changes tell of averages that are there, not of those that the store forgets. */
-  private isOvergrown({ grid, averagesLoaded }: Loaded): boolean {
-    return grid.index(JobHistory).size > averagesLoaded + this.newAverages;
+  /** Changes tell of totals that are there, not of those that the store forgets. */
+  private isOvergrown({ grid, totalsLoaded }: Loaded): boolean {
+    return grid.index(JobHistory).size > totalsLoaded + this.newTotals;
   }
 
   private async load(): Promise<void> {
@@ -154,7 +154,7 @@ export class Mirror {
       runs: new Map(),
       cursor,
       policy,
-      averagesLoaded: image.averages.length,
+      totalsLoaded: image.totals.length,
       sites: new Map(),
       machines: new Map(),
       licenses: new Map(),
@@ -178,7 +178,7 @@ export class Mirror {
     for (const dataset of image.datasets) data.setDataset(dataset);
     for (const link of image.links) data.setLink(link);
     for (const { userId, share } of image.quotas) shares.set(userId, share);
-    for (const record of image.averages) history.set(record);
+    for (const record of image.totals) history.set(record);
     countTraffic(grid, image.traffic);
     setReservations(state, image.reservations);
     this.state = state;
@@ -234,7 +234,7 @@ function apply(state: Loaded, changes: GridChanges): void {
     if (link === null) data.removeLink(fromSiteId, toSiteId);
     else data.setLink(link);
   }
-  for (const record of changes.averages) grid.index(JobHistory).set(record);
+  for (const record of changes.totals) grid.index(JobHistory).set(record);
   countTraffic(grid, changes.traffic);
   // In the store's order: how the grid is brought there says nothing of it.
   grid.index(Margins).add(changes.margins);

@@ -657,11 +657,11 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
       // `CJR = JET/JTT` of sums; runs that took no time are taken for computation (as the core's JobHistory).
       sql`
 SELECT json_build_array(${raw(latestPoint)}, (
-  SELECT json_build_object('application', ${application}::text, 'runs', runs, 'turnaroundS', turnaround_s / runs,
-    'executionS', execution_s / runs, 'ioS', io_s / runs, 'updatedAt', ${raw(seconds('updated_at'))},
-    'computation', CASE WHEN turnaround_s > 0 THEN least(1, greatest(0, execution_s / turnaround_s)) ELSE 1 END)
-  FROM (SELECT sum(count)::float8 AS runs, sum(count * turnaround_s) AS turnaround_s, sum(count * execution_s) AS execution_s,
-               sum(count * io_s) AS io_s, max(updated_at) AS updated_at FROM run_averages WHERE application = ${application}) t
+  SELECT json_build_object('application', ${application}::text, 'runs', runs, 'turnaroundS', turnaround * 2::float8 ^ -200 / runs,
+    'executionS', execution * 2::float8 ^ -200 / runs, 'ioS', io * 2::float8 ^ -200 / runs, 'updatedAt', ${raw(seconds('updated_at'))},
+    'computation', CASE WHEN turnaround > 0 THEN least(1, execution / turnaround) ELSE 1 END)
+  FROM (SELECT sum(count)::float8 AS runs, sum(turnaround)::float8 AS turnaround, sum(execution)::float8 AS execution,
+               sum(io)::float8 AS io, max(updated_at) AS updated_at FROM run_totals WHERE application = ${application}) t
  WHERE runs > 0)) AS v`,
     );
     return { cursor, ratio };

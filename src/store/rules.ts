@@ -123,7 +123,7 @@ export const holderOf = (state: JobState, siteId: number | null): number | null 
 /**
  * What a run that ended well shows of its application (job-ratio.md, "Job Analyzer and Monitor"); null: nothing, for it took no time.
  * `turnaroundS`: from when it took its machines to its end. `ioS` null: nobody measured what it waited for input and output; that is
- * never guessed from idle time, and the run does not enter the averages.
+ * never guessed from idle time, and the run does not enter the totals.
  */
 export function observedRun(
   turnaroundS: number,

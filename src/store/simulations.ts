@@ -3,7 +3,7 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, License, Link, Machine, RunAverages, Site, TreeScheduler } from '../core/model.js';
+import type { Dataset, License, Link, Machine, RunTotals, Site, TreeScheduler } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -13,6 +13,7 @@ import {
   directoryArray,
   type JobArray,
   jobArray,
+  totalsFromTold,
 } from './images.js';
 import type { Database } from './pool.js';
 import { instant } from './read-rows.js';
@@ -32,7 +33,7 @@ export interface SimulatedWorld {
   /** Of users whose share of the grid is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown, those of the window among them. */
-  averages: RunAverages[];
+  totals: RunTotals[];
 }
 
 /** Everything that a simulation is made from. Plain data: it goes to a thread. */
@@ -131,8 +132,9 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
     if (claimed === null) return null;
     const { baseline, candidate, from, to, trace, acceptDistance } = claimed;
     const [, sites, machines, licenses, schedulers] = claimed.directory;
-    const [datasets, links, quotas, averages] = claimed.data;
-    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, averages };
+    const [datasets, links, quotas, told] = claimed.data;
+    const totals = totalsFromTold(told);
+    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, totals };
     return {
       id,
       baseline: parsePolicy(baseline),

@@ -20,7 +20,7 @@ import type {
   Move,
   Reservation,
   Run,
-  RunAverages,
+  RunTotals,
   Site,
   Start,
   TreeScheduler,
@@ -66,7 +66,7 @@ export interface GridImage {
   /** Of users whose share of the grid is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown. */
-  averages: RunAverages[];
+  totals: RunTotals[];
   /** Of the last hour. */
   traffic: TrafficCount[];
 }
@@ -123,8 +123,8 @@ export interface GridChanges {
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
-  /** Averages that are new or have changed, as they are now. */
-  averages: RunAverages[];
+  /** Totals of runs that are new or have changed, as they are now. */
+  totals: RunTotals[];
   /** What came and went within these changes: it adds to what is known. */
   traffic: TrafficCount[];
   /** The limit cut this answer short: ask again from its cursor. */

@@ -357,4 +357,4 @@ const byKey = (groups: ReadonlyMap<string, Standing>) =>
 const sumsOf = (meta: MetaQueue) =>
   [...meta.parts.values()]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
-    .map(({ key, work: { count, whole, fraction } }) => ({ key, count, whole, fraction }));
+    .map(({ key, work: { count, value } }) => ({ key, count, value }));

@@ -1,13 +1,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  averagesWith,
+  averagesOf,
   JobHistory,
   jobData,
+  noRuns,
   type ObservedRun,
-  type RunAverages,
+  type RunTotals,
   resourceKinds,
+  totalsWith,
 } from '../../src/core/index.js';
+import { totalsOf } from '../support/totals.js';
 import { job } from './support/drive.js';
 
 const anyRun: fc.Arbitrary<ObservedRun> = fc
@@ -18,49 +21,48 @@ const anyRun: fc.Arbitrary<ObservedRun> = fc
   })
   .map(({ turnaroundS, share, sitePower }) => ({ turnaroundS, ioS: turnaroundS * share, sitePower }));
 
-const none = (application: string, userId = 1, kinds = ''): RunAverages => ({
-  application,
-  userId,
-  kinds,
-  count: 0,
-  turnaroundS: 0,
-  executionS: 0,
-  ioS: 0,
-});
-const replay = (runs: readonly ObservedRun[], from: RunAverages, reference = 1): RunAverages =>
-  runs.reduce((averages, run) => averagesWith(averages, run, reference), from);
+const none = (application: string, userId = 1, kinds = ''): RunTotals =>
+  noRuns({ application, userId, kinds });
+const replay = (runs: readonly ObservedRun[], from: RunTotals, reference = 1): RunTotals =>
+  runs.reduce((totals, run) => totalsWith(totals, run, reference), from);
 
-describe('run averages', () => {
-  it('replayed in any batching are those that are stored, and the means of the scaled values', () => {
+describe('run totals', () => {
+  it('are the same in whatever order runs ended, and their averages are the means of the scaled values', () => {
     fc.assert(
       fc.property(
         fc.array(anyRun, { minLength: 1, maxLength: 60 }),
-        fc.array(fc.nat(60), { maxLength: 5 }),
+        fc.infiniteStream(fc.nat(100)),
         fc.double({ min: 0.1, max: 500, noNaN: true }),
-        (runs, cuts, reference) => {
-          const stored = replay(runs, none('a'), reference);
-          let batched = none('a');
-          const ends = [...cuts, runs.length].map((cut) => Math.min(cut, runs.length)).sort((a, b) => a - b);
-          let start = 0;
-          for (const end of ends) {
-            // What a batch leaves goes through the store.
-            batched = JSON.parse(JSON.stringify(replay(runs.slice(start, end), batched, reference)));
-            start = end;
-          }
-          expect(batched).toEqual(stored);
+        (runs, keys, reference) => {
+          const totals = replay(runs, none('a'), reference);
+          const shuffled = runs
+            .map((run) => ({ run, key: keys.next().value as number }))
+            .sort((a, b) => a.key - b.key)
+            .map(({ run }) => run);
+          expect(replay(shuffled, none('a'), reference)).toEqual(totals);
           const mean = (value: (run: ObservedRun) => number): number =>
             runs.reduce((sum, run) => sum + (value(run) * run.sitePower) / reference, 0) / runs.length;
-          expect(stored.count).toBe(runs.length);
+          const { turnaroundS, executionS, ioS } = averagesOf(totals);
+          expect(totals.count).toBe(runs.length);
           expect(
             relative(
-              stored.turnaroundS,
+              turnaroundS,
               mean((run) => run.turnaroundS),
             ),
-          ).toBeLessThan(1e-9);
-          expect(relative(stored.executionS + stored.ioS, stored.turnaroundS)).toBeLessThan(1e-9);
+          ).toBeLessThan(1e-12);
+          expect(relative(executionS + ioS, turnaroundS)).toBeLessThan(1e-12);
         },
       ),
     );
+  });
+
+  it('give the ratio of an application whose runs are far below a second', () => {
+    const runs = [3, 7, 11].map((k) => ({ turnaroundS: k * 1.3e-6, ioS: k * k * 1e-9, sitePower: 1 }));
+    const history = new JobHistory();
+    history.set(replay(runs, none('a')));
+    const [turnaroundS, ioS] = [21 * 1.3e-6, (9 + 49 + 121) * 1e-9];
+    const { computation } = history.ratioOf(job({ id: 1, application: 'a' }));
+    expect(relative(computation, (turnaroundS - ioS) / turnaroundS)).toBeLessThan(1e-12);
   });
 });
 
@@ -76,7 +78,7 @@ describe('job ratio', () => {
     fc.assert(
       fc.property(fc.array(anyRecord, { maxLength: 20 }), fc.infiniteStream(fc.nat(100)), (shapes, keys) => {
         const live = new JobHistory();
-        const latest = new Map<string, RunAverages>();
+        const latest = new Map<string, RunTotals>();
         for (const { application, userId, licenses, runs } of shapes) {
           const kinds = resourceKinds({ licenses, os: null, architecture: null });
           const key = JSON.stringify([application, userId, kinds]);
@@ -115,7 +117,9 @@ describe('job ratio', () => {
     expect(history.ratioOf(job({ id: 1 }))).toMatchObject({ computation: 0.5, source: 'UNKNOWN' });
     const kinds = resourceKinds({ licenses: [], os: null, architecture: null });
     const record = (application: string, userId: number, count: number, executionS: number): void =>
-      history.set({ application, userId, kinds, count, turnaroundS: 8, executionS, ioS: 8 - executionS });
+      history.set(
+        totalsOf({ application, userId, kinds, count, turnaroundS: 8, executionS, ioS: 8 - executionS }),
+      );
     record('a', 1, 1, 2);
     record('a', 2, 3, 6);
     record('b', 2, 4, 7);

@@ -12,6 +12,7 @@ import {
   placement,
   whyWaiting,
 } from '../../src/core/index.js';
+import { totalsOf } from '../support/totals.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf } from './support/grids.js';
 
@@ -153,7 +154,7 @@ describe('rank', () => {
     const [application, userId, kinds] = ['sieve', 1, ''];
     grid
       .index(JobHistory)
-      .set({ application, userId, kinds, count: 3, turnaroundS: 10, executionS: 9, ioS: 1 });
+      .set(totalsOf({ application, userId, kinds, count: 3, turnaroundS: 10, executionS: 9, ioS: 1 }));
     const placed = placement(grid, job({ id: 1, application }), { now: 0, policy: policyOf(10) });
     expect(placed.explanation?.priorityTerms).toEqual({
       computation: 0.9,

@@ -76,8 +76,7 @@ describe('Load and Ordering', () => {
         expect([load, count]).toEqual(from(other));
         expect(load > 0).toBe(counted.length > 0);
         const sum = counted.reduce((total, { work }) => total + work, 0);
-        // Each amount is kept to half a unit of 2^-20, or to one unit where it is less than that.
-        expect(Math.abs(load - sum)).toBeLessThanOrEqual(1e-9 * sum + counted.length * 2 ** -20);
+        expect(Math.abs(load - sum)).toBeLessThanOrEqual(1e-12 * sum);
       }),
     );
   });

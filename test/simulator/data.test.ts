@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  averagesOf,
   DEFAULT_POLICY,
   JobHistory,
   jobData,
@@ -10,6 +11,7 @@ import {
   type Move,
   type Policy,
   parsePolicy,
+  type RunTotals,
 } from '../../src/core/index.js';
 import { Learning } from '../../src/simulator/data.js';
 import { runSimulation, type World } from '../../src/simulator/engine.js';
@@ -19,6 +21,7 @@ import { countedWorld } from '../../src/simulator/sites.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { simJobs } from '../simulator/support/jobs.js';
+import { totalsOf } from '../support/totals.js';
 
 const link = (fromSiteId: number, toSiteId: number, bandwidthMbPerS: number, rttS = 0, loss = 0): Link => ({
   fromSiteId,
@@ -102,15 +105,8 @@ describe('learning', () => {
   it('continues the averages that were there, scaled to the reference power', () => {
     const history = new JobHistory();
     const kinds = JSON.stringify([null, null]);
-    const before = {
-      application: 'fit',
-      userId: 1,
-      kinds,
-      count: 3,
-      turnaroundS: 100,
-      executionS: 90,
-      ioS: 10,
-    };
+    const shown = { count: 3, turnaroundS: 100, executionS: 90, ioS: 10 };
+    const before = totalsOf({ application: 'fit', userId: 1, kinds, ...shown });
     const learning = new Learning(history, 2, [before]);
     const asked = job({ id: 1, application: 'fit' });
     expect(history.ratioOf(asked).computation).toBe(0.9);
@@ -175,16 +171,11 @@ describe('job-ratio', () => {
     );
     // Computation c ranks site 1 at 0.8·c + 1, site 2 at 0.2·c + (1 − c) + 1: site 1 leads from c = 5/8 on. c is 1/2, then 10/10,
     // 20/30 (a run that moves takes 20), 30/50, 40/60.
-    const { starts, averages } = decided(given, jobs, under({ kind: 'job-ratio' }));
+    const { starts, totals } = decided(given, jobs, under({ kind: 'job-ratio' }));
     expect(starts).toEqual(['1 2 0', '2 1 100', '3 1 200', '4 2 300', '5 1 400']);
-    expect(averages).toHaveLength(1);
-    expect(averages[0]).toMatchObject({
-      application: 'fit',
-      count: 5,
-      turnaroundS: 16,
-      executionS: 10,
-      ioS: 6,
-    });
+    expect(totals).toHaveLength(1);
+    expect(totals[0]).toMatchObject({ application: 'fit', count: 5 });
+    expect(averagesOf(totals[0] as RunTotals)).toEqual({ turnaroundS: 16, executionS: 10, ioS: 6 });
   });
 });
 

@@ -4,6 +4,7 @@ import { whatIf } from '../../src/simulator/what-if.js';
 import type { RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
 import { recorded } from '../support/recorded.js';
+import { totalsOf } from '../support/totals.js';
 
 const FCFS: Policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' } };
 const site = (id: number) => ({ id, name: `site ${id}`, state: 'UP', localPolicy: null }) as const;
@@ -28,7 +29,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   datasets: [],
   links: [],
   quotas: [],
-  averages: [],
+  totals: [],
   pages: jobs.map((job) => JSON.stringify([job])),
   trace: null,
   from: 0,
@@ -196,17 +197,17 @@ describe('a candidate', () => {
   it('that looks at job ratios is told what runs have shown, which stays as it is', () => {
     // Site 1 has most of the power, site 2 the data: the ratio decides.
     const candidate = parsePolicy({ ...FCFS, dispatch: { kind: 'job-ratio' } });
-    const atData = (averages: SimulationTask['averages']): number =>
+    const atData = (totals: SimulationTask['totals']): number =>
       whatIf(
         task([[reading(1), null]], {
           ...there,
           machines: [machine({ id: 1, cpus: 8 }), machine({ id: 2, siteId: 2, cpus: 2 })],
           candidate,
-          averages,
+          totals,
         }),
       ).sites[1]?.candidate.ended as number;
     const runs = { application: 'app', userId: 7, kinds: '[null,null]', count: 5, turnaroundS: 100 };
-    expect(atData([{ ...runs, executionS: 95, ioS: 5 }])).toBe(0);
-    expect(atData([{ ...runs, executionS: 5, ioS: 95 }])).toBe(1);
+    expect(atData([totalsOf({ ...runs, executionS: 95, ioS: 5 })])).toBe(0);
+    expect(atData([totalsOf({ ...runs, executionS: 5, ioS: 95 })])).toBe(1);
   });
 });

@@ -165,8 +165,8 @@ it('runs that end at once are all in the history, once each, and its points are 
   reported = true;
   await following;
   expect(seen).toHaveLength(ids.length);
-  const { averages } = await store.loadGrid(0);
-  expect(averages.reduce((sum, { count }) => sum + count, 0)).toBe(ids.length);
+  const { totals } = await store.loadGrid(0);
+  expect(totals.reduce((sum, { count }) => sum + count, 0)).toBe(ids.length);
   expect(await world.breaches()).toEqual([]);
 });
 

@@ -1,9 +1,9 @@
 /** What every store promises: the contract of src/store/store.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { averagesOf, JobHistory, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
-import type { RunAverages } from '../../src/core/model.js';
+import type { RunTotals } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type {
   AssignmentBatch,
@@ -1639,7 +1639,6 @@ export function describeStore(
     });
 
     describe('history', () => {
-      const near = 9;
       /** Runs a job, assigned at T0 and begun at T0 + 10, on its own; a second of it is input and output unless said otherwise. */
       const runs = async (change: Partial<RunReport>, job: Partial<NewJob> = {}, by = user) => {
         const [id] = await assigned(world, by, site, machine, [newJob(job)]);
@@ -1654,18 +1653,16 @@ export function describeStore(
       it('is a record for each application, user and kinds of resource, and a point for each run that ended well', async () => {
         const a = await runs({ at: T0 + 20, ioWaitS: 2.5 });
         const b = await runs({ at: T0 + 30, ioWaitS: 10 });
-        const { averages } = await store.loadGrid(0);
-        expect(averages).toHaveLength(1);
-        expect(averages[0]).toMatchObject({
+        const { totals } = await store.loadGrid(0);
+        expect(totals).toHaveLength(1);
+        expect(totals[0]).toMatchObject({
           application: 'app',
           userId: user,
           kinds: '[null,null]',
           count: 2,
         });
         // The power of the machines is 100, the reference 1.
-        expect(averages[0]!.turnaroundS).toBeCloseTo(2500, near);
-        expect(averages[0]!.executionS).toBeCloseTo(1875, near);
-        expect(averages[0]!.ioS).toBeCloseTo(625, near);
+        expect(averagesOf(totals[0]!)).toEqual({ turnaroundS: 2500, executionS: 1875, ioS: 625 });
         expect(await world.ratioPoints()).toMatchObject([
           {
             id: 1,
@@ -1699,8 +1696,8 @@ export function describeStore(
           [5, 1, 0.75],
           [null, 1, 0.75],
         ]);
-        const { averages } = await store.loadGrid(0);
-        expect(averages.map(({ application, count }) => [application, count]).sort()).toEqual([
+        const { totals } = await store.loadGrid(0);
+        expect(totals.map(({ application, count }) => [application, count]).sort()).toEqual([
           ['more than there was', 1],
           ['x', 1],
         ]);
@@ -1725,7 +1722,7 @@ export function describeStore(
         await store.reportRuns(site, [...all, ended(good, 1, { ioWaitS: 1 })], MAX_ATTEMPTS);
         await store.reportRuns(site, all, MAX_ATTEMPTS);
         expect((await world.ratioPoints()).map(({ jobId }) => jobId)).toEqual([good]);
-        expect((await store.loadGrid(0)).averages).toMatchObject([{ count: 1 }]);
+        expect((await store.loadGrid(0)).totals).toMatchObject([{ count: 1 }]);
         await nothingBroken();
       });
 
@@ -1737,17 +1734,16 @@ export function describeStore(
         const byKind = [odd, 'cad'].sort().map((kind) => (kind === 'cad' ? pools[1]! : pools[0]!));
         await store.applyStarts(site, [start(id!, site, { [machine]: 1 }, byKind)], null, context());
         await store.reportRuns(site, [report(id!, 1), ended(id!, 1, { ioWaitS: 1 })], MAX_ATTEMPTS);
-        const { averages } = await store.loadGrid(0);
-        expect(averages[0]!.kinds).toBe(
+        const { totals } = await store.loadGrid(0);
+        expect(totals[0]!.kinds).toBe(
           resourceKinds({ licenses: ['cad', odd].sort(), os: odd, architecture: 'x64' }),
         );
       });
 
       it('goes on across batches exactly as with one run after another', async () => {
-        await world.newPolicy({ referencePower: 40 });
+        await world.newPolicy({ referencePower: 41 });
         const bob = await world.addUser('bob');
-        const none = { count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
-        const expected = new Map<string, RunAverages>();
+        const expected = new Map<string, RunTotals>();
         const shares: [number, number][] = [];
         let step = 0;
         for (const size of [1, 4, 2, 3]) {
@@ -1762,13 +1758,12 @@ export function describeStore(
             const ioS = turnaroundS / (1 + (step % 5));
             const { application } = jobs[i]!;
             const key = `${application}/${by}`;
-            const kinds = '[null,null]';
-            const before = expected.get(key) ?? { application, userId: by, kinds, ...none };
-            expected.set(key, averagesWith(before, { turnaroundS, ioS, sitePower: 100 }, 40));
-            const own = [...expected.values()].filter((record) => record.application === application);
-            const sum = (of: (record: RunAverages) => number) =>
-              own.reduce((total, record) => total + record.count * of(record), 0);
-            shares.push([sum(() => 1), sum((r) => r.executionS) / sum((r) => r.turnaroundS)]);
+            const before = expected.get(key) ?? noRuns({ application, userId: by, kinds: '[null,null]' });
+            expected.set(key, totalsWith(before, { turnaroundS, ioS, sitePower: 100 }, 41));
+            const history = new JobHistory();
+            for (const totals of expected.values()) history.set(totals);
+            const ratio = history.ratioOf({ ...newJob({ application }), userId: by, data: null });
+            shares.push([ratio.runs, ratio.computation]);
             return ended(id, 1, { at: T0 + turnaroundS, ioWaitS: ioS });
           });
           // Reported in another order than that of the jobs, which is the order of the points.
@@ -1778,21 +1773,13 @@ export function describeStore(
             MAX_ATTEMPTS,
           );
         }
+        // To the last bit.
         const points = await world.ratioPoints();
-        expect(points.map(({ runs: count }) => count)).toEqual(shares.map(([count]) => count));
-        for (const [i, { computation }] of points.entries())
-          expect(computation).toBeCloseTo(shares[i]![1], near);
-        const { averages } = await store.loadGrid(0);
-        expect(averages).toHaveLength(expected.size);
-        for (const record of averages) {
-          const { turnaroundS, executionS, ioS, ...rest } = expected.get(
-            `${record.application}/${record.userId}`,
-          )!;
-          expect(record).toMatchObject(rest);
-          expect(record.turnaroundS).toBeCloseTo(turnaroundS, near);
-          expect(record.executionS).toBeCloseTo(executionS, near);
-          expect(record.ioS).toBeCloseTo(ioS, near);
-        }
+        expect(points.map(({ runs: count, computation }) => [count, computation])).toEqual(shares);
+        const { totals } = await store.loadGrid(0);
+        const sorted = (all: Iterable<RunTotals>) =>
+          [...all].sort((a, b) => (`${a.application}/${a.userId}` < `${b.application}/${b.userId}` ? -1 : 1));
+        expect(sorted(totals)).toEqual(sorted(expected.values()));
         await nothingBroken();
       });
 
@@ -1802,19 +1789,19 @@ export function describeStore(
         await runs({}, { application: 'other' });
         const first = await store.changesSince(before, 1000);
         if (first === 'too-old') throw new Error('the cursor is not old');
-        expect(first.averages.map(({ application }) => application).sort()).toEqual(['app', 'other']);
+        expect(first.totals.map(({ application }) => application).sort()).toEqual(['app', 'other']);
         await runs({});
         const second = await store.changesSince(first.cursor, 1000);
         if (second === 'too-old') throw new Error('the cursor is not old');
-        expect(second.averages).toMatchObject([{ application: 'app', count: 2 }]);
-        expect(await store.changesSince(second.cursor, 1000)).toMatchObject({ averages: [] });
+        expect(second.totals).toMatchObject([{ application: 'app', count: 2 }]);
+        expect(await store.changesSince(second.cursor, 1000)).toMatchObject({ totals: [] });
         // Cut short, it may tell more than once, but not too little.
         let at = before;
         const seen = new Map<string, number>();
         for (let more = true; more; ) {
           const changes = await store.changesSince(at, 1);
           if (changes === 'too-old') throw new Error('the cursor is not old');
-          for (const { application, count } of changes.averages) seen.set(application, count);
+          for (const { application, count } of changes.totals) seen.set(application, count);
           ({ cursor: at, more } = changes);
         }
         expect([...seen].sort()).toEqual([

@@ -1,6 +1,8 @@
 /** Data, links, what runs have shown, and groups, as the API writes and reads them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { JobHistory } from '../../src/core/data/history.js';
+import { RandomStream } from '../../src/core/random.js';
+import { nearest, unitsOf } from '../../src/core/structures/units.js';
 import { MEASUREMENTS_KEPT } from '../../src/store/constants.js';
 import { type Actor, type Change, type Directory, openDirectory } from '../../src/store/directory.js';
 import { Mirror } from '../../src/store/mirror.js';
@@ -390,13 +392,13 @@ describe('what runs have shown', () => {
     // What is averaged stays: it has no age of its own.
     expect((await queries.ratio('a')).ratio).toMatchObject({ runs: 2 });
     await test.pool.query(
-      `INSERT INTO run_averages SELECT 'x' || i, ${user}, '', 1, 1, 1, 0, i - 200000, now() FROM generate_series(1, 100000) i`,
+      `INSERT INTO run_totals SELECT 'x' || i, ${user}, '', 1, 1, 1, 0, i - 200000, now() FROM generate_series(1, 100000) i`,
     );
-    const mirror = new Mirror(world.store, { newAverages: 1 });
+    const mirror = new Mirror(world.store, { newTotals: 1 });
     await mirror.sync();
     await prune(T0);
     const { rows } = await test.pool.query(
-      `SELECT count(*)::int AS n, bool_or(application = 'a') AS a, bool_or(application = 'x1') AS x FROM run_averages`,
+      `SELECT count(*)::int AS n, bool_or(application = 'a') AS a, bool_or(application = 'x1') AS x FROM run_totals`,
     );
     expect(rows).toEqual([{ n: 100_000, a: true, x: false }]);
 
@@ -534,5 +536,26 @@ describe('groups', () => {
     await prune();
     await prune();
     expect(await listed(null, null, 10)).toEqual([two.id]);
+  });
+});
+
+describe('whole units of seconds', () => {
+  it('are in the database what they are in the core, and come to the same sums and ratios', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    const random = new RandomStream(seed, 'units');
+    const values = [0, 1e-300, 2 ** -147, 2 ** -140, 1 / 3, 1, 2 ** 53 - 1, 1e12, 1e27];
+    while (values.length < 2000) values.push((1 + random.next()) * 2 ** random.integer(-60, 80));
+    const { rows } = await test.pool.query(
+      `SELECT u::text, u::float8 * 2::float8 ^ -200 AS back, sum(u) OVER (ORDER BY place)::float8 / sum(u) OVER ()::float8 AS part
+         FROM unnest($1::float8[]) WITH ORDINALITY AS v (x, place), LATERAL (SELECT triggers.units(x) AS u) t ORDER BY place`,
+      [values],
+    );
+    const all = values.reduce((sum, value) => sum + unitsOf(value), 0n);
+    let sum = 0n;
+    const expected = values.map((value) => {
+      sum += unitsOf(value);
+      return { u: String(unitsOf(value)), back: nearest(unitsOf(value)), part: nearest(sum) / nearest(all) };
+    });
+    expect(rows, `seed ${seed}`).toEqual(expected);
   });
 });

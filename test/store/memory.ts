@@ -2,7 +2,7 @@
  * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
-import { averagesWith, resourceKinds } from '../../src/core/data/history.js';
+import { computationOf, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { INTERVAL_S } from '../../src/core/data/traffic.js';
 import type {
   Dataset,
@@ -14,7 +14,7 @@ import type {
   Position,
   Reservation,
   Run,
-  RunAverages,
+  RunTotals,
   Site,
   SiteState,
   Start,
@@ -177,7 +177,7 @@ export class MemoryStore implements Store {
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
   /** By application, user and kinds; `event`: the latest when it was written. */
-  readonly averages = new Map<string, { record: RunAverages; event: number }>();
+  readonly totals = new Map<string, { record: RunTotals; event: number }>();
   readonly ratioPoints: RatioPointRow[] = [];
   readonly decisions: { jobId: number; kind: 'DISPATCH' | 'START' | 'TAKE_BACK'; policyVersion: number }[] =
     [];
@@ -342,7 +342,7 @@ export class MemoryStore implements Store {
       quotas: [...this.users.values()]
         .filter((user) => user.share !== 1)
         .map(({ id, share }) => ({ userId: id, share })),
-      averages: [...this.averages.values()].map(({ record }) => record),
+      totals: [...this.totals.values()].map(({ record }) => record),
       traffic: inOrder(this.traffic.values()),
     };
   }
@@ -405,7 +405,7 @@ export class MemoryStore implements Store {
           const toSiteId = siteId as number;
           return { fromSiteId, toSiteId, link: this.links.get(`${fromSiteId}/${toSiteId}`) ?? null };
         }),
-      averages: [...this.averages.values()]
+      totals: [...this.totals.values()]
         .filter(({ event }) => event > Number(cursor))
         .map(({ record }) => record),
       traffic: inOrder(traffic.values()),
@@ -856,12 +856,11 @@ export class MemoryStore implements Store {
     if (observed === null) return;
     const kinds = resourceKinds(job);
     const key = JSON.stringify([application, userId, kinds]);
-    const none = { application, userId, kinds, count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
-    const before = this.averages.get(key)?.record ?? none;
+    const before = this.totals.get(key)?.record ?? noRuns({ application, userId, kinds });
     const { ioS } = observed;
     if (ioS !== null) {
-      const record = averagesWith(before, { ...observed, ioS }, this.policy.document.referencePower);
-      this.averages.set(key, { record, event: this.lastEvent });
+      const record = totalsWith(before, { ...observed, ioS }, this.policy.document.referencePower);
+      this.totals.set(key, { record, event: this.lastEvent });
     }
     const ratio = this.ratio(application);
     this.ratioPoints.push({
@@ -878,14 +877,15 @@ export class MemoryStore implements Store {
   }
 
   private ratio(application: string): { runs: number; computation: number | null } {
-    const own = [...this.averages.values()]
+    const own = [...this.totals.values()]
       .map(({ record }) => record)
       .filter((record) => record.application === application);
     if (own.length === 0) return { runs: 0, computation: null };
-    const sum = (of: (record: RunAverages) => number) =>
-      own.reduce((total, record) => total + record.count * of(record), 0);
-    const share = sum((record) => record.executionS) / sum((record) => record.turnaroundS);
-    return { runs: sum(() => 1), computation: Math.max(0, Math.min(1, share)) };
+    const [turnaround, execution] = (['turnaround', 'execution'] as const).map((name) =>
+      own.reduce((sum, record) => sum + record[name], 0n),
+    ) as [bigint, bigint];
+    const runs = own.reduce((sum, { count }) => sum + count, 0);
+    return { runs, computation: computationOf({ turnaround, execution }) };
   }
 
   async assignments(

@@ -109,7 +109,7 @@ it.each([
     /^4: traffic/,
   ],
   ['a run is not in the history', 'DELETE FROM job_ratios', /^7: every run that ended well/],
-  ['a run was averaged twice', 'UPDATE run_averages SET count = count + 1', /^7: every run that ended well/],
+  ['a run was averaged twice', 'UPDATE run_totals SET count = count + 1', /^7: every run that ended well/],
   ['a run was not decided', `DELETE FROM decisions WHERE kind = 'START' AND job_id = 1`, /^7: every run/],
   [
     'a dispatch was not decided',

@@ -134,7 +134,7 @@ const promises: Record<string, string> = {
     HAVING count(p.id) <> CASE WHEN greatest(r.ended_at - r.started_at, least(r.ended_at, now()) - r.assigned_at) > interval '0' THEN 1 ELSE 0 END
     UNION ALL
     SELECT 0, 0, coalesce(p.n, 0) FROM (SELECT application, count(io_s) AS n FROM job_ratios GROUP BY 1 HAVING count(io_s) > 0) p
-      FULL JOIN (SELECT application, sum(count) AS n FROM run_averages GROUP BY 1) a USING (application)
+      FULL JOIN (SELECT application, sum(count) AS n FROM run_totals GROUP BY 1) a USING (application)
      WHERE (SELECT id FROM job_ratios_horizon) = 0 AND p.n IS DISTINCT FROM a.n`,
   '7: every run was decided': `
     SELECT r.job_id, count(*) AS runs FROM runs r GROUP BY 1

@@ -1,25 +1,25 @@
 /** The rules of job-ratio.md. */
 import { DataCatalog } from '../data/catalog.js';
-import { averagesWith, JobHistory } from '../data/history.js';
+import { averagesOf, JobHistory, noRuns, totalsWith } from '../data/history.js';
 import { Batcher } from '../dispatch/job-ratio/batches.js';
-import { jobData, type RunAverages } from '../model.js';
+import { jobData } from '../model.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../terms/site-rank.js';
 import { anyJob, type Rules } from './rule.js';
 
 export const jobRatioRules: Rules = {
   jr_history: ({ referencePower, runs }: HistoryInput) => {
-    const none = { count: 0, turnaroundS: 0, executionS: 0, ioS: 0 };
-    let record: RunAverages = { application: '', userId: 0, kinds: '', ...none };
+    let totals = noRuns({ application: '', userId: 0, kinds: '' });
     for (const { turnaround, io, sitePower } of runs)
-      record = averagesWith(record, { turnaroundS: turnaround, ioS: io, sitePower }, referencePower);
+      totals = totalsWith(totals, { turnaroundS: turnaround, ioS: io, sitePower }, referencePower);
     const history = new JobHistory();
-    if (record.count > 0) history.set(record);
+    if (totals.count > 0) history.set(totals);
     const { computation, dataIntensive } = history.ratioOf(anyJob);
+    const { turnaroundS, executionS, ioS } = averagesOf({ ...totals, count: Math.max(1, totals.count) });
     return {
-      count: record.count,
-      averageTurnaround: record.turnaroundS,
-      averageExecution: record.executionS,
-      averageIo: record.ioS,
+      count: totals.count,
+      averageTurnaround: turnaroundS,
+      averageExecution: executionS,
+      averageIo: ioS,
       computation,
       dataIntensive,
     };

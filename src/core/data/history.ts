@@ -1,9 +1,9 @@
 /**
  * What share of their time applications compute (JBMS's Job Analyzer and Monitor; exact rules: job-ratio.md). History is kept
- * as running averages only.
+ * as running averages only: as counts and exact sums, which make them.
  */
-import type { Job, RunAverages } from '../model.js';
-import { ExactSum } from '../structures/exact-sum.js';
+import type { Job, RunTotals } from '../model.js';
+import { nearest, unitsOf } from '../structures/units.js';
 
 /** The job ratio `CJR : DIJR` as shares that sum to 1. */
 export interface JobRatio {
@@ -22,63 +22,85 @@ export const resourceKinds = ({
   architecture,
 }: Pick<Job, 'licenses' | 'os' | 'architecture'>): string => JSON.stringify([os, architecture, ...licenses]);
 
-/** One run as it enters the averages. */
+/** One run as it enters the totals. */
 export interface ObservedRun {
   turnaroundS: number;
   ioS: number;
   sitePower: number;
 }
 
-/** The averages with one more run: `new = (old·count + value)/(count + 1)`, each value times `sitePower/referencePower`. */
-export function averagesWith<T extends Pick<RunAverages, 'count' | 'turnaroundS' | 'executionS' | 'ioS'>>(
-  averages: T,
-  run: ObservedRun,
-  referencePower: number,
-): T {
+/** The totals before the first run. */
+export const noRuns = (of: Pick<RunTotals, 'application' | 'userId' | 'kinds'>): RunTotals => ({
+  ...of,
+  count: 0,
+  turnaround: 0n,
+  execution: 0n,
+  io: 0n,
+});
+
+/** The totals with one more run, each value times `sitePower/referencePower`. */
+export function totalsWith(totals: RunTotals, run: ObservedRun, referencePower: number): RunTotals {
   const f = run.sitePower / referencePower;
-  const { count } = averages;
-  const mean = (old: number, value: number): number => (old * count + f * value) / (count + 1);
   return {
-    ...averages,
-    count: count + 1,
-    turnaroundS: mean(averages.turnaroundS, run.turnaroundS),
-    executionS: mean(averages.executionS, run.turnaroundS - run.ioS),
-    ioS: mean(averages.ioS, run.ioS),
+    ...totals,
+    count: totals.count + 1,
+    turnaround: totals.turnaround + unitsOf(f * run.turnaroundS),
+    execution: totals.execution + unitsOf(f * (run.turnaroundS - run.ioS)),
+    io: totals.io + unitsOf(f * run.ioS),
   };
+}
+
+/** The averages of `count` runs; with more and more runs these are `new = (old·count + value)/(count + 1)`. */
+export const averagesOf = ({
+  count,
+  turnaround,
+  execution,
+  io,
+}: Omit<RunTotals, 'application' | 'userId' | 'kinds'>) => ({
+  turnaroundS: nearest(turnaround) / count,
+  executionS: nearest(execution) / count,
+  ioS: nearest(io) / count,
+});
+
+/** `CJR = JET/JTT` of the averages, which are over as many runs; runs that took no time are taken for computation. */
+export function computationOf({
+  turnaround,
+  execution,
+}: Pick<RunTotals, 'turnaround' | 'execution'>): number {
+  return turnaround > 0n ? Math.min(1, Math.max(0, nearest(execution) / nearest(turnaround))) : 1;
 }
 
 /** What records of one kind come to together. */
 class Pool {
   private runs = 0;
-  private readonly turnaroundS = new ExactSum();
-  private readonly executionS = new ExactSum();
+  private turnaround = 0n;
+  private execution = 0n;
   private known: JobRatio | null = null;
 
   constructor(private readonly source: JobRatio['source']) {}
 
-  add({ count, turnaroundS, executionS }: RunAverages): void {
+  add({ count, turnaround, execution }: RunTotals): void {
     this.known = null;
     this.runs += count;
-    this.turnaroundS.add(count * turnaroundS);
-    this.executionS.add(count * executionS);
+    this.turnaround += turnaround;
+    this.execution += execution;
   }
 
-  remove({ count, turnaroundS, executionS }: RunAverages): void {
+  remove({ count, turnaround, execution }: RunTotals): void {
     this.known = null;
     this.runs -= count;
-    this.turnaroundS.remove(count * turnaroundS);
-    this.executionS.remove(count * executionS);
+    this.turnaround -= turnaround;
+    this.execution -= execution;
   }
 
-  /** `CJR = JET/JTT` of the common averages; runs that took no time are taken for computation. */
   get ratio(): JobRatio {
     this.known ??= this.workOut();
     return this.known;
   }
 
   private workOut(): JobRatio {
-    const turnaroundS = this.turnaroundS.value;
-    const computation = turnaroundS > 0 ? Math.min(1, Math.max(0, this.executionS.value / turnaroundS)) : 1;
+    const { turnaround, execution } = this;
+    const computation = computationOf({ turnaround, execution });
     return { computation, dataIntensive: 1 - computation, source: this.source, runs: this.runs };
   }
 }
@@ -86,7 +108,7 @@ class Pool {
 export class JobHistory {
   /** Changes whenever a record does. */
   version = 0;
-  private readonly records = new Map<string, RunAverages>();
+  private readonly records = new Map<string, RunTotals>();
   /** By application, by user and kinds, and by kinds. */
   private readonly applications = new Map<string, Pool>();
   private readonly users = new Map<string, Pool>();
@@ -98,7 +120,7 @@ export class JobHistory {
   }
 
   /** Adds a record or replaces it by a newer one. */
-  set(record: RunAverages): void {
+  set(record: RunTotals): void {
     const { application, userId, kinds } = record;
     const key = JSON.stringify([application, userId, kinds]);
     const before = this.records.get(key);

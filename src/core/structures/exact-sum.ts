@@ -1,50 +1,116 @@
 /**
- * Sums of numbers ≥ 0 that do not drift: the same whatever came first, or came and was taken back. Each number is kept as a multiple of
- * 2^12 and the rest in units of 2^-20, rounded once; both add up without rounding for 2 million numbers of up to 2^44 each.
- *
- * Who learned of the same things in another order must decide alike, and sums of floats would make them differ.
+ * Sums of numbers ≥ 0 that are exact: each number is split into digits of 28 bits, its full mantissa, and digits of one place add up
+ * without rounding for 2^25 numbers. So a sum is the same whatever came first, or came and was taken back, and its value is the number
+ * nearest to it. Who learned of the same things in another order must decide alike, and sums of floats would make them differ.
  */
-const WHOLE = 2 ** 12;
-const UNITS = 2 ** 20;
+const BITS = 28;
+const BASE = 2 ** BITS;
+/** Of the places; what is below 2^-1064 is left out. */
+const LOWEST = -38;
+const HIGHEST = 36;
+const WEIGHTS = Array.from({ length: HIGHEST - LOWEST + 1 }, (_, i) => 2 ** (BITS * (LOWEST + i)));
+/** What a digit of the place counts. */
+const weightOf = (place: number): number => WEIGHTS[place - LOWEST] as number;
 
-export const wholeOf = (value: number): number => Math.floor(value / WHOLE);
+/** Several sums side by side. They have the places that their numbers need, and those between: whole numbers below 2^28 need one. */
+export class ExactSums {
+  /** By place, from the lowest up: the digits of all sums. */
+  private readonly rows: Float64Array[] = [];
+  private lowest = 0;
 
-/** The fraction of a number in units: of one above 0 at least one, so that something is never mistaken for nothing. */
-export const fractionOf = (value: number, whole: number): number => {
-  const units = Math.round((value - whole * WHOLE) * UNITS);
-  return units === 0 && whole === 0 && value > 0 ? 1 : units;
-};
+  constructor(readonly length: number) {}
 
-/** What the two parts of a sum come to. */
-export const totalOf = (whole: number, fraction: number): number => whole * WHOLE + fraction / UNITS;
+  /** One more number in the sum at `index` (sign −1: takes it back). */
+  add(index: number, value: number, sign: 1 | -1): void {
+    let rest = value;
+    const highest = Math.min(HIGHEST, Math.floor(Math.log2(value) / BITS));
+    for (let place = highest; rest > 0 && place >= LOWEST; place--) {
+      const weight = weightOf(place);
+      const digit = Math.floor(rest / weight);
+      if (digit === 0) continue;
+      rest -= digit * weight;
+      const row = this.rowOf(place);
+      row[index] = (row[index] as number) + sign * digit;
+    }
+  }
+
+  /** Adds `count` sums of another, from `from` on, to those here from `index` on. */
+  addSums(index: number, other: ExactSums, from: number, count: number, sign: 1 | -1 = 1): void {
+    other.rows.forEach((theirs, i) => {
+      const row = this.rowOf(other.lowest + i);
+      for (let n = 0; n < count; n++)
+        row[index + n] = (row[index + n] as number) + sign * (theirs[from + n] as number);
+    });
+  }
+
+  clear(): void {
+    for (const row of this.rows) row.fill(0);
+  }
+
+  /** The number nearest to the sum at `index`. */
+  valueOf(index: number): number {
+    const [low, high] = this.rows;
+    if (low === undefined) return 0;
+    const lower = (low[index] as number) * weightOf(this.lowest);
+    if (high === undefined) return lower;
+    if (this.rows.length > 2) return this.rounded(index);
+    return (high[index] as number) * weightOf(this.lowest + 1) + lower;
+  }
+
+  /** Carries, so that all digits are below the base, and makes a number of the first three and a bit for the rest with one rounding. */
+  private rounded(index: number): number {
+    const digits: number[] = [];
+    let carry = 0;
+    for (const row of this.rows) {
+      const sum = carry + (row[index] as number);
+      carry = Math.floor(sum / BASE);
+      digits.push(sum - carry * BASE);
+    }
+    if (carry > 0) digits.push(carry);
+    let first = digits.length - 1;
+    while (first > 2 && digits[first] === 0) first--;
+    const digit = (i: number): number => digits[i] ?? 0;
+    const second = digit(first - 1);
+    let third = digit(first - 2);
+    for (let i = first - 3; i >= 0; i--) if (digit(i) > 0) third |= 1;
+    const high = digit(first) * 2 ** 24 + (second >>> 4);
+    return (high * 2 ** 32 + ((second & 15) * BASE + third)) * weightOf(this.lowest + first - 2);
+  }
+
+  private rowOf(place: number): Float64Array {
+    const { rows } = this;
+    if (rows.length === 0) this.lowest = place;
+    for (; place < this.lowest; this.lowest--) rows.unshift(new Float64Array(this.length));
+    while (place >= this.lowest + rows.length) rows.push(new Float64Array(this.length));
+    return rows[place - this.lowest] as Float64Array;
+  }
+}
 
 export class ExactSum {
   /** How many numbers are in it. */
   count = 0;
-  whole = 0;
-  fraction = 0;
+  /** One. */
+  readonly sums = new ExactSums(1);
 
   get value(): number {
-    return totalOf(this.whole, this.fraction);
+    return this.sums.valueOf(0);
   }
 
   add(value: number): void {
-    this.change(value, 1);
+    this.count++;
+    this.sums.add(0, value, 1);
   }
 
   /** Takes back exactly what `add` with the same number gave. */
   remove(value: number): void {
-    this.change(value, -1);
+    this.count--;
+    this.sums.add(0, value, -1);
   }
 
   copy(): ExactSum {
-    return Object.assign(new ExactSum(), this);
-  }
-
-  private change(value: number, sign: 1 | -1): void {
-    const whole = wholeOf(value);
-    this.count += sign;
-    this.whole += sign * whole;
-    this.fraction += sign * fractionOf(value, whole);
+    const copy = new ExactSum();
+    copy.count = this.count;
+    copy.sums.addSums(0, this.sums, 0, 1);
+    return copy;
   }
 }

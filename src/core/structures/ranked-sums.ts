@@ -2,15 +2,15 @@
  * For each of several columns (sites), how much there is of at least a given rank: a Fenwick tree over ranks. A change and a question
  * cost the logarithm of the number of ranks, whatever is in it. A question is mostly put for all columns, so these lie side by side.
  */
-import { fractionOf, totalOf, wholeOf } from './exact-sum.js';
+import { ExactSums } from './exact-sum.js';
 
 export class RankedSums {
   private ranks: number;
-  /** By node, and in it by column: see `ExactSum`. */
+  /** By node, and in it by column. */
   private counts: Float64Array;
-  private wholes: Float64Array;
-  private fractions: Float64Array;
-  private readonly rest: Float64Array;
+  private sums: ExactSums;
+  /** Of the question that is put. */
+  private readonly answer: ExactSums;
 
   /** `ranks`: how many there are at least; higher ones may come. */
   constructor(
@@ -19,70 +19,60 @@ export class RankedSums {
   ) {
     this.ranks = ranks;
     this.counts = new Float64Array(ranks * columns);
-    this.wholes = new Float64Array(ranks * columns);
-    this.fractions = new Float64Array(ranks * columns);
-    this.rest = new Float64Array(columns);
+    this.sums = new ExactSums(ranks * columns);
+    this.answer = new ExactSums(columns);
   }
 
   /** One more of this value (sign −1: takes it back exactly). A rank below 0 is counted by nobody. */
   add(column: number, rank: number, value: number, sign: 1 | -1): void {
-    const whole = wholeOf(value);
-    this.addSum(column, rank, { count: 1, whole, fraction: fractionOf(value, whole) }, sign);
-  }
-
-  /** The same for all that make up a sum. */
-  addSum(
-    column: number,
-    rank: number,
-    { count, whole, fraction }: { count: number; whole: number; fraction: number },
-    sign: 1 | -1,
-  ): void {
     if (rank >= this.ranks) this.grow(rank + 1);
-    const { columns, counts, wholes, fractions } = this;
+    const { columns, counts, sums } = this;
     for (let node = rank + 1; node > 0; node -= node & -node) {
       const at = (node - 1) * columns + column;
-      counts[at] = (counts[at] as number) + sign * count;
-      wholes[at] = (wholes[at] as number) + sign * whole;
-      fractions[at] = (fractions[at] as number) + sign * fraction;
+      counts[at] = (counts[at] as number) + sign;
+      sums.add(at, value, sign);
     }
   }
 
   /** By column, how many have at least the rank; `beside`: others, of as many columns, that count, too. */
   countsFrom(rank: number, into: Float64Array, beside: RankedSums | null = null): void {
     into.fill(0);
-    this.addFrom(rank, this.counts, into);
-    beside?.addFrom(rank, beside.counts, into);
+    this.addCounts(rank, into);
+    beside?.addCounts(rank, into);
   }
 
   /** By column, what those of at least the rank come to. */
   valuesFrom(rank: number, into: Float64Array, beside: RankedSums | null = null): void {
-    const { rest } = this;
-    into.fill(0);
-    rest.fill(0);
-    this.addFrom(rank, this.wholes, into);
-    this.addFrom(rank, this.fractions, rest);
-    beside?.addFrom(rank, beside.wholes, into);
-    beside?.addFrom(rank, beside.fractions, rest);
-    for (let column = 0; column < this.columns; column++)
-      into[column] = totalOf(into[column] as number, rest[column] as number);
+    const { answer, columns } = this;
+    answer.clear();
+    this.addSums(rank, answer);
+    beside?.addSums(rank, answer);
+    for (let column = 0; column < columns; column++) into[column] = answer.valueOf(column);
   }
 
-  private addFrom(rank: number, values: Float64Array, into: Float64Array): void {
-    const { columns, ranks } = this;
-    for (let node = rank + 1; node <= ranks; node += node & -node) {
-      const row = (node - 1) * columns;
+  private addCounts(rank: number, into: Float64Array): void {
+    const { columns, counts } = this;
+    for (const row of this.rowsFrom(rank))
       for (let column = 0; column < columns; column++)
-        into[column] = (into[column] as number) + (values[row + column] as number);
-    }
+        into[column] = (into[column] as number) + (counts[row + column] as number);
+  }
+
+  private addSums(rank: number, into: ExactSums): void {
+    for (const row of this.rowsFrom(rank)) into.addSums(0, this.sums, row, this.columns);
+  }
+
+  /** Where the nodes that make up the ranks from this one on begin. */
+  private *rowsFrom(rank: number): Generator<number> {
+    for (let node = rank + 1; node <= this.ranks; node += node & -node) yield (node - 1) * this.columns;
   }
 
   /** A change touches nodes at or below its rank only, so those of new, higher ranks begin empty. */
   private grow(ranks: number): void {
+    const { columns, counts, sums } = this;
     while (this.ranks < ranks) this.ranks *= 2;
-    for (const name of ['counts', 'wholes', 'fractions'] as const) {
-      const larger = new Float64Array(this.ranks * this.columns);
-      larger.set(this[name]);
-      this[name] = larger;
-    }
+    this.counts = new Float64Array(this.ranks * columns);
+    this.counts.set(counts);
+    this.sums = new ExactSums(this.ranks * columns);
+    this.sums.addSums(0, sums, 0, sums.length);
   }
 }

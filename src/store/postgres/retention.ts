@@ -1,5 +1,5 @@
 /** What is old goes, a bounded number of rows at a time. */
-import { AVERAGES_KEPT, MARGINS_KEPT, TRAFFIC_KEPT_S } from '../constants.js';
+import { MARGINS_KEPT, TOTALS_KEPT, TRAFFIC_KEPT_S } from '../constants.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import type { Pruned, Retention } from '../store.js';
@@ -22,7 +22,7 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM margins WHERE id <= (SELECT max(id) FROM margins) - ${MARGINS_KEPT}::bigint`,
   );
-  await run(connection, oldAverages);
+  await run(connection, oldTotals);
   await run(
     connection,
     sql`DELETE FROM traffic WHERE at <= extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}::integer`,
@@ -91,6 +91,6 @@ DELETE FROM job_groups WHERE id IN (
    ORDER BY g.id LIMIT ${limit})`;
 
 /** Beyond those that are kept, those first that no run has changed for longest. */
-const oldAverages = sql`
-DELETE FROM run_averages
- WHERE event_id <= (SELECT event_id FROM run_averages ORDER BY event_id DESC OFFSET ${AVERAGES_KEPT} LIMIT 1)`;
+const oldTotals = sql`
+DELETE FROM run_totals
+ WHERE event_id <= (SELECT event_id FROM run_totals ORDER BY event_id DESC OFFSET ${TOTALS_KEPT} LIMIT 1)`;

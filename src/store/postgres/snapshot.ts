@@ -1,12 +1,11 @@
 /** What schedulers know: everything at one instant, and what changed since. */
 
 import { INTERVAL_S } from '../../core/data/traffic.js';
-import type { Dataset, Link, Reservation, Run, RunAverages, UserClass } from '../../core/model.js';
+import type { Dataset, Link, Reservation, Run, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates, isLive, liveStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import {
-  averagesObject,
   type DataArray,
   type DirectoryArray,
   dataArray,
@@ -29,6 +28,9 @@ import {
   reservationFromArray,
   runArray,
   runFromArray,
+  type ToldTotals,
+  totalsFromTold,
+  totalsObject,
 } from '../images.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
 import { labels, raw, sql } from '../sql.js';
@@ -54,10 +56,11 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
     database,
     async (tx): Promise<GridImage> => {
       const [cursor, directory, margins, data] = await loadDirectory(tx, marginWindow);
-      const [datasets, links, quotas, averages, traffic, classes] = data;
+      const [datasets, links, quotas, told, traffic, classes] = data;
+      const totals = totalsFromTold(told);
       const kept = await reservations(tx);
       const jobs = await loadJobs(tx, new Map(classes), await loadRuns(tx));
-      const known = { ...directoryFromArray(directory), datasets, links, quotas, averages, traffic };
+      const known = { ...directoryFromArray(directory), datasets, links, quotas, totals, traffic };
       return { cursor, ...known, jobs, margins, reservations: kept };
     },
     { isolationLevel: 'RepeatableRead', timeoutMs: LOAD_MS },
@@ -152,7 +155,7 @@ type Changes = [
   users: [userId: number, userClass: UserClass, share: number][] | null,
   directory: DirectoryArray | null,
   data: ChangedData[] | null,
-  averages: RunAverages[] | null,
+  totals: ToldTotals[] | null,
   traffic: TrafficCount[] | null,
 ];
 /** A dataset and null, or a link between two sites. */
@@ -165,7 +168,7 @@ export async function changesSince(
 ): Promise<GridChanges | 'too-old'> {
   const answer = await readChanges(connection, cursor, limit);
   if (answer === null) return 'too-old';
-  const [next, events, jobs, margins, users, directory, data, averages, traffic] = answer;
+  const [next, events, jobs, margins, users, directory, data, totals, traffic] = answer;
   return {
     cursor: next,
     jobs: (jobs ?? []).map(jobChange),
@@ -173,7 +176,7 @@ export async function changesSince(
     users: (users ?? []).map(([userId, userClass, share]) => ({ userId, userClass, share })),
     directory: directory && directoryFromArray(directory),
     ...(data === null ? { datasets: [], links: [] } : await changedData(connection, data)),
-    averages: averages ?? [],
+    totals: totalsFromTold(totals ?? []),
     traffic: traffic ?? [],
     more: events >= limit,
   };
@@ -205,7 +208,7 @@ function jobChange([
  * The events of the window are folded for each job: where it is comes from its last event, so the answer is exact at the
  * cursor even when the truth is already further. Only what events do not carry is looked up: the description of jobs that
  * appeared or changed in the window, the priority of dispatched ones, the runs of live ones. A job that appeared and
- * ended within the window costs no lookup at all. Averages are told as they are now, to everybody who has not read up to the
+ * ended within the window costs no lookup at all. Totals of runs are told as they are now, to everybody who has not read up to the
  * event at which they were written.
  */
 function readChanges(connection: Connection, cursor: Cursor, limit: number): Promise<Changes | null> {
@@ -254,7 +257,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
      FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
   CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'POLICY')) THEN ${raw(directoryArray())} END,
   (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
-  (SELECT json_agg(${raw(averagesObject)}) FROM run_averages v WHERE event_id > ${cursor}::bigint),
+  (SELECT json_agg(${raw(totalsObject)}) FROM run_totals v WHERE event_id > ${cursor}::bigint),
   (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)
      FROM (SELECT site_id, floor(extract(epoch FROM at) / ${INTERVAL_S}::integer)::bigint * ${INTERVAL_S}::integer AS at,
                   sum(arrivals) AS arrivals, sum(services) AS services

@@ -9,7 +9,7 @@ import type { Shares } from '../../data/shares.js';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
 import { effectivePriority, type Job } from '../../model.js';
-import { ExactSum, totalOf } from '../../structures/exact-sum.js';
+import { ExactSum, ExactSums } from '../../structures/exact-sum.js';
 import { countFirst } from '../../structures/search.js';
 import { processorsOf, workOf } from '../../terms/power.js';
 import {
@@ -66,9 +66,7 @@ const demandOf = (userJobs: number, processors: number, quota: number): number =
 interface Ranking {
   readonly demands: readonly number[];
   readonly jobs: readonly number[];
-  /** Their work, in the two parts of an exact sum. */
-  readonly whole: readonly number[];
-  readonly fraction: readonly number[];
+  readonly work: ExactSums;
 }
 
 export class SiteQueues {
@@ -119,11 +117,11 @@ export class SiteQueues {
     const standing = standings.reduce((lowest, each) => (each.order < lowest.order ? each : lowest));
     const { group, order, userJobs, quota } = standing;
     const local = this.localAhead(levelOf(order));
-    const sum = { jobs: local.jobs, whole: 0, fraction: 0 };
+    let jobsAhead = local.jobs;
+    const metaWork = new ExactSums(1);
     const count = ({ work }: Held, sign: 1 | -1): void => {
-      sum.jobs += sign * work.count;
-      sum.whole += sign * work.whole;
-      sum.fraction += sign * work.fraction;
+      jobsAhead += sign * work.count;
+      metaWork.addSums(0, work.sums, 0, 1, sign);
     };
     const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
       const n = owner.jobs + (added.get(owner.userId) ?? 0);
@@ -133,11 +131,10 @@ export class SiteQueues {
     for (const held of this.lifted) if (isAhead(held)) count(held, 1);
     if (group.boost === 0) {
       const demand = demandOf(userJobs, group.processors, quota);
-      const { demands, jobs: first, whole, fraction } = this.ranked();
+      const { demands, jobs: first, work } = this.ranked();
       const before = countFirst(demands.length, (i) => (demands[i] as number) <= demand);
-      sum.jobs += first[before] as number;
-      sum.whole += whole[before] as number;
-      sum.fraction += fraction[before] as number;
+      jobsAhead += first[before] as number;
+      metaWork.addSums(0, work, before, 1);
       // The users of those who come have more jobs than they are ranked by.
       for (const [userId, jobsMore] of added) {
         const owner = this.owners.get(userId);
@@ -148,8 +145,8 @@ export class SiteQueues {
         }
       }
     } else for (const held of this.plain) if (isAhead(held)) count(held, 1);
-    const workAhead = local.work + totalOf(sum.whole, sum.fraction);
-    return { standing, processors, quotas, jobsAhead: sum.jobs, workAhead };
+    const workAhead = local.work + metaWork.valueOf(0);
+    return { standing, processors, quotas, jobsAhead, workAhead };
   }
 
   /** How each of `jobs` would stand with `more`, and what these add up to with all that is there. */
@@ -250,15 +247,14 @@ export class SiteQueues {
   private ranked(): Ranking {
     if (this.ranking === null) {
       this.plain.sort((a, b) => a.demand - b.demand);
-      const demands: number[] = [];
-      const sums = { jobs: [0], whole: [0], fraction: [0] };
-      for (const [i, { demand, work }] of this.plain.entries()) {
-        demands.push(demand);
-        sums.jobs.push((sums.jobs[i] as number) + work.count);
-        sums.whole.push((sums.whole[i] as number) + work.whole);
-        sums.fraction.push((sums.fraction[i] as number) + work.fraction);
+      const jobs = [0];
+      const works = new ExactSums(this.plain.length + 1);
+      for (const [i, { work }] of this.plain.entries()) {
+        jobs.push((jobs[i] as number) + work.count);
+        works.addSums(i + 1, works, i, 1);
+        works.addSums(i + 1, work.sums, 0, 1);
       }
-      this.ranking = { demands, ...sums };
+      this.ranking = { demands: this.plain.map(({ demand }) => demand), jobs, work: works };
     }
     return this.ranking;
   }
