@@ -159,6 +159,9 @@ describe('policy documents', () => {
       [{ kind: 'diana', queueLimit: 0 }, /^dispatch\.queueLimit: 0 /],
       [{ kind: 'diana', computationalFrom: 0.2 }, /^dispatch\.dataIntensiveTo: .*below computationalFrom/],
       [{ kind: 'diana', congestionThreshold: 2 }, /^dispatch\.congestionThreshold: 2 /],
+      [{ kind: 'diana', migration: { rule: 'ANY' } }, /^dispatch\.migration\.rule: .*BOTH_LOWER/],
+      [{ kind: 'diana', placement: 'HOME' }, /^dispatch\.placement: .*ORIGIN_FIRST/],
+      [{ kind: 'diana', metaOrder: 'LJF' }, /^dispatch\.metaOrder: .*SJF/],
       [
         { kind: 'diana', weights: { both: { network: 1, computation: 1, data: 1 } } },
         /^dispatch\.weights\.computational: /,

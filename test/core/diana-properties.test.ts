@@ -5,7 +5,14 @@ import { SiteQueues } from '../../src/core/dispatch/diana/pass-queues.js';
 import { type Job, Shares, Traffic } from '../../src/core/index.js';
 import { effectivePriority } from '../../src/core/model.js';
 import { workOf } from '../../src/core/terms/power.js';
-import { levelOf, QuotaLedger, quotaKey, quotaPriority, type Standing } from '../../src/core/terms/quota.js';
+import {
+  levelOf,
+  ORDERS,
+  QuotaLedger,
+  quotaKey,
+  quotaPriority,
+  type Standing,
+} from '../../src/core/terms/quota.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 import { dianaPolicy } from './support/moves.js';
@@ -226,7 +233,7 @@ describe('meta-queues', () => {
         const more = shapes.map((shape, i) => anyJob({ id: 1_000_000 + i, ...shape }));
         for (const entry of w.grid.sites) {
           const shares = w.grid.index(Shares);
-          const queues = new SiteQueues(entry, w.grid.index(MetaQueues).of(entry.meta), shares);
+          const queues = new SiteQueues(entry, w.grid.index(MetaQueues).of(entry.meta), shares, ORDERS.QUOTA);
           const here = w.at('META', entry.site.id);
           // Some leave and others come before it is asked.
           const gone = here.splice(pick % (here.length + 1), 3);

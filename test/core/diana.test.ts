@@ -71,6 +71,41 @@ describe('priority by quota', () => {
   });
 });
 
+describe('the site of submission', () => {
+  const places = (placement: string, cpus: readonly number[]): (number | null)[] => {
+    const grid = gridOf([
+      { id: 1, siteId: 1, cpus: 4 },
+      { id: 2, siteId: 2, cpus: 4, benchmark: 300 },
+    ]);
+    for (const [i, cpusPerTask] of cpus.entries())
+      grid.placeAtRoot(job({ id: i + 1, cpusPerTask, data: jobData({ originSiteId: 1 }) }));
+    return dispatch(grid, dianaPolicy({ placement })).moves.map(({ to }) => to);
+  };
+
+  it('is left for where a job costs less, or only where it cannot start at once', () => {
+    expect(places('LEAST_COST', [1])).toEqual([2]);
+    // Two of three CPUs each do not fit beside one another; who comes behind one that waits waits, too.
+    expect(places('ORIGIN_FIRST', [3, 1])).toEqual([1, 1]);
+    expect(places('ORIGIN_FIRST', [3, 3])).toEqual([1, 2]);
+  });
+});
+
+describe('meta-queues in the order of processors', () => {
+  it('serve the narrowest first, whoever has which quota', () => {
+    const first = (metaOrder: string): (number | undefined)[] => {
+      const grid = gridOf([{ id: 1, siteId: 1, cpus: 40 }]);
+      grid.index(Shares).set(1, 1000);
+      [35, 26, 17].forEach((cpusPerTask, i) => {
+        grid.placeAtMeta(job({ id: i + 1, userId: 1, cpusPerTask }), 1);
+      });
+      grid.placeAtMeta(job({ id: 4, userId: 2, cpusPerTask: 8 }), 1);
+      return dispatch(grid, dianaPolicy({ metaOrder, queueLimit: 4 })).moves.map(({ jobId }) => jobId);
+    };
+    expect(first('QUOTA')).toEqual([3, 2, 1, 4]);
+    expect(first('SJF')).toEqual([4, 3, 2, 1]);
+  });
+});
+
 describe('where a new job goes', () => {
   it('costs are seconds of network, computation and data, each term recorded', () => {
     const grid = gridOf([

@@ -151,6 +151,38 @@ describe('out of a congested site', () => {
     expect(goes(cheaper)).toEqual([]);
   });
 
+  it('by the words of the paper a group goes unless both are worse there', () => {
+    const words = dianaPolicy({
+      queueLimit: 1,
+      holdOffS: 100,
+      congestionWindowS: 60,
+      migration: { rule: 'NOT_BOTH_HIGHER' },
+    });
+    // Fewer jobs are ahead, and it costs more.
+    const dearer = congestedGrid();
+    const data = jobData({ inputs: [{ siteId: 1, sizeMb: 1e6 }] });
+    waiting(dearer, 1, { id: 1, data }, { id: 2, data });
+    expect(goes(dearer, 0, words)[0]).toEqual([1, 1, 2]);
+    // More are ahead, and it costs more.
+    const worse = congestedGrid();
+    waiting(worse, 1, { id: 1, data });
+    waiting(worse, 2, { id: 3 }, { id: 4 });
+    expect(goes(worse, 0, words)).toEqual([]);
+  });
+
+  it('every peer that passes is a candidate, not only the one of the shortest queue', () => {
+    // Nobody waits at site 2, which is far too slow.
+    const grid = gridOf([1, 2, 3].map((id) => ({ id, siteId: id, benchmark: id === 2 ? 0.001 : 100 })));
+    for (const site of [1, 2, 3])
+      grid.placeAtSite(job({ id: 1000 + site, estimateS: 10, priority: 4096, userId: 99 }), site);
+    grid.index(Traffic).of(1).arrived(0, 60);
+    waiting(grid, 1, { id: 1 }, { id: 2 }, { id: 3 }, { id: 4 });
+    waiting(grid, 3, { id: 9 });
+    const [first] = dispatch(grid, policy).moves;
+    expect(first?.explanation?.terms.queueLength).toEqual([5, 1, 2]);
+    expect(first).toMatchObject({ from: 1, to: 3, reason: 'EXPORTED' });
+  });
+
   it('only groups with jobs in the lowest queue that is not empty go, all of their jobs', () => {
     const grid = congestedGrid();
     grid.index(Shares).set(1, 4);

@@ -25,6 +25,21 @@ export function queueOf(priority: number): FeedbackQueue {
   return priority >= -0.5 ? 3 : 4;
 }
 
+/** How a meta-queue is ordered, from what is counted there. */
+export interface QueueOrder {
+  /** −1 to 1. `n`: the user's jobs, `N`: their threshold, `t`: processors of the job. */
+  priority(n: number, N: number, t: number): number;
+  /** Without boost, priorities have the opposite order of this, whatever `T` and `Q` are; equal ones are equal. */
+  demand(n: number, t: number, q: number): number;
+  queue(priority: number): FeedbackQueue;
+}
+
+/** `QUOTA`: the multilevel feedback queues (section 7). `SJF`: one queue, the fewest processors first (section 8.2). */
+export const ORDERS: Readonly<Record<'QUOTA' | 'SJF', QueueOrder>> = {
+  QUOTA: { priority: quotaPriority, demand: (n, t, q) => (n * t) / q, queue: queueOf },
+  SJF: { priority: (_n, _N, t) => 1 / t, demand: (_n, t) => t, queue: () => 1 },
+};
+
 /** A step of 1 in the operator's boost, and in the priorities of local queues, is this part of a quota priority. */
 const LEVELS = 2048;
 
@@ -48,7 +63,7 @@ export interface QuotaGroup {
 export interface Standing {
   readonly group: Pick<QuotaGroup, 'userId' | 'processors' | 'boost'>;
   readonly threshold: number;
-  /** By quota alone. */
+  /** By quota alone, or by what else the queue is ordered by. */
   readonly priority: number;
   /** With the boost: what queues are ordered by. */
   readonly order: number;
@@ -70,12 +85,13 @@ export interface Standings {
 export function standingOf<G extends Standing['group']>(
   group: G,
   all: { userJobs: number; quota: number; processors: number; quotas: number },
+  by: QueueOrder,
 ): Standing & { readonly group: G } {
   const { userJobs, quota } = all;
   const threshold = thresholdOf(quota, all.quotas, all.processors, group.processors);
-  const priority = quotaPriority(userJobs, threshold);
+  const priority = by.priority(userJobs, threshold, group.processors);
   const order = boosted(priority, group.boost);
-  return { group, threshold, priority, order, queue: queueOf(order), userJobs, quota };
+  return { group, threshold, priority, order, queue: by.queue(order), userJobs, quota };
 }
 
 type Counted = Pick<Job, 'userId' | 'tasks' | 'cpusPerTask' | 'boost'>;
@@ -102,7 +118,7 @@ export class QuotaLedger {
   }
 
   /** Everyone's priority now. */
-  standings(shares: Pick<Shares, 'of'>): Standings {
+  standings(shares: Pick<Shares, 'of'>, by: QueueOrder = ORDERS.QUOTA): Standings {
     // In an order of its own, so that the sum does not depend on who came first.
     let sum = 0;
     for (const user of [...this.users.keys()].sort((a, b) => a - b)) sum += shares.of(user);
@@ -111,7 +127,7 @@ export class QuotaLedger {
     for (const group of this.groups.values()) {
       const quota = shares.of(group.userId);
       const userJobs = this.users.get(group.userId) as number;
-      groups.set(group.key, standingOf(group, { userJobs, quota, processors, quotas: sum }));
+      groups.set(group.key, standingOf(group, { userJobs, quota, processors, quotas: sum }, by));
     }
     return { groups, processors, quotas: sum };
   }

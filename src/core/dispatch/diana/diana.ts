@@ -16,7 +16,7 @@ import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyNotUp } from '../../resources/eligibility.js';
 import { congestionOf } from '../../terms/congestion.js';
 import { forEachAtRoot } from '../../terms/order.js';
-import { levelOf, quotaKey, quotaTerms, type Standing, type Standings } from '../../terms/quota.js';
+import { levelOf, ORDERS, quotaKey, quotaTerms, type Standing, type Standings } from '../../terms/quota.js';
 import {
   type Choice,
   type DispatchLook,
@@ -29,6 +29,7 @@ import { PassedJobs } from './bundles.js';
 import { SiteCosts } from './cost.js';
 import { type MetaItem, type MetaQueue, MetaQueues } from './meta-queues.js';
 import { Migration } from './migration.js';
+import { OriginStarts } from './origin-starts.js';
 import { type Prospect, SiteQueues } from './pass-queues.js';
 import { type Rules, schema } from './rules.js';
 
@@ -47,12 +48,12 @@ export const diana = dispatchKind({
   // Time alone changes rates and ends hold-offs.
   restlessS: (rules) => rules.congestionWindowS + rules.holdOffS,
   congestion: (rules) => ({ windowS: rules.congestionWindowS, threshold: rules.congestionThreshold }),
-  standings: (grid) => {
+  standings: (grid, { metaOrder }) => {
     const queues = grid.index(MetaQueues);
     const shares = grid.index(Shares);
     return grid.sites.map(({ site, meta }) => ({
       siteId: site.id,
-      standings: queues.of(meta).ledger.standings(shares),
+      standings: queues.of(meta).ledger.standings(shares, ORDERS[metaOrder]),
     }));
   },
 });
@@ -75,6 +76,8 @@ class DianaPass implements DispatchPass {
   private readonly eligible: EligibleSites;
   private readonly history: JobHistory;
   private readonly shares: Shares;
+  /** Null: costs alone decide. */
+  private readonly originStarts: OriginStarts | null;
   /** By position of the site. */
   private readonly metaQueues: readonly MetaQueue[];
   private readonly passed: PassedJobs;
@@ -91,6 +94,7 @@ class DianaPass implements DispatchPass {
     const metaQueues = grid.index(MetaQueues);
     this.metaQueues = grid.sites.map(({ meta }) => metaQueues.of(meta));
     this.passed = new PassedJobs(grid.sites.length);
+    this.originStarts = rules.placement === 'ORIGIN_FIRST' ? new OriginStarts(grid, look.now) : null;
   }
 
   decide(plan: PlanBuilder): void {
@@ -139,7 +143,7 @@ class DianaPass implements DispatchPass {
     const { grid, now } = this.look;
     const { rules } = this;
     const own = grid.index(MetaQueues).of(meta);
-    const standings = own.ledger.standings(this.shares);
+    const standings = own.ledger.standings(this.shares, ORDERS[rules.metaOrder]);
     const rates = grid.index(Traffic).of(site.id).rates(now, rules.congestionWindowS);
     const { arrival, service, value, congested } = congestionOf(rates, rules.congestionThreshold);
     const heldOff = job.migratedAt !== null && now - job.migratedAt < rules.holdOffS;
@@ -167,7 +171,11 @@ class DianaPass implements DispatchPass {
       );
     if (heldOff) changes.push('The hold-off after its migration ends: then it may migrate again.');
     else if (congested)
-      changes.push('Another site has fewer jobs ahead of it and costs less: then it migrates there.');
+      changes.push(
+        rules.migration.rule === 'BOTH_LOWER'
+          ? 'Another site has fewer jobs ahead of it and costs less: then it migrates there.'
+          : 'Another site has no more jobs ahead of it or costs no more: then it migrates there.',
+      );
     return { code: ReasonCode.META_QUEUE, numbers, changes };
   }
 
@@ -200,7 +208,7 @@ class DianaPass implements DispatchPass {
     for (const [index, { site, queue }] of this.look.grid.sites.entries()) {
       const meta = this.metaQueues[index] as MetaQueue;
       if (site.state !== 'UP' || meta.length === 0 || queue.length >= this.rules.queueLimit) continue;
-      const standings = meta.ledger.standings(this.shares);
+      const standings = meta.ledger.standings(this.shares, ORDERS[this.rules.metaOrder]);
       let queued = queue.length;
       for (const { job } of meta.inOrder(standings)) {
         if (queued >= this.rules.queueLimit) break;
@@ -257,13 +265,17 @@ class DianaPass implements DispatchPass {
       explanation,
     });
     const there = queues[index] as SiteQueues;
+    this.originStarts?.placed(job, requirement, index, there);
     there.enterMeta(job);
     this.costs.queued(job, index);
     // It may go on at once, when it is there.
     if (there.local < this.rules.queueLimit) plan.goesOn();
   }
 
-  /** The site of the least total cost; ties by the site of submission, which is asked first (section 2), then in site order. */
+  /**
+   * The site of the least total cost; ties by the site of submission, which is asked first (section 2), then in site order. Under
+   * `ORIGIN_FIRST` no other is asked about a job that would start there at once.
+   */
   private cheapest(
     job: Job,
     requirement: Requirement,
@@ -278,7 +290,11 @@ class DianaPass implements DispatchPass {
     const { total } = costs;
     const origin = job.data === null ? -1 : siteIds.indexOf(job.data.originSiteId ?? Number.NaN);
     let at = Math.max(0, origin);
-    for (let i = 0; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
+    const stays =
+      origin !== -1 &&
+      this.originStarts?.allows(job, requirement, indices[origin] as number, queues) === true;
+    if (!stays)
+      for (let i = 0; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
     const prospect = prospects[at] as Prospect;
     const { standing } = prospect;
     const priorityTerms = quotaTerms(standing, prospect);
@@ -292,6 +308,7 @@ class DianaPass implements DispatchPass {
       explanation: {
         sites: siteIds,
         terms: {
+          ...(stays ? { waits: indices.map((_, i) => (i === origin ? 0 : 1)) } : {}),
           total,
           ...(elsewhere === null ? {} : { elsewhere }),
           network: costs.network,
@@ -301,7 +318,7 @@ class DianaPass implements DispatchPass {
         },
         candidates: [siteIds[at] as number],
         ineligible,
-        compared: elsewhere === null ? 1 : 2,
+        compared: stays || elsewhere === null ? 1 : 2,
         level: levelOf(standing.order),
         priorityTerms,
       },
@@ -311,7 +328,8 @@ class DianaPass implements DispatchPass {
   /** As the sites' queues are now, by position of the site. */
   private siteQueues(): SiteQueues[] {
     return this.look.grid.sites.map(
-      (entry, i) => new SiteQueues(entry, this.metaQueues[i] as MetaQueue, this.shares),
+      (entry, i) =>
+        new SiteQueues(entry, this.metaQueues[i] as MetaQueue, this.shares, ORDERS[this.rules.metaOrder]),
     );
   }
 

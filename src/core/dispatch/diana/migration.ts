@@ -1,7 +1,7 @@
 /**
  * Out of congested sites (Anjum et al., sections 6 and 7; exact rules: diana.md, "Congestion and migration"): the groups of
- * jobs submitted together that have jobs in the lowest feedback queue go, each as a whole, to the best peer, if they have
- * fewer jobs ahead of them there and cost less.
+ * jobs submitted together that have jobs in the lowest feedback queue go, each as a whole, to the best of the peers that pass the
+ * policy's rule for jobs ahead and cost.
  *
  * Decisions. A group is asked for at each site as if all of it were there, those of its jobs included that went to a peer within the
  * hold-off, for they are the same migration: its priority is that of its lowest job among the jobs of that site's meta-queue, and its
@@ -90,6 +90,7 @@ export class Migration {
     this.bundles = bundlesOf(metaQueues, queues, passed, isHeldOff);
     for (const bundles of this.bundles)
       for (const { groupId, recent } of bundles.values()) if (recent > 0) this.migrating.add(groupId);
+    const { rule } = this.rules.migration;
     for (const [here, congestion] of this.congested) {
       for (const bundle of candidatesOf(this.bundles[here] as Map<number, Bundle>)) {
         if (plan.full) {
@@ -99,9 +100,9 @@ export class Migration {
         const prospects = this.prospectsOf(bundle, here, queues);
         // Mostly nobody is better off by the queues alone, and then costs need not be known.
         const again = bundle.items.some(({ job }) => job.migratedAt !== null);
-        if (best(prospects, here, again, null) === -1) continue;
+        if (best(prospects, here, again, rule, null) === -1) continue;
         const costs = this.costsOf(bundle, here, prospects);
-        const at = best(prospects, here, again, costs.total);
+        const at = best(prospects, here, again, rule, costs.total);
         if (at === -1) continue;
         const explanation = explain(bundle, prospects, costs, at, congestion, (i) => this.siteId(i));
         this.export(bundle, here, prospects.indices[at] as number, explanation, queues, passed, plan);
@@ -255,25 +256,29 @@ function explain(
 }
 
 /**
- * The peer of the shortest queue, then the fewest jobs ahead, then the least total cost; −1 unless it has both fewer jobs
- * ahead and a lower cost than the site where the group is, and for one that goes `again` fewer jobs of others. Without costs (null):
- * as far as the queues tell.
+ * The best of the peers that pass the policy's rule: of the shortest queue, then the fewest jobs ahead, then the least total cost; −1
+ * if none passes. A group that goes `again` has to have fewer jobs of others there. Without costs (null): as far as the queues tell.
  */
 function best(
   { indices, queueLength, others, jobsAhead }: Prospects,
   here: number,
   again: boolean,
+  rule: Rules['migration']['rule'],
   total: readonly number[] | null,
 ): number {
-  const less = total === null ? [jobsAhead] : [jobsAhead, total];
-  const terms = [queueLength, ...less];
-  let at = -1;
-  for (let i = 0; i < indices.length; i++)
-    if (indices[i] !== here && (at === -1 || compare(terms, i, at) < 0)) at = i;
-  if (at === -1) return -1;
   const stay = indices.indexOf(here);
-  const isLess = (values: readonly number[]): boolean => (values[at] as number) < (values[stay] as number);
-  return less.every(isLess) && (!again || isLess(others)) ? at : -1;
+  if (stay === -1) return -1;
+  const less = (values: readonly number[], i: number, than: number): boolean =>
+    (values[i] as number) < (values[than] as number);
+  const passes = (i: number): boolean => {
+    if (i === stay || (again && !less(others, i, stay))) return false;
+    if (rule === 'BOTH_LOWER') return less(jobsAhead, i, stay) && (total === null || less(total, i, stay));
+    return total === null || !(less(jobsAhead, stay, i) && less(total, stay, i));
+  };
+  const terms = [queueLength, jobsAhead, ...(total === null ? [] : [total])];
+  let at = -1;
+  for (let i = 0; i < indices.length; i++) if (passes(i) && (at === -1 || compare(terms, i, at) < 0)) at = i;
+  return at;
 }
 
 /** By the first of the terms that differs, the lower one first. */

@@ -15,9 +15,9 @@ import { processorsOf, workOf } from '../../terms/power.js';
 import {
   boosted,
   levelOf,
+  type QueueOrder,
   type QuotaGroup,
   quotaKey,
-  quotaPriority,
   type Standing,
   standingOf,
   thresholdOf,
@@ -51,18 +51,11 @@ interface Held {
   readonly boost: number;
   /** Of its jobs, and how many they are. */
   readonly work: ExactSum;
-  /** See `demandOf`. */
+  /** See `QueueOrder`. */
   demand: number;
 }
 
-/**
- * `n·t/q`: among jobs without boost the priorities of a site have the opposite order, whatever `T` and `Q` are, so that an order of the
- * groups by it stays as it is when others come. Equal priorities have equal demands: quotients are rounded alike.
- */
-const demandOf = (userJobs: number, processors: number, quota: number): number =>
-  (userJobs * processors) / quota;
-
-/** The groups without boost, by demand: the demands, and what the first of them add up to, that of none at 0. */
+/** The groups without boost, by demand, whose order stays as it is when others come (terms/quota.ts): the demands, and what the first of them add up to, that of none at 0. */
 interface Ranking {
   readonly demands: readonly number[];
   readonly jobs: readonly number[];
@@ -91,6 +84,7 @@ export class SiteQueues {
     private readonly entry: SiteEntry,
     meta: MetaQueue,
     private readonly shares: Pick<Shares, 'of'>,
+    private readonly by: QueueOrder,
   ) {
     this.local = entry.queue.length;
     this.meta = meta.length;
@@ -126,11 +120,11 @@ export class SiteQueues {
     const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
       const n = owner.jobs + (added.get(owner.userId) ?? 0);
       const threshold = thresholdOf(owner.quota, quotas, processors, width);
-      return boosted(quotaPriority(n, threshold), boost) >= order;
+      return boosted(this.by.priority(n, threshold, width), boost) >= order;
     };
     for (const held of this.lifted) if (isAhead(held)) count(held, 1);
     if (group.boost === 0) {
-      const demand = demandOf(userJobs, group.processors, quota);
+      const demand = this.by.demand(userJobs, group.processors, quota);
       const { demands, jobs: first, work } = this.ranked();
       const before = countFirst(demands.length, (i) => (demands[i] as number) <= demand);
       jobsAhead += first[before] as number;
@@ -140,7 +134,11 @@ export class SiteQueues {
         const owner = this.owners.get(userId);
         for (const held of owner?.groups ?? []) {
           if (held.boost !== 0 || held.demand > demand) continue;
-          const then = demandOf((owner as Owner).jobs + jobsMore, held.processors, (owner as Owner).quota);
+          const then = this.by.demand(
+            (owner as Owner).jobs + jobsMore,
+            held.processors,
+            (owner as Owner).quota,
+          );
           if (then > demand) count(held, -1);
         }
       }
@@ -170,7 +168,7 @@ export class SiteQueues {
       const { userId, boost } = job;
       const userJobs = (this.owners.get(userId)?.jobs ?? 0) + (added.get(userId) ?? 0);
       const all = { userJobs, quota: this.shares.of(userId), processors, quotas };
-      return standingOf({ userId, processors: processorsOf(job), boost }, all);
+      return standingOf({ userId, processors: processorsOf(job), boost }, all, this.by);
     });
     return { standings, added, processors, quotas };
   }
@@ -205,7 +203,7 @@ export class SiteQueues {
     if (sign === 1) work.add(workOf(job));
     else work.remove(workOf(job));
     owner.jobs += sign;
-    for (const each of owner.groups) each.demand = demandOf(owner.jobs, each.processors, owner.quota);
+    for (const each of owner.groups) each.demand = this.by.demand(owner.jobs, each.processors, owner.quota);
     if (work.count === 0) this.drop(key, held);
     this.processors += sign * processors;
     this.meta += sign;
@@ -226,7 +224,7 @@ export class SiteQueues {
     const held = { owner, processors, boost, work, demand: 0 };
     this.groups.set(key, held);
     owner.groups.push(held);
-    for (const each of owner.groups) each.demand = demandOf(owner.jobs, each.processors, owner.quota);
+    for (const each of owner.groups) each.demand = this.by.demand(owner.jobs, each.processors, owner.quota);
     if (boost === 0) this.plain.push(held);
     else this.lifted.add(held);
     return held;

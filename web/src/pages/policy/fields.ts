@@ -70,7 +70,6 @@ const costs = (path: string, kind: string): Field[] => [
   ),
   weight(`${path}.data`, `${kind}: data`, 'How much moving inputs and output counts.'),
 ];
-const ONES = { network: 1, computation: 1, data: 1 };
 
 export const DISPATCH: readonly Kind[] = [
   {
@@ -171,13 +170,20 @@ export const DISPATCH: readonly Kind[] = [
       'Jobs go where network, computation and data cost least, are ordered by their users’ quotas, and leave congested sites in groups (Anjum et al.).',
     document: {
       kind: 'diana',
-      weights: { computational: ONES, dataIntensive: ONES, both: ONES },
+      weights: {
+        computational: { network: 1, computation: 1, data: 0.25 },
+        dataIntensive: { network: 1, computation: 0.25, data: 1 },
+        both: { network: 1, computation: 1, data: 1 },
+      },
       computationalFrom: 0.75,
       dataIntensiveTo: 0.25,
       loadPenaltyS: 60,
+      placement: 'LEAST_COST',
+      metaOrder: 'QUOTA',
       queueLimit: 10,
       congestionThreshold: 0.5,
       congestionWindowS: 600,
+      migration: { rule: 'BOTH_LOWER' },
       holdOffS: 300,
     },
     fields: [
@@ -209,6 +215,21 @@ export const DISPATCH: readonly Kind[] = [
         min: 0,
         max: 86_400,
       },
+      {
+        path: 'placement',
+        label: 'New jobs',
+        about:
+          'LEAST_COST: where they cost least. ORIGIN_FIRST: where they were submitted if they can start there at once, elsewhere only if not.',
+        type: 'choice',
+        options: ['LEAST_COST', 'ORIGIN_FIRST'],
+      },
+      {
+        path: 'metaOrder',
+        label: 'Order of meta-queues',
+        about: 'QUOTA: by the users’ quotas. SJF: fewest processors first.',
+        type: 'choice',
+        options: ['QUOTA', 'SJF'],
+      },
       QUEUE_LIMIT,
       {
         path: 'congestionThreshold',
@@ -227,6 +248,14 @@ export const DISPATCH: readonly Kind[] = [
         type: 'number',
         min: 10,
         max: 3600,
+      },
+      {
+        path: 'migration.rule',
+        label: 'May leave for',
+        about:
+          'BOTH_LOWER: sites with fewer jobs ahead and a lower cost. NOT_BOTH_HIGHER: all but those with more jobs ahead and a higher cost.',
+        type: 'choice',
+        options: ['BOTH_LOWER', 'NOT_BOTH_HIGHER'],
       },
       {
         path: 'holdOffS',
