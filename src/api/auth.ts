@@ -61,7 +61,8 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
   const trusted = new LRUCache<string, Promise<Viewer | null>>({ max: KEYS_MAX, ttl: TRUST_MS });
   // Apart, so that no number of bad keys crowds out the good ones.
   const refused = new LRUCache<string, true>({ max: KEYS_MAX, ttl: DISTRUST_MS });
-  const inTurn = atATime(FIRST_LOOKS);
+  // Apart: a provider that does not answer keeps nobody waiting who comes with a key.
+  const lanes = { token: atATime(FIRST_LOOKS), key: atATime(FIRST_LOOKS) };
   const acquainted = new LRUCache<string, true>({ max: KEYS_MAX, ttl: ACQUAINTED_MS });
 
   // Kept by hash: the caches must not be a list of secrets in memory.
@@ -85,7 +86,7 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
 
   /** A few at a time: whoever tries keys must not keep the database busy, and is stopped as soon as those before have failed. */
   const firstLook = (secret: string, hash: string, address: string): Promise<Viewer | null> =>
-    inTurn(async () => {
+    lanes[isToken(secret) ? 'token' : 'key'](async () => {
       await strangers.check(address);
       return refused.has(hash) ? null : lookUp(secret, hash);
     });

@@ -4,12 +4,15 @@
  * a token is not accepted.
  */
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { textFault } from './check.js';
 import type { OidcConfig } from './config.js';
 import { ApiError, refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
 
 /** Anything longer is no token, and is not looked at. */
 export const TOKEN_CHARS_MAX = 8_192;
+/** OpenID Connect Core 1.0, section 2. */
+const SUBJECT_CHARS_MAX = 255;
 /** How long the provider may take to tell where its keys are, or what they are. */
 const ASK_MS = 5_000;
 /** What the provider says of itself is asked for anew after this time; after a failure, sooner. */
@@ -17,6 +20,16 @@ const DISCOVERY_MS = 3_600_000;
 const RETRY_MS = 5_000;
 /** No secret of ours may sign, and nothing goes unsigned. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+/** What jose says when the provider answers too late, with something else than keys, or with a redirection. */
+const KEYS_MISSING: ReadonlySet<string> = new Set([
+  errors.JWKSTimeout.code,
+  errors.JWKSInvalid.code,
+  errors.JOSEError.code,
+]);
+/** Types of tokens (RFC 9068, and what those say that were there before) that are for services. */
+const ACCESS_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt']);
+/** Keycloak's own names for others, in the claim `typ`. */
+const OTHER_TYPES: ReadonlySet<unknown> = new Set(['ID', 'Refresh', 'Offline', 'Logout']);
 /** Strongest first: who is in several groups has the most that one of them gives. */
 const RANKS: readonly UserRole[] = ['ADMIN', 'OPERATOR', 'USER'];
 
@@ -58,18 +71,18 @@ export function createOidc(config: OidcConfig, onError: (error: unknown) => void
   return {
     async identify(token) {
       try {
-        const { payload } = await jwtVerify(token, await keys(), {
+        const { payload, protectedHeader } = await jwtVerify(token, await keys(), {
           issuer: config.issuer,
           audience: [...config.audience],
           algorithms: ALGORITHMS,
           clockTolerance: config.clockToleranceS,
           requiredClaims: ['sub', 'exp'],
         });
-        return identityOf(payload, config);
+        return isForAccess(payload, protectedHeader.typ) ? identityOf(payload, config) : null;
       } catch (error) {
         if (error instanceof ApiError) throw error;
         // What is wrong with the token is the bearer's affair; that keys cannot be had is ours.
-        if (error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout)) return null;
+        if (error instanceof errors.JOSEError && !KEYS_MISSING.has(error.code)) return null;
         onError(error);
         throw refusedRequest(
           'UNAVAILABLE',
@@ -93,6 +106,18 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   if (typeof keys !== 'string') throw new Error(`${url} names no jwks_uri`);
   return createRemoteJWKSet(new URL(keys), { timeoutDuration: ASK_MS });
 }
+
+/**
+ * Whether a good token is one for services, about somebody. ID tokens are for the client that asked, even where its name is an audience of
+ * ours: only they have the hash of the access token that came with them.
+ */
+const isForAccess = ({ sub, typ, at_hash, c_hash }: JWTPayload, type: string | undefined): boolean =>
+  (type === undefined || ACCESS_TYPES.has(type.toLowerCase())) &&
+  !OTHER_TYPES.has(typ) &&
+  at_hash === undefined &&
+  c_hash === undefined &&
+  typeof sub === 'string' &&
+  textFault(sub, SUBJECT_CHARS_MAX, 1) === null;
 
 function identityOf(payload: JWTPayload, config: OidcConfig): Identity {
   const { sub, exp } = payload as { sub: string; exp: number };

@@ -1,10 +1,13 @@
 /** Tokens of a real OpenID Connect provider. */
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
 import { SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createAuthenticator, type Viewer } from '../../src/api/auth.js';
 import type { OidcConfig } from '../../src/api/config.js';
 import { createOidc, isToken } from '../../src/api/oidc.js';
-import { AUDIENCE, BRIEF, Issuer } from '../support/issuer.js';
+import { AUDIENCE, BRIEF, Issuer, PORTAL } from '../support/issuer.js';
+import { portOf } from '../support/ports.js';
 import { withApi } from './support/api.js';
 
 let issuer: Issuer;
@@ -105,6 +108,121 @@ describe('a token', () => {
     expect(await oidc.identify(token)).not.toBeNull();
     await expect(desk().identify(token)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     issuer.rotate();
+  });
+});
+
+describe('a token that is not what it seems', () => {
+  const pair = (alg: 'rsa' | 'ec') =>
+    alg === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const [mine, foreign] = [pair('rsa'), pair('rsa')];
+  const jwk = (key: KeyObject) => ({ ...key.export({ format: 'jwk' }), kid: 'k', alg: 'RS256', use: 'sig' });
+  let answer: (path: string, response: ServerResponse) => void;
+  let at = '';
+  let asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url!);
+    answer(request.url!, response);
+  });
+  const json = (response: ServerResponse, body: object) => void response.end(JSON.stringify(body));
+  const good = (path: string, response: ServerResponse) =>
+    path.endsWith('openid-configuration')
+      ? json(response, { issuer: at, jwks_uri: `${at}/keys` })
+      : json(response, { keys: [jwk(path.startsWith('/foreign') ? foreign.publicKey : mine.publicKey)] });
+  beforeAll(async () => {
+    at = `http://127.0.0.1:${await portOf(server)}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  beforeEach(() => {
+    answer = good;
+    asked = [];
+  });
+  const now = () => Math.floor(Date.now() / 1000);
+  const token = (claims: object = {}, header: object = {}, key: KeyObject | Uint8Array = mine.privateKey) =>
+    new SignJWT({
+      ...{ iss: at, aud: AUDIENCE, sub: 'mallory', groups: ['grid-admins'], exp: now() + 600 },
+      ...claims,
+    })
+      .setProtectedHeader({ alg: 'RS256', kid: 'k', ...header })
+      .sign(key);
+  const judged = async (given: Promise<string> | string, more: Partial<OidcConfig> = {}) =>
+    createOidc(config({ issuer: at, ...more }), () => {}).identify(await given);
+
+  test('is refused, whatever was changed', async () => {
+    expect(await judged(token())).toMatchObject({ name: 'mallory', role: 'ADMIN' });
+    expect(await judged(token({}, { typ: 'at+jwt' }))).not.toBeNull();
+    expect(await judged(token({ aud: ['https://other.example', AUDIENCE], azp: 'other' }))).not.toBeNull();
+    const asSecret = new TextEncoder().encode(
+      mine.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+    );
+    const elsewhere = `${at}/foreign`;
+    const bad: Record<string, Promise<string> | string> = {
+      'the ID token of a client': token({ aud: PORTAL, nonce: 'n', at_hash: 'x' }),
+      'another audience': token({ aud: 'https://other.example' }),
+      'an audience that begins alike': token({ aud: `${AUDIENCE}.evil.example` }),
+      'another issuer, the same subject': token({ iss: 'https://other.example' }),
+      'the issuer with a slash more': token({ iss: `${at}/` }),
+      'HS256 with the public key': token({}, { alg: 'HS256' }, asSecret),
+      'a key of its own in the head': token({}, { jwk: jwk(foreign.publicKey) }, foreign.privateKey),
+      'a key set that the head names': token({}, { jku: elsewhere, kid: 'other' }, foreign.privateKey),
+      'a certificate that the head names': token({}, { x5u: elsewhere }, foreign.privateKey),
+      'a foreign key under our kid': token({}, {}, foreign.privateKey),
+      'no kid': token({}, { kid: undefined }, foreign.privateKey),
+      expired: token({ exp: now() - 60 }),
+      'not yet valid': token({ nbf: now() + 60 }),
+      'without an end': token({ exp: undefined }),
+      'an end that is a text': token({ exp: '9999999999' }),
+      nobody: token({ sub: undefined }),
+      'a subject that is a number': token({ sub: 7 }),
+      'a subject with NUL': token({ sub: 'a\0b' }),
+      'a token of logout': token({}, { typ: 'logout+jwt' }),
+      'a refresh token': token({ typ: 'Refresh' }),
+      'a part that must be understood': `${Buffer.from('{"alg":"RS256","kid":"k","crit":["x"],"x":1}').toString('base64url')}.e30.AA`,
+      'alg none': `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{}').toString('base64url')}.AA`,
+    };
+    for (const [what, given] of Object.entries(bad))
+      expect([what, await judged(given)]).toEqual([what, null]);
+    // Also where the operator took the client's name for the audience.
+    const both = { audience: [AUDIENCE, PORTAL] };
+    expect(await judged(token({ aud: PORTAL, nonce: 'n', at_hash: 'x' }), both)).toBeNull();
+    expect(asked.filter((path) => path.startsWith('/foreign'))).toEqual([]);
+    expect(isToken(await token({ more: 'x'.repeat(9_000) }))).toBe(false);
+  });
+
+  test('cannot be judged where the keys are not told: a redirection, something else, or nothing', async () => {
+    const answers: ((path: string, response: ServerResponse) => void)[] = [
+      (path, response) =>
+        path === '/keys'
+          ? void response.writeHead(302, { location: '/foreign' }).end()
+          : good(path, response),
+      (path, response) => (path === '/keys' ? json(response, { keys: 'none' }) : good(path, response)),
+      (path, response) => (path === '/keys' ? void response.writeHead(500).end() : good(path, response)),
+      (_, response) => void response.writeHead(302, { location: '/foreign/openid-configuration' }).end(),
+      (_, response) => json(response, { issuer: 'https://other.example', jwks_uri: `${at}/keys` }),
+    ];
+    for (answer of answers)
+      await expect(judged(token({}, {}, foreign.privateKey))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(asked.filter((path) => path.startsWith('/foreign'))).toEqual([]);
+  });
+
+  test('keeps nobody waiting who has a key, while the provider does not answer', async () => {
+    let asks = 0;
+    const { authenticate } = createAuthenticator(
+      (secret) => {
+        if (isToken(secret)) asks++;
+        return isToken(secret)
+          ? new Promise<null>(() => {})
+          : Promise.resolve({ keyId: 1, userId: 1, expiresAtMs: null } as Viewer);
+      },
+      { check: async () => {}, count: () => {} },
+    );
+    for (let i = 0; i < 20; i++) void authenticate(`Bearer a${i}.b.c`, '192.0.2.1');
+    expect(await authenticate('Bearer swy_1_2', '192.0.2.1')).toMatchObject({ keyId: 1 });
+    expect(asks).toBe(4);
   });
 });
 
