@@ -7,17 +7,17 @@ import type { Context } from './context.js';
 import { badInput } from './errors.js';
 import { sendPaced } from './paced.js';
 
-/** `PUT /files/ID?agent=…&offset=N`: the next part of a file. Answers how much of it is there; from there the agent goes on. */
+/** `PUT /files/ID?agent=…&offset=N`: the next part of a file. Answers how much of it is there, from where the agent goes on, and whether it is kept. */
 export async function receiveFile({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
   const { agent = '', offset: written } = req.query;
   const offset = Number(written);
   if (!Number.isSafeInteger(offset) || offset < 0) throw badInput('offset', written, 'a whole number from 0');
-  const receivedBytes = await services.files.receive(viewer, req.params.id as string, {
+  const progress = await services.files.receive(viewer, req.params.id as string, {
     ...{ agent: String(agent), offset },
     body: Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0),
     digest: req.headers['content-digest']?.toString() ?? '',
   });
-  res.json({ receivedBytes });
+  res.json(progress);
 }
 
 /** `GET /jobs/ID/files/PATH?epoch=N&task=N`: a file that is kept, or a range of it. Its checksum is its tag, so what was begun can be continued. */

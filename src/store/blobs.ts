@@ -58,12 +58,17 @@ export class DirectoryBlobs implements Blobs {
     return { upload: null, part: String(received) };
   }
 
-  async finish({ id, bytes }: FileOnItsWay): Promise<void> {
+  async finish(file: FileOnItsWay): Promise<void> {
+    const { id, bytes } = file;
     const [part, whole] = [this.part(id), this.whole(id)];
     if ((await sizeOf(whole)) === bytes) return;
-    if (bytes === 0) await this.add({ id, bytes, received: 0, upload: null, parts: [] }, Buffer.alloc(0));
-    if ((await sizeOf(part)) !== bytes) throw new PartsMissing(part);
-    await rename(part, whole);
+    if (bytes === 0) await this.add(file, Buffer.alloc(0));
+    if ((await sizeOf(part)) === bytes)
+      await rename(part, whole).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+    // Another process may have done so meanwhile.
+    if ((await sizeOf(whole)) !== bytes) throw new PartsMissing(part);
     await using(dirname(whole), constants.O_RDONLY, (dir) => dir.sync());
   }
 
@@ -135,7 +140,8 @@ export class BucketBlobs implements Blobs {
           upload,
           parts.map((etag, i) => ({ partNumber: i + 1, etag })),
         )
-        .catch((error: unknown) => missing(key, error));
+        // Another process may have done so meanwhile.
+        .catch(unlessGone);
     if (!(await there())) throw new PartsMissing(key);
   }
 
@@ -148,10 +154,7 @@ export class BucketBlobs implements Blobs {
 
   async remove(id: number, upload: string | null): Promise<void> {
     const bucket = await this.bucket();
-    if (upload !== null)
-      await bucket.abortMultipartUpload(this.key(id), upload).catch((error: unknown) => {
-        if (!isGone(error)) throw error;
-      });
+    if (upload !== null) await bucket.abortMultipartUpload(this.key(id), upload).catch(unlessGone);
     await bucket.deleteObject(this.key(id));
   }
 
@@ -172,6 +175,10 @@ export class BucketBlobs implements Blobs {
 /** The bucket knows nothing of the upload any more: it has ended, well or not. */
 const isGone = (error: unknown): boolean =>
   [error, (error as Error).cause].some((one) => (one as { status?: number } | undefined)?.status === 404);
+
+function unlessGone(error: unknown): void {
+  if (!isGone(error)) throw error;
+}
 
 function missing(key: string, error: unknown): never {
   throw isGone(error) ? new PartsMissing(key) : error;

@@ -40,6 +40,8 @@ export interface FileOnItsWay {
   received: number;
   upload: string | null;
   parts: string[];
+  /** All of it is there, and stays. */
+  kept: boolean;
 }
 
 /** Whose run it is. */
@@ -155,6 +157,8 @@ class TooMuch extends Error {
   }
 }
 
+const onItsWayColumns = sql`f.id, f.bytes, f.received, f.upload, f.parts, f.kept_at IS NOT NULL AS kept`;
+
 /** A file that this agent is to send; null: there is none, or its run is over. */
 export const onItsWay = (
   database: Db,
@@ -164,7 +168,7 @@ export const onItsWay = (
   row(
     database.pool,
     sql`
-SELECT f.id, f.bytes, f.received, f.upload, f.parts FROM files f JOIN runs r USING (job_id, epoch)
+SELECT ${onItsWayColumns} FROM files f JOIN runs r USING (job_id, epoch)
  WHERE f.id = ${id}::bigint AND ${isServed(siteId, agentId, sql`f.task`)}`,
   );
 
@@ -181,13 +185,20 @@ UPDATE files SET received = received + ${more.bytes}::bigint, upload = ${more.up
  WHERE id = ${id}::bigint AND received = ${received}::bigint AND kept_at IS NULL`,
   )) > 0;
 
-/** All of it is there, and stays whatever fails. */
-export const keep = (database: Db, id: number): Promise<number> =>
-  run(
+/** All of it is there, and stays whatever fails. False: it was given up meanwhile. */
+export const keep = async (database: Db, id: number): Promise<boolean> =>
+  (await run(
     database.pool,
     sql`
-UPDATE files SET kept_at = clock_timestamp(), upload = NULL, parts = '{}'
- WHERE id = ${id}::bigint AND received = bytes AND kept_at IS NULL`,
+UPDATE files SET kept_at = coalesce(kept_at, clock_timestamp()), upload = NULL, parts = '{}'
+ WHERE id = ${id}::bigint AND received = bytes`,
+  )) > 0;
+
+/** Files of which every part is there and that nobody has made whole: whoever took the last part died over it. */
+export const unfinished = (database: Db, after: number, limit: number): Promise<FileOnItsWay[]> =>
+  rows(
+    database.pool,
+    sql`SELECT ${onItsWayColumns} FROM files f WHERE f.kept_at IS NULL AND f.received = f.bytes AND f.id > ${after}::bigint ORDER BY f.id LIMIT ${limit}`,
   );
 
 /** It has to be sent again. */
@@ -258,6 +269,7 @@ export const openFiles = (database: Db) => ({
   advance: (file: FileOnItsWay, more: { bytes: number; upload: string | null; part: string }) =>
     advance(database, file, more),
   keep: (id: number) => keep(database, id),
+  unfinished: (after: number, limit: number) => unfinished(database, after, limit),
   drop: (id: number) => drop(database, id),
   kept: (jobId: number, epoch: number, task: number, path: string) =>
     kept(database, jobId, epoch, task, path),

@@ -16,7 +16,8 @@ import {
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { findFiles, openInside } from '../../src/agent/files/find.js';
-import { type EndedRun, OutputKeeper } from '../../src/agent/files/keeper.js';
+import type { EndedRun } from '../../src/agent/files/handover.js';
+import { OutputKeeper } from '../../src/agent/files/keeper.js';
 import { ProcessRunner } from '../../src/agent/process/runner.js';
 import { ServiceError } from '../../src/client/index.js';
 import { MAX } from '../../src/platform/limits.js';
@@ -120,7 +121,7 @@ asRoot('takes no file of another account, even under a name that the run gave it
 });
 
 /** A service in memory that breaks where it is told to. */
-function service(files = new Map<string, { sha256: string; body: Buffer; bytes: number }>()) {
+function service(files = new Map<string, { sha256: string; body: Buffer; bytes: number; kept?: boolean }>()) {
   const datasets: Record<string, unknown>[] = [];
   const broken: (() => void)[] = [];
   const fail = () => broken.shift()?.();
@@ -146,9 +147,12 @@ function service(files = new Map<string, { sha256: string; body: Buffer; bytes: 
       const url = new URL(address, 'http://x');
       const file = files.get(decodeURIComponent(url.pathname.slice('/files/'.length)));
       if (!file) throw new ServiceError('no such file', 'NOT_FOUND');
-      if (Number(url.searchParams.get('offset')) === file.body.length)
-        file.body = Buffer.concat([file.body, body]);
-      return { receivedBytes: file.body.length };
+      const isNext = Number(url.searchParams.get('offset')) === file.body.length;
+      if (isNext) file.body = Buffer.concat([file.body, body]);
+      const isWhole = file.body.length === file.bytes;
+      // The process that took the last part died over it: what is left to do is done when it is asked again.
+      file.kept = isWhole && (body.length === 0 || !isNext);
+      return { receivedBytes: file.body.length, kept: file.kept };
     },
   };
   const datasetsDir = temporaryDirectory();
@@ -185,9 +189,9 @@ it('hands files over in parts, through a service that is away, cut off, and forg
     },
   );
   expect(await keeper().keep(ended([{ path: 'large' }, { path: 'empty' }], directory), never)).toBeNull();
-  expect([...files].map(([path, file]) => [path, sha256(file.body)])).toEqual([
-    ['large', sha256(body)],
-    ['empty', sha256(Buffer.alloc(0))],
+  expect([...files].map(([path, file]) => [path, sha256(file.body), file.kept])).toEqual([
+    ['large', sha256(body), true],
+    ['empty', sha256(Buffer.alloc(0)), true],
   ]);
 });
 

@@ -1,7 +1,7 @@
 /** Files of runs: handed over in parts by agents, kept within bounds, fetched by whoever may see the job, removed in time. */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { MAX } from '../../src/platform/limits.js';
 import { DirectoryBlobs } from '../../src/store/blobs.js';
 import { FileSweep } from '../../src/store/file-sweep.js';
@@ -116,9 +116,12 @@ test('a file comes in parts, torn and repeated ones included, is seen when it is
   expect((await put(id, 0, body.subarray(0, 100))).body).toMatchObject({
     errors: [{ message: /^body: 100 is not accepted/ }],
   });
-  expect((await put(id, PART, body.subarray(PART, 2 * PART))).body).toEqual({ receivedBytes: 0 });
-  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART });
-  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART });
+  expect((await put(id, PART, body.subarray(PART, 2 * PART))).body).toEqual({
+    receivedBytes: 0,
+    kept: false,
+  });
+  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART, kept: false });
+  expect((await put(id, 0, first)).body).toEqual({ receivedBytes: PART, kept: false });
   expect(await filesOf(job)).toEqual([
     {
       ...{ path: 'out/a <1>.bin', bytes: body.length, sha256: sha256(body), epoch: 1 },
@@ -133,7 +136,9 @@ test('a file comes in parts, torn and repeated ones included, is seen when it is
   // Both ends of the same part at once: it counts once.
   const second = body.subarray(PART, 2 * PART);
   await Promise.all([put(id, PART, second), put(id, PART, second)]);
-  expect((await put(id, 2 * PART, body.subarray(2 * PART))).body).toEqual({ receivedBytes: body.length });
+  expect((await put(id, 2 * PART, body.subarray(2 * PART))).body).toEqual({
+    ...{ receivedBytes: body.length, kept: true },
+  });
   const [file] = await filesOf(job);
   expect(file).toMatchObject({ receivedBytes: body.length, rateMbPerS: expect.any(Number) });
   expect(Date.parse(file?.keptUntil as string) - Date.parse(file?.keptAt as string)).toBe(30 * 86_400_000);
@@ -257,6 +262,38 @@ test('parts that the store has lost are sent again', async () => {
   expect((await put(id, PART, body.subarray(PART))).status).toBe(404);
   await send(job, 'a', body);
   expect(sha256(Buffer.from(await (await get(job, 'a')).arrayBuffer()))).toBe(sha256(body));
+});
+
+test('a file of which the last part came is kept, though whoever took that died over it', async () => {
+  const { files, blobs } = api.parts.fileStore;
+  const body = randomBytes(PART + 5);
+  /** All of a file has come, and it is not whole: the process that took the last part died. */
+  const halfDone = async (path: string): Promise<{ job: string; id: string }> => {
+    const job = await running([{ path }]);
+    const { id } = (await announce(job, { [path]: body })).data.keepFiles[0]!;
+    await put(id, 0, body.subarray(0, PART));
+    const died = vi.spyOn(blobs, 'finish').mockRejectedValueOnce(new Error('killed'));
+    expect((await put(id, PART, body.subarray(PART))).status).toBe(500);
+    died.mockRestore();
+    expect(await filesOf(job)).toMatchObject([{ receivedBytes: body.length, keptAt: null }]);
+    return { job, id };
+  };
+  const isWhole = async (job: string, path: string): Promise<void> => {
+    expect(await filesOf(job)).toMatchObject([{ path, keptAt: expect.any(String) }]);
+    expect(sha256(Buffer.from(await (await get(job, path)).arrayBuffer()))).toBe(sha256(body));
+  };
+  // Its agent had no answer, and sends the part again.
+  const again = await halfDone('again');
+  expect((await put(again.id, PART, body.subarray(PART))).body).toEqual({
+    ...{ receivedBytes: body.length, kept: true },
+  });
+  await isWhole(again.job, 'again');
+  // Its agent says no more about it; two processes look at the same time.
+  const silent = await halfDone('silent');
+  await end(silent.job);
+  const options = { files, blobs, retentionDays: 1, now: () => Date.now() / 1000, onError: () => {} };
+  await Promise.all([new FileSweep(options).sweep(), new FileSweep(options).sweep()]);
+  await isWhole(silent.job, 'silent');
 });
 
 test('an output becomes the dataset that the job names, and no other', async () => {

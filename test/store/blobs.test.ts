@@ -30,6 +30,7 @@ const onItsWay = (bytes: number): FileOnItsWay => ({
   received: 0,
   upload: null,
   parts: [],
+  kept: false,
 });
 
 describe.each<[string, () => Blobs]>([

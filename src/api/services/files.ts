@@ -30,6 +30,15 @@ export interface ReceivedPart {
   digest: string;
 }
 
+/** How far a file has come. */
+export interface FileProgress {
+  receivedBytes: number;
+  /** It is whole, and stays whatever fails. */
+  kept: boolean;
+}
+
+const progressOf = ({ received, kept }: FileOnItsWay): FileProgress => ({ receivedBytes: received, kept });
+
 export function createFilesService(parts: ServiceParts) {
   const { directory, queries, limits } = parts;
   const { files, blobs, retentionDays } = parts.fileStore;
@@ -104,35 +113,28 @@ export function createFilesService(parts: ServiceParts) {
     keptUntil: (keptAt: number | null): number | null =>
       keptAt === null ? null : keptAt + retentionDays * 86_400,
 
-    /** Takes the next part of a file, and answers how much of it is there then. */
+    /**
+     * Takes the next part of a file, and answers how much of it is there then, and whether it is kept. Of a file that is all there it also
+     * does what is left to do, whatever was sent: the process that took the last part may have died before it had.
+     */
     async receive(
       viewer: Viewer,
       id: string,
       { agent, offset, body, digest }: ReceivedPart,
-    ): Promise<number> {
+    ): Promise<FileProgress> {
       authorize(viewer, 'keepFiles');
       const from = { siteId: viewer.siteId as number, agentId: localId('agent', agent, 'agent') };
       const file = /^[1-9]\d{0,14}$/.test(id) ? await files.onItsWay(Number(id), from) : null;
       if (file === null) throw notFound('file', id);
-      // It has come before, or something before it has not.
-      if (offset !== file.received) return file.received;
-      const most = Math.min(MAX.filePartBytes, file.bytes - offset);
-      if (body.length !== most) throw badInput('body', body.length, `${most} bytes at offset ${offset}`);
-      const found = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
-      if (digest !== found) throw badInput('Content-Digest', digest, `${found}, of what has come`);
-      if (body.length > 0) {
-        const stored = await whole(file, () => blobs.add(file, body));
-        if (!(await files.advance(file, { bytes: body.length, ...stored })))
-          return (await files.onItsWay(file.id, from))?.received ?? 0;
-        file.upload = stored.upload;
-        file.parts.push(stored.part);
-        file.received += body.length;
+      // Otherwise it has come before, or something before it has not.
+      if (offset === file.received && !file.kept && !(await take(file, body, digest))) {
+        const now = await files.onItsWay(file.id, from);
+        return now ? progressOf(now) : { receivedBytes: 0, kept: false };
       }
-      if (file.received === file.bytes) {
-        await whole(file, () => blobs.finish(file));
-        await files.keep(file.id);
-      }
-      return file.received;
+      if (file.received < file.bytes || file.kept) return progressOf(file);
+      await whole(file, () => blobs.finish(file));
+      if (!(await files.keep(file.id))) throw notFound('file', id);
+      return { receivedBytes: file.bytes, kept: true };
     },
 
     /** A file for download. Throws NOT_FOUND for one that is not all there. */
@@ -150,6 +152,22 @@ export function createFilesService(parts: ServiceParts) {
       return { file, read: (from, to) => blobs.read(file.id, from, to) };
     },
   };
+
+  /** Stores a part that begins where what is there ends. False: another process has done so meanwhile. */
+  async function take(file: FileOnItsWay, body: Buffer, digest: string): Promise<boolean> {
+    const most = Math.min(MAX.filePartBytes, file.bytes - file.received);
+    if (body.length !== most) throw badInput('body', body.length, `${most} bytes at offset ${file.received}`);
+    const found = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+    if (digest !== found)
+      throw badInput('Content-Digest', digest, `${found}, the digest of the body received`);
+    if (body.length === 0) return true;
+    const stored = await whole(file, () => blobs.add(file, body));
+    if (!(await files.advance(file, { bytes: body.length, ...stored }))) return false;
+    file.upload = stored.upload;
+    file.parts.push(stored.part);
+    file.received += body.length;
+    return true;
+  }
 
   /** Gives up a file of which the store has lost something: announced again, it begins anew. */
   async function whole<T>(file: FileOnItsWay, action: () => Promise<T>): Promise<T> {
