@@ -123,7 +123,7 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
            o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
@@ -131,7 +131,7 @@ BEGIN
      GROUP BY was, was_at, state, change.site_id
   ), told AS (
     INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
-      SELECT instant,
+      SELECT greatest(changed_at, instant),
              CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at AND NOT rehung) THEN 'JOB_CHANGED'
                   ELSE 'JOB_STATE' END::event_kind,
              id, seq, was,

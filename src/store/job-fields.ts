@@ -138,6 +138,8 @@ const ownFields = {
   treeMoves: always<number>('integer', ofJob),
   /** Counts its changes. */
   seq: always<number>('integer'),
+  /** Time of its latest event; null: that is the submission. */
+  changedAt: maybe<number>('timestamptz'),
   /** Why it is, or was, to be stopped: the cause of its end, should it end as CANCELLED. */
   stopCause: maybe<EndCause>('end_cause'),
 };

@@ -60,7 +60,7 @@ it('are written by whoever submits the job, or by what is done to it', () => {
     ...('clears' in action ? action.clears : []),
   ]);
   expect(fields).toEqual(expect.arrayContaining(written));
-  // The id is given, seq and state change with each action.
-  const all = [...Object.keys(givenFields), ...written, 'id', 'seq', 'state'];
+  // The id is given; seq, state and changedAt change with each action.
+  const all = [...Object.keys(givenFields), ...written, 'id', 'seq', 'state', 'changedAt'];
   expect([...new Set(all)].sort()).toEqual([...fields].sort());
 });

@@ -9,7 +9,7 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { readField, type TaskFailure, type TaskLaunch } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { changeJobs } from '../postgres/change-jobs.js';
+import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
 import { raw, type Sql, sql } from '../sql.js';
@@ -327,6 +327,8 @@ interface ClaimedJob {
   state: JobState;
   siteId: number | null;
   epoch: number;
+  /** The latest time that it shows, epoch seconds. */
+  latest: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
   estimateS: number;
@@ -397,7 +399,7 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
   const found = await rows<ClaimedJob>(
     tx,
     sql`
-SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch,
+SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch, extract(epoch FROM ${inOrder(0)})::float8 AS latest,
        j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
        f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, j.command, j.arguments, j.environment,
        j.working_directory AS "workingDirectory", coalesce(f.inputs::json, ${inputsOf}) AS inputs
@@ -441,7 +443,7 @@ async function grant(
       memory_mb_per_task: ['integer', ({ memoryMbPerTask }) => memoryMbPerTask],
       license_ids: ['integer[]', () => []],
       policy_version: ['integer', () => policyVersion],
-      assigned_at: ['timestamptz', () => now],
+      assigned_at: ['timestamptz', ({ latest }) => Math.max(now, latest)],
       planned_s: ['float8', ({ estimateS }) => estimateS],
     },
     jobs,
@@ -454,7 +456,7 @@ async function grant(
   const dispatched = {
     siteId: sql`${siteId}::integer`,
     priority: sql`NULL`,
-    dispatchedAt: sql`to_timestamp(${now}::float8)`,
+    dispatchedAt: inOrder(now),
   };
   await commitWith(tx, [
     lockEvents,

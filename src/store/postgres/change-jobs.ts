@@ -29,8 +29,18 @@ export function changeJobs<A extends JobAction>(
     ...Object.entries<Sql>(settings).map(([field, value]) => sql`, ${column(field)} = ${value}`),
     ...clears.map((field) => sql`, ${column(field)} = NULL`),
   ];
-  return sql`UPDATE jobs j SET seq = j.seq + 1, state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`;
+  return sql`
+UPDATE jobs j SET seq = j.seq + 1, changed_at = greatest(j.changed_at, j.submitted_at, clock_timestamp()), state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`;
 }
+
+/**
+ * A time of a job that is not before those which it shows already: the clock of the database may have been set back. Of a run, and of its
+ * job's end with it, rules.ts sees to that.
+ */
+export const inOrder = (
+  now: number,
+): Sql => sql`greatest(to_timestamp(${now}::float8), j.submitted_at, j.dispatched_at,
+  CASE WHEN j.epoch > 0 THEN (SELECT max(r.ended_at) FROM runs r WHERE r.job_id = j.id) END)`;
 
 /** The state that follows from the list of transitions. */
 function stateFrom(action: JobAction): Sql {

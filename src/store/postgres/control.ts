@@ -8,7 +8,7 @@ import { and, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { JobSelection, SelectionOutcome } from '../store.js';
 import { insertAudit } from './audit.js';
-import { changeJobs } from './change-jobs.js';
+import { changeJobs, inOrder } from './change-jobs.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -114,7 +114,7 @@ export function cancelJobs(
   const deadlineMissed = sql`j.deadline_missed OR coalesce(${at} > j.deadline, false)`;
   const waiting = jobs.filter(({ state }) => possible('cancel', state));
   const live = jobs.filter(({ state }) => possible('stop', state));
-  const ended = { stopCause: why, cause: why, endedAt: at, deadlineMissed };
+  const ended = { stopCause: why, cause: why, endedAt: inOrder(now), deadlineMissed };
   return [
     ...(waiting.length > 0 ? [changeJobs('cancel', ids(waiting), ended)] : []),
     ...(live.length > 0 ? [changeJobs('stop', ids(live), { stopCause: why, deadlineMissed })] : []),

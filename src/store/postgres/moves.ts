@@ -6,7 +6,7 @@ import { commitWith, type Database, LONG_MS, type Transaction, transaction } fro
 import { type Sql, sql } from '../sql.js';
 import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
-import { changeJobs } from './change-jobs.js';
+import { changeJobs, inOrder } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
 
 type Db = Pick<Database, 'pool'>;
@@ -141,7 +141,7 @@ function dispatch(moves: readonly SiteMove[], now: number): Sql {
   return changeJobs('dispatch', items, {
     siteId: sql`t.site_id`,
     priority: sql`t.priority`,
-    dispatchedAt: sql`to_timestamp(${now}::float8)`,
+    dispatchedAt: inOrder(now),
   });
 }
 

@@ -72,7 +72,8 @@ interface Admitted {
   job: LockedJob;
   epoch: number;
 }
-type LockedJob = StartedJob & { epoch: number };
+/** `dispatchedAt`: epoch seconds. */
+type LockedJob = StartedJob & { epoch: number; dispatchedAt: number | null };
 
 /**
  * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids. A site with a limit of running jobs is locked
@@ -93,7 +94,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", licenses
+  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", licenses
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -184,7 +185,8 @@ function insertRuns(
       memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
-      assigned_at: ['timestamptz', () => now],
+      // The clock may have been set back.
+      assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
       planned_s: ['float8', ({ start }) => start.plannedDuration],
     },
     runs,
