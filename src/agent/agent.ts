@@ -3,7 +3,8 @@ import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
-import { KEEP_DATASET, KEEP_FILES, type OutputKeeper, REMOVED_OUTPUTS } from './files/keeper.js';
+import { KEEP_FILES } from './files/handover.js';
+import { KEEP_DATASET, type OutputKeeper, REMOVED_OUTPUTS } from './files/keeper.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import type { Measurement } from './measure.js';
 import {
@@ -81,7 +82,7 @@ const STAGING_MS = 1_000;
 /** Everything is said again with each so many heartbeats. */
 const REGISTER_BEATS = 6;
 /** The version of PROTOCOL.md. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
@@ -103,7 +104,7 @@ const REPORT = `mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInp
   reportRuns(site: $site, agent: $agent, reports: $reports) { results }
 }`;
 const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) {
-  reportOutput(site: $site, agent: $agent, outputs: $outputs) { results }
+  reportOutput(site: $site, agent: $agent, outputs: $outputs) { results receivedBytes }
 }`;
 const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
   reportLinks(site: $site, measurements: $measurements) { measuredAt }
@@ -197,6 +198,8 @@ export class Agent {
   /** What was said of the leases last. */
   private leases = '';
   private saidProblem: string | null = null;
+  /** Why the leases were not asked for last; null: they were. */
+  private waits: string | null = null;
   /** Ends the subscription: its machines are others now. */
   private subscription = new AbortController();
 
@@ -358,18 +361,18 @@ export class Agent {
   private async deliver(site: string, pieces: readonly LiveOutput[]): Promise<void> {
     try {
       const outputs = pieces.map(({ jobId: job, ...piece }) => ({ job, ...piece }));
-      const { reportOutput } = await this.request<{ reportOutput: { results: ReportResult[] } }>(
-        REPORT_OUTPUT,
-        { site, agent: this.id, outputs },
-      );
+      const { reportOutput } = await this.request<{
+        reportOutput: { results: ReportResult[]; receivedBytes: (number | null)[] };
+      }>(REPORT_OUTPUT, { site, agent: this.id, outputs });
       this.forgetGivenUp(pieces, reportOutput.results);
+      this.runner.delivered(pieces, reportOutput.receivedBytes);
     } catch (error) {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
       // It is lost to those who look at it; the run and its end are not.
       const [first] = pieces;
       this.options.log.error({ job: first?.jobId, error: error.message }, 'output refused; dropped');
+      this.runner.delivered(pieces);
     }
-    this.runner.delivered(pieces);
   }
 
   /** What the service does not want to hear of any more is stopped. */
@@ -388,7 +391,10 @@ export class Agent {
       await pause(this.env, this.options.heartbeatMs ?? 5000, signal);
       if (signal.aborted) return;
       await this.untilDone('send a heartbeat', async () => {
-        const due = beat % REGISTER_BEATS === 0 || this.problem() !== this.saidProblem;
+        const due =
+          beat % REGISTER_BEATS === 0 ||
+          this.problem() !== this.saidProblem ||
+          (this.waits !== null && (await this.takeOver()) !== this.waits);
         const variables = { site, agent: this.id, instance: this.instance };
         if (due || !(await this.request<{ heartbeat: boolean }>(HEARTBEAT, variables)).heartbeat)
           await this.register(site);
@@ -400,19 +406,26 @@ export class Agent {
     return this.options.problem?.() ?? this.runner.problem ?? null;
   }
 
+  private async takeOver(): Promise<string | null> {
+    return (await this.runner.takeOver?.()) ?? null;
+  }
+
   /** Says everything: who we are, which machines we serve, what they are and how they are. */
   private async register(site: string): Promise<void> {
     const { identity, host, machines } = this.options;
     const problem = this.problem();
+    // Before the leases: what is lost with their former holders may begin elsewhere at once.
+    const waits = await this.takeOver();
     const input = {
       ...{ site, identity, instance: this.instance, host, version: VERSION, protocol: PROTOCOL },
       simulated: machines?.every(({ measured }) => measured === null) ?? true,
-      machines: machines?.map((machine) => ({ ...machine, problem })) ?? null,
+      machines: machines?.map((machine) => ({ ...machine, problem, waits })) ?? null,
     };
     const { registerAgent } = await this.request<{
       registerAgent: { agent: { id: string }; machines: Lease[] };
     }>(REGISTER, { input });
     this.saidProblem = problem;
+    this.waits = waits;
     this.heed(registerAgent.agent.id, registerAgent.machines);
   }
 

@@ -1,6 +1,9 @@
 /** What a host is, as an agent tells it: measured, not configured. */
 import { execFile } from 'node:child_process';
-import { availableParallelism, hostname, totalmem } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus as cpuList, hostname, loadavg, totalmem } from 'node:os';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { MAX } from '../platform/limits.js';
 
 /** `MeasurementInput` of schema.graphql. */
@@ -9,13 +12,15 @@ export interface Measurement {
   memoryMb: number;
   os: string;
   architecture: string;
+  /** Of its CPUs; null: the system does not say. */
+  model: string | null;
   /** About 100 on an ordinary machine of 2020. */
   benchmark: number;
   gpus: { name: string; memoryMb: number }[];
 }
 
 /** What needs no measuring. Inside a container that limits memory: as much as it may have. */
-export function hostShape(): Omit<Measurement, 'benchmark' | 'gpus'> & { name: string } {
+export function hostShape(): Omit<Measurement, 'model' | 'benchmark' | 'gpus'> & { name: string } {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return {
     name: hostname().slice(0, MAX.plainNameChars),
@@ -30,7 +35,8 @@ export function hostShape(): Omit<Measurement, 'benchmark' | 'gpus'> & { name: s
 export async function measureHost(parts = 1): Promise<Measurement> {
   const { cpus, memoryMb, os, architecture } = hostShape();
   const divided = { cpus: Math.max(1, Math.floor(cpus / parts)), memoryMb: Math.floor(memoryMb / parts) };
-  return { ...divided, os, architecture, benchmark: benchmark(), gpus: await findGpus() };
+  const model = cpuList()[0]?.model.trim().slice(0, MAX.nameChars) || null;
+  return { ...divided, os, architecture, model, benchmark: await benchmark(), gpus: await findGpus() };
 }
 
 /** The standard run on a machine of power 100, ms. */
@@ -38,16 +44,97 @@ const STANDARD_MS = 2;
 const RUNS = 30;
 
 /** The best of a few short runs, so that other work of the machine counts little. */
-function benchmark(): number {
+async function benchmark(): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let i = 0; i < RUNS; i++) {
     const begunMs = performance.now();
     standardRun();
     bestMs = Math.min(bestMs, performance.now() - begunMs);
+    // Nobody waits for all of them.
+    await turn();
   }
   const power = (100 * STANDARD_MS) / bestMs;
   // Two digits: more would be noise.
   return Math.min(MAX.benchmark, Math.max(MAX.leastBenchmark, Number(power.toPrecision(2))));
+}
+
+/** How often it is looked whether the host is idle, and how often its power is measured then. */
+const LOOK_MS = 60_000;
+const MEASURED_TIMES = 30;
+
+export interface PowerOptions {
+  /** Where the best is kept over restarts. */
+  file: string;
+  /** Whether nothing is run here by the agent. */
+  idle: () => boolean;
+  /** Load of the host, in processes that compute. */
+  load?: () => number;
+  measure?: () => Promise<number>;
+  env?: Env;
+}
+
+/**
+ * The power of a host: the best of what was measured while it was idle. What is measured under load, as at the start perhaps, says that it
+ * has so much at the least.
+ */
+export class Power {
+  private readonly stopping = new AbortController();
+  private done: Promise<void> | null = null;
+  private best: number;
+
+  constructor(
+    private readonly first: Measurement,
+    private readonly options: PowerOptions,
+  ) {
+    this.best = Math.max(first.benchmark, this.kept());
+  }
+
+  /** What the host is, as far as it is known by now. */
+  get measured(): Measurement {
+    return { ...this.first, benchmark: this.best };
+  }
+
+  start(): void {
+    this.done ??= this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.done;
+  }
+
+  private async run(): Promise<void> {
+    const { idle, load = () => loadavg()[0] as number, measure = benchmark, env = REAL_ENV } = this.options;
+    const { signal } = this.stopping;
+    for (let times = 0; times < MEASURED_TIMES && !signal.aborted; ) {
+      // One CPU is enough, and the least load that a system of many parts has.
+      if (idle() && load() < availableParallelism() / 2) {
+        this.take(await measure());
+        times++;
+      }
+      await pause(env, LOOK_MS, signal);
+    }
+  }
+
+  private take(power: number): void {
+    if (power <= this.best) return;
+    this.best = power;
+    try {
+      writeFileSync(this.options.file, JSON.stringify({ model: this.first.model, power }), { mode: 0o600 });
+    } catch {
+      // The next agent measures again.
+    }
+  }
+
+  /** What an earlier agent has found of the same model. */
+  private kept(): number {
+    try {
+      const { model, power } = JSON.parse(readFileSync(this.options.file, 'utf8'));
+      return model === this.first.model && power <= MAX.benchmark ? Number(power) : 0;
+    } catch {
+      return 0;
+    }
+  }
 }
 
 /** Integer and floating-point work over a table that fits into a cache, the same everywhere. */

@@ -14,6 +14,7 @@ export type EndCause =
   | 'SIGNALLED'
   | 'RUN_TIME_LIMIT'
   | 'STAGING_FAILED'
+  | 'INPUT_MISMATCH'
   | 'OUTPUTS_FAILED'
   | 'MEMORY_LIMIT'
   | 'CPU_LIMIT'
@@ -175,6 +176,12 @@ export interface Runner {
   /** Why nothing can be started here now; null: it can. */
   readonly problem: string | null;
   /**
+   * Ends what agents that are dead have left running for the same machines, before their leases are asked for.
+   *
+   * @returns why they may not be asked for, or not yet; null: nothing is left
+   */
+  takeOver?(): Promise<string | null>;
+  /**
    * Starts a run, unless this or a later one of the same job has been started before: asking twice does no harm.
    * Never throws for what an assignment asks: what cannot be started is reported as LAUNCH_FAILED.
    */
@@ -192,13 +199,17 @@ export interface Runner {
   /** The service has the reports up to `seq`: they need not be kept any longer. */
   acknowledge(seq: number): void;
   /**
-   * Output that the service does not have yet, of runs that go on or whose end waits for it: some pieces, a few hundred kilobytes in all. The
+   * Output that the service does not have yet, or an empty piece where that is not known, of runs that go on or whose end waits for it: some pieces, a few hundred kilobytes in all. The
    * same pieces again until they are `delivered`; a run with much output is reported as ended when the service has it. null: runs write
    * nothing here.
    */
   freshOutput(): LiveOutput[] | null;
-  /** The service has these pieces, or will never take them. */
-  delivered(pieces: readonly LiveOutput[]): void;
+  /**
+   * The service has these pieces, or will never take them.
+   *
+   * @param received of those that are empty, which ask for it: up to which byte the service has the stream
+   */
+  delivered(pieces: readonly LiveOutput[], received?: readonly (number | null)[]): void;
   /** Called (soon, and once for many) when there are new reports. */
   onReports: (() => void) | null;
   /** Lets go without stopping any run. */

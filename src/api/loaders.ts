@@ -25,6 +25,7 @@ import type {
 import type { Budget } from './admission/budget.js';
 import { ApiError } from './errors.js';
 import type { ReservationModel, SubmissionQuotaModel } from './models.js';
+import { type Powers, powersOf } from './services/powers.js';
 
 /** As it is handed out. */
 export const reservationOf = ({ jobId, at, machineIds, machineTasks }: ReservationRow): ReservationModel => ({
@@ -83,6 +84,8 @@ export interface Loaders {
   agentsOfSite(siteId: number): Promise<AgentRow[]>;
   machinesOfAgent(agentId: number): Promise<MachineRow[]>;
   machinesOfSite(siteId: number): Promise<MachineRow[]>;
+  /** Of machines of the site, by model. */
+  powers(siteId: number): Promise<Powers>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
@@ -156,6 +159,9 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const agentsOfSites = grouped<AgentRow>(
     (ids) => queries.agentsOfSites(ids),
     (agent) => agent.siteId,
+  );
+  const powers = new DataLoader<number, Powers>((ids) =>
+    Promise.all(ids.map(async (id) => powersOf(await machinesOfSites.load(id)))),
   );
   const machinesOfAgents = grouped<MachineRow>(
     (ids) => queries.machinesOfAgents(ids),
@@ -274,6 +280,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     agentsOfSite: (siteId) => agentsOfSites.load(siteId),
     machinesOfAgent: (agentId) => machinesOfAgents.load(agentId),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
+    powers: (siteId) => powers.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),

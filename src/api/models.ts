@@ -34,7 +34,7 @@ export type ChannelModel = ChannelView;
 export type ChannelBranchModel = ChannelView['branches'][number];
 export type MachineModel = rows.MachineRow;
 export type AgentModel = rows.AgentRow;
-export type MachineMeasurementModel = Measurement & { measuredAt: number };
+export type MachineMeasurementModel = Measurement & { measuredAt: number; warning: string | null };
 
 export interface RegisterAgentPayloadModel {
   agentId: number;

@@ -14,6 +14,7 @@ import {
   type LinkProbe,
   measureHost,
   OutputKeeper,
+  Power,
   ProcessRunner,
   type Runner,
   SimulatedRunner,
@@ -41,6 +42,7 @@ export interface AgentAccess {
 /** An agent that runs real processes on this host. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
   return agentPart(config, log, access, async ({ url, key, site, machines }) => {
+    const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
     const keeper = new OutputKeeper({
       client: new Client({ url, key }),
       datasetsDir: config.agentDatasetsDir,
@@ -56,6 +58,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       keep: (run, signal) => keeper.keep(run, signal),
       leftBehindMs: config.agentLeftBehindH * 3_600_000,
       warn: (fields, message) => log.warn(fields, message),
+      serves: { site, machines: names },
     });
     const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,
@@ -69,16 +72,25 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       command: words(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
     });
-    const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
-    const measured = await measureHost(names.length);
+    const power = new Power(await measureHost(names.length), {
+      file: join(config.agentStateDir, 'power'),
+      idle: () => runner.runs().length === 0,
+    });
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
     return {
       runner: staging,
       staging,
       keeper,
+      power,
       identity,
-      machines: names.map((name) => ({ name, measured })),
+      // Asked whenever the agent registers.
+      machines: names.map((name) => ({
+        name,
+        get measured() {
+          return power.measured;
+        },
+      })),
     };
   });
 }
@@ -153,6 +165,7 @@ export function simulatedAgent(config: Config, log: Logger, access: () => AgentA
 
 interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper'> {
   runner: Runner;
+  power?: Power;
 }
 
 function agentPart(
@@ -164,11 +177,14 @@ function agentPart(
   let agent: Agent | null = null;
   let runner: Runner | null = null;
   let health: HealthCheck | null = null;
+  let measuring: Power | undefined;
   return {
     name: 'agent',
     async start() {
       const { url, key, site, onRefused, ...rest } = access();
-      const serving = await open({ url, key, site, ...rest });
+      const { power, ...serving } = await open({ url, key, site, ...rest });
+      measuring = power;
+      measuring?.start();
       runner = serving.runner;
       if (config.agentHealthCommand !== null) {
         const [periodMs, timeoutMs] = [config.agentHealthS * 1000, config.agentHealthTimeoutS * 1000];
@@ -191,6 +207,7 @@ function agentPart(
     async stop() {
       await agent?.stop();
       await health?.stop();
+      await measuring?.stop();
       runner?.close();
     },
   };

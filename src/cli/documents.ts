@@ -13,7 +13,7 @@ const SITE_FIELDS = `
   id name state latitude longitude localPolicy maxRunningJobs agentSeenAt queuedJobs runningJobs cpus cpusUsed createdAt
   scheduler { id name } reservation { job { id } at machines { machine { id name } tasks } }`;
 const MACHINE_FIELDS = `
-  id name state reason silent problem agent { id host } measured { cpus memoryMb os architecture benchmark gpus { name memoryMb } measuredAt }
+  id name state reason silent problem agent { id host } measured { cpus memoryMb os architecture model benchmark warning gpus { name memoryMb } measuredAt }
   cpus cpusUsed memoryMb memoryUsedMb maxTasks tasksUsed benchmark os architecture heartbeatAt
   site { id name } licenses { id kind }`;
 const AGENT_FIELDS =

@@ -33,6 +33,7 @@ export const endCauses = [
   'RUN_TIME_LIMIT',
   'MEMORY_LIMIT',
   'STAGING_FAILED',
+  'INPUT_MISMATCH',
   'OUTPUTS_FAILED',
   'CPU_LIMIT',
   'DISK_LIMIT',

@@ -97,9 +97,16 @@ export async function acquireLock(path: string, what: string): Promise<LockFile>
     else takeAway(path, holder);
   }
   let held = true;
+  const isMine = (): boolean => {
+    try {
+      return readFileSync(path, 'utf8') === mine;
+    } catch {
+      return false; // Somebody has removed it.
+    }
+  };
   return {
     release() {
-      if (held && readFileSync(path, 'utf8') === mine) rmSync(path, { force: true });
+      if (held && isMine()) rmSync(path, { force: true });
       held = false;
     },
   };

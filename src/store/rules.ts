@@ -183,10 +183,11 @@ export function claim(
 ): Claimed {
   const { machineId, name, holderHost, holderSeenAt } = machine;
   const own = machine.agentId === agentId;
-  const asked = machines?.find((one) => one.name === name) ?? { measured: null, problem: null };
-  const { measured } = asked;
-  const problem = asked.problem ?? (measured && mismatch(machine, measured));
+  const asked = machines?.find((one) => one.name === name) ?? { measured: null, problem: null, waits: null };
+  const { measured, waits } = asked;
+  const problem = asked.problem ?? waits ?? (measured && mismatch(machine, measured));
   const answer = { machineId, name, measured, problem };
+  if (waits !== null && !own) return { ...answer, refused: waits, changed: false };
   if (machine.agentId !== null && !own && (!machine.silent || machine.busy)) {
     const heard = `last heard from ${Math.max(0, Math.round(now - (holderSeenAt ?? now)))} s ago`;
     const same = holderHost === host ? ' on the same host, with another state directory' : '';
@@ -200,12 +201,13 @@ export function claim(
 
 const keyOf = (measured: Measurement | null): string => {
   if (measured === null) return '';
-  const { cpus, memoryMb, os, architecture, benchmark, gpus } = measured;
+  const { cpus, memoryMb, os, architecture, model, benchmark, gpus } = measured;
   return JSON.stringify([
     cpus,
     memoryMb,
     os,
     architecture,
+    model ?? null,
     benchmark,
     gpus.map((gpu) => [gpu.name, gpu.memoryMb]),
   ]);

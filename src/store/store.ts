@@ -275,7 +275,9 @@ export interface Measurement {
   memoryMb: number;
   os: string;
   architecture: string;
-  /** By a short standard run; about 100 on an ordinary machine. */
+  /** Of its CPUs; null: not known. */
+  model: string | null;
+  /** By the best of short standard runs while it was idle; about 100 on an ordinary machine. */
   benchmark: number;
   gpus: { name: string; memoryMb: number }[];
 }
@@ -287,6 +289,8 @@ export interface MachineClaim {
   measured: Measurement | null;
   /** Why nothing can be run there now; null: it can. */
   problem: string | null;
+  /** Why the agent does not ask for the lease yet; null: it does. */
+  waits: string | null;
 }
 
 /** An agent as it describes itself. */
@@ -389,6 +393,12 @@ export interface RunOutput extends OutputPiece {
 }
 
 /** How much is kept of what runs write. */
+/** What became of a piece of output. */
+export interface OutputOutcome {
+  result: ReportResult;
+  received: number | null;
+}
+
 export interface OutputBounds {
   /** Of a stream that is longer the first half of so many bytes is kept, and about the last half. */
   keepBytes: number;
@@ -537,7 +547,7 @@ export interface Store {
   ): Promise<number[]>;
   /**
    * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Aligned with the pieces; `stale-epoch`:
-   * the run is over.
+   * the run is over. `received`: of an empty piece, up to which byte its stream is kept; null for others.
    */
   reportOutput(
     siteId: number,
@@ -545,7 +555,7 @@ export interface Store {
     bounds: OutputBounds,
     /** Who reports: runs and tasks on machines that it does not serve are unknown. null: the service. */
     agentId?: number | null,
-  ): Promise<ReportResult[]>;
+  ): Promise<OutputOutcome[]>;
   /**
    * ASSIGNED → RUNNING → COMPLETED/FAILED/CANCELLED, or → QUEUED when lost and restartable. One transaction.
    *

@@ -21,7 +21,13 @@ export function placeOf(machineTasks: readonly number[], task: number): number {
 }
 
 /** Without such a task the run is no whole any more: the others are ended whatever the job says. */
-const breaking: ReadonlySet<EndCause> = new Set(['LOST', 'MACHINE_FAILED', 'STAGING_FAILED', 'REFUSED']);
+const breaking: ReadonlySet<EndCause> = new Set([
+  'LOST',
+  'MACHINE_FAILED',
+  'STAGING_FAILED',
+  'INPUT_MISMATCH',
+  'REFUSED',
+]);
 
 /** How a task has failed. */
 type Failure = Pick<RunReport, 'exitCode' | 'signal' | 'message'> & { task: number; cause: EndCause };

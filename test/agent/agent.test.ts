@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { GraphQLError } from 'graphql';
 import { expect, it, onTestFinished } from 'vitest';
 import { Agent, type AgentOptions } from '../../src/agent/agent.js';
+import { ProcessRunner } from '../../src/agent/process/runner.js';
 import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
 import { startService, type TestService, type WireRun } from './service.js';
@@ -219,7 +220,9 @@ it('simulated runs: thousands in one stream, each started and ended once', async
 it('what a run writes is sent while it goes on, and before its end when it is much', async () => {
   const service = await startService();
   const dir = temporaryDirectory();
-  startAgent(service, await openRunner({ outputLimitBytes: 1 << 20 }));
+  const stateDir = temporaryDirectory();
+  const runner = await ProcessRunner.open({ stateDir, outputLimitBytes: 1 << 20 });
+  const agent = startAgent(service, runner);
   service.assign(shell('job_1', `echo first; until [ -e ${dir}/go ]; do sleep 0.05; done; seq 1 40000`));
   await until(() => service.outputs.length > 0, 'the first line');
   expect(service.outputs[0]).toMatchObject({
@@ -230,6 +233,10 @@ it('what a run writes is sent while it goes on, and before its end when it is mu
     bytes: 6,
   });
   expect(service.ends()).toEqual([]);
+  // Its successor asks what has come, and does not send it again.
+  await agent.stop();
+  runner.close();
+  startAgent(service, await openRunner({ stateDir, outputLimitBytes: 1 << 20 }));
   writeFileSync(join(dir, 'go'), '');
   await until(() => service.ends().length === 1, 'the end');
   const pieces = [...service.outputs, ...(service.ends()[0]!.outputs ?? [])].filter(

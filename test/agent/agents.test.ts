@@ -40,7 +40,15 @@ const log = {
   error: (_: object, message: string) => logs.push(message),
 } as unknown as AgentOptions['log'];
 
-const measured = { cpus: 2, memoryMb: 1000, os: 'linux', architecture: 'x64', benchmark: 100, gpus: [] };
+const measured = {
+  cpus: 2,
+  memoryMb: 1000,
+  os: 'linux',
+  architecture: 'x64',
+  model: null,
+  benchmark: 100,
+  gpus: [],
+};
 
 /** An agent for a machine, on a host of its own: a directory. */
 async function startAgent(

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HealthCheck } from '../../src/agent/health.js';
-import { hostShape, measureHost, parseGpus, standardRun } from '../../src/agent/measure.js';
+import { hostShape, measureHost, Power, parseGpus, standardRun } from '../../src/agent/measure.js';
 import { temporaryDirectory, until } from './support.js';
 
 function check(command: string, timeoutMs = 60_000): HealthCheck {
@@ -63,6 +63,32 @@ describe('a host', () => {
     expect(benchmark).toBeGreaterThan(0);
     // The same work everywhere.
     expect(standardRun()).toBe(standardRun());
+  });
+
+  it('has the best power that was measured while it was idle, over restarts', async () => {
+    const file = join(temporaryDirectory(), 'power');
+    const first = { ...(await measureHost()), benchmark: 33 };
+    const powerOf = async (measured: number, idle: boolean, load = 0): Promise<number> => {
+      let looked = false;
+      const power = new Power(first, {
+        ...{ file, idle: () => idle, measure: async () => measured },
+        load: () => {
+          looked = true;
+          return load;
+        },
+      });
+      power.start();
+      await until(() => looked || !idle, 'a look');
+      await power.stop();
+      return power.measured.benchmark;
+    };
+    expect(await powerOf(100, false)).toBe(33);
+    expect(await powerOf(100, true, 1_000)).toBe(33);
+    expect(await powerOf(62, true)).toBe(62);
+    expect(await powerOf(40, true)).toBe(62);
+    // Other CPUs have been put in.
+    writeFileSync(file, JSON.stringify({ model: 'another', power: 500 }));
+    expect(await powerOf(40, false)).toBe(33);
   });
 
   it('has the GPUs that nvidia-smi names', () => {

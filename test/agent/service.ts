@@ -129,7 +129,10 @@ export class TestService {
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),
       reportOutput: ({ outputs }: { outputs: WireOutput[] }) => {
         this.outputs.push(...outputs);
-        return { results: outputs.map(() => 'ACCEPTED') };
+        return {
+          results: outputs.map(() => 'ACCEPTED'),
+          receivedBytes: outputs.map((one) => (one.text === '' ? this.received(one) : null)),
+        };
       },
       assignments: ({ after }: { after?: string }) => {
         this.after.push(after);
@@ -165,6 +168,12 @@ export class TestService {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     };
+  }
+
+  /** Up to where a stream has come. */
+  private received({ job, stream }: WireOutput): number {
+    const own = this.outputs.filter((one) => one.job === job && one.stream === stream);
+    return Math.max(0, ...own.map(({ start, text = '' }) => start + Buffer.byteLength(text)));
   }
 
   async down(): Promise<void> {

@@ -239,6 +239,15 @@ it('a run whose inputs cannot be had ends with that cause, one that is cancelled
     cause: 'STAGING_FAILED',
     message: expect.stringMatching(/^input data: from far: ENOENT/),
   });
+  // What is other than the catalog says wherever it is: no other attempt would help, unless a source has not answered.
+  const { input: small } = dataset(1_000);
+  const wrong = { ...small, sha256: '0'.repeat(64) };
+  expect(await complete(runner, run('job_4', wrong))).toMatchObject({
+    ...{ cause: 'INPUT_MISMATCH', message: expect.stringMatching(/its SHA-256 is/) },
+  });
+  expect(await complete(runner, run('job_5', { ...wrong, sources: [...small.sources, gone] }))).toMatchObject(
+    { cause: 'STAGING_FAILED' },
+  );
   runner.start(run('job_2', {}));
   runner.start(run('job_3', {}));
   expect(runner.runs().map(({ jobId }) => jobId)).toEqual(['job_2', 'job_3']);

@@ -823,8 +823,10 @@ export function describeStore(
         const [one] = await assigned(world, user, site, second, [newJob()]);
         const piece = (task: number, jobId = id) =>
           ({ jobId, epoch: 1, task, stream: 'STDOUT', start: 0, body: Buffer.from('x'), bytes: 1 }) as const;
-        const keep = (agentId: number | null, ...pieces: RunOutput[]) =>
+        const told = (agentId: number | null, ...pieces: RunOutput[]) =>
           store.reportOutput(site, pieces, { keepBytes: MIB, userBytes: MIB }, agentId);
+        const keep = async (agentId: number | null, ...pieces: RunOutput[]) =>
+          (await told(agentId, ...pieces)).map(({ result }) => result);
         expect(await keep(1, piece(0), piece(1), piece(2), piece(3), piece(0, one))).toEqual([
           ...['accepted', 'accepted', 'unknown-run', 'unknown-run', 'unknown-run'],
         ]);
@@ -832,6 +834,17 @@ export function describeStore(
           'unknown-run',
           'accepted',
           'accepted',
+        ]);
+        // An empty piece asks what has arrived of its stream.
+        const more = { ...piece(0), start: 1, body: Buffer.from('yz'), bytes: 5 };
+        const nothing = { ...piece(0), body: Buffer.alloc(0), bytes: 0 };
+        expect(
+          await told(1, more, nothing, { ...nothing, stream: 'STDERR' }, { ...nothing, task: 2 }),
+        ).toEqual([
+          { result: 'accepted', received: null },
+          { result: 'accepted', received: 3 },
+          { result: 'accepted', received: 0 },
+          { result: 'unknown-run', received: null },
         ]);
         await nothingBroken();
       });
@@ -1071,6 +1084,7 @@ export function describeStore(
           memoryMb: 1000,
           os: 'linux',
           architecture: 'x64',
+          model: 'x',
           benchmark: 90,
           gpus: [],
         };
@@ -1091,7 +1105,7 @@ export function describeStore(
                 version: '1',
                 protocol: 3,
               },
-              ...{ simulated: false, machines: [{ name, measured, problem: null, ...change }] },
+              ...{ simulated: false, machines: [{ name, measured, problem: null, waits: null, ...change }] },
             },
             now,
             MAX_ATTEMPTS,

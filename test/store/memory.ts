@@ -76,6 +76,7 @@ import {
   type Measurement,
   type NewJob,
   type OutputBounds,
+  type OutputOutcome,
   type OutputPiece,
   type PlanContext,
   type Policy,
@@ -113,6 +114,7 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   measured: Measurement | null;
   problem: string | null;
   launchFailures: number;
+  powerMeasured: boolean;
   cpusUsed: number;
   memoryUsedMb: number;
   tasksUsed: number;
@@ -293,6 +295,7 @@ export class MemoryStore implements Store {
       measured: null,
       problem: null,
       launchFailures: 0,
+      powerMeasured: false,
       cpusUsed: 0,
       memoryUsedMb: 0,
       tasksUsed: 0,
@@ -531,7 +534,7 @@ export class MemoryStore implements Store {
         continue;
       }
       if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
-      this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: ms(context.now) });
+      this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: this.inOrder(job, context.now) });
     }
     return { accepted: accepted.map((move) => move.jobId), refused };
   }
@@ -593,7 +596,7 @@ export class MemoryStore implements Store {
         siteId,
         allocations: start.allocations,
         licenseIds: start.licenseIds,
-        assignedAt: ms(context.now),
+        assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
         plannedS: start.plannedDuration,
         startedAt: null,
         endedAt: null,
@@ -963,14 +966,11 @@ export class MemoryStore implements Store {
       [...this.runs.values()].filter(
         (run) => run.endedAt === null && run.allocations.some(({ machineId }) => machineId === machine.id),
       );
-    const orphans = claimed().flatMap((machine) =>
-      machine.silent && foreign(machine) ? liveOn(machine) : [],
+    const taken = claimed().filter(
+      (machine) => machine.silent && foreign(machine) && (claims?.get(machine.name)?.waits ?? null) === null,
     );
-    const gone = new Set(
-      claimed()
-        .filter((machine) => machine.silent && foreign(machine))
-        .map(({ id }) => id),
-    );
+    const orphans = taken.flatMap(liveOn);
+    const gone = new Set(taken.map(({ id }) => id));
     const reports = this.lostWith(new Set(orphans), gone).map((run) => serviceReport(run, now, 'LOST', ''));
     const { touched } = this.report(null, reports, maxAttempts);
 
@@ -993,8 +993,9 @@ export class MemoryStore implements Store {
     let made = false;
     for (const { name, measured } of machines ?? []) {
       if (known.has(name) || measured === null) continue;
-      const { gpus: _, ...shape } = measured;
-      this.addMachine({ siteId, name, ...shape, licenseIds: [], maxTasks: null });
+      const { gpus: _, model: __, ...shape } = measured;
+      const id = this.addMachine({ siteId, name, ...shape, licenseIds: [], maxTasks: null });
+      (this.machines.get(id) as MemoryMachine).powerMeasured = true;
       made = true;
     }
     let changed = made;
@@ -1011,6 +1012,7 @@ export class MemoryStore implements Store {
       if (answer.changed) {
         const { measured, problem } = answer;
         Object.assign(machine, { agentId: agent.id, silent: false, measured, problem });
+        if (machine.powerMeasured && measured) machine.benchmark = measured.benchmark;
         this.event('MACHINE', machine.id, siteId);
         changed = true;
       }
@@ -1240,7 +1242,13 @@ export class MemoryStore implements Store {
     const at = this.now();
     const event = { id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job };
     this.events.push(event);
-    countTraffic(this.traffic, event);
+    countTraffic(this.traffic, { ...event, at });
+  }
+
+  /** A time of a job that is not before those which it shows already. */
+  private inOrder({ id, epoch, submittedAt, dispatchedAt }: MemoryJob, now: number): number {
+    const before = Array.from({ length: epoch }, (_, i) => this.runs.get(`${id}/${i + 1}`)?.endedAt ?? 0);
+    return Math.max(ms(now), submittedAt, dispatchedAt ?? 0, ...before);
   }
 
   private insert(spec: NewJob, userId: number, at: number, groupId: number | null): number {
@@ -1267,6 +1275,7 @@ export class MemoryStore implements Store {
       deadlineMissed: false,
       bytes: bytesOf(spec),
       submittedAt: at,
+      changedAt: null,
       dispatchedAt: null,
       startedAt: null,
       endedAt: null,
@@ -1290,11 +1299,13 @@ export class MemoryStore implements Store {
     Object.assign(job, Object.fromEntries(clears.map((field) => [field, null])), values);
     if (!keeps.includes(fromState)) job.state = state;
     job.seq++;
+    job.changedAt = Math.max(job.changedAt ?? job.submittedAt, ms(this.now()));
     const { siteId } = job;
     const rehung = siteId !== fromSiteId || job.schedulerId !== fromScheduler;
     const moved = job.state !== fromState || (job.state === 'QUEUED' && rehung);
     if (moved) assertTransition(fromState, job.state);
     this.event(moved ? 'JOB_STATE' : 'JOB_CHANGED', job.id, siteId, {
+      at: job.changedAt,
       seq: job.seq,
       fromState,
       toState: job.state,
@@ -1308,7 +1319,8 @@ export class MemoryStore implements Store {
   private stop(job: MemoryJob, at: number, cause: EndCause): void {
     const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
     if (isLive(job.state)) this.change(job, 'stop', { stopCause: cause, deadlineMissed });
-    else this.change(job, 'cancel', { stopCause: cause, cause, endedAt: at, deadlineMissed });
+    else
+      this.change(job, 'cancel', { stopCause: cause, cause, endedAt: this.inOrder(job, at), deadlineMissed });
   }
 
   /** What of these runs is lost with machines: whole runs, or their tasks there. */
@@ -1352,25 +1364,32 @@ export class MemoryStore implements Store {
     pieces: readonly RunOutput[],
     { userBytes }: OutputBounds,
     agentId: number | null = null,
-  ): Promise<ReportResult[]> {
+  ): Promise<OutputOutcome[]> {
     return pieces.map((piece) => {
+      const refused = (result: ReportResult): OutputOutcome => ({ result, received: null });
       const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
-      if (run?.siteId !== siteId) return 'unknown-run';
+      if (run?.siteId !== siteId) return refused('unknown-run');
       const place = placeOf(
         run.allocations.map(({ tasks }) => tasks),
         piece.task ?? 0,
       );
       const machine = this.machines.get(run.allocations[place]?.machineId as number);
-      if (agentId !== null && machine?.agentId !== agentId) return 'unknown-run';
-      if (run.endedAt !== null) return 'stale-epoch';
+      if (agentId !== null && machine?.agentId !== agentId) return refused('unknown-run');
+      if (run.endedAt !== null) return refused('stale-epoch');
       this.keepOutput((this.jobs.get(piece.jobId) as MemoryJob).userId, piece, [piece], userBytes);
-      return 'accepted';
+      const ends = (this.outputs.get(`${piece.jobId}/${piece.epoch}`) ?? []).flatMap(
+        ({ stream, start, body, ...of }) =>
+          stream === piece.stream && ((of as RunOutput).task ?? 0) === (piece.task ?? 0)
+            ? start + body.length
+            : [],
+      );
+      return { result: 'accepted', received: piece.body.length === 0 ? Math.max(0, ...ends) : null };
     });
   }
 
   private keepOutput(
     userId: number,
-    { jobId, epoch }: Pick<RunOutput, 'jobId' | 'epoch'>,
+    { jobId, epoch, task = null }: Pick<RunOutput, 'jobId' | 'epoch'> & { task?: number | null },
     pieces: readonly OutputPiece[],
     userBytes: number,
   ): void {
@@ -1380,7 +1399,8 @@ export class MemoryStore implements Store {
       for (const [of, kept] of this.outputs)
         if (this.jobs.get(Number.parseInt(of, 10))?.userId === userId)
           for (const { body } of kept) used += body.length;
-      this.outputs.set(key, [...(this.outputs.get(key) ?? []), keptPiece(piece, userBytes - used)]);
+      const kept = { ...keptPiece(piece, userBytes - used), ...(task !== null && { task }) };
+      this.outputs.set(key, [...(this.outputs.get(key) ?? []), kept]);
     }
   }
 

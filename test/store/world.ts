@@ -219,7 +219,7 @@ export async function vouch(
   for (const id of machineIds) {
     const name = await nameOf(store, id);
     const agent = { siteId, identity: `agent of ${id}`, instance: '1', host: `host-${id}`, version: '1' };
-    const machines = [{ name, measured: null, problem: null }];
+    const machines = [{ name, measured: null, problem: null, waits: null }];
     const outcome = await store.registerAgent({ ...agent, protocol: 3, simulated: true, machines }, now, 1);
     if (outcome.changed) back.push(id);
   }

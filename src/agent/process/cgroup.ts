@@ -1,6 +1,6 @@
 /** Control groups (version 2): what bounds, counts and ends the processes of one run as a whole. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** What a run may take; null: no limit. */
 export interface Limits {
@@ -79,6 +79,18 @@ export class Cgroups {
     } catch {
       // Some go on.
     }
+  }
+
+  /** The places of other agents here, by their names. */
+  others(): Map<string, string> {
+    const base = dirname(this.dir);
+    return new Map(
+      subgroups(base).flatMap((name) => {
+        const dir = join(base, name);
+        const agent = /^switchyard-(?!agent$)(.+)$/.exec(name)?.[1];
+        return agent !== undefined && dir !== this.dir ? [[agent, dir] as const] : [];
+      }),
+    );
   }
 
   /** Removes groups of runs that are not among these: an earlier agent left them. */

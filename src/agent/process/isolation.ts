@@ -17,6 +17,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -373,6 +374,22 @@ function shareOf(
     if (isClaimed(join(CLAIMS, `ids-${own}`), name, stateDir)) return { first: own, last: own + SHARE - 1 };
   }
   throw new Error(`AGENT_UIDS: other agents of this host have all ids from ${first} to ${last}`);
+}
+
+/** Ids that agents of this host have taken, by the names of the agents. */
+export function claimedIds(): Map<string, { first: number; last: number }> {
+  const found = new Map<string, { first: number; last: number }>();
+  try {
+    for (const file of readdirSync(CLAIMS)) {
+      const first = Number(/^ids-(\d+)$/.exec(file)?.[1]);
+      if (!(first >= LEAST_UID)) continue;
+      const { name } = JSON.parse(readFileSync(join(CLAIMS, file), 'utf8')) as { name: string };
+      found.set(name, { first, last: first + SHARE - 1 });
+    }
+  } catch {
+    // Nobody has claimed any, or somebody is about to.
+  }
+  return found;
 }
 
 function isClaimed(path: string, name: string, stateDir: string): boolean {

@@ -137,6 +137,8 @@ export class Journal {
 
   private openSegment(): void {
     const first = this.lastSeq + 1;
+    // Somebody may have removed it.
+    this.files.mkdirSync(this.dir, { recursive: true, mode: 0o700 });
     const fd = this.files.openSync(this.path(first), 'a', 0o600);
     if (this.fd >= 0) this.files.closeSync(this.fd);
     this.fd = fd;

@@ -36,7 +36,7 @@ const MAX_LOOKS = 50;
 export function freeze(id: number): number[] {
   const stopped = new Set<number>();
   for (let look = 0; look < MAX_LOOKS; look++) {
-    const fresh = (processesWithIds(new Set([id])).get(id) ?? []).filter((pid) => !stopped.has(pid));
+    const fresh = (processesWithIds((one) => one === id).get(id) ?? []).filter((pid) => !stopped.has(pid));
     if (fresh.length === 0) break;
     for (const pid of fresh) {
       stopped.add(pid);
@@ -50,7 +50,7 @@ export function freeze(id: number): number[] {
   return [...stopped];
 }
 
-function processTable(): ProcessRow[] {
+export function processTable(): ProcessRow[] {
   if (process.platform === 'linux') {
     return readdirSync('/proc').flatMap((name) => {
       const row = /^\d+$/.test(name) ? readStat(Number(name)) : null;
@@ -97,12 +97,12 @@ function idsOf(pid: number): number[] {
 }
 
 /** By id of those asked for: processes that have it as their account or as one of their groups. */
-export function processesWithIds(ids: ReadonlySet<number>): Map<number, number[]> {
+export function processesWithIds(asked: (id: number) => boolean): Map<number, number[]> {
   const found = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     for (const id of new Set(idsOf(Number(name)))) {
-      if (!ids.has(id)) continue;
+      if (!asked(id)) continue;
       const pids = found.get(id);
       if (pids) pids.push(Number(name));
       else found.set(id, [Number(name)]);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -15,7 +16,7 @@ import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
-import type { EndedRun } from '../files/keeper.js';
+import type { EndedRun } from '../files/handover.js';
 import { ENDED_BEFORE, KnownRuns } from '../known.js';
 import {
   type Assignment,
@@ -36,10 +37,11 @@ import { type Account, EMPTY, OPEN, SIGNAL } from './accounts.js';
 import { Cgroup } from './cgroup.js';
 import { Disk, isPassing, Space } from './disk.js';
 import { placeInputs } from './inputs.js';
-import { Isolation, killAccount } from './isolation.js';
+import { claimedIds, Isolation, killAccount } from './isolation.js';
 import { Journal } from './journal.js';
 import { LeftBehind } from './left.js';
 import { accountsIoWait, bytesOf, Meter, type Sample, sampleOf } from './measure.js';
+import { endOthers, laneMark, lanesHere, type Serves } from './others.js';
 import { written } from './output.js';
 import { OutputPool, Outputs } from './outputs.js';
 import {
@@ -88,6 +90,8 @@ export interface ProcessRunnerOptions {
   leftBehindMs?: number;
   /** How many runs at once; more wait. */
   maxRuns?: number;
+  /** What the agent serves; null: nothing tells it from other agents of the host. */
+  serves?: Serves | null;
   /** Told of what its operator should know. */
   warn?: (fields: object, message: string) => void;
 }
@@ -115,6 +119,9 @@ const LANES_GO_MS = 2_000;
 const START_PAUSE_MS = 1_000;
 /** A host on which a launch has failed for its own sake is said to be unfit for so long. */
 const BROKEN_PAUSE_MS = 60_000;
+/** Between two looks whether the state directory is still there. */
+const ROOT_LOOK_MS = 1_000;
+const UPROOTED = 'somebody has removed the state directory of the agent: it has to be started again';
 /** Linux takes no longer variable than 128 KiB. */
 const VARIABLE_CHARS = 65_536;
 /** Time to fetch by hand what could not be kept. */
@@ -200,6 +207,8 @@ interface LiveProcessRun extends RunRecord {
   /** What the service has of its output: bytes of each stream. */
   sent: Record<LiveOutput['stream'], number>;
   sentAtMs: number;
+  /** An earlier agent may have sent some: the service is asked first. */
+  asks: boolean;
 }
 
 /** What is left to be ended of a run that is over. */
@@ -249,6 +258,9 @@ export class ProcessRunner implements Runner {
   private nextSlot = 1;
   private nextTrash = 1;
   private closed = false;
+  /** Somebody has removed the state directory: nothing more can be written down. */
+  private uprooted = false;
+  private nextRootMs = 0;
   /** Nothing is started before. */
   private pausedUntilMs = 0;
   private wasLow = false;
@@ -298,9 +310,10 @@ export class ProcessRunner implements Runner {
     const stateDir = resolve(options.stateDir);
     mkdirSync(join(stateDir, 'slots'), { recursive: true, mode: 0o700 });
     const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
+    const id = agentId(stateDir);
     const known = new KnownRuns();
     const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
-    const runner = new ProcessRunner(stateDir, agentId(stateDir), lock, journal, known, {
+    const runner = new ProcessRunner(stateDir, id, lock, journal, known, {
       baseEnvironment: plainJobEnvironment(),
       isolation: () => Isolation.none(),
       outputLimitBytes: 256 << 10,
@@ -309,6 +322,7 @@ export class ProcessRunner implements Runner {
       keep: async () => 'this agent keeps no files',
       leftBehindMs: LEFT_BEHIND_MS,
       maxRuns: 1024,
+      serves: null,
       warn: () => {},
       ...options,
     });
@@ -322,14 +336,28 @@ export class ProcessRunner implements Runner {
     return runner;
   }
 
+  /** By what does not lie in the state directory: it may have been removed, and what it spoke of goes on. */
+  async takeOver(): Promise<string | null> {
+    const { serves } = this.options;
+    if (serves === null) return null;
+    return endOthers({
+      ...{ ...serves, id: this.id, stateDir: this.stateDir },
+      watches: (lane) => [...this.idle, ...this.bySlot.keys()].some(({ lanePid }) => lanePid === lane),
+      runs: (key) => this.live.has(key),
+      traces: () => ({ cgroups: this.isolation.cgroups?.others() ?? new Map(), uids: claimedIds() }),
+    });
+  }
+
   get problem(): string | null {
+    if (this.uprooted) return UPROOTED;
     if (this.disk.isLow(upMs())) return 'the disk of its state directory is almost full';
     return upMs() < this.brokenUntilMs ? this.broken : null;
   }
 
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    if (this.waiting.size === 0 && this.mayLaunch() && this.isolation.knowsAccountOf(assignment.user))
+    if (this.uprooted) this.reportEnd(assignment, { cause: 'MACHINE_FAILED', message: UPROOTED });
+    else if (this.waiting.size === 0 && this.mayLaunch() && this.isolation.knowsAccountOf(assignment.user))
       this.launch(assignment);
     else this.waiting.set(runKey(assignment), assignment);
   }
@@ -399,7 +427,10 @@ export class ProcessRunner implements Runner {
     for (const run of this.live.values()) {
       if (run.forgotten || (!run.ended && now - Math.max(run.startedUpMs, run.sentAtMs) < FOLLOW_MS))
         continue;
-      for (const piece of this.unsent(run, PIECE_BYTES)) {
+      const asks: { told: OutputPiece; length: number }[] = STREAMS.flatMap(([stream]) =>
+        run.asks ? [{ told: { stream, start: 0, text: '', bytes: 0 }, length: 0 }] : [],
+      );
+      for (const piece of run.asks ? asks : this.unsent(run, PIECE_BYTES)) {
         pieces.push({ ...nameOf(run), ...piece.told });
         bytes += piece.length;
       }
@@ -408,14 +439,15 @@ export class ProcessRunner implements Runner {
     return pieces;
   }
 
-  delivered(pieces: readonly LiveOutput[]): void {
-    for (const { stream, start, text, base64, ...name } of pieces) {
+  delivered(pieces: readonly LiveOutput[], received: readonly (number | null)[] = []): void {
+    for (const [i, { stream, start, text, base64, ...name }] of pieces.entries()) {
       const key = runKey(name);
       const run = this.live.get(key);
       if (!run) continue;
       const length = text === undefined ? Buffer.byteLength(base64!, 'base64') : Buffer.byteLength(text);
-      run.sent[stream] = Math.max(run.sent[stream], start + length);
-      run.sentAtMs = upMs();
+      run.sent[stream] = Math.max(run.sent[stream], start + length, received[i] ?? 0);
+      run.sentAtMs = run.asks ? 0 : upMs();
+      run.asks = false;
       // To the end: whoever is served first is not first again.
       this.live.delete(key);
       this.live.set(key, run);
@@ -613,7 +645,7 @@ export class ProcessRunner implements Runner {
         lost: false,
       },
       meter: new Meter(startedUpMs, whole, this.delayAccounting),
-      ...{ bytesBefore: null, verdict: null, sent: { STDOUT: 0, STDERR: 0 }, sentAtMs: 0 },
+      ...{ bytesBefore: null, verdict: null, sent: { STDOUT: 0, STDERR: 0 }, sentAtMs: 0, asks: !whole },
     };
   }
 
@@ -684,6 +716,7 @@ export class ProcessRunner implements Runner {
 
   private ensureLane(slot: Slot): void {
     slot.ensureLane(
+      laneMark(this.id, this.options.serves),
       () => this.laneAnswered(this.bySlot.get(slot)),
       () => this.laneGone(this.bySlot.get(slot)),
     );
@@ -990,7 +1023,7 @@ export class ProcessRunner implements Runner {
     if (remains.length === 0) return;
     this.remains = [];
     const ids = new Set(remains.flatMap(({ ownId, group }) => (ownId === null || group ? [] : [ownId])));
-    const left = ids.size > 0 ? processesWithIds(ids) : null;
+    const left = ids.size > 0 ? processesWithIds((id) => ids.has(id)) : null;
     for (const one of remains) {
       const pids = one.ownId === null || one.group ? undefined : left!.get(one.ownId);
       if (one.group) this.clear(one);
@@ -1098,6 +1131,10 @@ export class ProcessRunner implements Runner {
   private poll(): void {
     const now = upMs();
     this.journal.flush();
+    if (this.isUprooted(now)) {
+      this.giveUpRuns();
+      return;
+    }
     this.outputs.scan(now, () => this.ownLanes());
     this.clearRemains();
     this.leftBehind.clean(now, this.disk.isLow(now));
@@ -1118,6 +1155,31 @@ export class ProcessRunner implements Runner {
     }
     for (const slot of this.idle) if (now - slot.idleSinceMs > LANE_IDLE_MS) slot.releaseLane();
     this.launchWaiting();
+  }
+
+  private isUprooted(now: number): boolean {
+    if (this.uprooted || now < this.nextRootMs) return this.uprooted;
+    this.nextRootMs = now + ROOT_LOOK_MS;
+    this.uprooted = isGone(this.stateDir, this.id);
+    if (this.uprooted)
+      this.options.warn({ dir: this.stateDir }, `${UPROOTED}; its runs are ended, and reported as lost`);
+    return this.uprooted;
+  }
+
+  /** How they end could not be written down by anybody any more, and another agent would know nothing of them. */
+  private giveUpRuns(): void {
+    for (const [key, assignment] of this.waiting) {
+      this.waiting.delete(key);
+      this.reportEnd(assignment, { cause: 'MACHINE_FAILED', message: UPROOTED });
+    }
+    for (const run of [...this.live.values()]) {
+      if (run.ended) this.finishWith(run, run.ended.end, run.ended.atMs);
+      else {
+        run.verdict ??= UPROOTED;
+        if (run.slot.laneLives()) signal(-run.slot.lanePid, 'SIGKILL');
+        else this.endLost(run);
+      }
+    }
   }
 
   /** Samples the processes of runs, and ends those that take more than they may. */
@@ -1339,15 +1401,36 @@ function begins(slot: Slot, key: string, untilMs: number): boolean {
   return true;
 }
 
-/** Tells this agent's processes from those of other agents on the machine. */
+/**
+ * Tells this agent's processes from those of other agents on the machine. An agent whose reports are gone does not know what it has
+ * started, and is another. Where only the file of the id is gone, the lanes of runs that are still written down here know it.
+ */
 function agentId(stateDir: string): string {
-  const path = join(stateDir, 'id');
+  const remembers = existsSync(join(stateDir, 'reports', 'acknowledged'));
+  const known = idIn(stateDir);
+  if (remembers && known !== null) return known;
+  const lane = lanesHere().find(({ dir }) => dir.startsWith(`${stateDir}/`) && existsSync(join(dir, 'lane')));
+  const id = (remembers && lane?.agent) || randomUUID();
+  writeFileSync(join(stateDir, 'id'), id, { mode: 0o600 });
+  return id;
+}
+
+/** Whether the state directory is not there any more, or another agent's. What cannot be read now says nothing. */
+function isGone(stateDir: string, id: string): boolean {
   try {
-    return readFileSync(path, 'utf8');
+    return idIn(stateDir) !== id;
   } catch {
-    const id = randomUUID();
-    writeFileSync(path, id, { mode: 0o600 });
-    return id;
+    return false;
+  }
+}
+
+/** The id that is kept there; null: none is. */
+function idIn(stateDir: string): string | null {
+  try {
+    return readFileSync(join(stateDir, 'id'), 'utf8') || null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
   }
 }
 

@@ -199,13 +199,14 @@ export class Slot {
   /**
    * Starts a lane unless there is one.
    *
+   * @param mark words on its command line, which tell other agents of the host whose it is
    * @param ended called when the lane says that its run has ended
    * @param gone called when the lane is no more
    * @throws when it cannot be started
    */
-  ensureLane(ended: () => void, gone: () => void): void {
+  ensureLane(mark: readonly string[], ended: () => void, gone: () => void): void {
     if (this.child) return;
-    const child = spawn('/bin/sh', ['-c', LANE_SCRIPT, LANE_NAME, this.dir], {
+    const child = spawn('/bin/sh', ['-c', LANE_SCRIPT, LANE_NAME, this.dir, ...mark], {
       // A session of its own: the lane survives the agent, and a signal to its group reaches exactly the run.
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],

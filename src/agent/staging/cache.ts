@@ -16,7 +16,7 @@ import { performance } from 'node:perf_hooks';
 import pRetry from 'p-retry';
 import { networks } from '../../platform/networks.js';
 import { type DataRoots, dataPath } from './roots.js';
-import { pathOf, shown, UnfitSource } from './source.js';
+import { pathOf, shown, UnfitSource, WrongContent } from './source.js';
 import {
   type Origin,
   roomOn,
@@ -212,7 +212,10 @@ export class DataCache {
       const real = await dataPath(path, this.options.roots);
       const bytes = await sizeOf(real);
       const fault = sizeFault(bytes, sizeMb);
-      if (fault !== null) throw new Error(`input ${name}: ${shown(location)} at ${site}: ${fault}`);
+      if (fault !== null) {
+        const message = `input ${name}: ${shown(location)} at ${site}: ${fault}`;
+        throw sources.length === 1 ? new WrongContent(message) : new Error(message);
+      }
       // Not the link to it, which somebody may have lead elsewhere later.
       return real;
     }
@@ -239,6 +242,7 @@ export class DataCache {
     signal: AbortSignal,
   ): Promise<Moved> {
     const reasons: string[] = [];
+    let wrong = 0;
     try {
       await this.makeRoom(entry, input);
       for (const source of input.sources) {
@@ -248,6 +252,7 @@ export class DataCache {
           return await this.fetchFrom(entry, input, source, progress, signal);
         } catch (error) {
           signal.throwIfAborted();
+          if (error instanceof WrongContent) wrong++;
           reasons.push(`from ${source.site}: ${(error as Error).message}`);
         }
       }
@@ -258,7 +263,9 @@ export class DataCache {
       if (!entry.ready) entry.bytes = await partBytes(this.dirOf(entry.key));
     }
     const why = reasons.length > 0 ? reasons.join('; ') : 'no location can be reached from here';
-    throw new Error(`input ${input.name}: ${why}`);
+    // Nowhere is it what the catalog says: no other attempt would help, nor another site.
+    const message = `input ${input.name}: ${why}`;
+    throw wrong > 0 && wrong === input.sources.length ? new WrongContent(message) : new Error(message);
   }
 
   private fetchFrom(
@@ -310,11 +317,12 @@ export class DataCache {
   ): Promise<void> {
     const bytes = await sizeOf(part);
     const fault = sizeFault(bytes, sizeMb);
-    if (fault !== null) throw new UnfitSource(fault);
+    if (fault !== null) throw new WrongContent(fault);
     if (sha256 !== null) {
-      if (statSync(part).isDirectory()) throw new UnfitSource('it is a directory; a checksum is of one file');
+      if (statSync(part).isDirectory())
+        throw new WrongContent('it is a directory; a checksum is of one file');
       const found = await sha256Of(part, signal);
-      if (found !== sha256) throw new UnfitSource(`its SHA-256 is ${found}; the catalog says ${sha256}`);
+      if (found !== sha256) throw new WrongContent(`its SHA-256 is ${found}; the catalog says ${sha256}`);
     }
     await settle(part);
     const dir = this.dirOf(entry.key);

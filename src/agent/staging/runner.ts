@@ -14,6 +14,7 @@ import {
   type StagedInput,
 } from '../runner.js';
 import { type CacheOptions, DataCache, type Moved } from './cache.js';
+import { WrongContent } from './source.js';
 
 /** A runner that starts runs with what was staged for them, and can be told that one will not be. */
 export interface StageableRunner extends Runner {
@@ -106,6 +107,10 @@ export class StagingRunner implements Runner, StagingSource {
     return this.inner.problem;
   }
 
+  async takeOver(): Promise<string | null> {
+    return (await this.inner.takeOver?.()) ?? null;
+  }
+
   start(assignment: Assignment): void {
     const { inputs } = assignment;
     const key = runKey(assignment);
@@ -149,8 +154,8 @@ export class StagingRunner implements Runner, StagingSource {
     return this.inner.freshOutput();
   }
 
-  delivered(pieces: readonly LiveOutput[]): void {
-    this.inner.delivered(pieces);
+  delivered(pieces: readonly LiveOutput[], received?: readonly (number | null)[]): void {
+    this.inner.delivered(pieces, received);
   }
 
   stagings(): StagingReport[] {
@@ -224,7 +229,7 @@ export class StagingRunner implements Runner, StagingSource {
       const message = (error as Error).message;
       this.failed.add(ended({ error: message, movedMb: this.cache.moving(key) / 1e6 }));
       this.staging.delete(key);
-      this.inner.fail(name, 'STAGING_FAILED', message);
+      this.inner.fail(name, error instanceof WrongContent ? 'INPUT_MISMATCH' : 'STAGING_FAILED', message);
     }
   }
 

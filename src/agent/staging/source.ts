@@ -6,6 +6,9 @@ export class UnfitSource extends Error {
   override readonly name = 'UnfitSource';
 }
 
+/** What is there is not what the catalog says. */
+export class WrongContent extends UnfitSource {}
+
 /** Without what may be secret in it: user, query, fragment. */
 export function shown(location: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) return location;

@@ -317,8 +317,12 @@ export type MachineMeasurement = {
   os: Scalars['String']['output'];
   /** Architecture. */
   architecture: Scalars['String']['output'];
-  /** Relative power by a short standard run on one CPU; about 100 on an ordinary machine. */
+  /** Model of its CPUs; null: its agent did not say. */
+  model?: Maybe<Scalars['String']['output']>;
+  /** Relative power by the best of short standard runs on one CPU while the machine was idle; about 100 on an ordinary machine. */
   benchmark: Scalars['Float']['output'];
+  /** How machines of the same model at the site compare, where their powers differ by more than a fifth; null: they do not. */
+  warning?: Maybe<Scalars['String']['output']>;
   /** Its GPUs. */
   gpus: Array<Gpu>;
   /** When this was found. */
@@ -730,6 +734,8 @@ export type EndCause =
   | 'MEMORY_LIMIT'
   /** Its input data could not be brought to the site. */
   | 'STAGING_FAILED'
+  /** An input is not what its dataset says: its size or its SHA-256 is another wherever it was fetched from. No other attempt is made. */
+  | 'INPUT_MISMATCH'
   /** Its command ended well, but files that were to be kept were not there or could not be kept. What there is of them stays at the site for a while. */
   | 'OUTPUTS_FAILED'
   /** It used more CPU time than the CPUs that it asked for give. */
@@ -3334,6 +3340,8 @@ export type AgentMachineInput = {
   measured?: InputMaybe<MeasurementInput>;
   /** Why no job can be run there now, at most 1000 characters; null: jobs can be run. */
   problem?: InputMaybe<Scalars['String']['input']>;
+  /** Why the agent does not ask for the lease yet, at most 1000 characters: what its host still runs for the machine under another identity. It is answered as `refused`. null: it asks. */
+  waits?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** What an agent found on a machine. */
@@ -3346,7 +3354,9 @@ export type MeasurementInput = {
   os: Scalars['String']['input'];
   /** Architecture. */
   architecture: Scalars['String']['input'];
-  /** Relative power by a short standard run on one CPU; about 100 on an ordinary machine. */
+  /** Model of its CPUs, at most 100 characters; null: not known. */
+  model?: InputMaybe<Scalars['String']['input']>;
+  /** Relative power by the best of short standard runs on one CPU while the machine was idle; about 100 on an ordinary machine. */
   benchmark: Scalars['Float']['input'];
   /** Its GPUs, at most 64. */
   gpus: Array<GpuInput>;
@@ -3521,6 +3531,8 @@ export type ReportOutputPayload = {
   __typename?: 'ReportOutputPayload';
   /** One result per piece, in the same order. STALE_EPOCH: the run is over. */
   results: Array<ReportResult>;
+  /** Of each piece that is empty, in the same order: up to which byte the service has its stream, from where the agent goes on; null for others. */
+  receivedBytes: Array<Maybe<Scalars['Float']['output']>>;
 };
 
 /** The result of a batch of reports. */
@@ -4905,7 +4917,9 @@ export type MachineMeasurementResolvers<ContextType = Context, ParentType extend
   memoryMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   os?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   architecture?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  model?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  warning?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   gpus?: Resolver<Array<ResolversTypes['Gpu']>, ParentType, ContextType>;
   measuredAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
 };
@@ -5888,6 +5902,7 @@ export type OutputPartResolvers<ContextType = Context, ParentType extends Resolv
 
 export type ReportOutputPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReportOutputPayload'] = ResolversParentTypes['ReportOutputPayload']> = {
   results?: Resolver<Array<ResolversTypes['ReportResult']>, ParentType, ContextType>;
+  receivedBytes?: Resolver<Array<Maybe<ResolversTypes['Float']>>, ParentType, ContextType>;
 };
 
 export type ReportRunsPayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReportRunsPayload'] = ResolversParentTypes['ReportRunsPayload']> = {

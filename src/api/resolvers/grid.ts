@@ -11,6 +11,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
 import { visibleJob } from '../services/access.js';
+import { powerWarning } from '../services/powers.js';
 
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
@@ -38,8 +39,11 @@ export const Machine: MachineResolvers = {
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
   agent: ({ agentId }, _, { loaders }) => (agentId === null ? null : loaders.agent(agentId)),
-  measured: ({ measured, measuredAt }) =>
-    measured && measuredAt !== null ? { ...(measured as unknown as Measurement), measuredAt } : null,
+  measured: async ({ siteId, measured, measuredAt }, _, { loaders }) => {
+    if (!measured || measuredAt === null) return null;
+    const own = measured as unknown as Measurement;
+    return { ...own, measuredAt, warning: powerWarning(own, await loaders.powers(siteId)) };
+  },
   heartbeatAt: async ({ agentId }, _, { loaders }) =>
     agentId === null ? null : (await loaders.agent(agentId)).seenAt,
 };

@@ -171,9 +171,8 @@ export const Mutation: Required<MutationResolvers> = {
   keepFiles: (_, args, { services, viewer }) => services.files.keepFiles(viewer, args),
   keepDataset: (_, args, { services, viewer, requestId }) =>
     services.files.keepDataset(viewer, args, requestId),
-  reportOutput: async (_, { site, agent, outputs }, { services, viewer }) => ({
-    results: await services.agents.reportOutput(viewer, site, agent ?? null, outputs),
-  }),
+  reportOutput: (_, { site, agent, outputs }, { services, viewer }) =>
+    services.agents.reportOutput(viewer, site, agent ?? null, outputs),
 };
 
 /** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */

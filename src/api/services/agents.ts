@@ -19,6 +19,7 @@ import type {
   MeasurementInput,
   OutputPieceInput,
   RegisterAgentInput,
+  ReportOutputPayload,
   ReportResult,
   RunOutputInput,
   RunReportInput,
@@ -137,7 +138,7 @@ export function createAgentsService(parts: ServiceParts) {
       site: string,
       agent: string | null,
       outputs: readonly RunOutputInput[],
-    ): Promise<ReportResult[]> {
+    ): Promise<ReportOutputPayload> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
       const agentId = agentOf(agent);
@@ -149,13 +150,18 @@ export function createAgentsService(parts: ServiceParts) {
         ...outputPiece(input, `outputs[${index}]`),
       }));
       const bounds = { keepBytes: limits.outputBytesMax, userBytes: limits.userOutputBytes };
-      return (await store.reportOutput(siteId, pieces, bounds, agentId)).map((result) => RESULTS[result]);
+      const outcomes = await store.reportOutput(siteId, pieces, bounds, agentId);
+      return {
+        results: outcomes.map(({ result }) => RESULTS[result]),
+        receivedBytes: outcomes.map(({ received }) => received),
+      };
     },
   });
 }
 
-/** The only version of the protocol that is spoken. */
-const PROTOCOL = 3;
+/** The versions of the protocol that are spoken: this release's, and that of the release before. */
+const PROTOCOL = 4;
+const PROTOCOL_BEFORE = 3;
 
 /** The agent that a request is from. Older versions of the protocol did not say. */
 export function agentOf(agent: string | null): number {
@@ -168,7 +174,7 @@ export function agentOf(agent: string | null): number {
 
 function agentRegistration(input: RegisterAgentInput): AgentRegistration {
   const { protocol, simulated } = input;
-  if (protocol !== PROTOCOL)
+  if (protocol !== PROTOCOL && protocol !== PROTOCOL_BEFORE)
     throw new ApiError(
       'FORBIDDEN',
       `this agent speaks version ${protocol} of the protocol, and the service version ${PROTOCOL}: upgrade ${protocol < PROTOCOL ? 'the agent' : 'the service'}`,
@@ -197,7 +203,11 @@ function agentRegistration(input: RegisterAgentInput): AgentRegistration {
   };
 }
 
-function claim({ name, measured, problem }: AgentMachineInput, at: string, simulated: boolean): MachineClaim {
+function claim(
+  { name, measured, problem, waits }: AgentMachineInput,
+  at: string,
+  simulated: boolean,
+): MachineClaim {
   if (simulated === Boolean(measured))
     throw badInput(
       `${at}.measured`,
@@ -208,6 +218,7 @@ function claim({ name, measured, problem }: AgentMachineInput, at: string, simul
     name: plainName(`${at}.name`, name),
     measured: measured ? measurement(measured, `${at}.measured`) : null,
     problem: problem ? text(`${at}.problem`, problem, MAX.reasonChars) : null,
+    waits: waits ? text(`${at}.waits`, waits, MAX.reasonChars) : null,
   };
 }
 
@@ -218,6 +229,7 @@ function measurement(input: MeasurementInput, at: string): Measurement {
     memoryMb: within(`${at}.memoryMb`, input.memoryMb, 0, MAX.integer),
     os: text(`${at}.os`, input.os, MAX.nameChars, 1),
     architecture: text(`${at}.architecture`, input.architecture, MAX.nameChars, 1),
+    model: input.model ? text(`${at}.model`, input.model, MAX.nameChars) : null,
     benchmark: within(`${at}.benchmark`, input.benchmark, MAX.leastBenchmark, MAX.benchmark),
     gpus: input.gpus.map((gpu) => ({
       name: text(`${at}.gpus.name`, gpu.name, MAX.nameChars, 1),

@@ -37,6 +37,7 @@ export interface Machine {
   maxTasks: number | null;
   tasksUsed: number;
   benchmark: number;
+  measured: { benchmark: number; warning: string | null } | null;
   os: string;
   architecture: string;
   heartbeatAt: string | null;
@@ -385,9 +386,11 @@ function machineTable(machines: readonly Machine[]): string {
       'MEMORY USED',
       'MEMORY MB',
       'POWER',
+      'MEASURED',
       'PLATFORM',
       'LICENSES',
       'WHY NO JOBS',
+      'WARNING',
     ],
     machines.map((machine) => [
       machine.id,
@@ -400,9 +403,11 @@ function machineTable(machines: readonly Machine[]): string {
       machine.memoryUsedMb,
       machine.memoryMb,
       machine.benchmark,
+      machine.measured?.benchmark ?? null,
       `${machine.os}/${machine.architecture}`,
       machine.licenses.map(({ kind }) => kind).join(',') || null,
       machine.reason ?? machine.problem,
+      machine.measured?.warning ?? null,
     ]),
   );
 }

@@ -75,7 +75,11 @@ export const machineChanges = (change: Changes) => ({
           // Whoever sets the state has seen why it was drained.
           tx.machine.update({
             where: { id },
-            data: given.state ? { ...given, reason: null, launchFailures: 0 } : given,
+            data: {
+              ...given,
+              ...(given.state && { reason: null, launchFailures: 0 }),
+              ...(given.benchmark !== undefined && { powerMeasured: false }),
+            },
           }),
         ),
       );

@@ -99,8 +99,9 @@ const missingOf = (
 /** Live runs, or their tasks, on machines that nobody serves any more and that this agent would take over from another. */
 function findOrphans(
   connection: Connection,
-  registration: AgentRegistration,
+  all: AgentRegistration,
 ): Promise<(LostRun & { host: string })[]> {
+  const registration = { ...all, machines: all.machines?.filter(({ waits }) => waits === null) ?? null };
   return rows(
     connection,
     sql`
@@ -151,8 +152,8 @@ async function makeMachines(tx: Transaction, { siteId, machines }: AgentRegistra
   const made = await rows<{ name: string }>(
     tx,
     sql`
-INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture)
-  SELECT ${siteId}::integer, name, cpus, memory_mb, benchmark, os, architecture FROM ${items}
+INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, power_measured)
+  SELECT ${siteId}::integer, name, cpus, memory_mb, benchmark, os, architecture, true FROM ${items}
    WHERE NOT EXISTS (SELECT FROM machines m WHERE m.site_id = ${siteId}::integer AND m.name = t.name AND m.removed_at IS NULL)
    ORDER BY place
   ON CONFLICT (site_id, name) WHERE removed_at IS NULL DO NOTHING RETURNING name`,
@@ -187,6 +188,7 @@ function takeLeases(tx: Transaction, agentId: number, taken: readonly Taken[], n
     tx,
     sql`
 UPDATE machines m SET agent_id = ${agentId}, silent = false, problem = t.problem, measured = t.measured::jsonb,
+    benchmark = CASE WHEN m.power_measured THEN coalesce((t.measured::jsonb ->> 'benchmark')::float8, m.benchmark) ELSE m.benchmark END,
     measured_at = CASE WHEN m.measured IS DISTINCT FROM t.measured::jsonb THEN to_timestamp(${now}::float8) ELSE m.measured_at END
   FROM ${items} WHERE m.id = t.id`,
   );

@@ -14,7 +14,14 @@ import {
 } from '../rules.js';
 import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
-import type { OutputBounds, ReportOutcome, ReportResult, RunOutput, RunReport } from '../store.js';
+import type {
+  OutputBounds,
+  OutputOutcome,
+  ReportOutcome,
+  ReportResult,
+  RunOutput,
+  RunReport,
+} from '../store.js';
 import { changeJobs } from './change-jobs.js';
 import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
 
@@ -354,7 +361,7 @@ export async function reportOutput(
   pieces: readonly RunOutput[],
   { keepBytes, userBytes }: OutputBounds,
   agentId: number | null,
-): Promise<ReportResult[]> {
+): Promise<OutputOutcome[]> {
   if (pieces.length === 0) return [];
   return transaction(database, async (tx) => {
     const asked = table('t', pieces, {
@@ -388,10 +395,31 @@ UPDATE outputs o SET body = o.body || decode(t.body, 'base64'), bytes = greatest
       const long = kept.filter(({ bytes }) => bytes > keepBytes);
       if (long.length > 0) await cutOutputs(tx, long, keepBytes);
     }
-    return pieces.map(
-      (_, i): ReportResult => (live.get(i) ? 'accepted' : live.has(i) ? 'stale-epoch' : 'unknown-run'),
-    );
+    const received = await receivedOf(tx, pieces);
+    return pieces.map((_, i): OutputOutcome => {
+      const result = live.get(i) ? 'accepted' : live.has(i) ? 'stale-epoch' : 'unknown-run';
+      return { result, received: live.get(i) ? (received.get(i) ?? null) : null };
+    });
   });
+}
+
+/** By place of those that are empty: up to which byte their streams are kept. */
+async function receivedOf(tx: Transaction, pieces: readonly RunOutput[]): Promise<Map<number, number>> {
+  const asked = pieces.flatMap((piece, i) => (piece.body.length === 0 ? [{ ...piece, i }] : []));
+  if (asked.length === 0) return new Map();
+  const items = table('t', asked, {
+    i: ['integer', ({ i }) => i],
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    task: ['integer', ({ task }) => task ?? 0],
+    stream: ['output_stream', ({ stream }) => stream],
+  });
+  const found = await rows<{ i: number; received: number }>(
+    tx,
+    sql`
+SELECT i, max(o.start + length(o.body))::float8 AS received FROM ${items} JOIN outputs o USING (job_id, epoch, task, stream) GROUP BY i`,
+  );
+  return new Map(found.map(({ i, received }) => [i, received]));
 }
 
 /** Gives up what lies behind the head and before the tail. */

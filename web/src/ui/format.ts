@@ -107,6 +107,7 @@ const CAUSES: Record<string, string> = {
   MEMORY_LIMIT: 'Over its memory',
   OUTPUTS_FAILED: 'Its files could not be kept',
   STAGING_FAILED: 'Its data could not be brought there',
+  INPUT_MISMATCH: 'An input is not what its dataset says',
   CPU_LIMIT: 'Over its CPU time',
   DISK_LIMIT: 'Over its disk space',
   PROCESS_LIMIT: 'Too many processes',

@@ -22,6 +22,7 @@ export type EndCause =
   | 'RUN_TIME_LIMIT'
   | 'MEMORY_LIMIT'
   | 'STAGING_FAILED'
+  | 'INPUT_MISMATCH'
   | 'OUTPUTS_FAILED'
   | 'CPU_LIMIT'
   | 'DISK_LIMIT'

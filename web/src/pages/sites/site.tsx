@@ -480,6 +480,12 @@ function Machines({ site }: { site: SitePartsFragment }) {
                     {measured.gpus.length > 0 && `, ${plural(measured.gpus.length, 'GPU')}`}
                   </div>
                 )}
+                {measured && measured.warning !== null && (
+                  <>
+                    <Badge tone="warn">Differs</Badge>
+                    <div className="tiny muted">{measured.warning}</div>
+                  </>
+                )}
               </>
             ),
           },

@@ -1,0 +1,36 @@
+/** How machines of one model compare: the same CPUs do the same work, unless one was measured under load or something is wrong with it. */
+import type { MachineRow } from '../../store/rows.js';
+import type { Measurement } from '../../store/store.js';
+
+interface Power {
+  name: string;
+  power: number;
+}
+
+/** The most and the least powerful machine of each model. */
+export type Powers = ReadonlyMap<string, { most: Power; least: Power }>;
+
+/** Powers that differ by more are told. */
+const TOLERANCE = 0.2;
+
+export function powersOf(machines: readonly Pick<MachineRow, 'name' | 'measured'>[]): Powers {
+  const found = new Map<string, { most: Power; least: Power }>();
+  for (const { name, measured } of machines) {
+    const { model, benchmark: power } = (measured ?? {}) as Partial<Measurement>;
+    if (!model || power === undefined) continue;
+    const own = { name, power };
+    const { most, least } = found.get(model) ?? { most: own, least: own };
+    found.set(model, { most: power > most.power ? own : most, least: power < least.power ? own : least });
+  }
+  return found;
+}
+
+/** How the power of a machine differs from that of others of its model; null: it does not, or nobody knows. */
+export function powerWarning({ model, benchmark }: Measurement, powers: Powers): string | null {
+  const alike = powers.get(model ?? '');
+  if (!alike) return null;
+  const other = alike.most.power > benchmark ? alike.most : alike.least;
+  const [less, more] = [Math.min(other.power, benchmark), Math.max(other.power, benchmark)];
+  if (less >= more * (1 - TOLERANCE)) return null;
+  return `power ${benchmark}, and ${other.power} of machine ${other.name}, which has the same CPUs (${model})`;
+}
