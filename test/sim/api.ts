@@ -4,15 +4,19 @@ import type { Viewer } from '../../src/api/auth.js';
 import type { RegisterAgentInput } from '../../src/api/generated/resolvers-types.js';
 import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
+import { createFilesService } from '../../src/api/services/files.js';
 import { createFit } from '../../src/api/services/fit.js';
 import { createJobsService } from '../../src/api/services/jobs.js';
 import type { ServiceParts } from '../../src/api/services/parts.js';
-import { ServiceError } from '../../src/client/index.js';
+import { type Client, ServiceError } from '../../src/client/index.js';
 import type { RandomStream } from '../../src/core/index.js';
 import { openWaker, type Waker } from '../../src/engine/waker.js';
 import { pause } from '../../src/platform/env.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
 import type { Metrics } from '../../src/platform/metrics.js';
+import type { Blobs } from '../../src/store/blobs.js';
+import { FileSweep } from '../../src/store/file-sweep.js';
+import type { Files } from '../../src/store/files.js';
 import type { Store } from '../../src/store/store.js';
 import { hasTasks, partsOf } from '../../src/store/tasks.js';
 import { quietLog } from '../engine/support.js';
@@ -26,6 +30,7 @@ import type { Process, Time } from './time.js';
 /** Whoever asks does not wait longer, ms. */
 const ANSWER_MS = 30_000;
 const PRESENT_MS = 5_000;
+const SWEEP_MS = 60_000;
 /** As many have ever been created. */
 export const DATASETS = 3;
 /** So few in a message that lists come in parts. */
@@ -37,6 +42,7 @@ interface Variables {
   agent: string;
   instance: string;
   reports: { at: string }[];
+  outputs: object[];
 }
 
 export const viewer = (change: Partial<Viewer>): Viewer => ({
@@ -74,12 +80,14 @@ export class Api {
   readonly waker: Waker;
   readonly jobs: ReturnType<typeof createJobsService>;
   readonly agents: ReturnType<typeof createAgentsService>;
+  readonly files: ReturnType<typeof createFilesService>;
 
-  /** @param store as this process reaches it */
+  /** @param store as this process reaches it, like the store of files */
   constructor(
     readonly world: ApiWorld,
     readonly process: Process,
     store: Store,
+    files: { files: Files; blobs: Blobs },
     id: string,
   ) {
     const { queue, metrics, databaseNow: now } = world;
@@ -89,9 +97,17 @@ export class Api {
     const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake, agentRefused };
     // Services get what they need of it.
     const fits = createFit(queries as never, { peers: async () => [] }, now);
-    const all = { ...parts, fits } as unknown as ServiceParts;
+    const fileStore = { ...files, retentionDays: 30 };
+    const all = { ...parts, fits, fileStore } as unknown as ServiceParts;
     this.agents = createAgentsService(all);
     this.jobs = createJobsService(all);
+    this.files = createFilesService(all);
+    const sweeper = new FileSweep({ ...fileStore, now, onError: () => {} });
+    const sweep = (): void => {
+      sweeper.sweep().catch(() => {});
+      process.after(SWEEP_MS, sweep);
+    };
+    sweep();
     const seen = (): void => {
       store.processSeen(id, 'api', now()).catch(() => {});
       process.after(PRESENT_MS, seen);
@@ -128,7 +144,10 @@ export class Api {
   }
 
   /** As an agent speaks to it. `previous`: one of the release before, which does not ask for parts of lists. */
-  static agentClient(current: () => Api, { siteId, wire, caller, host, previous }: AgentSide): ServiceClient {
+  static agentClient(
+    current: () => Api,
+    { siteId, wire, caller, host, previous }: AgentSide,
+  ): ServiceClient & Pick<Client, 'put'> {
     const key = viewer({ role: 'AGENT', siteId });
     const site = globalId('site', siteId);
     const served = <T>(work: (api: Api) => Promise<T>): Promise<T> => Api.call(current, wire, caller, work);
@@ -145,6 +164,18 @@ export class Api {
             async ({ agents }) =>
               ({ heartbeat: await agents.heartbeat(key, site, given.agent, given.instance) }) as T,
           );
+        if (document.includes('keepFiles('))
+          return served(async ({ files }) => {
+            const kept = await files.keepFiles(key, given as never);
+            return { keepFiles: kept.map((row) => ({ ...row, receivedBytes: row.received })) } as T;
+          });
+        if (document.includes('reportOutput('))
+          return served(
+            async ({ agents }) =>
+              ({
+                reportOutput: await agents.reportOutput(key, site, given.agent, withTask(given.outputs)),
+              }) as T,
+          );
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
         current().world.promises.says(caller, given.reports as never, host);
         return served(async ({ agents, world }) => {
@@ -152,6 +183,16 @@ export class Api {
           world.promises.reported(siteId, given.reports as never, reportRuns.results);
           return { reportRuns } as T;
         });
+      },
+      put: async <T>(address: string, body: Uint8Array, headers: Record<string, string>): Promise<T> => {
+        const url = new URL(address, 'http://x');
+        const part = {
+          ...{ agent: url.searchParams.get('agent')!, offset: Number(url.searchParams.get('offset')) },
+          ...{ body: Buffer.from(body), digest: headers['content-digest'] as string },
+        };
+        return served(
+          async ({ files }) => (await files.receive(key, url.pathname.slice('/files/'.length), part)) as T,
+        );
       },
       all: async <T>(): Promise<T[]> =>
         served(
@@ -171,6 +212,9 @@ export class Api {
     };
   }
 }
+
+/** What the schema fills in. */
+const withTask = (outputs: readonly object[]): never => outputs.map((one) => ({ task: 0, ...one })) as never;
 
 /** As long as the wire and the API process hold; a connection that is lost is noticed by a ping without an answer. */
 async function* assignments(

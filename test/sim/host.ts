@@ -3,6 +3,7 @@
  * with real ones, over the real journal and the real accounts of the disk.
  */
 
+import { type EndedRun, HandOver, type KnownAgent, type OpenFile } from '../../src/agent/files/handover.js';
 import { ENDED_BEFORE, KnownRuns } from '../../src/agent/known.js';
 import { Disk, isPassing } from '../../src/agent/process/disk.js';
 import { Journal } from '../../src/agent/process/journal.js';
@@ -10,15 +11,19 @@ import { type End, endReport, Reports } from '../../src/agent/process/reports.js
 import {
   type Assignment,
   type EndCause,
+  type LiveOutput,
   type LiveRun,
   nameOf,
+  type OutputPiece,
   type RunName,
   type Runner,
   type RunReport,
   runKey,
 } from '../../src/agent/runner.js';
+import type { Client } from '../../src/client/index.js';
 import type { RandomStream } from '../../src/core/index.js';
 import { SimulatedDisk } from './disk.js';
+import { contentOf } from './files.js';
 import type { Process, Time } from './time.js';
 
 const DIR = '/agent';
@@ -30,6 +35,8 @@ const POLL_MS = 500;
 const PAUSE_MS = 1_000;
 const GRACE_MS = 10_000;
 const TERMINATED = 143;
+/** Standard output, beside the files of a run. */
+export const STDOUT = '1';
 
 /** What a lane has written down of the end of its run. */
 interface LaneEnd {
@@ -131,12 +138,34 @@ interface RunRecord extends RunName {
   startedAtMs: number;
   startedUpMs: number;
   runTimeLimitS: number | null;
+  durationMs: number;
+  /** Paths of files that are to be kept. */
+  outputs: readonly string[];
 }
 
 interface DurableRun extends RunRecord {
+  /** Bytes of its output that the service has. */
+  sent: number;
+  /** An earlier agent may have sent some. */
+  asks: boolean;
+  /** Its files are being kept, or were; `problem`: why not. */
+  keeping: { stop: AbortController; done: boolean; problem: string | null } | null;
   stop: 'CANCELLED_BY_USER' | 'RUN_TIME_LIMIT' | null;
   forgotten: boolean;
   lookAgain: boolean;
+}
+
+const begun = { stop: null, forgotten: false, lookAgain: false, sent: 0, keeping: null } as const;
+
+/** A file of a run, whose directory is its name. */
+async function openFile({ directory }: EndedRun, path: string): Promise<OpenFile> {
+  const body = contentOf(directory, path);
+  return {
+    read: async (buffer, offset, length, position) => ({
+      bytesRead: body.copy(buffer, offset, position, position + length),
+    }),
+    close: async () => {},
+  };
 }
 
 export class DurableRunner implements Runner {
@@ -147,12 +176,16 @@ export class DurableRunner implements Runner {
   private readonly disk: Disk;
   private pausedUntilMs = 0;
   private polls = false;
+  private readonly hand: HandOver;
+  private us: KnownAgent | null = null;
 
   /** @throws when the disk has no room for it, or it dies */
   constructor(
     private readonly host: Host,
     private readonly process: Process,
+    client: Pick<Client, 'request' | 'put'>,
   ) {
+    this.hand = new HandOver(client, openFile, process);
     const { files } = process;
     const journal = new Journal(REPORTS, (report) => this.known.add(report), files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);
@@ -166,6 +199,16 @@ export class DurableRunner implements Runner {
 
   get problem(): string | null {
     return null;
+  }
+
+  /** As the keeper of outputs. */
+  serve(us: KnownAgent): void {
+    this.us = us;
+    for (const key of this.live.keys()) this.look(key);
+  }
+
+  async clean(): Promise<string[]> {
+    return [];
   }
 
   get onReports(): (() => void) | null {
@@ -223,12 +266,34 @@ export class DurableRunner implements Runner {
       if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
-  /** Its runs write nothing. */
-  freshOutput(): null {
-    return null;
+  freshOutput(): LiveOutput[] {
+    return [...this.live.values()].flatMap((run) => {
+      if (run.forgotten) return [];
+      if (run.asks) return [{ ...nameOf(run), stream: 'STDOUT' as const, start: 0, text: '', bytes: 0 }];
+      return this.unsent(run).map((piece) => ({ ...nameOf(run), ...piece }));
+    });
   }
 
-  delivered(): void {}
+  delivered(pieces: readonly LiveOutput[], received: readonly (number | null)[] = []): void {
+    for (const [i, piece] of pieces.entries()) {
+      const run = this.live.get(runKey(nameOf(piece)));
+      if (!run) continue;
+      const length = Buffer.byteLength(piece.base64 ?? '', 'base64');
+      run.sent = Math.max(run.sent, piece.start + length, received[i] ?? 0);
+      run.asks = false;
+    }
+  }
+
+  /** What a run has written and nobody has been told: bytes of it come as time goes on. */
+  private unsent(run: DurableRun): OutputPiece[] {
+    const body = contentOf(runKey(run), STDOUT);
+    const part = Math.min(1, (this.process.upMs() - run.startedUpMs) / run.durationMs);
+    const bytes =
+      this.host.lane(runKey(run))?.end?.code === 0 ? body.length : Math.floor(part * body.length) || 0;
+    if (bytes <= run.sent) return [];
+    const base64 = body.subarray(run.sent, bytes).toString('base64');
+    return [{ stream: 'STDOUT', start: run.sent, base64, bytes }];
+  }
 
   close(): void {}
 
@@ -255,8 +320,10 @@ export class DurableRunner implements Runner {
   private launch(key: string, assignment: Assignment): void {
     const { process, host } = this;
     const { runTimeLimitS } = assignment;
+    const durationMs = Math.max(0, assignment.simulatedS ?? assignment.plannedS) * 1000;
+    const outputs = (assignment.outputs ?? []).map((one) => one.path);
     const record = {
-      ...{ ...nameOf(assignment), runTimeLimitS },
+      ...{ ...nameOf(assignment), runTimeLimitS, durationMs, outputs },
       ...{ startedAtMs: process.nowMs(), startedUpMs: process.upMs() },
     };
     const path = `${RUNS}/${key}`;
@@ -269,10 +336,9 @@ export class DurableRunner implements Runner {
       this.waiting.set(key, assignment);
       return;
     }
-    this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
+    this.live.set(key, { ...record, ...begun, asks: false });
     this.said.add({ phase: 'STARTED', ...nameOf(assignment), atMs: record.startedAtMs });
-    const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
-    host.launch(key, durationS * 1000);
+    host.launch(key, durationMs);
     if (runTimeLimitS !== null) this.limit(key, record.startedUpMs + runTimeLimitS * 1000);
   }
 
@@ -298,6 +364,7 @@ export class DurableRunner implements Runner {
 
   private stop(key: string, run: DurableRun, cause: NonNullable<DurableRun['stop']>): void {
     run.stop ??= cause;
+    run.keeping?.stop.abort(new Error('the run was cancelled'));
     this.host.terminate(key);
   }
 
@@ -308,12 +375,22 @@ export class DurableRunner implements Runner {
     const { stop, startedAtMs, startedUpMs, runTimeLimitS } = run;
     const lane = this.host.lane(key);
     if (lane !== null && lane.end === null) return;
-    const upMs = lane?.end?.atMs ?? this.process.upMs();
     const code = lane?.end?.code ?? null;
+    if (code === 0 && this.isKeeping(key, run)) return;
+    const upMs = (!run.keeping && lane?.end?.atMs) || this.process.upMs();
     const outlasted = runTimeLimitS !== null && upMs - startedUpMs >= runTimeLimitS * 1000;
     const cause =
       code === null ? (stop ?? 'LOST') : endCause(code, stop ?? (outlasted ? 'RUN_TIME_LIMIT' : null));
-    const end = { cause, exitCode: code, signal: code === TERMINATED ? 'SIGTERM' : null };
+    const problem = run.keeping?.problem ?? null;
+    const kept = problem === null ? cause : (stop ?? 'OUTPUTS_FAILED');
+    const outputs = run.forgotten ? [] : this.unsent(run);
+    const end = {
+      cause: kept,
+      message: problem,
+      outputs,
+      exitCode: code,
+      signal: code === TERMINATED ? 'SIGTERM' : null,
+    };
     const report = endReport(run, end, Math.round(startedAtMs + upMs - startedUpMs));
     run.lookAgain = !run.forgotten && !this.said.tryAdd(report);
     if (run.lookAgain) {
@@ -324,6 +401,30 @@ export class DurableRunner implements Runner {
     this.live.delete(key);
     this.process.files.rmSync(`${RUNS}/${key}`, { force: true });
     this.launchWaiting();
+  }
+
+  /** Whether files of a run that has ended well are still being kept. */
+  private isKeeping(key: string, run: DurableRun): boolean {
+    const { outputs, jobId, epoch, task = 0 } = run;
+    if (outputs.length === 0 || run.forgotten || (run.stop && !run.keeping)) return false;
+    if (run.keeping || this.us === null) return !run.keeping?.done;
+    const keeping: NonNullable<DurableRun['keeping']> = {
+      stop: new AbortController(),
+      done: false,
+      problem: null,
+    };
+    run.keeping = keeping;
+    const ended = { jobId, epoch, task, directory: key, uid: null, outputs: [], well: true };
+    const over = (problem: string | null): void => {
+      Object.assign(keeping, { done: true, problem });
+      this.process.soon(() => this.look(key));
+    };
+    const { signal } = keeping.stop;
+    this.hand.handOver(this.us, ended, outputs, signal).then(
+      () => over(null),
+      (error: Error) => over(error.message),
+    );
+    return true;
   }
 
   /** As long as something is not as it should be. */
@@ -355,7 +456,7 @@ export class DurableRunner implements Runner {
       }
       const { startedAtMs, startedUpMs, runTimeLimitS } = record;
       this.known.add(record);
-      this.live.set(key, { ...record, stop: null, forgotten: false, lookAgain: false });
+      this.live.set(key, { ...record, ...begun, asks: true });
       if (!started.has(key)) this.said.add({ phase: 'STARTED', ...nameOf(record), atMs: startedAtMs });
       if (runTimeLimitS !== null) this.limit(key, startedUpMs + runTimeLimitS * 1000);
       this.look(key);

@@ -151,6 +151,32 @@ export const mutants = [
       replace: 'true ? machine.cpus : 0',
     },
   },
+  {
+    what: 'all of a file has come, and nobody makes it whole when its last part comes again',
+    file: 'src/api/services/files.ts',
+    find: "if (file === null) throw notFound('file', id);",
+    replace:
+      "if (file === null) throw notFound('file', id); if (offset < file.received) return { receivedBytes: file.received, kept: file.received === file.bytes };",
+    also: { file: 'src/store/file-sweep.ts', find: 'await this.finish();', replace: '' },
+  },
+  {
+    what: 'a file is kept that is not whole',
+    file: 'src/api/services/files.ts',
+    find: 'await whole(file, () => blobs.finish(file));',
+    replace: '',
+  },
+  {
+    what: 'output counts as delivered before it is',
+    file: 'src/agent/agent.ts',
+    find: 'const outputs = pieces.map(',
+    replace: 'this.runner.delivered(pieces); const outputs = pieces.map(',
+  },
+  {
+    what: 'a run ends before its files are kept',
+    file: 'test/sim/host.ts',
+    find: 'if (code === 0 && this.isKeeping(key, run)) return;',
+    replace: '',
+  },
   // What the store keeps
   {
     what: '2: an agent is not told of runs that were given up',
@@ -169,6 +195,12 @@ export const mutants = [
     file: 'test/store/memory.ts',
     find: 'Object.assign(run, { endedAt: at, cause: report.cause });',
     replace: '',
+  },
+  {
+    what: '2: a job is dispatched before it was submitted when the clock is set back',
+    file: 'test/store/memory.ts',
+    find: 'dispatchedAt: this.inOrder(job, context.now)',
+    replace: 'dispatchedAt: ms(context.now)',
   },
   {
     what: '3: CPUs are not given back',

@@ -62,11 +62,11 @@ export class Wire {
 /** What a simulated fault looks like to those who ask the database: any other error is a mistake. */
 export class DatabaseAway extends Error {}
 
-/** The store as a process reaches it. */
-export function storeOver(wire: Wire, process: Process, store: Store): Store {
+/** The store, or another one, as a process reaches it. */
+export function storeOver<T extends object = Store>(wire: Wire, process: Process, store: T): T {
   return new Proxy(store, {
     get(target, name) {
-      const method = target[name as keyof Store] as unknown;
+      const method = target[name as keyof T] as unknown;
       if (typeof method !== 'function') return method;
       return (...args: unknown[]) => wire.call(process, async () => method.apply(target, args.map(sent)));
     },

@@ -153,6 +153,17 @@ export class Promises {
       )
         this.fail(`2: the times of run ${id}/${epoch} are not in order`);
     }
+    for (const { jobId, epoch, assignedAt, endedAt } of store.runs.values()) {
+      const { submittedAt, dispatchedAt = null, epoch: latest } = store.jobs.get(jobId)!;
+      const from = Math.max(submittedAt, epoch === latest ? (dispatchedAt ?? 0) : 0);
+      const before = store.runs.get(`${jobId}/${epoch - 1}`)?.endedAt ?? 0;
+      if (
+        assignedAt < Math.max(from, before) ||
+        (endedAt ?? assignedAt) < assignedAt ||
+        (dispatchedAt ?? from) < submittedAt
+      )
+        this.fail(`2: the times of job ${jobId} are not in order`);
+    }
     const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
     if (store.runs.size !== starts) this.fail(`7: ${store.runs.size} runs, ${starts} decisions to start`);
     this.ofQuotas();

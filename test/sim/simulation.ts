@@ -7,7 +7,7 @@
  */
 import { Agent } from '../../src/agent/agent.js';
 import { isPassing } from '../../src/agent/process/disk.js';
-import type { Runner } from '../../src/agent/runner.js';
+import { type Runner, runKey } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
 import { localId } from '../../src/api/ids.js';
 import { ServiceError } from '../../src/client/index.js';
@@ -17,13 +17,14 @@ import { createEngine, type Engine } from '../../src/engine/index.js';
 import { MAX } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
-import type { Store } from '../../src/store/store.js';
+import type { OutputPiece, RunOutput, Store } from '../../src/store/store.js';
 import { quietLog } from '../engine/support.js';
 import { MemoryStore } from '../store/memory.js';
 import { T0 } from '../store/world.js';
 import { Api, type ApiWorld, DATASETS } from './api.js';
 import type { SimulatedDisk } from './disk.js';
-import { DurableRunner, Host } from './host.js';
+import { contentOf, SimulatedBlobs, SimulatedFiles } from './files.js';
+import { DurableRunner, Host, STDOUT } from './host.js';
 import { CALM, DatabaseAway, storeOver, Wire, type WireFaults } from './network.js';
 import { Promises } from './promises.js';
 import { type QueueFaults, SimulatedQueue } from './queue.js';
@@ -135,6 +136,8 @@ export class Simulation {
   private readonly around: ApiWorld;
   private readonly users: Users;
   private readonly apiWire: Wire;
+  private readonly files: SimulatedFiles;
+  private readonly blobs = new SimulatedBlobs();
   /** Between users and the API. */
   private readonly userWire: Wire;
   private readonly repeatingWire: Wire;
@@ -152,6 +155,7 @@ export class Simulation {
     const { seed, queue, wires } = history;
     this.random = new RandomStream(seed, 'world');
     this.store = new MemoryStore({ now: this.databaseNow });
+    this.files = new SimulatedFiles(this.store);
     this.queue = new SimulatedQueue(this.time, new RandomStream(seed, 'queue'), { ...queue });
     this.apiWire = this.wireToStore('api-store', wires);
     this.userWire = this.wireToApi('users', { ...wires, repeated: 0 });
@@ -228,6 +232,7 @@ export class Simulation {
     }
     this.promises.look();
     await this.promises.atEnd();
+    this.lookAtFiles();
     for (const [i, { runner, host }] of this.agents.entries()) {
       if (runner === null) {
         this.promises.fail(`6: agent ${i} does not start again`);
@@ -239,6 +244,40 @@ export class Simulation {
       if (runner.reports(1).length > 0) this.promises.fail(`9: agent ${i} keeps reports that were answered`);
     }
     return this.promises.broken;
+  }
+
+  /** What a machine with a disk has run to its end is there: the files that its job names, whole and once, and what it wrote. */
+  private lookAtFiles(): void {
+    const { store, files, blobs, promises } = this;
+    const kept = [...files.rows.values()];
+    for (const { id, state, epoch, outputs, launch } of store.jobs.values()) {
+      const run = store.runs.get(`${id}/${epoch}`);
+      if (state !== 'COMPLETED' || run === undefined) continue;
+      const alone = run.allocations.reduce((sum, { tasks }) => sum + tasks, 0) === 1 || launch === 'ONCE';
+      let task = 0;
+      for (const { machineId, tasks } of alone ? run.allocations.slice(0, 1) : run.allocations)
+        for (let i = 0; i < (alone ? 1 : tasks); i++, task++) {
+          const { name } = store.machines.get(machineId)!;
+          const agent = AGENTS.findIndex(({ machines }) => (machines as readonly string[]).includes(name));
+          if (!this.history.disks.includes(agent)) continue;
+          const key = runKey({ jobId: `job_${id}`, epoch, ...(!alone && { task }) });
+          for (const { path } of outputs) {
+            const found = kept.filter(
+              (row) => row.jobId === id && row.epoch === epoch && row.task === task && row.path === path,
+            );
+            const wanted = contentOf(key, path);
+            if (
+              found.length !== 1 ||
+              found[0]?.keptAt === null ||
+              !blobs.contentOf(found[0]!.id)?.equals(wanted)
+            )
+              promises.fail(`1: file ${path} of run ${key} is not kept, though its job is COMPLETED`);
+          }
+          const written = writtenBy(store.outputs.get(`${id}/${epoch}`) ?? [], task);
+          if (!written.equals(contentOf(key, STDOUT)))
+            promises.fail(`1: ${written.length} bytes of what run ${key} wrote are kept`);
+        }
+    }
   }
 
   /** What the service has given up does not go on for long. */
@@ -298,11 +337,10 @@ export class Simulation {
   }
 
   /** As a process sees it: away when it is, whoever asks. */
-  private storeFor(wire: Wire, process: Process): Store {
-    const { store } = this;
+  private storeFor<T extends object>(wire: Wire, process: Process, store: T): T {
     const guarded = new Proxy(store, {
       get: (target, name) => {
-        const method = target[name as keyof MemoryStore] as unknown;
+        const method = target[name as keyof T] as unknown;
         if (typeof method !== 'function') return method;
         return async (...args: unknown[]) => {
           if (this.storeAway) throw new DatabaseAway('the database is away');
@@ -318,7 +356,7 @@ export class Simulation {
   private startWorker(i: number): void {
     const process = this.process(`worker-${i}`);
     const wire = this.workers[i]?.wire ?? this.wireToStore(`worker-${i}-store`, this.faults);
-    const store = this.storeFor(wire, process);
+    const store: Store = this.storeFor(wire, process, this.store);
     const engine = createEngine({
       store,
       mirror: new Mirror(store, { batch: 50 }),
@@ -354,7 +392,12 @@ export class Simulation {
 
   private startApi(): void {
     const process = this.process('api');
-    this.api = new Api(this.around, process, this.storeFor(this.apiWire, process), `api-${this.names}`);
+    const files = {
+      files: this.storeFor(this.apiWire, process, this.files),
+      blobs: storeOver<SimulatedBlobs>(this.apiWire, process, this.blobs),
+    };
+    const store = this.storeFor(this.apiWire, process, this.store);
+    this.api = new Api(this.around, process, store, files, `api-${this.names}`);
   }
 
   private startAgent(i: number): void {
@@ -366,8 +409,17 @@ export class Simulation {
     process.skewMs = before?.process.skewMs ?? 0;
     const wire = before?.wire ?? this.wireToApi(`agent-${i}-api`, this.faults);
     try {
+      const client = Api.agentClient(() => this.api, {
+        siteId: site + 1,
+        wire,
+        caller: process,
+        host,
+        previous: process.random() < 0.3,
+      });
       const runner =
-        host === null ? new SimulatedRunner({ speed: 1, env: process }) : new DurableRunner(host, process);
+        host === null
+          ? new SimulatedRunner({ speed: 1, env: process })
+          : new DurableRunner(host, process, client as never);
       const agent = new Agent({
         url: '',
         key: '',
@@ -377,13 +429,8 @@ export class Simulation {
         host: `host-${i}`,
         machines: machines.map((name) => ({ name, measured: null })),
         log: quietLog,
-        client: Api.agentClient(() => this.api, {
-          siteId: site + 1,
-          wire,
-          caller: process,
-          host,
-          previous: process.random() < 0.3,
-        }),
+        client,
+        ...(runner instanceof DurableRunner && { keeper: runner }),
         env: process,
       });
       this.agents[i] = { process, wire, host, runner, disks };
@@ -567,6 +614,18 @@ export class Simulation {
     };
     giveUp();
   }
+}
+
+/** What is kept of the standard output of a task, from its beginning. */
+function writtenBy(pieces: readonly OutputPiece[], task: number): Buffer {
+  const own = pieces
+    .filter((piece) => ((piece as RunOutput).task ?? 0) === task && piece.stream === 'STDOUT')
+    .sort((a, b) => a.start - b.start);
+  let all = Buffer.alloc(0);
+  for (const { start, body } of own)
+    if (start <= all.length && start + body.length > all.length)
+      all = Buffer.concat([all.subarray(0, start), body]);
+  return all;
 }
 
 const METRICS = createMetrics();

@@ -229,6 +229,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
       input.inputs.push({ dataset: globalId('dataset', pick(...datasets)) });
     else input.inputs.push({ sizeMb: pick(0, 100, MAX.sizeMb), site: site() });
   }
+  input.outputs = pick([], [], ['a'], ['a', 'empty']).map((path) => ({ path, keep: 'SERVICE' }));
   if (!goesBeyond && random.next() < 0.03)
     return {
       input: { ...input, tasks: pick(UNFIT_TASKS, MAX.tasks), cpusPerTask: 1, benchmark: 100, estimateS: 10 },
