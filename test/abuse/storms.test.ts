@@ -1,0 +1,164 @@
+/**
+ * What others notice while a user attacks: how long a query of another user, one of an administrator and a report of an agent take through
+ * each of the attacks (attacks.mjs), and the memory of the service. `npm run test:abuse` goes through all of them.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packagePath } from '../../src/platform/paths.js';
+import { endAll, launch, type Running } from '../cli/service.js';
+
+const ATTACKS = packagePath('test', 'abuse', 'attacks.mjs');
+const names = execFileSync(process.execPath, [ATTACKS], { encoding: 'utf8' }).trim().split('\n');
+/** Without a time only those of which each shows another way to take the service from others. */
+const BRIEFLY = ['pings on 40 connections', 'a field 420 times', '800 replays of all events'];
+const given = process.env.ABUSE_MINUTES;
+const only = process.env.ABUSE_ONLY;
+const chosen = names.filter((name) => (only ? name.includes(only) : given || BRIEFLY.includes(name)));
+const seconds = given ? Math.max(3, (Number(given) * 60) / names.length) : 2;
+/** A machine that does much else makes everything slower: this is ten times what is to be seen on one that does not. */
+const P95_MS = 5_000;
+/** Jobs of each attacker, with an event each. */
+const JOBS = 5_000;
+
+const home = mkdtempSync(join(tmpdir(), 'switchyard-storms-'));
+let service: Running;
+let url = '';
+let admin = '';
+let bystanders: Record<'user' | 'admin' | 'agent', () => Promise<unknown>>;
+
+beforeAll(async () => {
+  const program = process.env.ABUSE_PROGRAM ?? packagePath('bin', 'switchyard.js');
+  service = launch(['serve'], { SWITCHYARD_HOME: home, PORT: '0', LOG_LEVEL: 'fatal' }, program);
+  const [, told] = await service.printed(/runs at (\S+)\n[\s\S]*restart keeps everything/);
+  url = told!;
+  admin = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+  const { registerSite } = await must<{ registerSite: { id: string } }>(
+    admin,
+    'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+  );
+  const good = await user('good', 'USER');
+  const agent = await user('agent', 'AGENT', registerSite.id);
+  const input = { site: registerSite.id, identity: 'i', instance: 'i', host: 'h', version: '1', protocol: 3 };
+  const { registerAgent } = await must<{ registerAgent: { agent: { id: string } } }>(
+    agent,
+    'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
+    { input: { ...input, simulated: true } },
+  );
+  const report =
+    'mutation ($site: ID!, $agent: ID!, $at: DateTime!) { reportRuns(site: $site, agent: $agent, reports: [{ job: "job_1", epoch: 1, phase: STARTED, at: $at }]) { __typename } }';
+  const from = { site: registerSite.id, agent: registerAgent.agent.id };
+  bystanders = {
+    user: () => must(good, '{ jobs(first: 20) { nodes { id state } } }'),
+    admin: () => must(admin, '{ sites { nodes { id name } } }'),
+    agent: () => must(agent, report, { ...from, at: new Date().toISOString() }),
+  };
+});
+afterAll(async () => {
+  await endAll();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function must<T>(key: string, query: string, variables: object = {}): Promise<T> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify({ query, variables }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  const { data, errors } = (await response.json()) as { data: T; errors?: unknown };
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+async function user(name: string, role: string, site?: string): Promise<string> {
+  const { registerUser } = await must<{ registerUser: { id: string } }>(
+    admin,
+    'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+    { input: { name, role } },
+  );
+  const { createApiKey } = await must<{ createApiKey: { secret: string } }>(
+    admin,
+    'mutation ($user: ID!, $site: ID) { createApiKey(input: { user: $user, site: $site, name: "test" }) { secret } }',
+    { user: registerUser.id, site },
+  );
+  return createApiKey.secret;
+}
+
+/** One whom nobody has refused anything yet, with jobs that wait. */
+async function attacker(name: string): Promise<{ key: string; job: string }> {
+  const key = await user(name.replaceAll(/[^a-z0-9]+/gi, '-'), 'USER');
+  const { submitJobGroup } = await must<{ submitJobGroup: { jobIds: string[] } }>(
+    key,
+    'mutation ($count: Int!) { submitJobGroup(input: { count: $count, allowUnfit: true, template: { command: "true", held: true, os: "nowhere" } }) { jobIds } }',
+    { count: JOBS },
+  );
+  return { key, job: submitJobGroup.jobIds[0]! };
+}
+
+/** How long it takes again and again while the attack goes on, and how often it failed. */
+async function measured(ask: () => Promise<unknown>, goesOn: () => boolean) {
+  const tookMs: number[] = [];
+  const failures: string[] = [];
+  while (goesOn()) {
+    const begun = performance.now();
+    await ask().catch((error: Error) => void failures.push(error.message));
+    tookMs.push(performance.now() - begun);
+    await sleep(50);
+  }
+  tookMs.sort((a, b) => a - b);
+  return { p95: tookMs[Math.ceil(tookMs.length * 0.95) - 1] ?? Number.NaN, failures };
+}
+
+const residentMib = (): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))![1]) / 1024;
+
+async function through(attack: string) {
+  let storm: ChildProcess | null = null;
+  if (attack) {
+    const { key, job } = await attacker(attack);
+    const env = { ...process.env, ATTACK_URL: url, ATTACK_KEY: key, ATTACK_JOB: job };
+    storm = spawn(process.execPath, [ATTACKS, attack, String(seconds)], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+  let printed = '';
+  storm?.stdout?.on('data', (piece) => {
+    printed += piece;
+  });
+  const ended = storm ? once(storm, 'close') : sleep(2_000);
+  let is = true;
+  void ended.then(() => {
+    is = false;
+  });
+  let most = 0;
+  const weighing = setInterval(() => {
+    most = Math.max(most, residentMib());
+  }, 200);
+  const [user, administrator, agent] = await Promise.all(
+    Object.values(bystanders).map((ask) => measured(ask, () => is)),
+  );
+  clearInterval(weighing);
+  const rows = { user: user!, administrator: administrator!, agent: agent! };
+  const p95 = Object.entries(rows).map(([who, { p95 }]) => `${who} ${p95.toFixed(0)} ms`);
+  const failures = Object.values(rows).flatMap((row) => row.failures);
+  console.log(
+    `${attack || 'in peace'}: p95 of ${p95.join(', ')}; ${most.toFixed(0)} MiB; ${failures.length} failed ${failures[0]?.slice(0, 200) ?? ''} [${printed.trim()}]`,
+  );
+  return { rows, failures };
+}
+
+test('in peace', { timeout: 60_000 }, async () => {
+  expect((await through('')).failures).toEqual([]);
+});
+
+test.each(chosen)('others go on through: %s', { timeout: seconds * 1000 + 180_000 }, async (attack) => {
+  const { rows, failures } = await through(attack);
+  expect(failures).toEqual([]);
+  for (const [who, { p95 }] of Object.entries(rows)) expect(p95, who).toBeLessThan(P95_MS);
+});
