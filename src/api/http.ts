@@ -20,18 +20,20 @@ import express, {
 } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { MAX } from '../platform/limits.js';
+import { turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
-import { type Budget, busy, givenUp } from './admission/budget.js';
+import { type Budget, givenUp } from './admission/budget.js';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
-import type { Lag } from './admission/lag.js';
-import type { Permit, Shares } from './admission/shares.js';
+import { accountOf, type Permit, type Shares } from './admission/shares.js';
 import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from './auth.js';
+import { isJson, parsedBody, readBody } from './body.js';
 import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, notAccepted, refusedRequest, statusOf } from './errors.js';
 import { receiveFile, sendFile } from './files-http.js';
 import type { ApiMetrics } from './metrics.js';
+import type { Documents } from './operations.js';
 import { sendOutput } from './output-http.js';
 
 declare module 'express-serve-static-core' {
@@ -57,7 +59,7 @@ export interface HttpParts {
   userByName: Parameters<typeof onBehalfOf>[2];
   addresses: Addresses;
   shares: Shares;
-  lag: Lag;
+  documents: Documents;
   measure: MeasureOperation;
   createContext(viewer: Viewer, requestId: string, budget: Budget): Context;
   metrics: ApiMetrics;
@@ -66,9 +68,6 @@ export interface HttpParts {
 
 /** How long requests in hand may take to finish at shutdown. */
 const DRAIN_MS = 5_000;
-/** A body that does not say its length is not longer. */
-const UNTOLD_BYTES_MAX = 1024 * 1024;
-
 /** An unread body of a refused request is read all the same if it is not longer, so that the connection can be kept: a new one costs more. */
 const SKIPPED_BYTES_MAX = 64 * 1024;
 
@@ -94,6 +93,8 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     stopOnTerminationSignals: false,
     nodeEnv: 'production',
     parseOptions: { maxTokens: config.limits.tokensMax },
+    // What was found good before Apollo is asked (withDocument) is not parsed and validated again.
+    documentStore: parts.documents.store,
     plugins: [
       ApolloServerPluginLandingPageDisabled(),
       // Nothing says how long it may be cached, and this would look at each field for it.
@@ -128,10 +129,10 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     const asking = await parts.authenticator.authenticate(req.headers.authorization, parts.addresses.of(req));
     const name = req.headers[ON_BEHALF_HEADER];
     const viewer = typeof name === 'string' ? await onBehalfOf(asking, name, parts.userByName) : asking;
+    // Those that are refused take their turn too: who sends too many waits for the answers.
+    await turns.turn(accountOf(viewer));
     await parts.shares.request(viewer);
-    // Agents' heartbeats and reports are what has to come through: without them runs count as lost.
-    if (parts.lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');
-    const permit = parts.shares.enter(viewer, bodyBytes(req, config));
+    const permit = parts.shares.enter(viewer);
     res.once('close', permit.close);
     // The client had gone meanwhile.
     if (res.closed) permit.close();
@@ -169,8 +170,8 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     parts.path,
     answerInTime(parts),
     identify,
-    readBody(config),
-    withDocument(config),
+    withBody(config),
+    withDocument(parts),
     expressMiddleware(apollo, {
       async context({ req, res }) {
         try {
@@ -200,30 +201,28 @@ const crossOrigin = ({ corsOrigins }: ApiConfig): RequestHandler =>
     maxAge: 600,
   });
 
-/** The bytes of a body, at the most; compressed it says nothing of how long it will be. */
-function bodyBytes({ headers, method }: Request, { limits }: ApiConfig): number {
-  if (method === 'GET' || method === 'HEAD') return 0;
-  const told = Number(headers['content-length'] ?? Number.NaN);
-  const most = Number.isNaN(told) ? Math.min(UNTOLD_BYTES_MAX, limits.bodyBytesMax) : limits.bodyBytesMax;
-  return headers['content-encoding'] === undefined && told <= most ? told : most;
-}
-
-/** Reads bodies up to what they may have, and up to a mebibyte those that do not say their length. */
-function readBody({ limits }: ApiConfig): RequestHandler {
-  const type = ['application/json'];
-  const told = express.json({ limit: limits.bodyBytesMax, type });
-  const untold = express.json({ limit: Math.min(UNTOLD_BYTES_MAX, limits.bodyBytesMax), type });
-  return (req, res, next) => (req.headers['content-length'] === undefined ? untold : told)(req, res, next);
+/** Reads bodies of JSON, and goes on in a turn of whose request it is. */
+function withBody({ limits }: ApiConfig): RequestHandler {
+  return async (req, _res, next) => {
+    if (req.admitted && isJson(req)) {
+      const { budget, account } = req.admitted.permit;
+      const body = await readBody(req, limits, budget);
+      await turns.turn(account);
+      req.body = parsedBody(body, budget);
+    }
+    next();
+  };
 }
 
 /** Puts the text of the query where Apollo looks for it, whichever way the request names it. Express 5 leaves the body of a GET undefined. */
-function withDocument({ trustedDocuments }: ApiConfig): RequestHandler {
+function withDocument({ config: { trustedDocuments }, documents }: HttpParts): RequestHandler {
   return (req, _res, next) => {
     req.body ??= {};
     const given = req.method === 'GET' ? queryOf(req) : (req.body as unknown);
     if (given === null || typeof given !== 'object' || Array.isArray(given)) return next();
     const { documentId: _, extensions, ...rest } = given as GivenDocument;
     const query = documentOf(given, trustedDocuments);
+    if (req.admitted && typeof query === 'string') documents.admit(query);
     const others = withoutId(extensions);
     const named = { ...rest, ...(query === undefined ? {} : { query }) };
     if (req.method === 'GET') {
@@ -274,23 +273,8 @@ function answerInTime(parts: HttpParts): RequestHandler {
 function refusals(parts: HttpParts): ErrorRequestHandler {
   return (error: unknown, req, res, _next) => {
     if (res.headersSent) return;
-    sendError(parts, req, res, ofBodyParser(error, parts.config) ?? error);
+    sendError(parts, req, res, error);
   };
-}
-
-/** What the body parser did not like: not JSON, too large, a charset that it does not know. */
-function ofBodyParser(error: unknown, config: ApiConfig): GraphQLError | null {
-  const { type, status } = (error ?? {}) as { type?: unknown; status?: unknown };
-  if (typeof type !== 'string' || typeof status !== 'number') return null;
-  if (type === 'entity.too.large') {
-    return refusedRequest(
-      'LIMIT_EXCEEDED',
-      `the request is too large; accepted: up to ${config.limits.bodyBytesMax} bytes, and up to ${UNTOLD_BYTES_MAX} without a Content-Length`,
-    );
-  }
-  const message =
-    type === 'entity.parse.failed' ? 'the body is not JSON' : `the body cannot be read (${type})`;
-  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
 }
 
 function sendError(parts: HttpParts, req: Request, res: Response, error: unknown): void {

@@ -1,7 +1,8 @@
 /**
- * What a WebSocket operation goes through before it runs; over HTTP Apollo does the same with the same rules (http.ts).
- * Parsed and checked documents are remembered: a thousand subscribers mostly send one text.
+ * What an operation goes through before it runs, over HTTP and WebSocket alike: its text is parsed, found to be no more work to validate than
+ * one may make, validated, and remembered by its hash. A thousand subscribers mostly send one text.
  */
+import type { ApolloServerOptions, BaseContext } from '@apollo/server';
 import {
   type DocumentNode,
   GraphQLError,
@@ -14,11 +15,65 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
+import { faultOfShape } from './admission/shape.js';
 import type { ApiConfig } from './config.js';
+import { sha256 } from './documents.js';
+import { ApiError } from './errors.js';
 
-const DOCUMENTS_MAX = 500;
-/** Longer texts are rare and would make the cache large. */
-const TEXT_CHARS_MAX = 10_000;
+/** Of the documents that are remembered, the characters of all texts, and of one. In memory each takes some fifty bytes. */
+const TEXTS_CHARS_MAX = 1_000_000;
+const TEXT_CHARS_MAX = 100_000;
+
+export interface Documents {
+  /** The document of a text, or what is wrong with it. */
+  check(query: string): DocumentNode | readonly GraphQLError[];
+  /** Finds a good document before Apollo looks for it. Throws QUERY_TOO_COMPLEX; whatever else is wrong Apollo finds itself. */
+  admit(query: string): void;
+  /** The good ones, as Apollo asks for them. */
+  store: NonNullable<ApolloServerOptions<BaseContext>['documentStore']>;
+}
+
+export function createDocuments(schema: GraphQLSchema, config: ApiConfig): Documents {
+  const good = new LRUCache<string, DocumentNode>({
+    maxSize: TEXTS_CHARS_MAX,
+    maxEntrySize: TEXT_CHARS_MAX,
+  });
+  const rules = config.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
+
+  function check(query: string): DocumentNode | readonly GraphQLError[] {
+    const hash = sha256(query);
+    const known = good.get(hash);
+    if (known) return known;
+    let document: DocumentNode;
+    try {
+      document = parse(query, { maxTokens: config.limits.tokensMax });
+    } catch (error) {
+      const fault =
+        error instanceof GraphQLError ? error : new GraphQLError('the query is nested too deeply');
+      return [coded(fault, 'GRAPHQL_PARSE_FAILED')];
+    }
+    const tooMuch = faultOfShape(document);
+    if (tooMuch) return [tooMuch];
+    const faults = validate(schema, document, rules);
+    if (faults.length > 0) return faults.map((fault) => coded(fault, 'GRAPHQL_VALIDATION_FAILED'));
+    good.set(hash, document, { size: query.length + 1 });
+    return document;
+  }
+
+  return {
+    check,
+    admit(query) {
+      const found = check(query);
+      if (!('kind' in found) && found[0] instanceof ApiError) throw found[0];
+    },
+    store: {
+      // Apollo puts a prefix before the hash.
+      get: async (key) => good.get(key.slice(key.lastIndexOf(':') + 1)),
+      set: async () => {},
+      delete: async () => false,
+    },
+  };
+}
 
 export type Prepare = (
   query: string,
@@ -26,27 +81,8 @@ export type Prepare = (
   variables: Readonly<Record<string, unknown>>,
 ) => { document: DocumentNode; cost: number } | readonly GraphQLError[];
 
-/** Parses, validates and measures; the answer is the document and what it is reckoned to cost, or what is wrong with it. */
-export function createPrepare(schema: GraphQLSchema, config: ApiConfig, measure: MeasureOperation): Prepare {
-  const checked = new LRUCache<string, DocumentNode>({ max: DOCUMENTS_MAX });
-  const rules = config.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-
-  function check(query: string): DocumentNode | readonly GraphQLError[] {
-    const known = checked.get(query);
-    if (known) return known;
-    let document: DocumentNode;
-    try {
-      document = parse(query, { maxTokens: config.limits.tokensMax });
-    } catch (error) {
-      if (error instanceof GraphQLError) return [coded(error, 'GRAPHQL_PARSE_FAILED')];
-      throw error;
-    }
-    const faults = validate(schema, document, rules);
-    if (faults.length > 0) return faults.map((fault) => coded(fault, 'GRAPHQL_VALIDATION_FAILED'));
-    if (query.length <= TEXT_CHARS_MAX) checked.set(query, document);
-    return document;
-  }
-
+/** For operations over a WebSocket: finds the document and measures; the answer is it and what it is reckoned to cost, or what is wrong. */
+export function createPrepare({ check }: Documents, config: ApiConfig, measure: MeasureOperation): Prepare {
   return (query, operationName, variables) => {
     const document = check(query);
     if (!('kind' in document)) return document;

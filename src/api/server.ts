@@ -1,7 +1,7 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
 import express, { type Request, type RequestHandler } from 'express';
@@ -18,7 +18,6 @@ import { isUnavailable } from '../store/unavailable.js';
 import { type Addresses, createAddresses } from './addresses.js';
 import type { Budget } from './admission/budget.js';
 import { createMeasure } from './admission/cost.js';
-import { type Lag, watchLag } from './admission/lag.js';
 import { Counter, createShares } from './admission/shares.js';
 import { createAuthenticator, type Viewer } from './auth.js';
 import type { ApiConfig, OidcConfig } from './config.js';
@@ -28,7 +27,7 @@ import { mountGraphql } from './http.js';
 import { createLoaders } from './loaders.js';
 import type { ApiMetrics } from './metrics.js';
 import { createOidc, type Identity, isToken } from './oidc.js';
-import { createPrepare } from './operations.js';
+import { createDocuments, createPrepare } from './operations.js';
 import { mountPortal } from './portal.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
@@ -76,7 +75,7 @@ export interface Api {
 
 type Phase =
   | { is: 'new' }
-  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets; lag: Lag }
+  | { is: 'listening'; apollo: ApolloServer<Context>; sockets: WebSockets }
   | { is: 'closing' }
   | { is: 'closed' };
 
@@ -176,7 +175,7 @@ export function createApi(parts: ApiParts): Api {
       headersTimeout: Math.min(limits.requestTimeoutMs, 30_000),
       keepAliveTimeout: limits.keepAliveMs,
     },
-    app,
+    withoutPipelines(app),
     config.tls,
     (error) => {
       if (error === null) log.info('the certificate has been read again');
@@ -226,10 +225,7 @@ export function createApi(parts: ApiParts): Api {
   return {
     async listen() {
       if (phase.is !== 'new') throw new Error(`the API is ${phase.is}; accepted is one listen`);
-      const lag = watchLag(limits.lagMs, (tooMuch, delayMs) => {
-        if (tooMuch) log.warn({ delayMs }, 'the event loop lags: new requests of people are refused');
-        else log.warn('the event loop has caught up');
-      });
+      const documents = createDocuments(schema, config);
       const shared = {
         server,
         path: GRAPHQL_PATH,
@@ -240,7 +236,7 @@ export function createApi(parts: ApiParts): Api {
         metrics,
         addresses,
         shares,
-        lag,
+        documents,
         measure,
         createContext,
         toClient,
@@ -250,10 +246,10 @@ export function createApi(parts: ApiParts): Api {
       const sockets = createWebSockets({
         ...shared,
         usersByIds: (ids) => queries.usersByIds(ids),
-        prepare: createPrepare(schema, config, measure),
+        prepare: createPrepare(documents, config, measure),
         newRequestId,
       });
-      phase = { is: 'listening', apollo, sockets, lag };
+      phase = { is: 'listening', apollo, sockets };
       server.listen(config.port, config.host);
       await once(server, 'listening');
       await sayPresent();
@@ -265,8 +261,7 @@ export function createApi(parts: ApiParts): Api {
     },
     async close() {
       if (phase.is !== 'listening') return;
-      const { apollo, sockets, lag } = phase;
-      lag.close();
+      const { apollo, sockets } = phase;
       listening.close();
       phase = { is: 'closing' };
       if (presence) clearInterval(presence);
@@ -318,6 +313,22 @@ function limitAddresses(server: Server, addresses: Addresses, max: number): void
     res.once('close', () => rest(socket));
   });
   server.on('upgrade', ({ socket }) => work(addressOf(socket), socket));
+}
+
+/** Requests that may come on one connection before those in front of them are answered. No client that is known sends a second one. */
+const PIPELINED_MAX = 16;
+
+/** Ends connections on which requests come faster than they are answered. */
+function withoutPipelines(handle: RequestListener): RequestListener {
+  const open = new WeakMap<Socket, number>();
+  return (req, res) => {
+    const { socket } = req;
+    const count = (open.get(socket) ?? 0) + 1;
+    if (count > PIPELINED_MAX) return void socket.destroy();
+    open.set(socket, count);
+    res.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1));
+    handle(req, res);
+  };
 }
 
 const newRequestId = (): string => randomBytes(9).toString('base64url');

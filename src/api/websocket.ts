@@ -22,10 +22,10 @@ import {
 import { CloseCode, type ConnectionInitMessage, handleProtocols, makeServer } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { MAX } from '../platform/limits.js';
+import { type Account, turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
-import { type Budget, busy, charactersOf, givenUp } from './admission/budget.js';
-import type { Lag } from './admission/lag.js';
-import { Counter, type Permit, type Shares } from './admission/shares.js';
+import { type Budget, charactersOf, givenUp, type Memory } from './admission/budget.js';
+import { accountOf, Counter, type Permit, type Shares } from './admission/shares.js';
 import {
   type Authenticator,
   isAskedFor,
@@ -48,8 +48,10 @@ const KEY_CHECK_MS = 300;
 /** A connection waits so long for `connection_init`, and takes so many bytes until then: a key and what a client says of itself. */
 const INIT_WAIT_MS = 5_000;
 const INIT_BYTES_MAX = 16 * 1024;
-/** Messages that one connection is heard in a second; the others wait. */
-const MESSAGES_PER_SECOND = 1_000;
+/** Of what comes in, what is looked at in one turn: some hundred frames at the most. */
+const PIECE_BYTES = 8 * 1024;
+/** Who does not read what is sent to him is not listened to beyond this. */
+const UNREAD_BYTES = 1024 * 1024;
 /** What has come of a message that is not whole yet, and is not worth counting. */
 const PART_BYTES = 64 * 1024;
 /** "Try again later", which stock clients do. */
@@ -85,7 +87,6 @@ export interface WebSocketParts {
   prepare: Prepare;
   addresses: Addresses;
   shares: Shares;
-  lag: Lag;
   createContext(viewer: Viewer, requestId: string, budget: Budget): Context;
   /** Masks and logs; see `outward`. */
   toClient(error: unknown, context: { requestId: string }): ReturnType<typeof outward>['formatted'];
@@ -98,12 +99,14 @@ export interface WebSockets {
 }
 
 export function createWebSockets(parts: WebSocketParts): WebSockets {
-  const { server, config, authenticator, prepare, metrics, shares, addresses, lag } = parts;
+  const { server, config, authenticator, prepare, metrics, shares, addresses } = parts;
   const { limits } = config;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: limits.messageBytesMax,
     clientTracking: true,
+    // Once for all pings of a piece.
+    autoPong: false,
     handleProtocols,
   });
   const connections = new Set<Connection>();
@@ -119,9 +122,13 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     metrics.operationSeconds.observe({ type }, Number(process.hrtime.bigint() - started) / 1e9);
   }
 
-  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const path = (request.url ?? '').split('?', 1)[0];
     const address = addresses.isProxy(request.socket.remoteAddress) ? addresses.of(request) : null;
+    const stranger: Account = { name: `address ${addresses.of(request)}`, rank: 'people' };
+    // One that breaks while it waits; ws listens itself from the upgrade on.
+    socket.on('error', () => socket.destroy());
+    await turns.turn(stranger);
     const refusal =
       path !== parts.path
         ? '404 Not Found'
@@ -140,42 +147,87 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       socket.once('close', () => forwarded.change(address, -1));
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      weigh(webSocket, socket, head.length);
+      listen(webSocket, socket, stranger);
       sockets.emit('connection', webSocket, request);
     });
   };
 
-  /** Sees that a connection does not make us keep more than it may: little before it has shown a key, then whole messages. */
-  function weigh(webSocket: WebSocket, socket: Duplex, already: number): void {
-    let first = already;
+  /**
+   * Hands on what comes in piece by piece, each in a turn of whoever the connection is of, be it messages, pings or parts of either; and
+   * sees that it does not make us keep more than it may: little before it has shown a key, then whole messages.
+   */
+  function listen(webSocket: WebSocket, socket: Duplex, stranger: Account): void {
+    const hand = socket.emit.bind(socket);
+    const arrived: Buffer[] = [];
+    let isHanding = false;
+    let pinged: Buffer | null = null;
+    const weigh = weighed(webSocket);
+
+    async function handOn(): Promise<void> {
+      isHanding = true;
+      for (let chunk = arrived.shift(); chunk && !socket.destroyed; chunk = arrived.shift()) {
+        for (let at = 0; at < chunk.length && !socket.destroyed; at += PIECE_BYTES) {
+          if (socket.writableLength > UNREAD_BYTES) await drained(socket);
+          const connection = opened.get(webSocket);
+          await turns.turn(connection ? accountOf(connection.viewer) : stranger);
+          const piece = chunk.subarray(at, at + PIECE_BYTES);
+          weigh(piece.length);
+          hand('data', piece);
+          if (pinged && webSocket.readyState === webSocket.OPEN) webSocket.pong(pinged);
+          pinged = null;
+        }
+      }
+      isHanding = false;
+      socket.resume();
+    }
+
+    // Whoever listens to the socket at that time gets the pieces, which is ws until the connection ends.
+    socket.emit = (event: string | symbol, ...args: unknown[]) => {
+      if (event !== 'data') return hand(event, ...args);
+      socket.pause();
+      arrived.push(args[0] as Buffer);
+      if (!isHanding) void handOn();
+      return true;
+    };
+    webSocket.on('ping', (data) => {
+      pinged = data;
+    });
+  }
+
+  /** Counts the bytes of a connection. */
+  function weighed(webSocket: WebSocket): (bytes: number) => void {
+    let first = 0;
     /** Of the message that is coming in: what there is of it, and what of it has been counted. */
     let part = 0;
     let reserved = 0;
-    socket.on('data', (chunk: Buffer) => {
-      if (!opened.has(webSocket)) {
-        first += chunk.length;
-        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
-        // What comes after that is not even read.
-        if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
-        return;
-      }
-      part += chunk.length;
-      const more = part - reserved;
-      if (more < PART_BYTES) return;
-      if (shares.memory.take(more)) reserved += more;
-      else webSocket.close(TRY_LATER, 'UNAVAILABLE: the service is busy');
-    });
+    let memory: Memory | null = null;
     const whole = (): void => {
-      shares.memory.give(reserved);
+      memory?.give(reserved);
       part = 0;
       reserved = 0;
     };
     webSocket.on('message', whole);
     webSocket.on('close', whole);
+    return (bytes) => {
+      const connection = opened.get(webSocket);
+      if (!connection) {
+        first += bytes;
+        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
+        // What comes after that is not even read.
+        if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
+        return;
+      }
+      part += bytes;
+      const more = part - reserved;
+      if (more < PART_BYTES) return;
+      memory ??= shares.memory(accountOf(connection.viewer));
+      if (memory.take(more)) reserved += more;
+      else webSocket.close(TRY_LATER, 'UNAVAILABLE: the service is busy');
+    };
   }
   server.on('upgrade', upgrade);
 
-  /** What `graphql-ws/use/ws` does, with our own log, no word to the client about what went wrong inside, and a measured pace. */
+  /** What `graphql-ws/use/ws` does, with our own log, and no word to the client about what went wrong inside. */
   function serve(socket: WebSocket, request: IncomingMessage): void {
     // A frame that is none: ws has answered it with the code that says so, and closes.
     socket.on('error', () => {});
@@ -189,21 +241,6 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       isThere = false;
     }, PING_MS);
 
-    let second = 0;
-    let messages = 0;
-    /** Lets a client that sends faster than anybody needs to wait for the next second. */
-    function pace(): void {
-      const now = performance.now();
-      if (now - second >= 1_000) {
-        second = now;
-        messages = 0;
-      }
-      messages++;
-      if (messages !== MESSAGES_PER_SECOND) return;
-      socket.pause();
-      setTimeout(() => socket.resume(), second + 1_000 - now);
-    }
-
     const closed = graphqlWs.opened(
       {
         protocol: socket.protocol,
@@ -215,7 +252,6 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         close: (code, reason) => socket.close(code, reason),
         onMessage: (take) =>
           void socket.on('message', async (data: RawData) => {
-            pace();
             try {
               await take(String(data));
             } catch (error) {
@@ -245,13 +281,15 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
   async function answer(args: ExecutionArgs, type: OperationType): Promise<ExecutionResult> {
     const context = args.contextValue as Context;
     const { estimated } = context.budget.cost;
-    let permit: Permit;
+    let permit: Permit | null = null;
     try {
-      permit = shares.enter(context.viewer, charactersOf(args.variableValues));
+      permit = shares.enter(context.viewer);
+      permit.budget.parsed(charactersOf(args.variableValues));
     } catch (error) {
+      permit?.close();
       return { errors: [asGraphQLError(error)] };
     }
-    const { budget } = permit;
+    const { budget, close } = permit;
     budget.cost.estimated = estimated;
     const contextValue = parts.createContext(context.viewer, context.requestId, budget);
     const late = setTimeout(
@@ -265,7 +303,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       return budget.over ? { errors: [givenUp(budget.over, type)], extensions } : { ...result, extensions };
     } finally {
       clearTimeout(late);
-      permit.close();
+      close();
     }
   }
 
@@ -317,7 +355,6 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       try {
         const { viewer } = connection;
         await shares.request(viewer);
-        if (lag.tooMuch && viewer.role !== 'AGENT') throw busy('it has more requests than it can answer');
         const query = documentOf(payload as GivenDocument, config.trustedDocuments);
         const prepared = prepare(String(query ?? ''), payload.operationName, payload.variables ?? {});
         if (!('document' in prepared)) return prepared;
@@ -442,6 +479,14 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       for (const socket of sockets.clients) socket.terminate();
     },
   };
+}
+
+/** Until what was sent has been read, or never will be. */
+async function drained(socket: Duplex): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(socket, 'drain', { signal }), once(socket, 'close', { signal })]).catch(() => {});
+  settled.abort();
 }
 
 /** Connection parameters by names as headers have them. */

@@ -150,7 +150,7 @@ export const LIMIT_VARIABLES = {
     10_000_000,
     1,
     1_000_000_000,
-    'Cost per minute of all queries of one user together. A millisecond of explaining costs 400.',
+    'Cost per minute of all queries of one user together.',
   ),
   strangersPerMinute: settable(
     'LIMIT_STRANGERS_PER_MINUTE',
@@ -251,13 +251,6 @@ export const LIMIT_VARIABLES = {
     100,
     3_600_000,
     'Time to answer a request, milliseconds.',
-  ),
-  lagMs: settable(
-    'LIMIT_LAG_MS',
-    1_000,
-    10,
-    60_000,
-    'Delay of the event loop, milliseconds, from which an API process refuses new requests of people (UNAVAILABLE).',
   ),
 } as const;
 

@@ -7,7 +7,9 @@
  * So a slow follower costs nobody else anything, and nothing is kept for it.
  */
 import { EventEmitter, once } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
+import { turns } from '../platform/turns.js';
 import { Connection, limitsOfConnection } from './connection.js';
 import { EVENT_CHANNEL } from './constants.js';
 import type { Queries } from './queries.js';
@@ -41,6 +43,10 @@ export interface FeedOptions {
   onError?: (error: unknown) => void;
 }
 
+/** Pages behind the ring that are remembered, and for how long: whoever replays the same events comes for the same pages. */
+const PAGES_KEPT = 8;
+const PAGE_MS = 5_000;
+
 const RECONNECT_MS = 1_000;
 const CONNECT_MS = 10_000;
 
@@ -57,6 +63,7 @@ export class EventFeed {
   private readonly pollMs: number;
   private readonly ring: Entry[] = [];
   private ringEvents = 0;
+  private readonly pages = new LRUCache<number, Promise<FeedBatch | null>>({ max: PAGES_KEPT, ttl: PAGE_MS });
   /** Everything up to it is in the ring, or has been. */
   private head = 0;
   private readonly news = new EventEmitter().setMaxListeners(0);
@@ -113,7 +120,7 @@ export class EventFeed {
         await this.moved(signal);
         continue;
       }
-      const batch = this.fromRing(at) ?? (await this.load(at));
+      const batch = this.fromRing(at) ?? (await this.page(at));
       if (batch === null) {
         // Behind all that is kept; our own reader may be, too.
         at = Number(await this.queries.latestCursor());
@@ -150,6 +157,20 @@ export class EventFeed {
     return { ...entry.batch, events: entry.batch.events.filter((event) => event.id > at) };
   }
 
+  /** The same as `load`, once for all who come for it at about the same time. */
+  private page(at: number): Promise<FeedBatch | null> {
+    const known = this.pages.get(at);
+    if (known) return known;
+    const page = this.load(at);
+    this.pages.set(at, page);
+    const forget = () => void this.pages.delete(at);
+    // What is as far as there is anything may go further the next time.
+    page.then((batch) => {
+      if (batch === null || batch.events.length < this.batchSize) forget();
+    }, forget);
+    return page;
+  }
+
   /** Behind a cursor, from Postgres. null: retention has passed it. */
   private async load(at: number): Promise<FeedBatch | null> {
     const events = await this.queries.events(String(at), null, this.batchSize);
@@ -165,7 +186,7 @@ export class EventFeed {
       resync: false,
       events,
       jobs: () => {
-        rows ??= readJobs().catch((error: unknown) => {
+        rows ??= turns.apart(readJobs).catch((error: unknown) => {
           rows = null;
           throw error;
         });

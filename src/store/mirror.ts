@@ -13,6 +13,7 @@ import { Traffic } from '../core/data/traffic.js';
 import { SchedulerTree } from '../core/data/tree.js';
 import { Grid } from '../core/grid/grid.js';
 import type { Job, License, Machine, Reservation, Run, Site, TreeScheduler } from '../core/model.js';
+import { turns } from '../platform/turns.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
 export interface MirrorOptions {
@@ -88,6 +89,10 @@ export class Mirror {
    * throws; the next call goes on from there.
    */
   sync(): Promise<void> {
+    return turns.apart(() => this.inStep());
+  }
+
+  private inStep(): Promise<void> {
     if (this.running === null) {
       this.running = this.round().finally(() => {
         this.running = null;
@@ -99,7 +104,7 @@ export class Mirror {
       .catch(() => {})
       .then(() => {
         this.following = null;
-        return this.sync();
+        return this.inStep();
       });
     return this.following;
   }

@@ -8,6 +8,8 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pRetry from 'p-retry';
 import pg from 'pg';
+import { Places } from '../platform/shared.js';
+import { turns } from '../platform/turns.js';
 import { Connection, type ConnectionLimits, limitsOfConnection } from './connection.js';
 import type { CopyColumns } from './copy.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
@@ -47,6 +49,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: options.applicationName,
     ...limitsOfConnection(options),
   });
+  shareOut(pool, options);
   let closing = false;
   // An error event without a listener would end the process.
   pool.on('error', (error) => {
@@ -65,6 +68,47 @@ export function openDatabase(options: DatabaseOptions): Database {
       await pool.end();
     },
   };
+}
+
+/**
+ * Shares the connections among those on whose behalf statements are made, with some always left for agents and operators; and what comes
+ * back is gone on with in a turn of theirs. What the process does for itself is not held up.
+ */
+function shareOut(pool: pg.Pool, { poolSize, connectTimeoutMs }: DatabaseOptions): void {
+  const places = new Places(poolSize);
+  const late = () => new Error('timeout exceeded when trying to connect: too much is asked for at a time');
+  const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
+  const connect = pool.connect.bind(pool) as (...args: unknown[]) => Promise<pg.PoolClient>;
+  pool.query = ((...args: unknown[]) => {
+    const account = turns.current;
+    // With a callback: the pool's own.
+    if (account === null || typeof args.at(-1) === 'function') return query(...args);
+    const answer = async () => {
+      const giveBack = await places.take(account, connectTimeoutMs, late);
+      return query(...args).finally(giveBack);
+    };
+    return turns.continued(account, answer());
+  }) as typeof pool.query;
+  pool.connect = ((...args: unknown[]) => {
+    const account = turns.current;
+    if (account === null || args.length > 0) return connect(...args);
+    const held = async () => {
+      const giveBack = await places.take(account, connectTimeoutMs, late);
+      try {
+        const client = await connect();
+        const release = client.release;
+        client.release = (error) => {
+          giveBack();
+          release(error);
+        };
+        return client;
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+    };
+    return held();
+  }) as typeof pool.connect;
 }
 
 /** A pool that can be told that the server is away: then nobody waits for it. */
@@ -132,7 +176,11 @@ export function transaction<T>(
   work: (tx: Transaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  return again(options, () => attempt(pool, work, options));
+  // Within it nobody waits for a turn: others may wait for its locks.
+  return turns.continued(
+    turns.current,
+    again(options, () => attempt(pool, work, options)),
+  );
 }
 
 /** The same with Prisma's client. */
@@ -143,7 +191,10 @@ export function prismaTransaction<T>(
 ): Promise<T> {
   const { isolationLevel, timeoutMs = ATTEMPT_MS } = options;
   const limits = { timeout: timeoutMs, maxWait: PRISMA_WAIT_MS, ...(isolationLevel && { isolationLevel }) };
-  return again(options, () => prisma.$transaction(work, limits));
+  return turns.continued(
+    turns.current,
+    again(options, () => prisma.$transaction(work, limits)),
+  );
 }
 
 const again = <T>({ retries = 8 }: TransactionOptions, run: () => Promise<T>): Promise<T> =>

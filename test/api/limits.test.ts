@@ -57,6 +57,26 @@ test('queries that are too deep, too costly or full of aliases do not run', asyn
   expect(await codeOf(`{ ${'viewer { id } '.repeat(10_000)} }`)).toBe('GRAPHQL_PARSE_FAILED');
 });
 
+test('what would take long to validate, or to refuse, is not even begun', async () => {
+  const refused = [
+    `{ ${'viewer { id } '.repeat(420)} }`,
+    `{ ${Array.from({ length: 201 }, (_, i) => `...F${i}`).join(' ')} } ${Array.from({ length: 201 }, (_, i) => `fragment F${i} on Query { jobCount }`).join(' ')}`,
+    Array.from({ length: 200 }, (_, i) => `query Q${i} { ...F } fragment F${i} on Query { jobCount }`).join(
+      ' ',
+    ),
+    `{ ${'... { '.repeat(200)} jobCount ${'}'.repeat(201)}`,
+  ];
+  for (const query of refused) expect(await codeOf(query)).toBe('QUERY_TOO_COMPLEX');
+  const again = Array.from(
+    { length: 100 },
+    (_, i) => `a${i}: submitJobs(input: $input) { errors { message } }`,
+  );
+  const jobs = Array.from({ length: 10_000 }, () => ({ command: '' }));
+  expect(
+    await codeOf(`mutation ($input: SubmitJobsInput!) { ${again.join(' ')} }`, { input: { jobs } }),
+  ).toBe('QUERY_TOO_COMPLEX');
+});
+
 test('fragments within fragments cost what they stand for, and are counted in no time', async () => {
   const levels = Array.from(
     { length: 60 },

@@ -10,8 +10,10 @@ import { ApiError, refusedRequest } from '../errors.js';
 const OBJECT_BYTES = 1_024;
 /** The same for a character of a text. */
 const CHARACTER_BYTES = 3;
+/** What a byte of a request needs until it has been worked on: as text, as values, and as what is made of them. */
+const BODY_FACTOR = 4;
 
-/** The memory of all operations of the process together. */
+/** The memory of the process, as far as whoever asks may have it. */
 export interface Memory {
   /** Takes so many bytes. False: there are none left. */
   take(bytes: number): boolean;
@@ -118,7 +120,18 @@ export class Budget {
     if (!this.refusal) this.end(refusedRequest('UNAVAILABLE', 'the request has ended'));
   }
 
+  /** Counts bytes of a request as they arrive. */
+  arrived(bytes: number): void {
+    this.reserve(bytes);
+  }
+
+  /** Counts what is made of so many bytes that have arrived. */
+  parsed(bytes: number): void {
+    this.reserve(bytes * (BODY_FACTOR - 1));
+  }
+
   private reserve(bytes: number): void {
+    if (this.refusal) throw this.refusal;
     if (!this.memory.take(bytes)) throw this.end(busy('its memory is in use by other requests'));
     this.bytes += bytes;
   }
@@ -152,14 +165,18 @@ export const givenUp = (why: ApiError, operation: string): ApiError =>
       )
     : why;
 
-/** How many characters a value will be in an answer, near enough. */
-export function charactersOf(value: unknown): number {
+/** Levels of nested values that anybody needs. */
+const LEVELS_MAX = 1_000;
+
+/** How many characters a value will be in an answer, near enough. What is nested beyond measure is too much. */
+export function charactersOf(value: unknown, levels = LEVELS_MAX): number {
   if (typeof value === 'string') return value.length;
   if (value === null || typeof value !== 'object') return 0;
+  if (levels === 0) return Infinity;
   let characters = 0;
-  if (Array.isArray(value)) for (const one of value) characters += 3 + charactersOf(one);
+  if (Array.isArray(value)) for (const one of value) characters += 3 + charactersOf(one, levels - 1);
   else
     for (const name in value)
-      characters += 8 + name.length + charactersOf((value as Record<string, unknown>)[name]);
+      characters += 8 + name.length + charactersOf((value as Record<string, unknown>)[name], levels - 1);
   return characters;
 }

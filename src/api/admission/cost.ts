@@ -83,6 +83,9 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Dataset.replicas': 20,
 };
 
+/** What each of the things costs that a mutation is given in a list, whatever becomes of it: to be looked at. */
+const GIVEN_COST = 0.1;
+
 /** How long lists without pages mostly are. Longer ones are counted when they come. */
 export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Job.runs': 2,
@@ -184,10 +187,12 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
       const aliases = node.alias ? 1 : 0;
       const field = parent && fieldOf(parent, node.name.value);
       if (!parent || !field) return { depth: 0, aliases, cost: 0 };
-      const own = ownCost(parent.name, field.name);
+      const isMutation = parent === schema.getMutationType();
+      const passed = isMutation ? longestList(node) : given;
+      const own =
+        ownCost(parent.name, field.name) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
       if (!node.selectionSet) return { depth: 1, aliases, cost: own };
       const type = getNamedType(field.type);
-      const passed = parent === schema.getMutationType() ? longestList(node) : given;
       const inner = ofSelections(node.selectionSet, type, passed);
       // Introspection is as deep as types are wrapped, which its own rule bounds.
       const depth = parent.name.startsWith('__') ? 0 : 1 + inner.depth;

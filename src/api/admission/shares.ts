@@ -1,24 +1,22 @@
 /**
- * What each user has of an API process: requests in a while and at the same time, cost in a minute, subscriptions, connections. And
- * what all have together: memory. An agent's key is for a site, so each is counted by itself.
+ * What each user has of an API process: requests in a while and at the same time, cost in a minute, subscriptions. What there is of memory
+ * and connections is shared out (platform/shared.ts), as are statements (store/pool.ts) and the time of the event loop
+ * (platform/turns.ts). An agent's key is for a site, so each is counted by itself.
  *
  * Addresses that come without a good key have a small allowance of their own, so that keys cannot be guessed by trying.
  */
 import { getHeapStatistics } from 'node:v8';
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Limits } from '../../platform/limits.js';
+import { Shared } from '../../platform/shared.js';
+import { type Account, type Rank, turns } from '../../platform/turns.js';
 import type { Strangers, Viewer } from '../auth.js';
 import { ApiError, refusedRequest } from '../errors.js';
-import type { UserLimitName } from '../generated/resolvers-types.js';
+import type { UserLimitName, UserRole } from '../generated/resolvers-types.js';
 import { Budget, busy, type Memory, UNCOUNTED } from './budget.js';
-import { inTurn } from './turns.js';
 
 /** The part of the heap that requests, their answers and messages may need; the rest is for all else. */
-const HEAP_SHARE = 1 / 4;
-/** What a byte of a request needs until it has been worked on: as text, as values, and as what is made of them. */
-const BODY_FACTOR = 4;
-/** What explaining costs, per millisecond: about as many objects could have been read meanwhile. */
-const COST_PER_MS = 400;
+const HEAP_SHARE = 1 / 2;
 const COST_PERIOD_S = 60;
 
 /** How much of something a user has, and may have. */
@@ -32,6 +30,7 @@ export interface Use {
 export interface Permit {
   /** For the operation of the request. */
   budget: Budget;
+  account: Account;
   /** The request has been answered, or given up. May be called again. */
   close(): void;
 }
@@ -39,26 +38,35 @@ export interface Permit {
 export interface Shares {
   /** One request. Throws RATE_LIMITED. */
   request(viewer: Viewer): Promise<void>;
-  /** Lets a request in that brings so many bytes. Throws RATE_LIMITED or UNAVAILABLE. */
-  enter(viewer: Viewer, bytes: number): Permit;
-  /** One more subscription or connection. Throws LIMIT_EXCEEDED; otherwise gives what ends it. */
+  /** Lets a request in. Throws RATE_LIMITED. */
+  enter(viewer: Viewer): Permit;
+  /** One more subscription or connection. Throws LIMIT_EXCEEDED or UNAVAILABLE; otherwise gives what ends it. */
   open(viewer: Viewer, what: 'subscriptions' | 'connections'): () => void;
   /** A budget for an update of a subscription: its memory is that of the connection. */
   update(): Budget;
   readonly strangers: Strangers;
-  /**
-   * Runs a long computation when it is the viewer's turn: one at a time in the process, and a turn of the event loop between any two.
-   * Throws when the operation goes no further.
-   */
+  /** Runs a long computation in a turn of the viewer's own. Throws when the operation goes no further. */
   explain<T>(by: { viewer: Viewer; budget: Budget }, work: () => Promise<T>): Promise<T>;
-  readonly memory: Memory;
+  /** The memory of the process, for what is done on the account. */
+  memory(account: Account): Memory;
   /** What the viewer has in this process. */
   uses(viewer: Viewer): Promise<Use[]>;
 }
 
-/** By whom shares are counted. */
-const holderOf = ({ role, keyId, userId }: Viewer): string =>
-  role === 'AGENT' ? `key ${keyId}` : `user ${userId}`;
+const RANKS: Readonly<Record<UserRole, Rank>> = {
+  AGENT: 'agents',
+  OPERATOR: 'operators',
+  ADMIN: 'operators',
+  USER: 'people',
+  PEER: 'people',
+};
+
+/** On whose account it goes what is done for a viewer. */
+export const accountOf = ({ role, keyId, userId }: Viewer): Account => ({
+  name: role === 'AGENT' ? `key ${keyId}` : `user ${userId}`,
+  rank: RANKS[role],
+});
+const holderOf = (viewer: Viewer): string => accountOf(viewer).name;
 
 export function createShares(limits: Limits): Shares {
   const { requestsPerSecond, requestsBurst } = limits;
@@ -79,10 +87,15 @@ export function createShares(limits: Limits): Shares {
     points: limits.strangersPerMinute,
     duration: 60,
   });
-  const memory = createMemory(getHeapStatistics().heap_size_limit * HEAP_SHARE);
-  const turns = inTurn();
+  const bytes = new Shared(getHeapStatistics().heap_size_limit * HEAP_SHARE);
+  const connections = new Shared(limits.connectionsMax);
   const open = { requests: new Counter(), subscriptions: new Counter(), connections: new Counter() };
   const most = { subscriptions: limits.subscriptionsOpen, connections: limits.socketsOpen } as const;
+
+  const memory = (account: Account): Memory => ({
+    take: (amount) => bytes.take(account, amount),
+    give: (amount) => bytes.give(account, amount),
+  });
 
   /** Takes what has been used already: the next request is told. */
   const spend = (holder: string, points: number): void => {
@@ -99,42 +112,46 @@ export function createShares(limits: Limits): Shares {
       }
       await take(requests, holder, 'too many requests');
     },
-    enter(viewer, bytes) {
-      const holder = holderOf(viewer);
+    enter(viewer) {
+      const account = accountOf(viewer);
+      const holder = account.name;
       if (open.requests.of(holder) >= limits.requestsOpen) {
         throw tooMany(
           { msBeforeNext: 1_000 },
           `this user already has ${limits.requestsOpen} requests in progress, which is the limit`,
         );
       }
-      const reserved = bytes * BODY_FACTOR;
-      if (!memory.take(reserved)) throw busy('its memory is in use by other requests');
       open.requests.change(holder, 1);
-      const budget = new Budget(limits, memory);
+      const budget = new Budget(limits, memory(account));
       let isOpen = true;
       return {
         budget,
+        account,
         close() {
           if (!isOpen) return;
           isOpen = false;
           open.requests.change(holder, -1);
-          memory.give(reserved);
           budget.close();
           spend(holder, budget.cost.objects);
         },
       };
     },
     open(viewer, what) {
-      const holder = holderOf(viewer);
+      const account = accountOf(viewer);
+      const holder = account.name;
       const max = most[what];
       if (open[what].of(holder) >= max) {
         throw new ApiError('LIMIT_EXCEEDED', `this user already has ${max} ${what}, which is the limit`);
       }
+      if (what === 'connections' && !connections.take(account, 1))
+        throw busy('its connections are in use by others');
       open[what].change(holder, 1);
       let isOpen = true;
       return () => {
-        if (isOpen) open[what].change(holder, -1);
+        if (!isOpen) return;
         isOpen = false;
+        open[what].change(holder, -1);
+        if (what === 'connections') connections.give(account, 1);
       };
     },
     update: () => new Budget(limits, UNCOUNTED),
@@ -147,16 +164,10 @@ export function createShares(limits: Limits): Shares {
       },
       count: (address) => void strangers.penalty(address).catch(() => {}),
     },
-    explain({ viewer, budget }, work) {
-      const holder = holderOf(viewer);
-      return turns(holder, budget.signal, async () => {
-        const started = performance.now();
-        try {
-          return await work();
-        } finally {
-          spend(holder, (performance.now() - started) * COST_PER_MS);
-        }
-      });
+    async explain({ viewer, budget }, work) {
+      await turns.turn(accountOf(viewer));
+      if (budget.over) throw budget.over;
+      return work();
     },
     async uses(viewer) {
       const holder = holderOf(viewer);
@@ -183,21 +194,6 @@ export class Counter {
     if (count > 0) this.counts.set(holder, count);
     else this.counts.delete(holder);
   }
-}
-
-/** One that has nothing else beside it may take more than there is: it has to be possible at some time. */
-function createMemory(total: number): Memory {
-  let used = 0;
-  return {
-    take(bytes) {
-      if (used > 0 && used + bytes > total) return false;
-      used += bytes;
-      return true;
-    },
-    give(bytes) {
-      used -= bytes;
-    },
-  };
 }
 
 async function take(limiter: Pick<RateLimiterMemory, 'consume'>, key: string, why: string): Promise<void> {

@@ -1,10 +1,12 @@
 /** Bulk groups: up to 100 000 jobs from one template and a list of parameters, followed and cancelled as one. */
 import { createHash } from 'node:crypto';
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
+import { turns } from '../../platform/turns.js';
 import type { GroupRow } from '../../store/rows.js';
 import type { NewJob } from '../../store/store.js';
+import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { text, textFault } from '../check.js';
 import {
@@ -105,7 +107,8 @@ export function createGroupsService(parts: ServiceParts) {
         });
       // What is wrong with the template is wrong with every job: told once.
       if (index === 0 && errors.length > 0) return refused();
-      if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turn();
+      if (errors.length >= MAX.faults) break;
+      if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
     }
     if (errors.length === 0 && !isRetry)
       await checkDatasets(jobs, queries, (index, { code, field, message }) => {
@@ -160,7 +163,7 @@ export function createGroupsService(parts: ServiceParts) {
       if (group === null) throw notFound('jobGroup', id);
       let toldAt = Number.NEGATIVE_INFINITY;
       let told = '';
-      return subscription<JobGroupUpdateModel>(parts.feed, limits.subscriberBuffer, {
+      return subscription<JobGroupUpdateModel>(accountOf(viewer), parts.feed, limits.subscriberBuffer, {
         async read() {
           const early = toldAt + GROUP_UPDATE_MS - performance.now();
           if (early > 0) await delay(early);

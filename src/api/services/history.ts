@@ -1,7 +1,9 @@
 /** What was used, over time and by whom. */
 import { MAX } from '../../platform/limits.js';
+import { turns } from '../../platform/turns.js';
 import type { LicenseUseRow, LoadRow, UsageRow } from '../../store/history.js';
 import type { Budget } from '../admission/budget.js';
+import { accountOf } from '../admission/shares.js';
 import { inTurn } from '../admission/turns.js';
 import type { Viewer } from '../auth.js';
 import { text, within } from '../check.js';
@@ -33,9 +35,14 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
 
   // A long window reads a large part of its tables: one at a time, so that these never take all connections to the database, and users in
   // turn. What waits goes with its request.
-  const turns = inTurn();
-  const read = <T>({ viewer, budget }: Asker, work: () => Promise<T>): Promise<T> =>
-    turns(`user ${viewer.userId}`, budget.signal, work);
+  const oneAtATime = inTurn();
+  const read = <T>({ viewer, budget }: Asker, work: () => Promise<T>): Promise<T> => {
+    const account = accountOf(viewer);
+    return oneAtATime(account.name, budget.signal, async () => {
+      await turns.turn(account);
+      return work();
+    });
+  };
 
   const window = ({ from, to, points }: Pick<QueryLoadHistoryArgs, 'from' | 'to' | 'points'>) => ({
     ...span(from, to),

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
+import { turns } from '../../platform/turns.js';
 import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
 import type { JobPage } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow, RunRow } from '../../store/rows.js';
@@ -33,6 +34,9 @@ import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
+/** Jobs that are checked in a turn of the event loop. */
+const JOBS_OF_A_TURN = 250;
+
 export function createJobsService(parts: ServiceParts) {
   const { store, queries, limits, fits, now } = parts;
 
@@ -59,6 +63,8 @@ export function createJobsService(parts: ServiceParts) {
     // A retry was accepted when it came first.
     const judge = input.allowUnfit || isRetry ? null : await fits();
     for (const job of input.jobs) {
+      if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
+      if (errors.length >= MAX.faults) break;
       const faults = errors.length;
       jobs[index] = newJob(job, context, (one) => fault(one));
       const unfit = errors.length === faults ? judge?.(jobs[index] as NewJob) : null;

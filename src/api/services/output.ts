@@ -1,9 +1,12 @@
 /** What runs write: as a text, as a stream that is followed, and as bytes. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { isTerminal, type JobState, waitingStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
+import { turns } from '../../platform/turns.js';
 import type { JobRow, OutputRow } from '../../store/rows.js';
 import type { OutputPiece } from '../../store/store.js';
+import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { badInput, notFound } from '../errors.js';
 import type { OutputPart, SubscriptionJobOutputArgs } from '../generated/resolvers-types.js';
@@ -18,8 +21,17 @@ type Stream = OutputPiece['stream'];
 const FOLLOW_MS = 500;
 /** Of one message. */
 const PART_BYTES = 256 * 1024;
+/** Looks that are shared by all who follow the same run from the same place. */
+const LOOKS_KEPT = 10_000;
+const PARTS_KEPT = 100;
 
 export function createOutputService({ queries }: ServiceParts) {
+  const rowOf = shared(LOOKS_KEPT, (id: number) => queries.jobsByIds([id]).then(([row]) => row ?? null));
+  const partAt = shared(PARTS_KEPT, (place: string) => {
+    const { run, from } = JSON.parse(place) as Place;
+    return queries.output(run.jobId, run.epoch, run.task, run.stream, { from, most: PART_BYTES });
+  });
+
   /** The job as the viewer may see it; what may not be seen is not there. */
   async function seen(viewer: Viewer, job: string): Promise<JobRow> {
     const id = localId('job', job, 'job');
@@ -33,14 +45,16 @@ export function createOutputService({ queries }: ServiceParts) {
       async jobOutput(viewer: Viewer, { job, task, stream, after, ...args }: SubscriptionJobOutputArgs) {
         const epoch = args.epoch ?? null;
         const { id } = await seen(viewer, job);
+        const account = accountOf(viewer);
         const stop = new AbortController();
         let { run, at } = placeOf(after ?? null);
         let done = false;
         return pulled<OutputPart>(
           async () => {
             while (!done && !stop.signal.aborted) {
+              await turns.turn(account);
               // Asked before the output, so that of a run that has ended then nothing comes any more.
-              const [row] = await queries.jobsByIds([id]);
+              const row = await rowOf(id);
               if (!row) return null;
               const latest = epoch ?? row.epoch;
               if (run !== latest && (run === null || hasEnded(row, run))) {
@@ -52,6 +66,8 @@ export function createOutputService({ queries }: ServiceParts) {
               const part =
                 run === null ? null : await next({ jobId: id, epoch: run, task, stream }, at, ended);
               if (part) {
+                // All who shared the look have it now: each tells it in a turn of its own.
+                await turns.turn(account);
                 at = part.start + part.length;
                 return part;
               }
@@ -84,12 +100,12 @@ export function createOutputService({ queries }: ServiceParts) {
     },
   };
 
-  async function next(
-    { jobId, epoch, task, stream }: { jobId: number; epoch: number; task: number; stream: Stream },
-    from: number,
-    ended: boolean,
-  ): Promise<OutputPart | null> {
-    const found = await queries.output(jobId, epoch, task, stream, { from, most: PART_BYTES });
+  async function next(run: Place['run'], from: number, ended: boolean): Promise<OutputPart | null> {
+    const { epoch } = run;
+    // What an ended run has left may have come after a look that others shared.
+    const found = ended
+      ? await queries.output(run.jobId, epoch, run.task, run.stream, { from, most: PART_BYTES })
+      : await partAt(JSON.stringify({ run, from } satisfies Place));
     const first = found?.pieces[0];
     if (!found || !first || first.body.length === 0) return null;
     const bodies: Buffer[] = [];
@@ -107,6 +123,28 @@ export function createOutputService({ queries }: ServiceParts) {
     const cursor = cursorOf(epoch, first.start + body.length);
     return { cursor, epoch, start: first.start, ...encoded, length: body.length, bytes, last: false };
   }
+}
+
+/** Where somebody follows a stream of a run. */
+interface Place {
+  run: { jobId: number; epoch: number; task: number; stream: Stream };
+  from: number;
+}
+
+/** A look for all who come within the time between two looks of each of them. */
+function shared<K extends string | number, V>(
+  max: number,
+  look: (of: K) => Promise<V>,
+): (of: K) => Promise<V> {
+  const looks = new LRUCache<K, Promise<V>>({ max, ttl: FOLLOW_MS / 2 });
+  return (of) => {
+    const known = looks.get(of);
+    if (known) return known;
+    const looking = look(of);
+    looks.set(of, looking);
+    looking.catch(() => looks.delete(of));
+    return looking;
+  };
 }
 
 /** Which run, and how many bytes of it. */

@@ -8,6 +8,7 @@
 import { JobHistory, type JobRatio } from '../../core/index.js';
 import { MAX } from '../../platform/limits.js';
 import type { RatioPointRow } from '../../store/rows.js';
+import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
 import { type Connection, connection, eventCursor, pageSize } from '../connections.js';
@@ -111,7 +112,7 @@ export function createRatiosService(parts: ServiceParts) {
           return points.filter((point) => own.has(point.jobId));
         }
 
-        return subscription<JobRatioUpdateModel>(feed, limits.subscriberBuffer, {
+        return subscription<JobRatioUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
           async read() {
             const found = await (upToDate ? lookNear : look)(application, at);
             const { upTo, more, tooOld, loaders } = found;

@@ -7,6 +7,7 @@ import type { EventRow } from '../../store/rows.js';
 import { isGivenUp, isNews } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
 import { hasTasks, partsOf } from '../../store/tasks.js';
+import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { eventCursor } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
@@ -78,7 +79,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const owner = ownerOnly(viewer);
       const ofJob = jobPredicate(wanted);
       const ofEvent = eventPredicate(wanted);
-      return subscription<JobUpdateModel>(feed, limits.subscriberBuffer, {
+      return subscription<JobUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
         async updates(batch) {
           // Most events are refused by what they say themselves: then nobody needs to read the jobs.
@@ -105,7 +106,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
       if (viewer.role === 'AGENT' && (only === null || (asked !== null && asked !== only))) {
         throw new ApiError('FORBIDDEN', 'this key is for another site');
       }
-      return subscription<SiteUpdateModel>(feed, limits.subscriberBuffer, {
+      return subscription<SiteUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
         updates(batch) {
           const loaders = loadersOf(batch);
@@ -119,9 +120,9 @@ export function createSubscriptionsService(parts: ServiceParts) {
       });
     },
 
-    async simulationUpdated(_viewer: Viewer, simulation: string | null, after: string | null) {
+    async simulationUpdated(viewer: Viewer, simulation: string | null, after: string | null) {
       const only = simulation === null ? null : localId('simulation', simulation, 'simulation');
-      return subscription<SimulationUpdateModel>(feed, limits.subscriberBuffer, {
+      return subscription<SimulationUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
         async updates(batch) {
           const events = batch.events.filter(
@@ -172,7 +173,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
       };
       /** What was live has been told; what is new follows. */
       let upToDate = false;
-      return subscription<AssignmentBatch>(feed, limits.subscriberBuffer, {
+      return subscription<AssignmentBatch>(accountOf(viewer), feed, limits.subscriberBuffer, {
         async read() {
           if (upToDate) {
             await joined.upTo(feed.cursor);

@@ -2,6 +2,7 @@
  * The loop of every subscription. Each subscriber walks along the process's one event feed, which has read the events and
  * their jobs once for all; nothing is kept for a slow one.
  */
+import { type Account, turns } from '../../platform/turns.js';
 import type { EventFeed, FeedBatch } from '../../store/feed.js';
 import type { Cursor } from '../../store/store.js';
 import { pulled } from './streams.js';
@@ -29,9 +30,10 @@ export interface Reading<T> {
 /**
  * Updates, one after another, until the subscriber goes or the feed ends. A cursor from yesterday is caught up with page by
  * page; who was up to date once and then falls more than `lagMax` events behind is told to query again and goes on from
- * now, as is who comes with a cursor that retention has passed.
+ * now, as is who comes with a cursor that retention has passed. What is read, looked at and told is in turns of the subscriber's.
  */
 export function subscription<T>(
+  account: Account,
   feed: Pick<EventFeed, 'cursor' | 'follow'>,
   lagMax: number,
   source: Events<T> | Reading<T>,
@@ -51,12 +53,14 @@ export function subscription<T>(
   /** The next updates, perhaps none; null: the feed has ended. */
   async function more(): Promise<T[] | null> {
     if (unread && 'read' in source) {
+      await turns.turn(account);
       const part = await source.read();
       unread = part.more;
       return part.updates;
     }
     const { value: batch, done } = await batches.next();
     if (done || !batch) return null;
+    await turns.turn(account);
     const { cursor: latest } = feed;
     const lag = Number(latest) - Number(batch.cursor);
     if ('read' in source) {
@@ -83,6 +87,7 @@ export function subscription<T>(
         ready = updates;
         next = 0;
       }
+      await turns.turn(account);
       const update = ready[next] as T;
       // What was sent need not be remembered.
       ready[next++] = undefined;
