@@ -1,5 +1,6 @@
 /** The portal in a real Chromium on a service that works: one of each for all that follows, since both take seconds to start. */
 import { describe } from 'vitest';
+import { attacks } from './attacks.js';
 import { describeWithChromium } from './browser.js';
 import { pageOfJob } from './job.js';
 import { shownLive } from './live.js';
@@ -10,6 +11,7 @@ import { ways } from './ways.js';
 describeWithChromium('the portal', (visits) => {
   const grid = withGrid();
   ways(visits, grid);
+  describe('under attack', () => attacks(visits, grid));
   describe('the page of a job', () => pageOfJob(visits, grid));
   describe('shows', () => shownLive(visits, grid));
   describe('every page', () => everyPage(visits, grid));
