@@ -22,6 +22,9 @@ const PURE = [
 /** The same, with databases. */
 const SHARED = inFolders('api', 'store');
 
+/** Suites that only commands of their own run (scripts/longer.mjs). */
+const LONGER = process.env.LONGER ? [] : inFolders('shipped');
+
 export default defineConfig({
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
@@ -42,7 +45,7 @@ export default defineConfig({
       { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
       {
         extends: true,
-        test: { name: 'real', include: ['test/**/*.test.ts'], exclude: [...PURE, ...SHARED] },
+        test: { name: 'real', include: ['test/**/*.test.ts'], exclude: [...PURE, ...SHARED, ...LONGER] },
       },
     ],
   },

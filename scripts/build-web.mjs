@@ -28,7 +28,12 @@ export async function buildWeb() {
   });
   if (types.status !== 0) throw new Error('the types of web/ do not fit');
   const { build } = await import('vite');
+  // Whatever the environment is for: the development's React would make the page too heavy.
+  const { NODE_ENV: before } = process.env;
+  process.env.NODE_ENV = 'production';
   await build({ configFile: join(source, 'vite.config.ts'), logLevel: 'warn' });
+  if (before === undefined) delete process.env.NODE_ENV;
+  else process.env.NODE_ENV = before;
   weigh();
   await Promise.all(files(output).map(compress));
   writeFileSync(stamp, wanted);

@@ -1,6 +1,7 @@
 // `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web.
 import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWeb } from './build-web.mjs';
@@ -15,11 +16,22 @@ export async function build(part = 'build') {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const project = join(root, `tsconfig.${part}.json`);
     const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+    if (status === 0 && part === 'build') removeStale();
     if (status === 0 && part !== 'experiments') await buildWeb();
     return status ?? 1;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 1;
+  }
+}
+
+/** Takes away what was compiled from sources that are gone: it would be shipped. */
+function removeStale() {
+  const dist = join(root, 'dist');
+  for (const name of readdirSync(dist, { recursive: true })) {
+    const [, stem] = /^(.*?)\.(?:js|js\.map|d\.ts)$/.exec(name) ?? [];
+    if (stem && !name.startsWith('web/') && !existsSync(join(root, 'src', `${stem}.ts`)))
+      rmSync(join(dist, name));
   }
 }
 

@@ -2,6 +2,7 @@
 // tree and the replay of a trace;
 // `npm run test:abuse -- --minutes N --seed S`, attacks by users;
 // `npm run test:vectors -- --seeds N --seed S`, the rules of the papers on cases of N seeds from S on. The same seed makes the same again.
+// `npm run test:image` and `npm run test:package` are no part of `npm test`: what is shipped, built and used as its user does.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +17,8 @@ const SUITES = {
   },
   abuse: { prefix: 'ABUSE', long: { minutes: { type: 'string', default: '5' } }, files: ['test/abuse'] },
   vectors: { prefix: 'VECTORS', long: { seeds: { type: 'string', default: '10' } }, files: ['test/vectors'] },
+  image: { prefix: 'IMAGE', files: ['test/shipped/image'] },
+  package: { prefix: 'PACKAGE', files: ['test/shipped/package'] },
 };
 const { prefix, long, files } = SUITES[process.argv[2]];
 const { values } = parseArgs({
@@ -29,7 +32,8 @@ for (const [name, value] of Object.entries(values)) {
   }
 }
 const settings = Object.entries(values).map(([name, value]) => [`${prefix}_${name.toUpperCase()}`, value]);
-const env = { ...process.env, ...Object.fromEntries(settings) };
+// LONGER (vitest.config.ts): not only what `npm test` runs.
+const env = { ...process.env, LONGER: '1', ...Object.fromEntries(settings) };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, '--reporter=verbose'], {
   cwd: root,

