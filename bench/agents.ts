@@ -1,11 +1,11 @@
 /** A thousand agents with ten machines each, all in the process of the load, at one service: against one agent for as many machines. */
 import { Agent, SimulatedRunner } from '../src/agent/index.js';
-import { type Bench, sideBySide } from './measure.js';
+import { type Bench, sideBySide, sized } from './measure.js';
 import { Service } from './service.js';
 
-const AGENTS = 1_000;
+const AGENTS = sized(1_000, 3);
 const MACHINES = 10;
-const JOBS = 10_000;
+const JOBS = sized(10_000, 500);
 
 const quiet = { info() {}, warn() {}, error() {} };
 

@@ -10,18 +10,19 @@ import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
 import { createLogger } from '../src/platform/log.js';
 import { openDirectory } from '../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
-import { givenFields } from '../src/store/job-fields.js';
 import { migrate } from '../src/store/migrate.js';
 import { Mirror } from '../src/store/mirror.js';
 import { type Database, openDatabase } from '../src/store/pool.js';
 import { PostgresStore } from '../src/store/postgres.js';
 import type { NewJob } from '../src/store/store.js';
-import { type Bench, type Measured, median, seconds, sideBySide } from './measure.js';
+import { PLAIN_JOB } from '../test/support/plain-job.js';
+import { type Bench, type Measured, median, seconds, sideBySide, sized } from './measure.js';
 import { createDatabase, RawPostgres } from './rawPostgres.js';
 
 const SIZES = [1_000, 10_000, 100_000] as const;
 const NAMES = ['dispatch-cycle', ...SIZES.map((size) => `backfill-${size}`)];
 const SITES = 50;
+const MOVED = sized(10_000, 100);
 const MACHINES = 20;
 
 /** A database of its own, its store and its mirror. */
@@ -132,34 +133,16 @@ class Grid {
 
 const now = (): number => Date.now() / 1000;
 
-/** A job that says nothing, in the fields that there are. */
-const silent = Object.fromEntries(
-  Object.keys(givenFields).map((field) => [field, null]),
-) as unknown as NewJob;
-
 function anyJob(random: RandomStream): NewJob {
   const estimateS = random.integer(600, 10_000);
   return {
-    ...silent,
+    ...PLAIN_JOB,
     application: 'bench',
-    command: 'bench',
-    arguments: [],
-    environment: {},
-    tasks: 1,
     cpusPerTask: random.integer(1, 24),
     memoryMbPerTask: 1024 * random.integer(1, 8),
-    licenses: [],
     estimateS,
     benchmark: random.integer(100, 500),
     deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
-    sandboxMb: 0,
-    outputMb: 0,
-    inputs: [],
-    restartable: true,
-    launch: 'EVERY_TASK',
-    onTaskFailure: 'END_ALL',
-    boost: 0,
-    held: false,
   };
 }
 
@@ -169,26 +152,26 @@ async function dispatchBench(server: EmbeddedPostgres): Promise<Measured> {
   const raw = await RawPostgres.open(grid.url);
   const plans: number[] = [];
   try {
-    await grid.submit(10_000, random);
+    await grid.submit(MOVED, random);
     await grid.dispatch();
     const result = await sideBySide(
       {
         name: 'dispatch-cycle',
         unit: 's',
-        aim: 0.2,
+        aim: { ratio: 1.5 },
         what: `taking in, planning and applying (durable, every term recorded) 10 000 moves of waiting jobs to ${SITES} sites; against raw Postgres statements of the same rows`,
       },
       5,
       async () => {
-        await grid.submit(10_000, random);
+        await grid.submit(MOVED, random);
         await grid.mirror.sync();
         const { syncS, planS, applyS, moved } = await grid.dispatch();
-        if (moved !== 10_000) throw new Error(`${moved} of 10 000 jobs were moved`);
+        if (moved !== MOVED) throw new Error(`${moved} of ${MOVED} jobs were moved`);
         plans.push(planS);
         return syncS + planS + applyS;
       },
       async () => {
-        const ids = await raw.submit(10_000);
+        const ids = await raw.submit(MOVED);
         return seconds(() => raw.decide(ids, 800));
       },
     );
@@ -207,14 +190,14 @@ async function backfillBench(server: EmbeddedPostgres, size: number): Promise<Me
   const grid = await Grid.open(server, `backfill_${size}`, 1);
   const raw = await RawPostgres.open(grid.url);
   try {
-    await grid.submit(size + 1_000, random);
+    await grid.submit(sized(size + 1_000, 1_000), random);
     await grid.dispatch();
     const runs = await grid.fill(1);
     return await sideBySide(
       {
         name: `backfill-${size}`,
         unit: 's',
-        aim: size === 100_000 ? 0.05 : null,
+        aim: size === 100_000 ? { value: 0.01 } : null,
         what: `${size.toLocaleString('en').replaceAll(',', ' ')} queued jobs, one run has ended: take that in, plan by flexible backfilling, start what fits; against a raw SELECT of the queue`,
       },
       15,

@@ -1,9 +1,9 @@
 /** Jobs that a peer runs: two services, each with a PostgreSQL and a process of its own. */
-import type { Bench } from './measure.js';
-import { sideBySide } from './measure.js';
+import { type Bench, sideBySide, sized } from './measure.js';
 import { Service } from './service.js';
 
-const JOBS = 1_000;
+const JOBS = sized(1_000, 20);
+const BATCH = JOBS / 2;
 
 export const federationBench: Bench = {
   names: ['forward-1000'],
@@ -19,7 +19,7 @@ export const federationBench: Bench = {
       const { secret: key } = (await federate(home, { name: 'peer', forward: 'ALWAYS' })).federate;
       await federate(peer, { name: 'home', url: home.url, key, foreignMax: 10_000 });
       const job = { command: 'simulated', os: 'simulated', estimateS: 60 };
-      for (const service of [peer, home]) await service.lives(JOBS, 500, JOBS, job);
+      for (const service of [peer, home]) await service.lives(JOBS, BATCH, JOBS, job);
       return [
         await sideBySide(
           {
@@ -29,8 +29,8 @@ export const federationBench: Bench = {
             what: 'lives of 1 000 jobs that a peer runs, submitted at their owner until it knows the last end, simulated machines; against the same submitted at the peer itself',
           },
           3,
-          () => home.lives(JOBS, 500, JOBS, job),
-          () => peer.lives(JOBS, 500, JOBS, job),
+          () => home.lives(JOBS, BATCH, JOBS, job),
+          () => peer.lives(JOBS, BATCH, JOBS, job),
         ),
       ];
     } finally {

@@ -14,12 +14,12 @@ import {
   tasksOn,
 } from '../src/core/grid-tree/index.js';
 import { RandomStream } from '../src/core/index.js';
-import { type Bench, seconds, sideBySide } from './measure.js';
+import { type Bench, seconds, sideBySide, sized } from './measure.js';
 
 const NAME = 'grid-tree-discovery';
-const JOBS = 100_000;
+const JOBS = sized(100_000, 1_000);
 const CLASSES = 200;
-const MACHINES = 5_000;
+const MACHINES = sized(5_000, 100);
 const KINDS = 50;
 const LEAVES = 50;
 const LEAVES_OF_SCHEDULER = 10;

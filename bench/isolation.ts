@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Isolation, ProcessRunner } from '../src/agent/index.js';
-import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 
 const KINDS = {
   'isolation-cgroup': { mode: 'none', cgroups: true },
@@ -15,7 +15,7 @@ const KINDS = {
 } as const;
 type Kind = (typeof KINDS)[keyof typeof KINDS] | { mode: 'none'; cgroups: false };
 
-const RUNS = 500;
+const RUNS = sized(500, 8);
 const AT_ONCE = 4;
 
 /** Seconds a hundred runs; null: there is no such isolation here. */

@@ -1,19 +1,25 @@
 /**
- * `npm run bench -- [--only NAME] [--json FILE] [--write]`
+ * `npm run bench -- [--only NAME] [--json FILE] [--write] [--smallest] [--against COMMIT [--limit SHARE]]`
  *
- * Measures what DESIGN.md sets aims for, side by side with a baseline in the same run. `--only` may be given several
- * times; `--json` writes the figures for programs, `--write` puts the table into docs/performance.md.
+ * Measures side by side with a baseline in the same run, each benchmark in a process of its own: what has been measured is written at once, and
+ * one that fails is named while the others go on. `--only` may be given several times; `--json` writes the figures for programs, `--write` puts
+ * the table into docs/performance.md. `--smallest` runs each once at its smallest size, to see that it runs. `--against` measures another commit
+ * in turns with this one (against.ts).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { against } from './against.js';
 import { agentsBench } from './agents.js';
 import { cyclesBench } from './cycles.js';
 import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
 import { historyBench } from './history.js';
 import { isolationBench } from './isolation.js';
-import { type Bench, type Measured, type Result, table } from './measure.js';
+import { type Bench, HEAD, type Measured, notesOf, rowOf, table } from './measure.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
@@ -21,11 +27,18 @@ import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
 
+const SELF = fileURLToPath(import.meta.url);
+/** The longest takes half an hour. */
+const MEASURING_MS = 3_600_000;
+
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     json: { type: 'string' },
     write: { type: 'boolean', default: false },
+    smallest: { type: 'boolean', default: false },
+    against: { type: 'string' },
+    limit: { type: 'string', default: '0.15' },
   },
 });
 const benches: Bench[] = [
@@ -43,39 +56,84 @@ const benches: Bench[] = [
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);
-const unknown = (options.only ?? []).filter((name) => !names.includes(name));
-if (unknown.length > 0) {
-  process.stderr.write(`--only: unknown benchmark ${unknown.join(', ')}; accepted: ${names.join(', ')}\n`);
+
+function refuse(option: string, value: string, accepted: string): never {
+  process.stderr.write(`--${option}: ${value} is not accepted; accepted: ${accepted}\n`);
   process.exit(2);
 }
 
-const only = (name: string): boolean => options.only === undefined || options.only.includes(name);
-const results: Measured[] = [];
-for (const bench of benches) {
-  if (bench.names.some(only)) results.push(...(await bench.run(only)));
+const unknown = (options.only ?? []).filter((name) => !names.includes(name));
+if (unknown.length > 0) refuse('only', unknown.join(', '), names.join(', '));
+const limit = Number(options.limit);
+if (!(limit > 0 && limit < 1)) refuse('limit', options.limit, 'a share between 0 and 1');
+const wanted = options.only ?? names;
+
+/** Measures one here. */
+async function measureHere(name: string): Promise<Measured[]> {
+  const bench = benches.find((one) => one.names.includes(name)) as Bench;
+  return bench.run((other) => other === name);
 }
 
-const text = table(results);
-process.stdout.write(`${text}\n`);
-if (options.json) {
-  const plain: Result[] = results.map(({ name, value, unit, baseline, ratio, aim }) => ({
-    name,
-    value,
-    unit,
-    baseline,
-    ratio,
-    aim,
-  }));
-  writeFileSync(options.json, `${JSON.stringify(plain, null, 2)}\n`);
+/** Measures one in a process of its own; null: it failed, and has said why. */
+function measureApart(name: string): Measured[] | null {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
+  const file = join(folder, 'figures.json');
+  try {
+    const env = options.smallest ? { ...process.env, BENCH_SMALLEST: '1' } : process.env;
+    const { status } = spawnSync(process.execPath, [SELF, '--only', name, '--json', file], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      timeout: MEASURING_MS,
+    });
+    if (status !== 0) return null;
+    const results = JSON.parse(readFileSync(file, 'utf8')) as Measured[];
+    // No aim is for the smallest size.
+    return options.smallest ? results.map((result) => ({ ...result, aim: null })) : results;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
-if (options.write) {
+
+function keep(results: readonly Measured[]): void {
+  if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+  if (!options.write) return;
   const path = new URL('../../docs/performance.md', import.meta.url);
   const machine = `Measured on ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.versions.node}, everything on one machine.`;
   const marked = /(<!-- bench -->\n)[\s\S]*?(<!-- \/bench -->)/;
   writeFileSync(
     path,
-    readFileSync(path, 'utf8').replace(marked, (_, start, end) => `${start}${machine}\n\n${text}\n${end}`),
+    readFileSync(path, 'utf8').replace(
+      marked,
+      (_, start, end) => `${start}${machine}\n\n${table(results)}\n${end}`,
+    ),
   );
 }
+
+async function measureAll(): Promise<number> {
+  const alone = wanted.length === 1 && !options.smallest;
+  const results: Measured[] = [];
+  const failed: string[] = [];
+  process.stdout.write(`${HEAD}\n`);
+  for (const name of wanted) {
+    const measured = alone ? await measureHere(name) : measureApart(name);
+    if (measured === null) {
+      failed.push(name);
+      process.stdout.write(`| \`${name}\` | failed |\n`);
+      continue;
+    }
+    // What a machine cannot do (isolation of a kind that it does not have) is measured nowhere.
+    if (measured.length === 0) process.stdout.write(`| \`${name}\` | not possible on this machine |\n`);
+    for (const result of measured) process.stdout.write(`${rowOf(result)}\n`);
+    results.push(...measured);
+    keep(results);
+  }
+  process.stdout.write(
+    `${notesOf(results)}\n${wanted.length - failed.length} measured, ${failed.length} failed\n`,
+  );
+  if (failed.length > 0) process.stderr.write(`failed: ${failed.join(', ')}\n`);
+  return failed.length > 0 ? 1 : 0;
+}
+
+const code = options.against ? against(options.against, wanted, limit) : await measureAll();
 // Servers that a failed round left behind must not keep this process alive.
-process.exit(0);
+process.exit(code);

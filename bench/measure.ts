@@ -10,9 +10,11 @@ export interface Result {
   baseline: number;
   /** value / baseline. */
   ratio: number;
-  /** From DESIGN.md, same unit; null: none is set. */
-  aim: number | null;
+  aim: Aim;
 }
+
+/** From DESIGN.md: of the value, in its unit, or of the ratio; null: none is set. */
+export type Aim = { value: number } | { ratio: number } | null;
 
 /** What the table says beside the numbers. */
 export interface Measured extends Result {
@@ -28,6 +30,10 @@ export interface Bench {
   names: readonly string[];
   run(only: (name: string) => boolean): Promise<Measured[]>;
 }
+
+/** A size, or the smallest at which the benchmark runs at all (`--smallest`). */
+export const sized = (size: number, smallest: number): number =>
+  process.env.BENCH_SMALLEST ? smallest : size;
 
 export const seconds = async (work: () => unknown): Promise<number> => {
   const start = process.hrtime.bigint();
@@ -52,7 +58,7 @@ export async function sideBySide(
 ): Promise<Measured> {
   const values: number[] = [];
   const baselines: number[] = [];
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < sized(rounds, 1); round++) {
     baselines.push(await baseline(round));
     values.push(await ours(round));
   }
@@ -70,29 +76,34 @@ export async function sideBySide(
 const figure = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toPrecision(3);
 
-/** Whether the aim is met: rates from above, times from below. */
-export const met = (result: Result): boolean | null =>
-  result.aim === null ? null : isRate(result) ? result.value >= result.aim : result.value <= result.aim;
+export const isRate = ({ unit }: Pick<Result, 'unit'>): boolean => unit.endsWith('/s');
 
-const isRate = ({ unit }: Result): boolean => unit.endsWith('/s');
-
-export function table(results: readonly Measured[]): string {
-  const rows = results.map((result) => {
-    const verdict = met(result);
-    const aim =
-      result.aim === null
-        ? '–'
-        : `${isRate(result) ? '≥' : '≤'} ${figure(result.aim)} ${verdict ? '(met)' : '(missed)'}`;
-    const range = `${figure(result.spread[0])}–${figure(result.spread[1])}`;
-    return `| \`${result.name}\` | ${result.what} | ${figure(result.value)} ${result.unit} | ${range} | ${figure(result.baseline)} ${result.unit} | ${figure(result.ratio)} | ${aim} |`;
-  });
-  const notes = results
-    .filter((result) => result.note)
-    .map((result) => `* \`${result.name}\`: ${result.note}`);
-  return [
-    '| name | what, against what | value | range | baseline | ratio | aim |',
-    '|---|---|---|---|---|---|---|',
-    ...rows,
-    ...(notes.length ? ['', ...notes] : []),
-  ].join('\n');
+/** Whether the aim is met: rates from above, times and sizes from below. */
+function aimOf(result: Result): string {
+  const { aim } = result;
+  if (aim === null) return '–';
+  const [bound, reached, unit] =
+    'ratio' in aim ? [aim.ratio, result.ratio, '× the baseline'] : [aim.value, result.value, result.unit];
+  const met = isRate(result) ? reached >= bound : reached <= bound;
+  return `${isRate(result) ? '≥' : '≤'} ${figure(bound)} ${unit} (${met ? 'met' : 'missed'})`;
 }
+
+export const HEAD = [
+  '| name | what, against what | value | range | baseline | value / baseline | aim |',
+  '|---|---|---|---|---|---|---|',
+].join('\n');
+
+export function rowOf(result: Measured): string {
+  const { name, what, value, unit, spread, baseline, ratio } = result;
+  const range = `${figure(spread[0])}–${figure(spread[1])} ${unit}`;
+  return `| \`${name}\` | ${what} | ${figure(value)} ${unit} | ${range} | ${figure(baseline)} ${unit} | ${figure(ratio)} | ${aimOf(result)} |`;
+}
+
+export const notesOf = (results: readonly Measured[]): string =>
+  results
+    .filter((result) => result.note)
+    .map((result) => `\n* \`${result.name}\`: ${result.note}`)
+    .join('');
+
+export const table = (results: readonly Measured[]): string =>
+  `${[HEAD, ...results.map(rowOf)].join('\n')}\n${notesOf(results)}`;

@@ -5,11 +5,11 @@
 import { Agent, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Measured } from './measure.js';
+import { type Measured, sized } from './measure.js';
 import type { Service } from './service.js';
 
-const MINUTES = Number(process.env.BENCH_OVERLOAD_MINUTES ?? 5);
-const BEST_S = 20;
+const MINUTES = Number(process.env.BENCH_OVERLOAD_MINUTES ?? sized(5, 0.05));
+const BEST_S = sized(20, 1);
 const AT_A_TIME = 32;
 const TICK_MS = 50;
 /** A look at the memory is a process of its own. */
@@ -115,7 +115,7 @@ export async function overload(service: Service): Promise<Measured> {
     value: rate,
     baseline: bestRate,
     ratio: rate / bestRate,
-    aim: bestRate * 0.8,
+    aim: { ratio: 0.8 },
     spread: [rate, rate],
     what: `requests answered in a second (half of them submit a job) when twice as many come as can be answered, for ${MINUTES} min; against the most that were answered before`,
     note: `${over.refused} refused with a code that says what to do, ${over.unclear.length} otherwise${kinds ? ` (${kinds})` : ''}; answered in ${quantile(over.latenciesMs, 0.5).toFixed(0)} ms (median), ${quantile(over.latenciesMs, 0.99).toFixed(0)} ms (99th percentile); resident memory ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at the most; as quick as before ${backS.toFixed(1)} s after the end.`,

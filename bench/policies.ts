@@ -24,9 +24,9 @@ import {
 import { unitsOf } from '../src/core/structures/units.js';
 import { queueOf, quotaPriority, thresholdOf } from '../src/core/terms/quota.js';
 import { anyJob, dispatchGrid, planDispatch, policyOf } from './core.js';
-import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 
-const JOBS = 10_000;
+const JOBS = sized(10_000, 500);
 const SITES = 50;
 const DISPATCH: Record<string, unknown>[] = [
   { kind: 'queues', order: 'FCFS', queueLimit: 1_000 },
@@ -39,14 +39,14 @@ const DISPATCH: Record<string, unknown>[] = [
 ];
 const planOf = ({ kind }: Record<string, unknown>): string => `dispatch-plan-${kind}`;
 
-const QUEUED = 100_000;
+const QUEUED = sized(100_000, 1_000);
 const USERS = 100;
 const CHANGE = 'dispatch-change-grid-tree';
-const REPRIORITIZE = `reprioritize-${QUEUED}`;
+const REPRIORITIZE = 'reprioritize-100000';
 
 const RUNS = 1_000;
-const APPLICATIONS = { many: 100_000, few: 1_000 };
-const LEARN = `learn-${APPLICATIONS.many}`;
+const APPLICATIONS = { many: sized(100_000, 2_000), few: 1_000 };
+const LEARN = 'learn-100000';
 
 /** Repeats before the first round, for the compiler. */
 const WARM_UP = 3;

@@ -10,11 +10,11 @@ import { earliestStart, SitePass } from '../src/core/local/pass.js';
 import { holdOf } from '../src/core/resources/placement.js';
 import { type Opening, Profile } from '../src/core/resources/profile.js';
 import { addSite, anyJob } from './core.js';
-import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 
 const SIZES = [1_000, 10_000];
 const MACHINES = 20;
-const JOBS = 200;
+const JOBS = sized(200, 20);
 const ROUNDS = 9;
 
 interface Wanted {

@@ -12,12 +12,20 @@ import { fileURLToPath } from 'node:url';
 import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { measuredAs } from '../test/support/measured-as.js';
-import { type Bench, type Measured, seconds, sideBySide } from './measure.js';
+import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 import { overload } from './overload.js';
 import { RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
 const REGISTERED_AT_ONCE = 1_000;
+const LIVES = sized(20_000, 100);
+const BATCH = sized(500, 50);
+const WARM_UP = 8 * BATCH;
+const PROCESSES = sized(4_000, 20);
+const PROCESS_BATCH = sized(250, 10);
+const SUBMITTED = sized(10_000, 100);
+const LISTED = sized(5_000, 50);
+const AUDIENCE = sized(1_000, 5);
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
 export const freePort = (): Promise<number> =>
@@ -231,21 +239,21 @@ export const serviceBench: Bench = {
           os: 'simulated',
           estimateS: 60,
         };
-        await service.lives(4_000, 500, 4_000, job);
+        await service.lives(WARM_UP, BATCH, WARM_UP, job);
         results.push(
           await sideBySide(
             {
               name: 'lives',
               unit: 'jobs/s',
-              aim: 2_000,
+              aim: { ratio: 0.5 },
               what: 'lives of jobs, submitted to ended, simulated machines; against raw Postgres statements of the same rows',
             },
             3,
-            () => service.lives(20_000, 500, 6_000, job),
+            () => service.lives(LIVES, BATCH, 6_000, job),
             async () =>
-              20_000 /
+              LIVES /
               (await seconds(async () => {
-                for (let done = 0; done < 20_000; done += 500) await raw.lives(500);
+                for (let done = 0; done < LIVES; done += BATCH) await raw.lives(BATCH);
               })),
           ),
         );
@@ -253,20 +261,20 @@ export const serviceBench: Bench = {
       if (only('process-lives')) {
         await service.addSite('processes', 1, 256, []);
         const job = { command: 'true', os: 'processes', estimateS: 1 };
-        await service.lives(500, 250, 500, job);
-        const result = await sideBySide(
-          {
-            name: 'process-lives',
-            unit: 'jobs/s',
-            aim: null,
-            what: 'the same with a real process each (`true`); against bare fork and exec',
-          },
-          3,
-          () => service.lives(4_000, 250, 2_000, job),
-          () => forkAndExec(4_000),
+        await service.lives(2 * PROCESS_BATCH, PROCESS_BATCH, 2 * PROCESS_BATCH, job);
+        results.push(
+          await sideBySide(
+            {
+              name: 'process-lives',
+              unit: 'jobs/s',
+              aim: { ratio: 0.5 },
+              what: 'the same with a real process each (`true`); against bare fork and exec',
+            },
+            3,
+            () => service.lives(PROCESSES, PROCESS_BATCH, 2_000, job),
+            () => forkAndExec(PROCESSES),
+          ),
         );
-        // The aim is relative: half of what the machine can fork and exec in this run.
-        results.push({ ...result, aim: result.baseline / 2 });
       }
       if (only('submit-10000')) {
         const job = { command: 'true', os: 'nowhere', estimateS: 60 };
@@ -275,23 +283,23 @@ export const serviceBench: Bench = {
             {
               name: 'submit-10000',
               unit: 's',
-              aim: 1,
+              aim: { ratio: 2 },
               what: '10 000 jobs in one `submitJobs`; against raw Postgres statements of the same rows',
             },
             5,
             async () => {
-              const elapsed = await seconds(() => service.submit(10_000, job));
+              const elapsed = await seconds(() => service.submit(SUBMITTED, job));
               await service.query(
                 'mutation { cancelJobs(selection: { filter: { states: [QUEUED] } }) { jobIds } }',
               );
               return elapsed;
             },
-            () => seconds(() => raw.submit(10_000)),
+            () => seconds(() => raw.submit(SUBMITTED)),
           ),
         );
       }
       if (only('list-5000')) {
-        await service.submit(5_000, {
+        await service.submit(LISTED, {
           command: 'true',
           os: 'nowhere',
           held: true,
@@ -308,19 +316,19 @@ export const serviceBench: Bench = {
             },
             9,
             () => seconds(() => service.query(list)),
-            () => seconds(() => raw.list(5_000)),
+            () => seconds(() => raw.list(LISTED)),
           ),
         );
       }
       if (only('subscribers-1000')) {
-        const audience = await subscribers(1_000, service.url, service.authorization);
-        const bare = await bareSockets(1_000);
+        const audience = await subscribers(AUDIENCE, service.url, service.authorization);
+        const bare = await bareSockets(AUDIENCE);
         results.push(
           await sideBySide(
             {
               name: 'subscribers-1000',
               unit: 's',
-              aim: 0.25,
+              aim: { ratio: 2 },
               what: 'an event reaches 1 000 subscribers, 99th percentile, from the event to the client; against a bare WebSocket server sending to as many',
             },
             3,

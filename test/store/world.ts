@@ -3,13 +3,13 @@ import { expect } from 'vitest';
 import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
-import { givenFields } from '../../src/store/job-fields.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
 import type { JobSelection, NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
 import type { TestDatabase } from '../support/database.js';
+import { PLAIN_JOB } from '../support/plain-job.js';
 import { checkPromises } from '../support/promises.js';
 import { MemoryStore } from './memory.js';
 
@@ -57,35 +57,7 @@ export const T0 = 1_700_000_000;
 
 export const context = (now = T0): PlanContext => ({ policyVersion: 1, cycle: 'cycle-1', now });
 
-/** One that says nothing, in the fields that there are. */
-const silent = Object.fromEntries(
-  Object.keys(givenFields).map((field) => [field, null]),
-) as unknown as NewJob;
-
-export const newJob = (change: Partial<NewJob> = {}): NewJob => ({
-  ...silent,
-  application: 'app',
-  command: 'true',
-  arguments: [],
-  environment: {},
-  tasks: 1,
-  cpusPerTask: 1,
-  memoryMbPerTask: 0,
-  licenses: [],
-  estimateS: 100,
-  benchmark: 100,
-  sandboxMb: 0,
-  outputMb: 0,
-  inputs: [],
-  outputs: [],
-  preferences: [],
-  restartable: true,
-  launch: 'EVERY_TASK',
-  onTaskFailure: 'END_ALL',
-  boost: 0,
-  held: false,
-  ...change,
-});
+export const newJob = (change: Partial<NewJob> = {}): NewJob => ({ ...PLAIN_JOB, ...change });
 
 export function report(jobId: number, epoch: number, change: Partial<RunReport> = {}): RunReport {
   const empty = {
@@ -228,6 +200,7 @@ export async function vouch(
 
 async function nameOf(store: Store, machineId: number): Promise<string> {
   if (store instanceof MemoryStore) return store.machines.get(machineId)?.name ?? '';
+  // Private: only the test asks for names.
   const { pool } = (store as unknown as { database: Database }).database;
   const { rows } = await pool.query('SELECT name FROM machines WHERE id = $1', [machineId]);
   return (rows[0] as { name: string } | undefined)?.name ?? '';

@@ -1,0 +1,88 @@
+/**
+ * This commit's benchmarks and another commit's, in turns on the same machine. A loss counts when a second run confirms it: one run on a busy
+ * machine says little.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packagePath } from '../src/platform/paths.js';
+import { isRate, type Result } from './measure.js';
+
+const MEASURING_MS = 600_000;
+const ROOT = packagePath();
+
+/** Compares; gives an exit code. Where the other commit cannot be built or measured it says so, and that is no loss. */
+export function against(commit: string, names: readonly string[], limit: number): number {
+  const other = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
+  try {
+    const problem = build(commit, other);
+    if (problem) {
+      process.stdout.write(`not compared: ${commit} cannot be built here: ${problem}\n`);
+      return 0;
+    }
+    const lost = names.filter((name) => loses(name, other, limit) && loses(name, other, limit));
+    process.stdout.write(
+      lost.length > 0
+        ? `slower than ${commit} by more than ${limit * 100} %, twice: ${lost.join(', ')}\n`
+        : `nothing is slower than ${commit} by more than ${limit * 100} %\n`,
+    );
+    return lost.length > 0 ? 1 : 0;
+  } finally {
+    rmSync(other, { recursive: true, force: true });
+  }
+}
+
+/** That commit's benchmarks, with the packages of this one; what is wrong, or null. */
+function build(commit: string, folder: string): string | null {
+  try {
+    const files = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 2 ** 30, stdio: 'pipe' });
+    execFileSync('tar', ['x', '-C', folder], { input: files });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const steps = [
+      ['scripts/generate.mjs'],
+      ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.bench.json'],
+    ];
+    for (const step of steps) execFileSync(process.execPath, step, { cwd: folder, stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    const { stdout, stderr, message } = error as Error & { stdout?: Buffer; stderr?: Buffer };
+    return `${stderr ?? ''}${stdout ?? ''}`.trim().slice(0, 2000) || message;
+  }
+}
+
+/** Whether ours is slower, both as it is and beside the baseline that each measures in the same run. */
+function loses(name: string, other: string, limit: number): boolean {
+  const they = measured(other, name);
+  const we = measured(ROOT, name);
+  if (!we) throw new Error(`${name} fails`);
+  if (!they) {
+    process.stdout.write(`${name}: not compared, it fails at the other commit\n`);
+    return false;
+  }
+  const changes = [we.value / they.value, we.ratio / they.ratio].map(
+    (factor) => (isRate(we) ? factor : 1 / factor) - 1,
+  );
+  const [plain, beside] = changes.map((change) => `${change < 0 ? '' : '+'}${(change * 100).toFixed(1)} %`);
+  const figures = [we, they].map(({ value, unit }) => `${value.toPrecision(4)} ${unit}`);
+  process.stdout.write(`${name}: ${figures.join(', there ')}: ${plain} (beside its baseline ${beside})\n`);
+  return changes.every((change) => change < -limit);
+}
+
+function measured(root: string, name: string): Result | null {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-figures-'));
+  try {
+    const file = join(folder, 'figures.json');
+    const main = join(root, 'dist-bench', 'bench', 'main.js');
+    const { status } = spawnSync(process.execPath, [main, '--only', name, '--json', file], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      timeout: MEASURING_MS,
+    });
+    if (status !== 0) return null;
+    const results = JSON.parse(readFileSync(file, 'utf8')) as Result[];
+    return results.find((result) => result.name === name) ?? null;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
